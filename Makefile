@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0
+# make lab      builds, boots, measures and compares; LAB="--release 7.3" adds options
+# make test     all tests; make test-fast only those that need no kernel
+# make lint     the style and type checks alone
+# make lock     writes requirements.lock again from pyproject.toml
+
+PYTHON := .venv/bin/python
+LAB ?=
+
+.PHONY: lab test test-fast lint setup lock
+
+lab:
+	@./setup lab
+	@$(PYTHON) -m firsttouch lab $(LAB)
+
+test: setup
+	@$(PYTHON) -m pytest
+
+test-fast: setup
+	@$(PYTHON) -m pytest -m "not kernel"
+
+lint: setup
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+
+setup:
+	@./setup
+
+lock:
+	@{ printf '# SPDX-License-Identifier: GPL-2.0\n# Written by `make lock` from pyproject.toml.\n'; \
+	  uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 \
+	  --group dev pyproject.toml; } >requirements.lock.new
+	@mv requirements.lock.new requirements.lock
