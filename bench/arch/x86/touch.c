@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The counterparts of arm64's instructions: the LOCK-prefixed ones (XCHG with
+ * memory is locked without the prefix). x86 raises one write fault for each.
+ */
+#include <cpuid.h>
+
+#include "touch.h"
+
+static bool have_cx16(void)
+{
+	unsigned int a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_CMPXCHG16B);
+}
+
+static void touch_load(char *page, const char *end, size_t step)
+{
+	uint64_t old;
+
+	for (; page < end; page += step)
+		asm volatile("movq %1, %0"
+			     : "=r" (old) : "m" (*page));
+}
+
+static void touch_store(char *page, const char *end, size_t step)
+{
+	for (; page < end; page += step)
+		asm volatile("movq %1, %0"
+			     : "=m" (*page) : "r" (TOUCH_VALUE) : "memory");
+}
+
+static void touch_load_store(char *page, const char *end, size_t step)
+{
+	uint64_t old;
+
+	for (; page < end; page += step)
+		asm volatile("movq %1, %0\n\t"
+			     "addq %2, %0\n\t"
+			     "movq %0, %1"
+			     : "=&r" (old), "+m" (*page)
+			     : "r" (TOUCH_VALUE) : "memory");
+}
+
+/* Adds zero, as OpenJDK's pretouch does. */
+static void touch_ldadd(char *page, const char *end, size_t step)
+{
+	for (; page < end; page += step) {
+		uint64_t value = 0;
+
+		asm volatile("lock xaddq %0, %1"
+			     : "+r" (value), "+m" (*page) : : "memory");
+	}
+}
+
+static void touch_swp(char *page, const char *end, size_t step)
+{
+	for (; page < end; page += step) {
+		uint64_t value = TOUCH_VALUE;
+
+		asm volatile("xchgq %0, %1"
+			     : "+r" (value), "+m" (*page) : : "memory");
+	}
+}
+
+static void touch_cas(char *page, const char *end, size_t step)
+{
+	for (; page < end; page += step) {
+		uint64_t old = 0;
+
+		asm volatile("lock cmpxchgq %2, %1"
+			     : "+a" (old), "+m" (*page)
+			     : "r" (TOUCH_VALUE) : "memory");
+	}
+}
+
+static void touch_casp(char *page, const char *end, size_t step)
+{
+	for (; page < end; page += step) {
+		uint64_t old0 = 0, old1 = 0;
+
+		asm volatile("lock cmpxchg16b %2"
+			     : "+a" (old0), "+d" (old1), "+m" (*page)
+			     : "b" (TOUCH_VALUE), "c" (0ull) : "memory");
+	}
+}
+
+const struct touch touches[] = {
+	{ .name = "load", .pages = touch_load },
+	{ .name = "store", .writes = true, .leaves = TOUCH_VALUE,
+	  .pages = touch_store },
+	{ .name = "load-store", .writes = true, .leaves = TOUCH_VALUE,
+	  .pages = touch_load_store },
+	{ .name = "ldadd", .writes = true, .leaves = 0,
+	  .pages = touch_ldadd },
+	{ .name = "swp", .writes = true, .leaves = TOUCH_VALUE,
+	  .pages = touch_swp },
+	{ .name = "cas", .writes = true, .leaves = TOUCH_VALUE,
+	  .pages = touch_cas },
+	{ .name = "casp", .writes = true, .leaves = TOUCH_VALUE,
+	  .pages = touch_casp, .present = have_cx16,
+	  .absent = "this CPU has no CMPXCHG16B" },
+	{ .name = "ldxr", .missing = "x86-64 has no load-exclusive" },
+	{ }
+};

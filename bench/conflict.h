@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Hot lines that fill one cache set, and pages of zeroes read in between: what
+ * zero-conflict measures on the kernel's zero pages and colors-here on a
+ * stand-in for them.
+ */
+#ifndef CONFLICT_H
+#define CONFLICT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ftbench.h"
+#include "geometry.h"
+#include "hugepage.h"
+
+struct conflict {
+	struct geometry geometry;
+	uint64_t hot_color;
+	struct hugepages hot;
+	char *first_hot;	/* the others follow, a way apart */
+};
+
+/*
+ * Reads the run's parameters and prepares the hot lines. Where the kernel
+ * shows page frames, each line's colour is checked against them.
+ */
+enum status conflict_prepare(struct run *run, struct conflict *conflict,
+			     bool *unavailable);
+
+/*
+ * Measures: each round reads all hot lines, then one of the @pages pages at
+ * @zero, the next one in the next round. Then adds the metrics, among them
+ * which page frames those pages are.
+ */
+enum status conflict_measure(struct run *run, struct conflict *conflict,
+			     const char *zero, size_t pages);
+
+void conflict_finish(struct conflict *conflict);
+
+/* For struct experiment's shared ones. */
+extern const struct param conflict_params[];
+extern const struct metric conflict_metrics[];
+
+#endif /* CONFLICT_H */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The machine's own hardware counters, where it has some and lets us.
+ */
+#ifndef COUNTERS_H
+#define COUNTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct run;
+
+#define NR_COUNTERS	10
+
+struct counters {
+	const char *set;	/* what --counters names */
+	bool opened;
+	bool any;		/* at least one is there */
+	bool user_only;		/* cache and TLB counters leave the kernel out */
+	int fd[NR_COUNTERS];	/* -1: not opened, error[] says why */
+	int error[NR_COUNTERS];
+};
+
+struct counter_value {
+	uint64_t value, enabled_ns, running_ns;
+};
+
+struct counter_values {
+	struct counter_value of[NR_COUNTERS];
+};
+
+/* Opens what can be opened; before any thread that shall be counted starts. */
+void counters_open(struct counters *counters);
+
+/* Is this metric a counter of the set that was asked for, or no counter? */
+bool counters_wanted(const struct counters *counters, const char *name);
+
+void counters_read(const struct counters *counters,
+		   struct counter_values *values);
+
+/*
+ * Adds each counter that was asked for to the results, or why there is none
+ * and what helps.
+ */
+void counters_report(struct run *run, const struct counters *counters,
+		     const struct counter_values *begin,
+		     const struct counter_values *end);
+
+#endif /* COUNTERS_H */

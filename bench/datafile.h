@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A file of known contents, without a hole or a page of zeroes in it.
+ */
+#ifndef DATAFILE_H
+#define DATAFILE_H
+
+#include <stdint.h>
+
+#include "ftbench.h"
+
+#define WORD_STEP	512	/* bytes between the words that are checked */
+
+/* The eight bytes at an offset: never zero, different at each place. */
+uint64_t datafile_word(uint64_t offset);
+
+/*
+ * Opens the file at @path, which is created with @size bytes if it is missing.
+ * One that ftbench did not write is refused, and left as it is.
+ */
+enum status datafile_open(const struct run *run, const char *path,
+			  uint64_t size, int *fd);
+
+/* The same for a file without a name, which is gone when it is closed. */
+enum status datafile_open_scratch(const struct run *run, uint64_t size,
+				  int *fd);
+
+#endif /* DATAFILE_H */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The geometry of a data cache as the kernel tells it.
+ */
+#ifndef GEOMETRY_H
+#define GEOMETRY_H
+
+#include <stdint.h>
+
+#include "ftbench.h"
+
+struct geometry {
+	uint64_t ways;
+	uint64_t way_size;	/* bytes: the whole divided by the ways */
+};
+
+/* The choices of --level: l1d, l2. */
+extern const char * const geometry_levels[];
+
+/*
+ * Takes --level, --ways and --way_size of the run, and what is missing from the sysfs of
+ * the CPU that this runs on; enters what it took as the run's parameters.
+ */
+enum status geometry_of_run(struct run *run, struct geometry *geometry);
+
+#endif /* GEOMETRY_H */

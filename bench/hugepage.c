@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hugepage.h"
+#include "thp.h"
+
+#define POOL		"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+#define MAP_2MB		(21 << 26)	/* log2 of the size, at MAP_HUGE_SHIFT */
+
+static bool read_pool(size_t *pages)
+{
+	FILE *file = fopen(POOL, "re");
+	bool ok = file && fscanf(file, "%zu", pages) == 1;
+
+	if (file)
+		fclose(file);
+	return ok;
+}
+
+static void write_pool(size_t pages)
+{
+	FILE *file = fopen(POOL, "we");
+
+	if (!file)
+		return;
+	/* Whether it worked is seen from what the pool then has. */
+	fprintf(file, "%zu", pages);
+	fclose(file);
+}
+
+static void *map_hugetlb(size_t size)
+{
+	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_2MB,
+			 -1, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static void shrink_pool(const struct hugepages *pages)
+{
+	size_t now;
+
+	if (pages->reserved && read_pool(&now) && now >= pages->reserved)
+		write_pool(now - pages->reserved);
+}
+
+static bool get_hugetlb(struct hugepages *pages)
+{
+	size_t before, after;
+
+	pages->start = map_hugetlb(pages->size);
+	if (!pages->start && read_pool(&before)) {
+		write_pool(before + pages->size / HUGEPAGE_BYTES);
+		if (read_pool(&after) && after > before)
+			pages->reserved = after - before;
+		pages->start = map_hugetlb(pages->size);
+		if (!pages->start)
+			shrink_pool(pages);
+	}
+	pages->hugetlb = pages->start;
+	return pages->hugetlb;
+}
+
+static void fault_in(const struct hugepages *pages)
+{
+	for (size_t at = 0; at < pages->size; at += HUGEPAGE_BYTES)
+		pages->start[at] = 0;
+}
+
+static bool all_huge(const struct hugepages *pages)
+{
+	return memory_smaps(pages->start, pages->size, "AnonHugePages") ==
+	       (int64_t)pages->size;
+}
+
+/* The policy is not asked: smaps shows whether it gave what was wanted. */
+static bool get_transparent(struct hugepages *pages)
+{
+	if (thp_pmd_bytes() != HUGEPAGE_BYTES ||
+	    memory_map(&pages->memory, pages->size, HUGEPAGE_BYTES))
+		return false;
+	pages->start = pages->memory.start;
+	madvise(pages->start, pages->size, MADV_HUGEPAGE);
+	fault_in(pages);
+	/* What faults did not give, this asks for whatever the policy. */
+	if (!all_huge(pages))
+		madvise(pages->start, pages->size, MADV_COLLAPSE);
+	if (all_huge(pages))
+		return true;
+	memory_unmap(&pages->memory);
+	return false;
+}
+
+enum status hugepages_get(struct run *run, struct hugepages *pages,
+			  size_t bytes, bool *unavailable)
+{
+	memset(pages, 0, sizeof(*pages));
+	pages->size = (bytes + HUGEPAGE_BYTES - 1) & ~(HUGEPAGE_BYTES - 1);
+	*unavailable = false;
+	if (get_hugetlb(pages)) {
+		fault_in(pages);
+		result_note(run, "backing", "hugeTLB");
+		return STATUS_OK;
+	}
+	if (get_transparent(pages)) {
+		result_note(run, "backing", "transparent huge pages");
+		return STATUS_OK;
+	}
+	*unavailable = true;
+	return result_unavailable(run,
+				  "no huge page of 2 MiB to be had: as root, echo %zu > %s, or allow transparent ones",
+				  pages->size / HUGEPAGE_BYTES, POOL);
+}
+
+void hugepages_put(struct hugepages *pages)
+{
+	if (pages->hugetlb) {
+		munmap(pages->start, pages->size);
+		shrink_pool(pages);
+	} else {
+		memory_unmap(&pages->memory);
+	}
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The command line behind the experiment's name: --param value or
+ * --param=value, checked against what the experiment says it takes.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run.h"
+
+static const char * const counter_sets[] = {
+	"none", "core", "cache", "tlb", NULL
+};
+
+const struct param common_params[] = {
+	{
+		.name = "repeat",
+		.help = "measure so many times, one line of JSON each",
+		.type = PARAM_COUNT, .def = "1", .min = 1, .max = 1000000,
+		.option = true,
+	}, {
+		.name = "counters",
+		.help = "a set of hardware counters to read by perf_event_open",
+		.type = PARAM_CHOICE, .choices = counter_sets, .def = "none",
+		.option = true,
+	},
+	{ }
+};
+
+static void add_params(struct run *run, const struct param *param)
+{
+	for (; param && param->name; param++) {
+		if (run->nr_values == MAX_PARAMS)
+			abort();
+		run->values[run->nr_values++].param = param;
+	}
+}
+
+static struct value *find_value(const struct run *run, const char *name)
+{
+	for (size_t i = 0; i < run->nr_values; i++)
+		if (!strcmp(run->values[i].param->name, name))
+			return (struct value *)&run->values[i];
+	return NULL;
+}
+
+/* An experiment that reads a parameter it does not declare is wrong. */
+static struct value *own_value(const struct run *run, const char *name)
+{
+	struct value *value = find_value(run, name);
+
+	if (!value) {
+		fprintf(stderr, "ftbench: %s does not declare --%s\n",
+			run->experiment->name, name);
+		abort();
+	}
+	return value;
+}
+
+uint64_t param_number(const struct run *run, const char *name)
+{
+	return own_value(run, name)->number;
+}
+
+const char *param_text(const struct run *run, const char *name)
+{
+	return own_value(run, name)->text;
+}
+
+bool param_given(const struct run *run, const char *name)
+{
+	return own_value(run, name)->given;
+}
+
+void param_decide(struct run *run, const char *name, uint64_t number)
+{
+	struct value *value = own_value(run, name);
+
+	value->number = number;
+	value->given = true;
+}
+
+static enum status refuse_choice(const struct run *run,
+				 const struct param *param, const char *text)
+{
+	const char *meant = nearest_word(text, param->choices);
+	char all[160];
+	size_t len = 0;
+
+	if (meant)
+		return refuse(run, "--%s \"%s\" is unknown: did you mean \"%s\"?",
+			      param->name, text, meant);
+	for (const char * const *c = param->choices; *c && len < sizeof(all); c++)
+		len += snprintf(all + len, sizeof(all) - len, "%s%s",
+				len ? ", " : "", *c);
+	return refuse(run, "--%s \"%s\" is unknown: give one of %s",
+		      param->name, text, all);
+}
+
+/* 0, or the power of two that a suffix stands for; -1 if it is none. */
+static int suffix_shift(const char *suffix)
+{
+	if (!*suffix)
+		return 0;
+	if (suffix[1])
+		return -1;
+	switch (toupper(*suffix)) {
+	case 'K':
+		return 10;
+	case 'M':
+		return 20;
+	case 'G':
+		return 30;
+	default:
+		return -1;
+	}
+}
+
+static enum status read_number(const struct run *run, struct value *value,
+			       const char *text)
+{
+	const struct param *param = value->param;
+	const char *like = param->type == PARAM_SIZE ?
+		"a number of bytes, such as 1073741824 or 1G" :
+		"a number, such as 1";
+	int shift = 0;
+	char *end;
+
+	/* strtoull would take a sign and turn -1 into the largest number. */
+	if (*text == '-')
+		return refuse(run, "--%s %s is negative: give %s",
+			      param->name, text, like);
+	if (!isdigit(*text))
+		return refuse(run, "--%s \"%s\" is not a number: give %s",
+			      param->name, text, like);
+	errno = 0;
+	value->number = strtoull(text, &end, 10);
+	if (param->type == PARAM_SIZE)
+		shift = suffix_shift(end);
+	else if (*end)
+		shift = -1;
+	if (shift < 0)
+		return refuse(run, "--%s \"%s\" is not a number: give %s",
+			      param->name, text, like);
+	if (errno || value->number > (uint64_t)INT64_MAX >> shift)
+		return refuse(run, "--%s %s is too large for any machine: give a smaller one",
+			      param->name, text);
+	value->number <<= shift;
+
+	if (value->number < param->min)
+		return refuse(run, "--%s %s is too small: give at least %lu",
+			      param->name, text, param->min);
+	if (param->max && value->number > param->max)
+		return refuse(run, "--%s %s is too large: give at most %lu",
+			      param->name, text, param->max);
+	return STATUS_OK;
+}
+
+static enum status set_value(const struct run *run, struct value *value,
+			     const char *text)
+{
+	const struct param *param = value->param;
+
+	value->given = true;
+	switch (param->type) {
+	case PARAM_FLAG:
+		value->number = 1;
+		return STATUS_OK;
+	case PARAM_SIZE:
+	case PARAM_COUNT:
+		return read_number(run, value, text);
+	case PARAM_PATH:
+		if (!*text)
+			return refuse(run, "--%s is empty: give a path",
+				      param->name);
+		value->text = text;
+		return STATUS_OK;
+	case PARAM_CHOICE:
+		break;
+	}
+	for (const char * const *c = param->choices; *c; c++) {
+		if (!strcmp(*c, text)) {
+			value->text = *c;
+			return STATUS_OK;
+		}
+	}
+	return refuse_choice(run, param, text);
+}
+
+static enum status refuse_name(const struct run *run, const char *name)
+{
+	const char *names[MAX_PARAMS + 1] = { };
+	const char *meant;
+
+	for (size_t i = 0; i < run->nr_values; i++)
+		names[i] = run->values[i].param->name;
+	meant = nearest_word(name, names);
+	if (meant)
+		return refuse(run, "option --%s is unknown: did you mean --%s?",
+			      name, meant);
+	return refuse(run, "option --%s is unknown: see ftbench %s --help",
+		      name, run->experiment->name);
+}
+
+/* One argument, and the next one if it is this one's value. */
+static enum status parse_one(struct run *run, char **argv, int *used)
+{
+	const char *text = argv[0];
+	char name[64];
+	struct value *value;
+	size_t len;
+
+	*used = 1;
+	if (strncmp(text, "--", 2) || !text[2])
+		return refuse(run,
+			      "\"%s\" is not an option: options begin with -- and stand before their value",
+			      text);
+	text += 2;
+	len = strcspn(text, "=");
+	if (len >= sizeof(name))
+		return refuse(run, "option --%s is unknown: see ftbench %s --help",
+			      text, run->experiment->name);
+	memcpy(name, text, len);
+	name[len] = '\0';
+	value = find_value(run, name);
+	if (!value)
+		return refuse_name(run, name);
+	if (value->by_user)
+		return refuse(run, "--%s is given twice: give it once", name);
+	value->by_user = true;
+
+	if (value->param->type == PARAM_FLAG) {
+		if (text[len])
+			return refuse(run, "--%s takes no value: leave out \"%s\"",
+				      name, text + len);
+		return set_value(run, value, NULL);
+	}
+	if (text[len])
+		return set_value(run, value, text + len + 1);
+	if (!argv[1])
+		return refuse(run, "--%s lacks its value: give one after it",
+			      name);
+	*used = 2;
+	return set_value(run, value, argv[1]);
+}
+
+enum status options_parse(struct run *run, int argc, char **argv)
+{
+	enum status status = STATUS_OK;
+	int used;
+
+	add_params(run, run->experiment->params);
+	add_params(run, run->experiment->shared_params);
+	add_params(run, common_params);
+	for (size_t i = 0; i < run->nr_values && !status; i++)
+		if (run->values[i].param->def)
+			status = set_value(run, &run->values[i],
+					   run->values[i].param->def);
+	for (int i = 0; i < argc && !status; i += used)
+		status = parse_one(run, argv + i, &used);
+	return status;
+}

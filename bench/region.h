@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A measured region: the counters on its two sides.
+ *
+ *	region_begin(run, "populate");
+ *	marker_begin();		(arch.h; the modelled PMU starts to count)
+ *	... what is measured, and nothing else ...
+ *	marker_end();
+ *	region_end(run);
+ *
+ * Markers do not nest, and each pair belongs to one region.
+ */
+#ifndef REGION_H
+#define REGION_H
+
+#include <sys/resource.h>
+#include <time.h>
+
+#include "counters.h"
+#include "vmstat.h"
+
+struct run;
+
+struct snapshot {
+	struct vmstat vmstat;
+	struct counter_values counters;
+	struct rusage usage;
+	struct timespec time;
+};
+
+struct region {
+	struct snapshot begin, end;
+};
+
+/* Nothing that these two touch for the first time is counted in the region. */
+void region_begin(struct run *run, const char *name);
+void region_end(struct run *run);
+
+/* Adds the region's metrics to the results; only when all regions are over. */
+void region_report(struct run *run);
+
+#endif /* REGION_H */

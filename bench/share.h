@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memory that several threads touch at once, a share each.
+ */
+#ifndef SHARE_H
+#define SHARE_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "ftbench.h"
+#include "memory.h"
+#include "touch.h"
+
+struct meeting;
+
+struct share {
+	pthread_t thread;
+	struct meeting *meeting;
+	const struct touch *touch;	/* NULL: MADV_POPULATE_WRITE */
+	char *begin, *end;
+	char *scratch;			/* a page to warm up on */
+	int error;			/* of madvise */
+};
+
+/* Whole pages of @page bytes for each thread, the shares at most one apart. */
+void shares_divide(struct share *shares, unsigned int threads,
+		   const struct memory *memory, size_t page);
+
+/*
+ * Touches all shares, in the measured region: by this thread if there is one
+ * share only, or else by a thread each, which are created before.
+ */
+enum status shares_touch(struct run *run, struct share *shares,
+			 unsigned int threads);
+
+#endif /* SHARE_H */

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "thp.h"
+
+#define THP_DIR		"/sys/kernel/mm/transparent_hugepage"
+#define PATH_LEN	192
+#define LARGEST		1073741824ul	/* of the sizes that may be listed */
+
+const char * const thp_choices[] = { "base", "4k", "64k", "2m", NULL };
+
+size_t thp_page_bytes(const char *choice)
+{
+	if (!strcmp(choice, "4k"))
+		return 4096;
+	if (!strcmp(choice, "64k"))
+		return 65536;
+	if (!strcmp(choice, "2m"))
+		return 2097152;
+	return page_size();
+}
+
+/* Reads a small file of sysfs; false if there is none. */
+static bool read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd < 0)
+		return false;
+	got = read(fd, text, size - 1);
+	close(fd);
+	if (got < 0)
+		return false;
+	text[got] = '\0';
+	return true;
+}
+
+/* The word in brackets: "always [madvise] never". */
+static bool read_chosen(const char *path, char *word, size_t size)
+{
+	char text[256], *begin;
+
+	if (!read_text(path, text, sizeof(text)))
+		return false;
+	begin = strchr(text, '[');
+	if (!begin)
+		return false;
+	begin[strcspn(begin, "]")] = '\0';
+	snprintf(word, size, "%s", begin + 1);
+	return true;
+}
+
+static bool write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return ok;
+}
+
+static void size_path(char *path, size_t len, size_t bytes, const char *name)
+{
+	snprintf(path, len, THP_DIR "/hugepages-%zukB/%s", bytes / 1024, name);
+}
+
+size_t thp_pmd_bytes(void)
+{
+	char text[32];
+
+	if (!read_text(THP_DIR "/hpage_pmd_size", text, sizeof(text)))
+		return 0;
+	return strtoull(text, NULL, 10);
+}
+
+int64_t thp_stat(size_t bytes, const char *name)
+{
+	char path[PATH_LEN], file[64], text[32];
+
+	snprintf(file, sizeof(file), "stats/%s", name);
+	size_path(path, sizeof(path), bytes, file);
+	if (!read_text(path, text, sizeof(text)))
+		return -1;
+	return strtoll(text, NULL, 10);
+}
+
+/* Is a mapping with MADV_HUGEPAGE given pages of this size? */
+static bool policy_allows(size_t bytes)
+{
+	char path[PATH_LEN], word[32];
+
+	size_path(path, sizeof(path), bytes, "enabled");
+	if (!read_chosen(path, word, sizeof(word))) {
+		/* Before 6.8 there was one policy, for PMDs. */
+		if (bytes != thp_pmd_bytes())
+			return false;
+		snprintf(word, sizeof(word), "inherit");
+	}
+	if (!strcmp(word, "inherit") &&
+	    !read_chosen(THP_DIR "/enabled", word, sizeof(word)))
+		return false;
+	return !strcmp(word, "always") || !strcmp(word, "madvise");
+}
+
+static bool size_exists(size_t bytes)
+{
+	char path[PATH_LEN];
+
+	size_path(path, sizeof(path), bytes, "enabled");
+	return !access(path, F_OK) || bytes == thp_pmd_bytes();
+}
+
+/* The kernel takes the largest size that fits, so no larger one may be on. */
+static size_t larger_allowed(size_t bytes)
+{
+	for (size_t larger = bytes * 2; larger <= LARGEST; larger *= 2)
+		if (size_exists(larger) && policy_allows(larger))
+			return larger;
+	return 0;
+}
+
+/* 0 or a negative errno. */
+static int set_policy(size_t bytes)
+{
+	if (!write_text(THP_DIR "/enabled", "madvise"))
+		return -errno;
+	for (size_t size = page_size() * 2; size <= LARGEST; size *= 2) {
+		char path[PATH_LEN];
+
+		size_path(path, sizeof(path), size, "enabled");
+		if (!access(path, F_OK) &&
+		    !write_text(path, size == bytes ? "madvise" : "never"))
+			return -errno;
+	}
+	/*
+	 * khugepaged wakes when it is given its first process and makes a huge
+	 * page of a range that is half populated: the faults that were left
+	 * would be missing.
+	 */
+	if (!write_text(THP_DIR "/khugepaged/max_ptes_none", "0"))
+		return -errno;
+	return 0;
+}
+
+static enum status unavailable_policy(struct run *run, size_t bytes)
+{
+	size_t larger = larger_allowed(bytes);
+	char path[PATH_LEN];
+
+	if (!policy_allows(bytes)) {
+		size_path(path, sizeof(path), bytes, "enabled");
+		return result_unavailable(run,
+					  "the policy gives no pages of %zu KiB: echo madvise > %s",
+					  bytes / 1024, access(path, F_OK) ?
+					  THP_DIR "/enabled" : path);
+	}
+	size_path(path, sizeof(path), larger, "enabled");
+	return result_unavailable(run, "the policy prefers pages of %zu KiB: echo never > %s",
+				  larger / 1024, path);
+}
+
+enum status thp_prepare(struct run *run, size_t bytes, bool set,
+			bool *unavailable)
+{
+	int error;
+
+	*unavailable = true;
+	if (bytes < page_size())
+		return result_unavailable(run, "this kernel's pages have %zu bytes: --page base",
+					  page_size());
+	if (bytes == page_size()) {
+		*unavailable = false;
+		return STATUS_OK;
+	}
+	if (!thp_pmd_bytes())
+		return result_unavailable(run,
+					  "this kernel has no transparent huge pages (CONFIG_TRANSPARENT_HUGEPAGE)");
+	if (!size_exists(bytes))
+		return result_unavailable(run,
+					  "this kernel has no transparent huge pages of %zu KiB (6.8 or later may)",
+					  bytes / 1024);
+	if (prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1)
+		return result_unavailable(run,
+					  "transparent huge pages are switched off for this process by prctl: start it from another parent");
+	error = set ? set_policy(bytes) : 0;
+	if (error)
+		return refuse(run,
+			      "--set-thp cannot write %s (%s): run as root or leave it out",
+			      THP_DIR, strerror(-error));
+	if (!policy_allows(bytes) || larger_allowed(bytes))
+		return unavailable_policy(run, bytes);
+	*unavailable = false;
+	return STATUS_OK;
+}
+
+int thp_advise(const struct memory *memory, size_t bytes)
+{
+	int advice = bytes == page_size() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
+
+	if (!thp_pmd_bytes())
+		return 0;	/* there are none to keep away */
+	return madvise(memory->start, memory->size, advice) ? -errno : 0;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The kernel's own event counters. They count for the whole system, so on a
+ * machine that does other work they are an upper bound.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run.h"
+#include "vmstat.h"
+
+static const char * const reported[] = {
+	"pgfault", "pgmajfault", "pgreuse",
+	"pgalloc_dma", "pgalloc_dma32", "pgalloc_normal", "pgalloc_movable",
+	"pgfree",
+	"thp_fault_alloc", "thp_fault_fallback", "thp_collapse_alloc",
+	"thp_split_page", "thp_split_pmd",
+	"thp_zero_page_alloc", "thp_zero_page_alloc_failed",
+	"compact_stall", "pgscan_direct",
+};
+
+void vmstat_take(struct vmstat *vmstat)
+{
+	int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+	ssize_t got = 1;
+
+	vmstat->len = 0;
+	while (fd >= 0 && got > 0 && vmstat->len < sizeof(vmstat->text) - 1) {
+		got = read(fd, vmstat->text + vmstat->len,
+			   sizeof(vmstat->text) - 1 - vmstat->len);
+		if (got > 0)
+			vmstat->len += got;
+	}
+	vmstat->text[vmstat->len] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool find(const struct vmstat *vmstat, const char *name, uint64_t *value)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = vmstat->text; *line; line++) {
+		if (!strncmp(line, name, len) && line[len] == ' ') {
+			*value = strtoull(line + len, NULL, 10);
+			return true;
+		}
+		line = strchr(line, '\n');
+		if (!line)
+			break;
+	}
+	return false;
+}
+
+void vmstat_report(struct run *run, const struct vmstat *begin,
+		   const struct vmstat *end)
+{
+	uint64_t a, b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(reported); i++) {
+		const char *name = reported[i];
+
+		if (find(begin, name, &a) && find(end, name, &b))
+			result_add(run, name, b - a);
+		else if (end->len)
+			result_absent(run, name, "this kernel's /proc/vmstat does not have it");
+		else
+			result_absent(run, name, "there is no /proc/vmstat here: mount /proc");
+	}
+}

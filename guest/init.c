@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The guest's first and only service: runs the commands of a cell, one after
+ * the other, and switches the machine off.
+ *
+ * A command's standard output goes to the results channel, a virtio serial
+ * port; its standard error and what init itself has to say go to the console,
+ * beside the kernel's log. After each command a line on the results channel
+ * tells how it ended, and after the last one a line tells that there are no
+ * more: results without that line are those of a guest that died.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_ARGS	64
+/* The port appears a moment after boot: its driver learns of it by message. */
+#define PORT_TRIES	1000
+#define PORT_WAIT_NS	5000000L
+
+static const struct {
+	const char *type, *target, *options;
+} mounts[] = {
+	/* An open of a file below a mount that is not there fails quietly. */
+	{ "proc", "/proc", NULL },
+	{ "sysfs", "/sys", NULL },
+	{ "devtmpfs", "/dev", NULL },
+	{ "tmpfs", "/tmp", NULL },
+	{ "tracefs", "/sys/kernel/tracing", NULL },
+	{ "hugetlbfs", "/hugepages", NULL },
+};
+
+static void power_off(void)
+{
+	sync();
+	reboot(RB_POWER_OFF);
+	_exit(1);
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "init: %s: %s\n", what, strerror(errno));
+	power_off();
+}
+
+static void mount_all(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		mkdir(mounts[i].target, 0755);
+		/* A kernel without hugetlbfs is no reason not to boot. */
+		if (mount(mounts[i].type, mounts[i].target, mounts[i].type, 0,
+			  mounts[i].options) && errno != EBUSY && errno != ENODEV &&
+		    errno != ENOENT)
+			die(mounts[i].target);
+	}
+}
+
+/* The cell's disk, where it has one, is mounted read-only on /data. */
+static void mount_disk(void)
+{
+	static const char *const disks[] = { "/dev/pmem0", "/dev/vda" };
+	size_t i;
+
+	mkdir("/data", 0755);
+	for (i = 0; i < sizeof(disks) / sizeof(disks[0]); i++) {
+		if (access(disks[i], F_OK))
+			continue;
+		if (mount(disks[i], "/data", "ext4", MS_RDONLY | MS_NOATIME, NULL))
+			die(disks[i]);
+		return;
+	}
+}
+
+static int open_results(void)
+{
+	const struct timespec wait = { .tv_nsec = PORT_WAIT_NS };
+	glob_t ports;
+	int fd, tries;
+
+	for (tries = 0; tries < PORT_TRIES; tries++) {
+		if (!glob("/dev/vport*", 0, NULL, &ports)) {
+			fd = open(ports.gl_pathv[0], O_WRONLY | O_CLOEXEC);
+			globfree(&ports);
+			if (fd >= 0)
+				return fd;
+		}
+		nanosleep(&wait, NULL);
+	}
+	errno = ENODEV;
+	die("the results channel");
+	return -1;
+}
+
+static int split(char *line, char **args)
+{
+	char *save = NULL, *word;
+	int count = 0;
+
+	for (word = strtok_r(line, " \n", &save); word && count < MAX_ARGS - 1;
+	     word = strtok_r(NULL, " \n", &save))
+		args[count++] = word;
+	args[count] = NULL;
+	return count;
+}
+
+/* Returns the exit status as a shell has it: 128 + N for signal N. */
+static int run(char **args, int results)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		dup2(results, STDOUT_FILENO);
+		execv(args[0], args);
+		fprintf(stderr, "init: cannot run %s: %s\n", args[0], strerror(errno));
+		_exit(127);
+	}
+	/* Orphans of earlier commands are reaped on the way. */
+	while (wait(&status) != pid)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int main(void)
+{
+	char *line = NULL, *args[MAX_ARGS];
+	size_t room = 0;
+	int number = 0, results;
+	FILE *commands;
+
+	mount_all();
+	mount_disk();
+	results = open_results();
+	commands = fopen("/cell/commands", "re");
+	if (!commands)
+		die("/cell/commands");
+	while (getline(&line, &room, commands) > 0) {
+		if (!split(line, args))
+			continue;
+		/* The kernel's log shows a sign of life for each command. */
+		fprintf(stderr, "init: command %d: %s\n", number, args[0]);
+		dprintf(results, "{\"command\": %d, \"status\": %d}\n", number,
+			run(args, results));
+		number++;
+	}
+	dprintf(results, "{\"commands\": %d}\n", number);
+	power_off();
+}
