@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Each access to memory and each fetch, on its way to the caches. */
+#include <string.h>
+
+#include "callbacks.h"
+#include "pmu.h"
+
+/* Asks QEMU, and remembers. Returns false if there is nothing to cache. */
+static bool translate_slow(struct pmu *pmu, struct pmu_cpu *c, enum privilege priv,
+			   qemu_plugin_meminfo_t info, uint64_t va, uint64_t *pa)
+{
+	switch (translation_lookup(info, va, pa)) {
+	case LOOKUP_DEVICE:
+		c->counts.event[priv][EV_DEVICE]++;
+		return false;
+	case LOOKUP_FAILED:
+		c->counts.event[priv][EV_UNTRANSLATED]++;
+		return false;
+	case LOOKUP_RAM:
+		break;
+	}
+	translations_enter(&c->translations, va, *pa);
+	pmu_lock(pmu);
+	zva_note_translation(&pmu->linear, va, *pa);
+	if (pmu->has_l1i)
+		code_pages_read(&pmu->code, generation(pmu), va, *pa);
+	pmu_unlock(pmu);
+	return true;
+}
+
+static void check_translation(const struct pmu *pmu, qemu_plugin_meminfo_t info,
+			      uint64_t va, uint64_t pa, bool write)
+{
+	uint64_t slow_pa = 0;
+
+	if (translation_lookup(info, va, &slow_pa) != LOOKUP_RAM || slow_pa != pa)
+		pmu_die(pmu, "the translation cache has %#llx for %#llx, QEMU %#llx",
+			(unsigned long long)pa, (unsigned long long)va,
+			(unsigned long long)slow_pa);
+	if (qemu_plugin_mem_is_store(info) != write)
+		pmu_die(pmu, "an access to %#llx was taken for a %s",
+			(unsigned long long)va, write ? "store" : "load");
+}
+
+/* Whether an access reaches into the next line. */
+static bool straddles(const struct pmu *pmu, qemu_plugin_meminfo_t info,
+			     uint64_t va)
+{
+	uint64_t left = pmu->line_mask + 1 - (va & pmu->line_mask);
+
+	/* No access is longer than 16 bytes. */
+	return left < 16 && left < UINT64_C(1) << qemu_plugin_mem_size_shift(info);
+}
+
+/* The part in the next line, which may lie in the next page. */
+static void access_end(struct pmu *pmu, unsigned int cpu, enum privilege priv,
+		       qemu_plugin_meminfo_t info, uint64_t va, bool write)
+{
+	struct pmu_cpu *c = &pmu->cpu[cpu];
+	const struct cache *l1d = pmu->caches.cpu[cpu].at[LEVEL_L1D];
+	uint64_t last = va + (UINT64_C(1) << qemu_plugin_mem_size_shift(info)) - 1;
+	uint64_t pa;
+
+	/* This CPU's own line may be longer than the shortest. */
+	if (cache_line(l1d, va) == cache_line(l1d, last))
+		return;
+	if (!translations_find(&c->translations, generation(pmu), last, &pa) &&
+	    !translate_slow(pmu, c, priv, info, last, &pa))
+		return;
+	pmu_lock(pmu);
+	hierarchy_data(&pmu->caches, cpu, pa, write, priv);
+	pmu_unlock(pmu);
+}
+
+static void remember_line(struct pmu *pmu, unsigned int cpu, uint64_t va, uint64_t pa)
+{
+	const struct cache *l1d = pmu->caches.cpu[cpu].at[LEVEL_L1D];
+	struct recent_lines *recent = &pmu->recent[cpu];
+	uint64_t va_line = va >> pmu->line_shift;
+	unsigned int i = va_line % NR_RECENT_LINES;
+
+	if (l1d->policy != CACHE_LRU || pmu->options.check)
+		return;
+	if (recent->generation != pmu->cpu[cpu].translations.generation) {
+		memset(recent->line, 0xff, sizeof(recent->line));
+		recent->generation = pmu->cpu[cpu].translations.generation;
+	}
+	recent->line[i].va_line = va_line;
+	recent->line[i].word = cache_line(l1d, pa) << 1 | CACHE_DIRTY;
+	recent->line[i].set = cache_set(l1d, cache_line(l1d, pa));
+}
+
+static __attribute__((noinline))
+void model_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
+		  enum privilege priv, bool write)
+{
+	struct pmu *pmu = &the_pmu;
+	struct pmu_cpu *c = &pmu->cpu[cpu];
+	uint64_t pa;
+
+	if (!translations_find(&c->translations, generation(pmu), va, &pa) &&
+	    !translate_slow(pmu, c, priv, info, va, &pa))
+		return;
+	if (pmu->options.check)
+		check_translation(pmu, info, va, pa, write);
+	pmu_lock(pmu);
+	hierarchy_data(&pmu->caches, cpu, pa, write, priv);
+	remember_line(pmu, cpu, va, pa);
+	pmu_unlock(pmu);
+	if (straddles(pmu, info, va))
+		access_end(pmu, cpu, priv, info, va, write);
+}
+
+/* What a memory callback has to know of its instruction, as its one pointer. */
+void *pack_access(unsigned int limit, enum privilege priv)
+{
+	return (void *)((uintptr_t)limit << 1 | priv);
+}
+
+static inline void data_access(unsigned int cpu, qemu_plugin_meminfo_t info,
+			       uint64_t va, uintptr_t packed, bool write)
+{
+	const struct pmu *pmu = &the_pmu;
+	struct recent_lines *recent = &the_pmu.recent[cpu];
+	uint64_t va_line = va >> pmu->line_shift;
+	unsigned int i = va_line % NR_RECENT_LINES;
+
+	if (recent->line[i].va_line == va_line && recent->generation == generation(pmu) &&
+	    pmu->line_mask + 1 - (va & pmu->line_mask) >= packed >> 1) {
+		/* Another CPU may be taking the line, which comes before or after. */
+		uint64_t word = __atomic_load_n(recent->line[i].set, __ATOMIC_RELAXED);
+
+		/* A store into a clean line makes it dirty, which the model does. */
+		if ((write ? word : word | CACHE_DIRTY) == recent->line[i].word) {
+			recent->hits[packed & 1]++;
+			return;
+		}
+	}
+	model_access(cpu, info, va, packed & 1, write);
+}
+
+/* One callback for each way an instruction can be known to access memory. */
+void on_load(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
+		    void *packed)
+{
+	data_access(cpu, info, va, (uintptr_t)packed, false);
+}
+
+void on_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
+		     void *packed)
+{
+	data_access(cpu, info, va, (uintptr_t)packed, true);
+}
+
+void on_load_or_store(unsigned int cpu, qemu_plugin_meminfo_t info,
+			     uint64_t va, void *packed)
+{
+	data_access(cpu, info, va, (uintptr_t)packed, qemu_plugin_mem_is_store(info));
+}
+
+/* @at is where QEMU holds the instruction; bit 0 is the privilege. */
+void on_fetch(unsigned int cpu, void *at)
+{
+	struct pmu *pmu = &the_pmu;
+	uint64_t host = (uintptr_t)at & ~(uintptr_t)1;
+	enum privilege priv = (uintptr_t)at & 1;
+	uint64_t pa;
+
+	pmu_lock(pmu);
+	if (code_pages_place(&pmu->code, host, &pa))
+		hierarchy_fetch(&pmu->caches, cpu, pa, priv);
+	else
+		pmu->cpu[cpu].counts.event[priv][EV_FETCH_UNPLACED]++;
+	pmu_unlock(pmu);
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Encodings: Arm Architecture Reference Manual, DDI 0487, chapter C4. */
+#include "decode.h"
+
+#include <stddef.h>
+
+static enum insn_kind barrier_kind(uint32_t insn)
+{
+	if ((insn & 0xfffff0ff) == 0xd50330df)
+		return INSN_ISB;
+	if ((insn & 0xfffff0ff) == 0xd503309f) {
+		uint32_t crm = insn >> 8 & 0xf;
+
+		/* SSBB and PSSBB bear the same encoding and wait for nothing. */
+		return crm == 0 || crm == 4 ? INSN_PLAIN : INSN_DSB;
+	}
+	/* DSB nXS */
+	if ((insn & 0xfffff3ff) == 0xd503323f)
+		return INSN_DSB;
+	return INSN_PLAIN;
+}
+
+static enum insn_kind system_kind(uint32_t insn)
+{
+	uint32_t op2 = insn >> 5 & 7;
+	uint32_t crm = insn >> 8 & 0xf;
+	uint32_t crn = insn >> 12 & 0xf;
+	uint32_t op1 = insn >> 16 & 7;
+
+	if ((insn & 0xfffff01f) == 0xd503201f) {
+		if (crm == 0xf && op2 == 6)
+			return INSN_REGION_BEGIN;
+		if (crm == 0xf && op2 == 7)
+			return INSN_REGION_END;
+		return INSN_PLAIN;
+	}
+	if ((insn & 0xfffff000) == 0xd5033000)
+		return barrier_kind(insn);
+	if ((insn & 0xfff80000) == 0xd5080000) {
+		if (crn == 8 || crn == 9)
+			return INSN_TLBI;
+		if (crn == 7 && op1 == 3 && crm == 4 && op2 == 1)
+			return INSN_DC_ZVA;
+		/* IC IVAU and all of DC but AT, which reports and does not fault */
+		if (crn == 7 && crm != 8)
+			return INSN_DC_IC;
+		return INSN_PLAIN;
+	}
+	if ((insn & 0xfff00000) == 0xd5100000) {
+		/* SCTLR and HCR; TTBR, TCR and VTTBR */
+		if (insn >> 19 & 1 && (crn == 1 || crn == 2))
+			return INSN_MMU_WRITE;
+		if (op1 == 0 && crn == 12 && crm == 0 && op2 == 0)
+			return INSN_VBAR_WRITE;
+	}
+	return INSN_PLAIN;
+}
+
+/* Load/store exclusive, ordered, and compare and swap: bits 29:24 are 001000. */
+static enum insn_kind exclusive_kind(uint32_t insn)
+{
+	bool load = insn >> 22 & 1;
+	bool o2 = insn >> 23 & 1;
+	bool o1 = insn >> 21 & 1;
+
+	if (o1 && (o2 || !(insn >> 31)))
+		return INSN_LOAD_STORE;		/* CAS, CASP */
+	if (load)
+		return INSN_LOAD;
+	return o2 ? INSN_STORE : INSN_EXCLUSIVE_STORE;
+}
+
+/* Single register forms: bits 29:27 are 111, bits 25:24 are 00 or 01. */
+static enum insn_kind register_kind(uint32_t insn)
+{
+	uint32_t size = insn >> 30;
+	uint32_t opc = insn >> 22 & 3;
+	bool vector = insn >> 26 & 1;
+
+	if (!(insn >> 24 & 1) && insn >> 21 & 1) {
+		switch (insn >> 10 & 3) {
+		case 0:
+			/* LDAPR and LD64B, ST64B: no read-modify-write */
+			if ((insn & 0x3ffffc00) == 0x38bfc000)
+				return INSN_LOAD;
+			if ((insn & 0xfffffc00) == 0xf83fd000)
+				return INSN_LOAD;
+			if ((insn & 0xffe0cc00) == 0xf8208c00 ||
+			    (insn & 0xffe0fc00) == 0xf820b000 ||
+			    (insn & 0xffe0fc00) == 0xf820a000)
+				return INSN_STORE;
+			return INSN_LOAD_STORE;
+		case 1:
+		case 3:
+			return INSN_LOAD;	/* LDRAA, LDRAB */
+		}
+	}
+	if (vector)
+		return opc & 1 ? INSN_LOAD : INSN_STORE;
+	if (size == 3 && opc == 2)
+		return INSN_PLAIN;		/* PRFM, PRFUM: never fault */
+	return opc ? INSN_LOAD : INSN_STORE;
+}
+
+static enum insn_kind memory_kind(uint32_t insn)
+{
+	bool load = insn >> 22 & 1;
+
+	switch (insn >> 27 & 7) {
+	case 1:
+		if (!(insn >> 26 & 1) && !(insn >> 24 & 1))
+			return exclusive_kind(insn);
+		if (insn >> 26 & 1)
+			return load ? INSN_LOAD : INSN_STORE;	/* LD1..LD4, ST1..ST4 */
+		/* LSE128, RCW and LSUI atomics; memory tags */
+		return INSN_LOAD_STORE;
+	case 3:
+		if (!(insn >> 24 & 1))			/* literal */
+			return (insn >> 30 == 3 && !(insn >> 26 & 1)) ?
+				INSN_PLAIN : INSN_LOAD;
+		if (insn >> 26 & 1)
+			return INSN_LOAD_STORE;
+		if (!(insn >> 21 & 1) && !(insn >> 10 & 3))
+			return insn >> 22 & 3 ? INSN_LOAD : INSN_STORE; /* LDAPUR, STLUR */
+		return INSN_LOAD_STORE;			/* tags, MOPS */
+	case 5:
+		return load ? INSN_LOAD : INSN_STORE;	/* pairs */
+	default:
+		return register_kind(insn);
+	}
+}
+
+enum insn_kind insn_kind(uint32_t insn)
+{
+	if ((insn & 0x0a000000) == 0x08000000)
+		return memory_kind(insn);
+	/* SVE loads and stores */
+	if ((insn & 0x9e000000) == 0x84000000)
+		return insn >> 30 & 1 && insn >> 29 & 1 ? INSN_STORE : INSN_LOAD;
+	if ((insn & 0xffc00000) == 0xd5000000)
+		return system_kind(insn);
+	if (insn == 0xd69f03e0 || insn == 0xd69f0bff || insn == 0xd69f0fff)
+		return INSN_ERET;
+	if ((insn & 0xffe0001f) == 0xd4000001)
+		return INSN_SVC;
+	return INSN_PLAIN;
+}
+
+unsigned int insn_access_limit(uint32_t insn)
+{
+	/* Single general-purpose registers: LDR and STR in all their forms. */
+	if ((insn & 0x3c000000) == 0x38000000)
+		return 1u << (insn >> 30);
+	return 16;
+}
+
+unsigned int tlbi_number(uint32_t insn)
+{
+	uint32_t op2 = insn >> 5 & 7;
+	uint32_t crm = insn >> 8 & 0xf;
+	uint32_t nxs = insn >> 12 & 1;		/* CRn is 8 or 9 */
+	uint32_t op1 = insn >> 16 & 7;
+
+	/* op1 is 0 (EL1), 4 (EL2) or 6 (EL3) */
+	return nxs << 9 | (op1 >> 1) << 7 | crm << 3 | op2;
+}
+
+const char *tlbi_name(unsigned int number)
+{
+	/* By CRm, then op2; EL1 alone, for nothing else runs in the guest. */
+	static const char * const el1[16][8] = {
+		[1] = { "vmalle1os", "vae1os", "aside1os", "vaae1os", NULL,
+			"vale1os", NULL, "vaale1os" },
+		[2] = { NULL, "rvae1is", NULL, "rvaae1is", NULL,
+			"rvale1is", NULL, "rvaale1is" },
+		[3] = { "vmalle1is", "vae1is", "aside1is", "vaae1is", NULL,
+			"vale1is", NULL, "vaale1is" },
+		[5] = { NULL, "rvae1os", NULL, "rvaae1os", NULL,
+			"rvale1os", NULL, "rvaale1os" },
+		[6] = { NULL, "rvae1", NULL, "rvaae1", NULL,
+			"rvale1", NULL, "rvaale1" },
+		[7] = { "vmalle1", "vae1", "aside1", "vaae1", NULL,
+			"vale1", NULL, "vaale1" },
+	};
+	bool nxs = number >> 9;
+
+	if (nxs || (number >> 7 & 3))
+		return NULL;
+	return el1[number >> 3 & 0xf][number & 7];
+}
+
+static void set_reg(struct known_regs *k, unsigned int r, uint64_t value)
+{
+	k->value[r] = value;
+	k->known |= 1u << r;
+}
+
+void known_regs_step(struct known_regs *k, uint32_t insn, uint64_t pc)
+{
+	unsigned int rd = insn & 0x1f;
+	unsigned int rn = insn >> 5 & 0x1f;
+	/* ADR and ADRP: 21 bits, signed */
+	int64_t imm21 = (int32_t)(((insn >> 5 & 0x7ffff) << 2 | (insn >> 29 & 3)) << 11) >> 11;
+
+	if ((insn & 0x9f000000) == 0x10000000) {
+		set_reg(k, rd, pc + imm21);
+	} else if ((insn & 0x9f000000) == 0x90000000) {
+		set_reg(k, rd, (pc & ~UINT64_C(0xfff)) + (imm21 << 12));
+	} else if ((insn & 0xff800000) == 0x91000000 && k->known >> rn & 1) {
+		set_reg(k, rd, k->value[rn] + ((insn >> 10 & 0xfff) << (insn >> 22 & 1 ? 12 : 0)));
+	} else if ((insn & 0xffc00000) != 0xd5000000) {
+		/* Most others write Xd or nothing; forgetting is always right. */
+		k->known &= ~(1u << rd);
+		if (insn_accesses_memory(insn_kind(insn)))
+			k->known = 0;
+	}
+}

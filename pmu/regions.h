@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Regions of interest: what was counted between a begin and an end marker,
+ * exclusive of both. Regions follow each other and do not nest.
+ */
+#ifndef FT_REGIONS_H
+#define FT_REGIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "counts.h"
+
+struct pmu;
+
+struct region {
+	struct counts *cpu;		/* one per CPU */
+	/* Misses per set, of CPU 0..n-1 in turn; NULL where not asked for. */
+	uint64_t *set_misses[NR_LEVELS];
+};
+
+struct regions {
+	struct region *done;
+	unsigned int nr_done;
+	bool open;
+	struct region begin;		/* as counted when the open one began */
+};
+
+void region_begin(struct pmu *pmu);
+void region_end(struct pmu *pmu);
+
+/* All counts since the start, as one region. */
+void region_whole(const struct pmu *pmu, struct region *whole);
+void region_free(struct region *region);
+
+/* How many rows of set misses a region has for @level: one, or one per CPU. */
+unsigned int region_set_rows(const struct pmu *pmu, enum cache_level level);
+
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The results as one JSON object; pmu/README.md says what each member means. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pmu.h"
+
+#define SCHEMA	1
+
+static void put_level(FILE *f, const struct level_counts *n)
+{
+	fprintf(f, "{\"accesses\":%" PRIu64 ",\"misses\":%" PRIu64
+		",\"writebacks\":%" PRIu64 "}", n->accesses, n->misses, n->writebacks);
+}
+
+static bool modelled(const struct pmu *pmu, enum cache_level level)
+{
+	for (unsigned int cpu = 0; cpu < pmu->nr_cpus; cpu++)
+		if (pmu->caches.cpu[cpu].at[level])
+			return true;
+	return false;
+}
+
+static void put_privilege(FILE *f, const struct pmu *pmu, const struct counts *n,
+			  enum privilege priv)
+{
+	for (int e = 0; e < NR_EVENTS; e++)
+		fprintf(f, "%s\"%s\":%" PRIu64, e ? "," : "{", event_name(e),
+			n->event[priv][e]);
+	for (int l = 0; l < NR_LEVELS; l++) {
+		if (!modelled(pmu, l))
+			continue;
+		fprintf(f, ",\"%s\":", level_name(l));
+		put_level(f, &n->level[priv][l]);
+	}
+	fputc('}', f);
+}
+
+static void put_tlbi(FILE *f, const struct counts *n)
+{
+	uint64_t total = 0;
+
+	for (unsigned int i = 0; i < NR_TLBI; i++)
+		total += n->tlbi[i];
+	fprintf(f, "{\"total\":%" PRIu64 ",\"by_kind\":{", total);
+	for (unsigned int i = 0, some = 0; i < NR_TLBI; i++) {
+		if (!n->tlbi[i])
+			continue;
+		fputs(some++ ? "," : "", f);
+		if (tlbi_name(i))
+			fprintf(f, "\"%s\"", tlbi_name(i));
+		else
+			fprintf(f, "\"op1_%u_crn_%u_crm_%u_op2_%u\"", (i >> 7 & 3) * 2,
+				8 + (i >> 9), i >> 3 & 0xf, i & 7);
+		fprintf(f, ":%" PRIu64, n->tlbi[i]);
+	}
+	fputs("}}", f);
+}
+
+static void put_counts(FILE *f, const struct pmu *pmu, const struct counts *n)
+{
+	fputs("\"user\":", f);
+	put_privilege(f, pmu, n, PRIV_USER);
+	fputs(",\"kernel\":", f);
+	put_privilege(f, pmu, n, PRIV_KERNEL);
+	fputs(",\"tlbi\":", f);
+	put_tlbi(f, n);
+}
+
+static void put_set_misses(FILE *f, const struct pmu *pmu,
+			   const struct region *region, enum cache_level level)
+{
+	const uint64_t *n = region->set_misses[level];
+
+	fprintf(f, "\"%s\":[", level_name(level));
+	for (unsigned int cpu = 0; cpu < region_set_rows(pmu, level); cpu++) {
+		const struct cache *c = pmu->caches.cpu[cpu].at[level];
+
+		fputs(cpu ? ",[" : "[", f);
+		for (uint64_t s = 0; c && s <= c->set_mask; s++)
+			fprintf(f, "%s%" PRIu64, s ? "," : "", *n++);
+		fputc(']', f);
+	}
+	fputc(']', f);
+}
+
+static void put_region(FILE *f, const struct pmu *pmu, const struct region *region)
+{
+	struct counts sum = { 0 };
+
+	for (unsigned int cpu = 0; cpu < pmu->nr_cpus; cpu++)
+		counts_add(&sum, &region->cpu[cpu]);
+	fputc('{', f);
+	put_counts(f, pmu, &sum);
+	fputs(",\"cpus\":[", f);
+	for (unsigned int cpu = 0; cpu < pmu->nr_cpus; cpu++) {
+		fputs(cpu ? ",{" : "{", f);
+		put_counts(f, pmu, &region->cpu[cpu]);
+		fputc('}', f);
+	}
+	fputs("],\"set_misses\":{", f);
+	for (int l = 0, some = 0; l < NR_LEVELS; l++) {
+		if (!region->set_misses[l])
+			continue;
+		fputs(some++ ? "," : "", f);
+		put_set_misses(f, pmu, region, l);
+	}
+	fputs("}}", f);
+}
+
+static void put_model(FILE *f, const struct pmu *pmu)
+{
+	fprintf(f, "\"model\":{\"seed\":%" PRIu64 ",\"cpus\":[",
+		pmu->options.caches.seed);
+	for (unsigned int cpu = 0; cpu < pmu->nr_cpus; cpu++) {
+		fputs(cpu ? ",{" : "{", f);
+		for (int l = 0, some = 0; l < NR_LEVELS; l++) {
+			const struct cache *c = pmu->caches.cpu[cpu].at[l];
+
+			if (!c)
+				continue;
+			fprintf(f, "%s\"%s\":{\"size\":%" PRIu64 ",\"ways\":%u,\"line\":%u,"
+				"\"sets\":%" PRIu64 ",\"policy\":\"%s\"}", some++ ? "," : "",
+				level_name(l), c->geometry.size, c->geometry.ways,
+				c->geometry.line, c->set_mask + 1,
+				policy_name(c->geometry.policy));
+		}
+		fputc('}', f);
+	}
+	fputs("]}", f);
+}
+
+bool report_write(const struct pmu *pmu)
+{
+	FILE *f = fopen(pmu->options.out, "w");
+	struct region whole;
+	bool failed;
+
+	if (!f)
+		return false;
+	fprintf(f, "{\"schema\":%d,\"api\":{\"plugin\":%d,\"qemu_min\":%d,\"qemu_max\":%d},",
+		SCHEMA, FT_API, pmu->qemu_api_min, pmu->qemu_api_max);
+	put_model(f, pmu);
+	fputs(",\"not_modelled\":[\"page_table_walks\",\"prefetch\",\"cache_maintenance\"", f);
+	if (!FT_HAS_REGISTERS)
+		fputs(",\"dc_zva_lines\"", f);
+	fputs("],\"regions\":[", f);
+	for (unsigned int i = 0; i < pmu->regions.nr_done; i++) {
+		fputs(i ? ",\n" : "\n", f);
+		put_region(f, pmu, &pmu->regions.done[i]);
+	}
+	fputs("],\n\"whole_run\":", f);
+	region_whole(pmu, &whole);
+	put_region(f, pmu, &whole);
+	region_free(&whole);
+	fputs("}\n", f);
+	failed = ferror(f);
+	if (fclose(f))
+		failed = true;
+	return !failed;
+}
