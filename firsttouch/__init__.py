@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The laboratory: what the first touch of a page costs on arm64 Linux."""

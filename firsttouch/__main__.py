@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0
+"""``python -m firsttouch``."""
+
+import sys
+
+from firsttouch.cli import main
+
+sys.exit(main())

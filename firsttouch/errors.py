@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What can go wrong, by who can mend it.
+
+Each message is one sentence that names the mend. A build or a guest that
+fails carries the lines that show why besides.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FirsttouchError(Exception):
+    """Root of all errors that are reported without a traceback."""
+
+    exit_status = 2
+
+    def __init__(self, message: str, detail: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.detail = list(detail)
+
+
+class UserError(FirsttouchError):
+    """The request cannot be carried out as it was put; the user can mend it."""
+
+
+class MachineError(FirsttouchError):
+    """This machine lacks something: a tool, space, a package."""
+
+
+class KernelBuildError(FirsttouchError):
+    """A kernel did not build; `detail` holds the compiler's errors."""
+
+    exit_status = 1
+
+
+class GuestError(FirsttouchError):
+    """A guest failed, or what it measured cannot be trusted; `detail` is its log's end."""
+
+    exit_status = 1
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Say which of `known` the unknown `name` was probably meant to be.
+
+    Returns the tail of an error sentence: the nearest name, or all of them.
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return "known are " + ", ".join(names) + "."

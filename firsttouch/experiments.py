@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Experiments: the question, the parameters, the metrics and the published figures answered.
+
+Each is one file, experiments/NAME.toml; docs/adding.md walks through one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.arms import ARMS
+from firsttouch.errors import UserError, nearest
+from firsttouch.quantities import parse_size
+from firsttouch.schema import Table, read_table
+from firsttouch.sources import REPOSITORY
+
+# Experiments that ask for no place of their own come after those that do.
+_LAST = 1000
+
+Value = str | int
+Params = dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of an experiment; `shown` ones stand in the table on the terminal."""
+
+    name: str
+    unit: str
+    shown: bool
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure that was published, as a claim on the change from stock in per cent.
+
+    The claim holds for the cells whose parameters match `where`. It is
+    reproduced if the change is within `tolerance` percentage points of
+    `change`; where `at_most` is set, if the change does not exceed it.
+    """
+
+    metric: str
+    where: Params
+    figure: str
+    source: str
+    change: float | None
+    tolerance: float
+    at_most: float | None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of the laboratory; they are reported by `order`, then by name.
+
+    `parameters` maps each name to the values it takes; every combination is
+    a cell. `runs` is what ftbench is asked for: the experiment's own name,
+    unless it looks at another one in its own way. `compare` is the arm whose
+    change against stock is reported. `file_size` names the parameter that
+    sizes a file on the guest's disk. `one_guest`: all cells of an arm and a
+    machine run in one guest, one after the other, where what ran before
+    does not matter to them. Values that begin with ``@`` come from the machine
+    (see firsttouch/machine_values.py). `cited` are published figures that are
+    no change from stock to `compare`: shown, with their source, beside what is
+    measured.
+    """
+
+    name: str
+    runs: str
+    title: str
+    question: str
+    order: int
+    default: bool
+    arms: tuple[str, ...]
+    compare: str
+    parameters: dict[str, tuple[Value, ...]]
+    options: tuple[str, ...]
+    file_size: str | None
+    one_guest: bool
+    metrics: tuple[Metric, ...]
+    published: tuple[Published, ...]
+    cited: tuple[str, ...]
+
+    def combinations(self) -> list[Params]:
+        """Return the parameters of each cell, in the order in which they are reported."""
+        return [
+            dict(zip(self.parameters, values, strict=True))
+            for values in itertools.product(*self.parameters.values())
+        ]
+
+    def claim(self, metric: str, params: Params) -> Published | None:
+        """Return the published figure that answers to `metric` of the cell with `params`."""
+        for published in self.published:
+            if published.metric == metric and published.where.items() <= params.items():
+                return published
+        return None
+
+
+def experiment_names(folder: Path = REPOSITORY / "experiments") -> list[str]:
+    """Return the names of all experiments."""
+    return sorted(file.stem for file in folder.glob("*.toml"))
+
+
+def load_experiment(name: str, folder: Path = REPOSITORY / "experiments") -> Experiment:
+    """Return experiment `name`; UserError if there is none, or its file is wrong."""
+    file = folder / f"{name}.toml"
+    if not file.is_file():
+        raise UserError(f"unknown experiment {name!r}: {nearest(name, experiment_names(folder))}")
+    table = read_table(file)
+    arms = table.strings("arms", ["stock", "on"])
+    for arm in arms:
+        if arm not in ARMS:
+            raise table.error("arms", f"names {arm!r}: {nearest(arm, ARMS)}")
+    experiment = Experiment(
+        name=name,
+        runs=table.take("runs", str, name),
+        title=table.take("title", str),
+        question=table.take("question", str),
+        order=table.take("order", int, _LAST),
+        default=table.take("default", bool, False),
+        arms=arms,
+        compare=table.choice("compare", tuple(ARMS), "on"),
+        parameters=_parameters(table.table("parameters")),
+        options=table.strings("options", []),
+        file_size=table.take("file_size", str, "") or None,
+        one_guest=table.take("one_guest", bool, False),
+        metrics=tuple(_metrics(table)),
+        published=tuple(_published(table)),
+        cited=table.strings("cited", []),
+    )
+    table.done()
+    if experiment.file_size and experiment.file_size not in experiment.parameters:
+        raise table.error(
+            "file_size",
+            f"is {experiment.file_size!r}: {nearest(experiment.file_size, experiment.parameters)}",
+        )
+    names = {metric.name for metric in experiment.metrics}
+    for number, claim in enumerate(experiment.published):
+        if claim.metric not in names:
+            raise table.error(
+                f"published[{number}].metric",
+                f"is {claim.metric!r}: {nearest(claim.metric, names)}",
+            )
+        for key in claim.where:
+            if key not in experiment.parameters:
+                raise table.error(
+                    f"published[{number}].where.{key}",
+                    f"is not a parameter: {nearest(key, experiment.parameters)}",
+                )
+    return experiment
+
+
+def _parameters(table: Table) -> dict[str, tuple[Value, ...]]:
+    parameters = {}
+    for name, values in table.items().items():
+        entries = values if isinstance(values, list) else [values]
+        if not entries or not all(
+            isinstance(entry, (str, int)) and not isinstance(entry, bool) for entry in entries
+        ):
+            raise table.error(name, "must be a value or a list of values, strings or numbers.")
+        if name == "size":
+            try:
+                entries = [parse_size(entry) for entry in entries]
+            except ValueError as error:
+                raise table.error(name, f"cannot be read: {error}.") from None
+        parameters[name] = tuple(entries)
+    return parameters
+
+
+def _metrics(table: Table) -> list[Metric]:
+    metrics = []
+    for entry in table.tables("metrics"):
+        metrics.append(
+            Metric(
+                entry.take("name", str), entry.take("unit", str), entry.take("shown", bool, False)
+            )
+        )
+        entry.done()
+    if not metrics:
+        raise table.error("metrics", "is missing: add one [[metrics]] table per metric.")
+    return metrics
+
+
+def _published(table: Table) -> list[Published]:
+    published = []
+    for entry in table.tables("published"):
+        where = entry.table("where").items()
+        claim = Published(
+            metric=entry.take("metric", str),
+            where=where,
+            figure=entry.take("figure", str),
+            source=entry.take("source", str),
+            change=entry.take("change_percent", float) if entry.has("change_percent") else None,
+            tolerance=entry.take("tolerance", float, 0.0),
+            at_most=entry.take("at_most_percent", float) if entry.has("at_most_percent") else None,
+        )
+        entry.done()
+        if (claim.change is None) == (claim.at_most is None):
+            raise entry.error(
+                "change_percent", "or at_most_percent: give one of the two, to say what is claimed."
+            )
+        published.append(claim)
+    return published

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Child processes that end with us, and short commands whose output is wanted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from firsttouch.errors import MachineError
+
+_KEEPER = Path(__file__).with_name("keeper.py")
+
+
+@contextmanager
+def kept(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdout: int | IO[str] | IO[bytes] = subprocess.DEVNULL,
+    stderr: int | IO[str] | IO[bytes] = subprocess.STDOUT,
+) -> Iterator[subprocess.Popen[str]]:
+    """Run `command` for as long as the context lasts, at most.
+
+    Yields the keeper's process: its `wait` and `returncode` are the
+    command's. Leaving the context, by whatever way, kills the command and
+    all it started; so does the death of this process.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", str(_KEEPER), *map(str, command)],
+        cwd=cwd,
+        env=dict(os.environ, **(env or {})),
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+        errors="replace",
+    ) as process:
+        try:
+            yield process
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait()
+
+
+def output(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> str:
+    """Return what `command` prints on standard output; `env` is added to the environment.
+
+    Raises MachineError if it is not there or fails, with the last line it
+    wrote to standard error.
+    """
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(
+            [str(part) for part in command],
+            cwd=cwd,
+            env=dict(os.environ, **(env or {})),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except FileNotFoundError:
+        raise MachineError(
+            f"{name} is missing: `firsttouch doctor` says what installs it."
+        ) from None
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines()
+        raise MachineError(f"{name} failed with status {done.returncode}: see below.", lines[-8:])
+    return done.stdout

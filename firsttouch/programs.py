@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The guest's programs, built static for arm64 and kept by the hash of their sources."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from firsttouch.cache import Entry, digest, digest_files
+from firsttouch.errors import KernelBuildError, MachineError
+from firsttouch.guest import qemu_version
+from firsttouch.processes import output
+from firsttouch.progress import Reporter
+from firsttouch.sources import LINUX, REPOSITORY, KernelSource
+from firsttouch.toolchain import compiler_identity, cross_compile
+
+# Where the features' kselftests are, in linux/ as in a kernel tree.
+SELFTESTS = "tools/testing/selftests/first_touch"
+_SOURCES = {".c", ".h", ".S", ""}
+
+
+def build_program(name: str, reporter: Reporter, *, native: bool = False) -> Path:
+    """Return the arm64 binary that the Makefile of folder `name` makes.
+
+    `name` is ``bench`` (ftbench) or ``guest`` (init); `native` asks for the
+    binary that runs on this very machine instead. Raises
+    KernelBuildError with the compiler's errors if it does not build.
+    """
+    folder = REPOSITORY / name
+    sources = [path for path in folder.rglob("*") if path.is_file() and path.suffix in _SOURCES]
+    entry = Entry(
+        "programs",
+        digest(
+            {
+                "sources": digest_files(folder, sources),
+                "compiler": compiler_identity(native=native),
+            }
+        ),
+    )
+    binary = {"bench": "ftbench", "guest": "init"}[name]
+
+    def make(workplace: Path, kept: Path) -> None:
+        prefix = "" if native else cross_compile()
+        shutil.copy(_make(folder, workplace, prefix) / binary, kept / binary)
+
+    return entry.obtain(make, reporter.say) / binary
+
+
+def build_pmu(reporter: Reporter) -> Path:
+    """Return the PMU's plugin, built for the QEMU that is installed.
+
+    Raises KernelBuildError with the compiler's errors if it does not build.
+    """
+    folder = REPOSITORY / "pmu"
+    sources = [*folder.glob("*.[ch]"), folder / "Makefile", folder / "api.sh"]
+    entry = Entry(
+        "programs",
+        digest(
+            {
+                "sources": digest_files(folder, sources),
+                "compiler": compiler_identity(native=True),
+                "qemu": qemu_version(),
+            }
+        ),
+    )
+
+    def make(workplace: Path, kept: Path) -> None:
+        shutil.copy(_make(folder, workplace, "") / "libftpmu.so", kept / "libftpmu.so")
+
+    return entry.obtain(make, reporter.say) / "libftpmu.so"
+
+
+def build_selftests(source: KernelSource, reporter: Reporter) -> list[Path]:
+    """Return the arm64 binaries of the features' kselftests, built against `source`.
+
+    Raises KernelBuildError with the compiler's errors if they do not build.
+    """
+    folder = LINUX / SELFTESTS
+    entry = Entry(
+        "programs",
+        digest(
+            {
+                "sources": digest_files(folder, [p for p in folder.rglob("*") if p.is_file()]),
+                "kernel": source.identity,
+                "compiler": compiler_identity(),
+            }
+        ),
+    )
+
+    def make(workplace: Path, kept: Path) -> None:
+        objects = _make(folder, workplace, cross_compile(), f"KSRC={source.tree()}")
+        for binary in objects.iterdir():
+            shutil.copy(binary, kept / binary.name)
+
+    directory = entry.obtain(make, reporter.say)
+    return sorted(path for path in directory.iterdir() if path.suffix != ".json")
+
+
+def _make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Path:
+    """Run make in `folder` with the tools of `prefix`; return the folder of what it made."""
+    objects = workplace / "objects"
+    shutil.rmtree(objects, ignore_errors=True)
+    objects.mkdir()
+    try:
+        output(
+            ["make", "-s", "-C", folder, f"CROSS_COMPILE={prefix}", f"OUTPUT={objects}", *variables]
+        )
+    except MachineError as error:
+        name = folder.relative_to(REPOSITORY)
+        raise KernelBuildError(f"{name} does not build: mend it.", error.detail) from None
+    return objects

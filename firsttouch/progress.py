@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How a long step shows that it goes on: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from firsttouch.quantities import format_duration
+
+# A line this often, in seconds, keeps a log short and its reader at ease.
+_LINE_EVERY = 20.0
+
+
+class Step:
+    """One long step: `done` of about `total` units; both may be corrected as it goes."""
+
+    def __init__(self, console: Console, title: str, unit: str, total: int) -> None:
+        self.title = title
+        self.unit = unit
+        self.total = total
+        self.done = 0
+        self._before = 0
+        self._console = console
+        self._started = time.monotonic()
+        self._said = self._started
+        self._lock = threading.Lock()
+        self._bar: tuple[Progress, TaskID] | None = None
+
+    def attach(self, bar: Progress) -> None:
+        """Show the step in a live display."""
+        self._bar = (bar, bar.add_task(self.title, total=self.total, unit=self.unit, left=""))
+
+    def left(self) -> str:
+        """Say how much time is left at the rate so far; empty while that cannot be told."""
+        spent = time.monotonic() - self._started
+        # The first seconds of a step are set-up and say little of its rate.
+        fresh = self.done - self._before
+        if fresh <= 0 or spent < 3:
+            return ""
+        rest = max(self.total - self.done, 0)
+        return f"about {format_duration(spent / fresh * rest)} left"
+
+    def go_on_from(self, done: int) -> None:
+        """Report that `done` units were done before the step began, which tells no rate."""
+        self._before = done
+        self.at(done)
+
+    def at(self, done: int) -> None:
+        """Report that `done` units are done in all."""
+        with self._lock:
+            self.done = done
+            # The total is an estimate for some steps; never show 101 of 100.
+            self.total = max(self.total, done)
+            if self._bar:
+                bar, task = self._bar
+                bar.update(task, completed=done, total=self.total, left=self.left())
+            elif time.monotonic() - self._said >= _LINE_EVERY:
+                self._said = time.monotonic()
+                self._console.print(
+                    f"{self.title}: {done:,} of {self.total:,} {self.unit}, {self.left()}"
+                )
+
+    def advance(self) -> None:
+        """Report one more unit done."""
+        self.at(self.done + 1)
+
+
+class Reporter:
+    """Where a run tells a person what it is doing: standard error, so that output stays clean."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def say(self, message: str) -> None:
+        """Print one line."""
+        self.console.print(message, markup=False)
+
+    @contextmanager
+    def step(self, title: str, unit: str, total: int) -> Iterator[Step]:
+        """Show a long step for as long as the context lasts, then say how long it took."""
+        step = Step(self.console, title, unit, total)
+        started = time.monotonic()
+        if self.console.is_terminal:
+            with Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[unit]}"),
+                TextColumn("{task.fields[left]}"),
+                console=self.console,
+                transient=True,
+            ) as bar:
+                step.attach(bar)
+                yield step
+        else:
+            self.say(f"{title}: {total:,} {unit}")
+            yield step
+        took = format_duration(time.monotonic() - started)
+        self.say(f"{title}: done, {step.done:,} {unit} in {took}")

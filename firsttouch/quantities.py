@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Sizes and numbers as people write and read them."""
+
+from __future__ import annotations
+
+import re
+
+_FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
+
+
+def parse_size(text: str | int) -> int:
+    """Return the bytes that `text` stands for: ``65536``, ``"64K"``, ``"1G"``, ``"512KiB"``.
+
+    The letters are binary multiples. Raises ValueError, which names `text`,
+    for anything else, zero and negative sizes included.
+    """
+    if isinstance(text, bool):
+        raise ValueError(f"{text!r} is not a size")
+    if isinstance(text, int):
+        value = text
+    else:
+        match = _SIZE.fullmatch(text.strip())
+        if not match:
+            raise ValueError(f"{text!r} is not a size: write bytes or a number with K, M or G")
+        value = int(match[1]) * _FACTOR[match[2].upper()]
+    if value <= 0:
+        raise ValueError(f"{text!r} is not a size: it must be more than 0 bytes")
+    return value
+
+
+def format_size(size: int) -> str:
+    """Return `size` bytes in the largest binary unit that divides it: ``64 KiB``."""
+    for letter in "GMK":
+        if size and size % _FACTOR[letter] == 0:
+            return f"{size // _FACTOR[letter]} {letter}iB"
+    return f"{size} B"
+
+
+def format_count(value: float) -> str:
+    """Return a count with thousands separators; fractions to four figures."""
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.4g}"
+
+
+def format_change(percent: float | None) -> str:
+    """Return a signed percentage, or a dash where there is none."""
+    if percent is None:
+        return "-"
+    # A change too small to print is still not "no change".
+    return "0 %" if percent == 0 else f"{percent:+.2f} %"
+
+
+def format_duration(seconds: float) -> str:
+    """Return minutes and seconds: ``4 min 05 s``, ``12 s``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Axes: where a value lies on a drawing, and which values are marked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# Values that span more than this factor are not told apart on a linear axis.
+_SPAN = 30.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis from `low` at position `start` to `high` at `end`.
+
+    On a logarithmic one, what is zero or less lies at `nil`, before `start`,
+    behind a gap: a count can be zero, its logarithm cannot.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    logarithmic: bool = False
+    nil: float = 0.0
+
+    def at(self, value: float) -> float:
+        """Return the position of `value`."""
+        if not self.logarithmic:
+            return self.start + (value - self.low) / (self.high - self.low) * (
+                self.end - self.start
+            )
+        if value <= 0:
+            return self.nil
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, most: int) -> list[float]:
+        """Return at most about `most` round values on the axis."""
+        return self._decades(most) if self.logarithmic else self._steps(most)
+
+    def _steps(self, most: int) -> list[float]:
+        step = round_up((self.high - self.low) / max(most, 1))
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [round(index * step, 10) for index in range(first, last + 1)]
+
+    def _decades(self, most: int) -> list[float]:
+        exponents = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        for digits in ((1, 2, 5), (1, 3), (1,)):
+            ticks = [
+                digit * 10.0**exponent
+                for exponent in exponents
+                for digit in digits
+                if self.low * 0.999 <= digit * 10.0**exponent <= self.high * 1.001
+            ]
+            if len(ticks) <= most:
+                return ticks
+        return ticks[:: math.ceil(len(ticks) / most)]
+
+
+def round_up(value: float) -> float:
+    """Return the next of 1, 2, 5, 10, ... times a power of ten."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(digit * power for digit in (1, 2, 5, 10) if value <= digit * power * (1 + 1e-9))
+
+
+def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
+    """Return an axis for counts: from 0, or logarithmic where they differ too much for that."""
+    found = list(values)
+    top = max(found, default=1.0)
+    positive = [value for value in found if value > 0]
+    if not positive or top / min(positive) <= _SPAN:
+        return Scale(0.0, round_up(top) if top > 0 else 1.0, start, end)
+    low = min(positive)
+    if min(found) > 0:
+        return Scale(low, top, start, end, True)
+    # Room for zero and the gap behind it.
+    return Scale(low, top, start + 34, end, True, start)
+
+
+def tick_label(value: float) -> str:
+    """Return a round value without zeros that say nothing: ``0.5``, ``1,000``."""
+    return f"{value:,.6g}" if abs(value) < 1000 else f"{value:,.0f}"

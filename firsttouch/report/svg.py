@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Drawings as inline SVG: shapes and text by class, so that the page's style colours them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape
+
+from markupsafe import Markup
+
+# Width of a character of the page's text in a drawing, in units; generous, so
+# that what is laid out by it never runs into its neighbour.
+CHARACTER = 6.9
+
+_QUOTE = {'"': "&quot;"}
+# Shape and fill differ besides the colour, which alone tells nothing to some.
+_SHAPES = {
+    "stock": "circle", "off": "square", "color": "up", "color-l2": "square", "intent": "down",
+    "on": "diamond",
+}  # fmt: skip
+_HOLLOW = ("stock", "off")
+
+
+def number(value: float) -> str:
+    """Return a coordinate, to a tenth of a unit."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def shape_of(arm: str) -> str:
+    """Return the shape of an arm's marks."""
+    return _SHAPES.get(arm, "cross")
+
+
+def outline(shape: str, x: float, y: float, r: float) -> str:
+    """Return the path of a mark with centre (`x`, `y`) and about radius `r`."""
+    n = number
+    if shape == "circle":
+        half = f"a{n(r)} {n(r)} 0 1 0"
+        return f"M{n(x - r)} {n(y)}{half} {n(2 * r)} 0{half} -{n(2 * r)} 0z"
+    corners = {
+        "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+        "diamond": ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
+        "up": ((0, -1.2), (1.1, 0.8), (-1.1, 0.8)),
+        "down": ((0, 1.2), (1.1, -0.8), (-1.1, -0.8)),
+        "cross": ((-1, -1), (0, -0.3), (1, -1), (0.3, 0), (1, 1), (0, 0.3), (-1, 1), (-0.3, 0)),
+    }[shape]
+    points = [f"{n(x + r * dx)} {n(y + r * dy)}" for dx, dy in corners]
+    return f"M{'L'.join(points)}z"
+
+
+@dataclass
+class Drawing:
+    """A picture being made; `width` and `height` in units of about a pixel."""
+
+    width: float
+    height: float
+    _parts: list[str] = field(default_factory=list)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
+        """Draw a straight line."""
+        self._parts.append(
+            f'<path class="{kind}" d="M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}"/>'
+        )
+
+    def curve(self, points: Sequence[tuple[float, float]], kind: str) -> None:
+        """Draw straight lines from point to point."""
+        path = "L".join(f"{number(x)} {number(y)}" for x, y in points)
+        self._parts.append(f'<path class="{kind}" d="M{path}"/>')
+
+    def text(self, x: float, y: float, words: str, kind: str = "t", anchor: str = "start") -> None:
+        """Write `words` on the baseline `y`; `anchor` is start, middle or end."""
+        at = "" if anchor == "start" else f' text-anchor="{anchor}"'
+        self._parts.append(
+            f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{at}>{escape(words)}</text>'
+        )
+
+    def mark(self, arm: str, x: float, y: float, tip: str = "", room: float = 13.0) -> None:
+        """Draw the mark of an arm, smaller where there is less than 13 units of `room`.
+
+        `tip` is shown where there is a pointer.
+        """
+        title = f"<title>{escape(tip)}</title>" if tip else ""
+        kind = arm if arm in _SHAPES else "other"
+        # A filled mark inside a hollow one leaves both to be seen.
+        r = (5.2 if arm in _HOLLOW else 3.4) * min(1.0, room / 13)
+        self._parts.append(
+            f'<path class="m m-{kind}" d="{outline(shape_of(arm), x, y, r)}">{title}</path>'
+        )
+
+    def marks(self, shape: str, points: Sequence[tuple[float, float]], r: float, kind: str) -> None:
+        """Draw many marks of one kind as one shape, which keeps thousands of them small."""
+        path = "".join(outline(shape, x, y, r) for x, y in points)
+        self._parts.append(f'<path class="{kind}" d="{path}"/>')
+
+    def legend(self, x: float, y: float, arms: Sequence[str]) -> None:
+        """Name the marks of `arms`, from (`x`, `y`) to the right."""
+        for arm in arms:
+            self.mark(arm, x + 7, y - 4)
+            self.text(x + 16, y, arm)
+            x += 16 + CHARACTER * len(arm) + 18
+
+    def svg(self, name: str, title: str, description: str) -> Markup:
+        """Return the picture as an element called `name`, with its alternative in words."""
+        return Markup(
+            f'<svg role="img" viewBox="0 0 {number(self.width)} {number(self.height)}" '
+            f'xmlns="http://www.w3.org/2000/svg" aria-label="{escape(title, _QUOTE)}" '
+            f'aria-describedby="{name}-d"><desc id="{name}-d">{escape(description)}</desc>'
+            f"{''.join(self._parts)}</svg>"
+        )

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""TOML data files read strictly: an error names the file, the key and the nearest valid one."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from firsttouch.errors import UserError, nearest
+
+T = TypeVar("T")
+_REQUIRED: Any = object()
+_NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false",
+          list: "a list", dict: "a table"}  # fmt: skip
+
+
+class Table:
+    """One table of a data file; each key is taken once, and what is left over is an error."""
+
+    def __init__(self, file: Path, data: dict[str, Any], where: str = "") -> None:
+        self.file = file
+        self.where = where
+        self._data = data
+        self._taken: set[str] = set()
+
+    def error(self, key: str, problem: str) -> UserError:
+        """Return the error that `key` of this table has `problem`."""
+        return UserError(f"{self.file}: {self._name(key)} {problem}")
+
+    def take(self, key: str, kind: type[T], default: T = _REQUIRED) -> T:
+        """Return the value of `key`, which must be of type `kind`.
+
+        Raises UserError if it is missing and has no default, or is of another type.
+        """
+        self._taken.add(key)
+        if key not in self._data:
+            if default is _REQUIRED:
+                typos = difflib.get_close_matches(key, set(self._data) - self._taken, n=1)
+                hint = f" ({typos[0]!r} is not a key here)" if typos else ""
+                raise self.error(key, f"is missing{hint}: add it.")
+            return default
+        value = self._data[key]
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)  # type: ignore[return-value]
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self.error(key, f"is {value!r}: it must be {_NAMES[kind]}.")
+        return value
+
+    def strings(self, key: str, default: list[str] = _REQUIRED) -> tuple[str, ...]:
+        """Return the value of `key`, which must be a list of strings."""
+        values = self.take(key, list, default)
+        if not all(isinstance(value, str) for value in values):
+            raise self.error(key, f"is {values!r}: it must be a list of strings.")
+        return tuple(values)
+
+    def choice(self, key: str, known: tuple[str, ...], default: str = _REQUIRED) -> str:
+        """Return the value of `key`, which must be one of `known`."""
+        value = self.take(key, str, default)
+        if value not in known:
+            raise self.error(key, f"is {value!r}: {nearest(value, known)}")
+        return value
+
+    def table(self, key: str) -> Table:
+        """Return the table at `key`; an empty one if it is not there."""
+        return Table(self.file, self.take(key, dict, {}), self._name(key))
+
+    def tables(self, key: str) -> list[Table]:
+        """Return the array of tables at `key`; none if it is not there."""
+        entries = self.take(key, list, [])
+        if not all(isinstance(entry, dict) for entry in entries):
+            raise self.error(key, "must be an array of tables.")
+        return [
+            Table(self.file, entry, f"{self._name(key)}[{number}]")
+            for number, entry in enumerate(entries)
+        ]
+
+    def items(self) -> dict[str, Any]:
+        """Return all entries: for tables whose keys are names of the author's choosing."""
+        self._taken.update(self._data)
+        return dict(self._data)
+
+    def has(self, key: str) -> bool:
+        """Tell whether `key` is there."""
+        return key in self._data
+
+    def done(self) -> None:
+        """Raise UserError for the first key that nothing has taken: a typo."""
+        for key in self._data:
+            if key not in self._taken:
+                raise self.error(key, f"is not a key here: {nearest(key, self._taken)}")
+
+    def _name(self, key: str) -> str:
+        return f"{self.where}.{key}" if self.where else key
+
+
+def read_table(file: Path) -> Table:
+    """Return the top table of a TOML file; UserError if it cannot be read or parsed."""
+    try:
+        return Table(file, tomllib.loads(file.read_text()))
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: not valid TOML: {error}.") from None

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the kernel tells of a machine, from the files that `ftbench --files` shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from firsttouch.survey.processors import arm64_name
+
+_THP = "/sys/kernel/mm/transparent_hugepage/"
+# What the series adds: documented beside it, linux/Documentation/arch/arm64.
+WRITE_INTENT = "/sys/kernel/mm/write_intent/mode"
+_COLORS = "/sys/kernel/mm/zero_page/colors"
+_GOVERNOR = "cpufreq/scaling_governor"
+# What a virtual machine's firmware calls it, where the CPU does not tell.
+_VIRTUAL = re.compile(r"KVM|QEMU|Virtual|VMware|Compute Engine|dummy-virt|Bochs", re.IGNORECASE)
+
+
+def patterns(cpu: int) -> tuple[str, ...]:
+    """Return the files to be shown for a survey on CPU number `cpu`."""
+    device = f"/sys/devices/system/cpu/cpu{cpu}"
+    return (
+        "/proc/version",
+        "/proc/cpuinfo",
+        "/proc/loadavg",
+        "/proc/sys/kernel/perf_event_paranoid",
+        "/sys/devices/system/cpu/online",
+        f"{device}/cache/index*/*",
+        f"{device}/{_GOVERNOR}",
+        "/sys/class/dmi/id/sys_vendor",
+        "/sys/class/dmi/id/product_name",
+        "/sys/firmware/devicetree/base/compatible",
+        f"{_THP}*",
+        WRITE_INTENT,
+        _COLORS,
+        f"{_THP}hugepages-*/enabled",
+        f"{_THP}hugepages-*/shmem_enabled",
+    )
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A data cache as the kernel tells it; sizes in bytes, None for what it does not tell."""
+
+    level: str
+    size: int | None
+    ways: int | None
+    line: int | None
+    sets: int | None
+
+    @property
+    def way_size(self) -> int | None:
+        """Bytes in one way."""
+        return self.size // self.ways if self.size and self.ways else None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A machine by its kernel's word.
+
+    `cpu` is the number of the CPU that everything runs on. `virtual` is None
+    where nothing tells. `memory` is what may still be used, in bytes: what is
+    free, or what a container leaves. `thp` has the policies by the names of
+    their files, `mthp` those of each size in bytes. `write_intent` is the mode
+    of write-intent faults and `zero_page_colors` the number of zero pages, of
+    a kernel with the series.
+    """
+
+    architecture: str
+    processor: str
+    cpu: int
+    cpus: int
+    kernel: str
+    page_size: int
+    memory: int
+    caches: tuple[Cache, ...]
+    thp: dict[str, str]
+    mthp: dict[int, str]
+    write_intent: str | None
+    zero_page_colors: int | None
+    virtual: bool | None
+    governor: str | None
+    load: float | None
+    perf_event_paranoid: int | None
+
+    def cache(self, level: str) -> Cache | None:
+        """Return the cache called `level`: ``l1d``, ``l2``, ``l3``."""
+        return next((cache for cache in self.caches if cache.level == level), None)
+
+
+def read_facts(shown: Mapping[str, Any], cpu: int) -> Facts:
+    """Return what the line printed by `ftbench --files` for `patterns(cpu)` tells."""
+    files = {path: text.strip() for path, text in shown["files"].items()}
+    cpuinfo = files.get("/proc/cpuinfo", "")
+    arm64 = "CPU implementer" in cpuinfo
+    version = re.match(r"Linux version (\S+)", files.get("/proc/version", ""))
+    load = files.get("/proc/loadavg", "").split()
+    paranoid = files.get("/proc/sys/kernel/perf_event_paranoid")
+    return Facts(
+        architecture="arm64" if arm64 else "x86-64",
+        processor=arm64_name(cpuinfo, cpu) if arm64 else _x86_name(cpuinfo),
+        cpu=cpu,
+        cpus=_count(files.get("/sys/devices/system/cpu/online", "0")),
+        kernel=version[1] if version else "unknown",
+        page_size=shown["page_size"],
+        memory=shown["memory_available"],
+        caches=_caches(files, cpu),
+        thp=_thp(files),
+        mthp=_mthp(files),
+        write_intent=_chosen(files[WRITE_INTENT]) if WRITE_INTENT in files else None,
+        zero_page_colors=_number(files.get(_COLORS)),
+        virtual=_is_virtual(files, cpuinfo, arm64),
+        governor=files.get(f"/sys/devices/system/cpu/cpu{cpu}/{_GOVERNOR}"),
+        load=float(load[0]) if load else None,
+        perf_event_paranoid=int(paranoid) if paranoid else None,
+    )
+
+
+def _x86_name(cpuinfo: str) -> str:
+    name = re.search(r"^model name\s*:\s*(.*)$", cpuinfo, re.M)
+    return name[1] if name else "unknown x86-64 CPU"
+
+
+def _count(ranges: str) -> int:
+    """Return how many CPUs a list such as ``0-3,8`` names."""
+    count = 0
+    for part in ranges.split(","):
+        first, _, last = part.partition("-")
+        count += int(last or first) - int(first) + 1
+    return count
+
+
+def _caches(files: Mapping[str, str], cpu: int) -> tuple[Cache, ...]:
+    """Return the data and unified caches that sysfs lists, nearest first."""
+    base = f"/sys/devices/system/cpu/cpu{cpu}/cache/index"
+    caches = []
+    for index in range(10):
+        entry = {
+            path.rpartition("/")[2]: text
+            for path, text in files.items()
+            if path.startswith(f"{base}{index}/")
+        }
+        if "level" not in entry or entry.get("type") == "Instruction":
+            continue
+        level = entry["level"]
+        caches.append(
+            Cache(
+                "l1d" if level == "1" else f"l{level}",
+                _bytes(entry.get("size")),
+                _number(entry.get("ways_of_associativity")),
+                _number(entry.get("coherency_line_size")),
+                _number(entry.get("number_of_sets")),
+            )
+        )
+    return tuple(sorted(caches, key=lambda cache: cache.level))
+
+
+def _number(text: str | None) -> int | None:
+    """Return a number; sysfs leaves the file out, or has 0 in it, for what is not known."""
+    return int(text) or None if text and text.isdigit() else None
+
+
+def _bytes(text: str | None) -> int | None:
+    if text and text.endswith("K"):
+        size = _number(text[:-1])
+        return size * 1024 if size else None
+    return _number(text)
+
+
+def _chosen(text: str) -> str:
+    """Return the word in brackets of ``always [madvise] never``."""
+    match = re.search(r"\[(.*?)\]", text)
+    return match[1] if match else text
+
+
+def _thp(files: Mapping[str, str]) -> dict[str, str]:
+    return {
+        path.removeprefix(_THP): _chosen(text)
+        for path, text in files.items()
+        if path.startswith(_THP) and "/" not in path.removeprefix(_THP)
+    }
+
+
+def _mthp(files: Mapping[str, str]) -> dict[int, str]:
+    sizes = {}
+    for path, text in files.items():
+        match = re.fullmatch(rf"{_THP}hugepages-(\d+)kB/enabled", path)
+        if match:
+            sizes[int(match[1]) * 1024] = _chosen(text)
+    return dict(sorted(sizes.items()))
+
+
+def _is_virtual(files: Mapping[str, str], cpuinfo: str, arm64: bool) -> bool | None:
+    if not arm64:
+        # The CPU says so itself: CPUID's hypervisor bit.
+        return bool(re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.M))
+    vendor = files.get("/sys/class/dmi/id/sys_vendor", "")
+    product = files.get("/sys/class/dmi/id/product_name", "")
+    tree = files.get("/sys/firmware/devicetree/base/compatible", "")
+    if vendor == "Amazon EC2":
+        return not product.endswith(".metal")
+    if _VIRTUAL.search(f"{vendor} {product} {tree}"):
+        return True
+    # Firmware that names a board says that there is one.
+    return False if product or tree else None

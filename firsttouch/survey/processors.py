@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Names of arm64 CPUs, which /proc/cpuinfo gives as numbers.
+
+Source: arch/arm64/include/asm/cputype.h of the kernel; the names are the
+makers'. A CPU that is not here is shown by its numbers.
+"""
+
+from __future__ import annotations
+
+import re
+
+_IMPLEMENTERS = {
+    0x41: "Arm",
+    0x43: "Cavium",
+    0x46: "Fujitsu",
+    0x48: "HiSilicon",
+    0x4E: "NVIDIA",
+    0x50: "APM",
+    0x51: "Qualcomm",
+    0x61: "Apple",
+    0x6D: "Microsoft",
+    0xC0: "Ampere",
+}
+_PARTS = {
+    (0x41, 0xD03): "Cortex-A53",
+    (0x41, 0xD05): "Cortex-A55",
+    (0x41, 0xD07): "Cortex-A57",
+    (0x41, 0xD08): "Cortex-A72",
+    (0x41, 0xD09): "Cortex-A73",
+    (0x41, 0xD0A): "Cortex-A75",
+    (0x41, 0xD0B): "Cortex-A76",
+    (0x41, 0xD0C): "Neoverse N1",
+    (0x41, 0xD0D): "Cortex-A77",
+    (0x41, 0xD40): "Neoverse V1",
+    (0x41, 0xD41): "Cortex-A78",
+    (0x41, 0xD46): "Cortex-A510",
+    (0x41, 0xD47): "Cortex-A710",
+    (0x41, 0xD49): "Neoverse N2",
+    (0x41, 0xD4F): "Neoverse V2",
+    (0x41, 0xD80): "Cortex-A520",
+    (0x41, 0xD81): "Cortex-A720",
+    (0x41, 0xD84): "Neoverse V3",
+    (0x41, 0xD8E): "Neoverse N3",
+    (0x43, 0x0AF): "ThunderX2",
+    (0x46, 0x001): "A64FX",
+    (0x48, 0xD01): "Kunpeng 920",
+    (0x4E, 0x004): "Carmel",
+    (0x51, 0x001): "Oryon",
+    (0x61, 0x022): "M1 (efficiency core)",
+    (0x61, 0x023): "M1 (performance core)",
+    (0x61, 0x032): "M2 (efficiency core)",
+    (0x61, 0x033): "M2 (performance core)",
+    (0x6D, 0xD49): "Cobalt 100",
+    (0xC0, 0xAC3): "AmpereOne",
+    (0xC0, 0xAC4): "AmpereOne A",
+}
+
+
+def arm64_name(cpuinfo: str, cpu: int) -> str:
+    """Return what CPU number `cpu` is, from the text of /proc/cpuinfo of an arm64 kernel."""
+    entries = re.split(r"\n\s*\n", cpuinfo)
+    entry = next((e for e in entries if re.search(rf"^processor\s*:\s*{cpu}$", e, re.M)), cpuinfo)
+    implementer = re.search(r"^CPU implementer\s*:\s*(0x[0-9a-f]+)", entry, re.M)
+    part = re.search(r"^CPU part\s*:\s*(0x[0-9a-f]+)", entry, re.M)
+    if not implementer or not part:
+        return "unknown arm64 CPU"
+    numbers = (int(implementer[1], 16), int(part[1], 16))
+    maker = _IMPLEMENTERS.get(numbers[0], f"implementer {numbers[0]:#x}")
+    return f"{maker} {_PARTS.get(numbers, f'part {numbers[1]:#x}')}"
