@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0
+"""ftbench as the tests use it: this machine's binary, and the one for arm64."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firsttouch.toolchain import cross_compile
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BENCH = REPOSITORY / "bench"
+
+Make = Callable[[str, Path], Path]
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Ftbench:
+    """The program, run as a user runs it."""
+
+    path: Path
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.path, *arguments], capture_output=True, text=True, check=False, timeout=120
+        )
+
+    def lines(self, *arguments: str) -> list[Line]:
+        """Return the results of a run that must succeed."""
+        done = self(*arguments)
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def line(self, *arguments: str) -> Line:
+        """Return the result of a single run that must succeed."""
+        (line,) = self.lines(*arguments)
+        return line
+
+
+def make_ftbench(prefix: str, output: Path, source: Path = BENCH) -> Path:
+    done = subprocess.run(
+        ["make", "-s", "-j2", "-C", source, f"CROSS_COMPILE={prefix}", f"OUTPUT={output}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    # -Werror stops at a warning of the compiler; this is for make's and the linker's.
+    assert not done.stderr
+    return output / "ftbench"
+
+
+def run_as_nobody(ftbench: Ftbench, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run without root's rights, with at most four processes and little locked memory."""
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        program = Path(shutil.copy(ftbench.path, name))
+        Path(name).chmod(0o755)
+        return subprocess.run(
+            [
+                *(nobody if os.geteuid() == 0 else []),
+                "prlimit",
+                "--nproc=4",
+                "--memlock=65536",
+                program,
+                *arguments,
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="session")
+def ftbench(tmp_path_factory: pytest.TempPathFactory) -> Ftbench:
+    """Build this machine's ftbench."""
+    return Ftbench(make_ftbench("", tmp_path_factory.mktemp("ftbench-native")))
+
+
+@pytest.fixture(scope="session")
+def arm64_ftbench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the arm64 ftbench."""
+    return make_ftbench(cross_compile(), tmp_path_factory.mktemp("ftbench-arm64"))

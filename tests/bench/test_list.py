@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What ftbench says of itself: the laboratory checks its plans against it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.bench.conftest import BENCH, Ftbench
+
+TYPES = {"choice": str, "size": int, "count": int, "flag": bool, "path": str}
+
+# The names that other parts of the project use for these.
+PARAMS = {
+    "populate": {"by", "page", "size", "threads"},
+    "read-fault": {"size"},
+    "file-read-fault": {"cache", "size"},
+    "fork-exit": {"size"},
+    "set-conflict": {"n", "rounds"},
+    "zero-conflict": {"hot_color", "level", "rounds"},
+    "zero-scan": {"stride", "working_set"},
+    "colors-here": {"colors", "hot_color"},
+}
+
+
+@pytest.fixture(scope="session")
+def listed(ftbench: Ftbench) -> dict[str, dict[str, Any]]:
+    document = ftbench.line("--list=json")
+    assert document["schema"] == 1
+    assert document["program"] == "ftbench"
+    return {experiment["name"]: experiment for experiment in document["experiments"]}
+
+
+def test_every_file_is_listed(listed: dict[str, dict[str, Any]]) -> None:
+    assert sorted(listed) == sorted(path.stem for path in (BENCH / "experiments").glob("*.c"))
+    assert list(listed) == sorted(listed)
+
+
+def test_plain_list_names_the_same(ftbench: Ftbench, listed: dict[str, dict[str, Any]]) -> None:
+    lines = ftbench("--list").stdout.splitlines()
+    assert {line.split()[0]: line.split(maxsplit=1)[1] for line in lines} == {
+        name: experiment["summary"] for name, experiment in listed.items()
+    }
+
+
+@pytest.mark.parametrize(("name", "params"), PARAMS.items())
+def test_parameters_have_the_agreed_names(
+    listed: dict[str, dict[str, Any]], name: str, params: set[str]
+) -> None:
+    assert params <= {param["name"] for param in listed[name]["params"]}
+
+
+def test_parameters_are_complete(listed: dict[str, dict[str, Any]]) -> None:
+    for experiment in listed.values():
+        every = experiment["params"] + experiment["options"]
+        names = [param["name"] for param in every]
+        assert len(names) == len(set(names))
+        for param in every:
+            assert param["help"]
+            kind = TYPES[param["type"]]
+            assert param["default"] is None or type(param["default"]) is kind
+            if param["type"] == "choice":
+                assert param["default"] in param["choices"]
+            if param["default"] is not None and "min" in param:
+                assert param["default"] >= param["min"]
+
+
+def test_metrics_are_complete(listed: dict[str, dict[str, Any]]) -> None:
+    for experiment in listed.values():
+        names = [metric["name"] for metric in experiment["metrics"]]
+        assert len(names) == len(set(names))
+        assert {"page_faults", "minor_faults", "major_faults", "elapsed_ns", "sys_ns"} <= set(names)
+        assert all(metric["unit"] and metric["help"] for metric in experiment["metrics"])
+
+
+def test_help_has_examples_that_parse(ftbench: Ftbench, listed: dict[str, dict[str, Any]]) -> None:
+    examples = [
+        line.split()[1:] for line in ftbench("--help").stdout.split("Examples:\n")[1].splitlines()
+    ]
+    assert {example[0] for example in examples} == set(listed)
+    for name, *options in examples:
+        known = {
+            f"--{param['name']}": param
+            for key in ("params", "options")
+            for param in listed[name][key]
+        }
+        for option, value in zip(options[::2], options[1::2], strict=True):
+            assert value in known[option].get("choices", [value])
+
+
+def test_help_of_each_experiment(ftbench: Ftbench, listed: dict[str, dict[str, Any]]) -> None:
+    for name, experiment in listed.items():
+        text = ftbench(name, "--help").stdout
+        assert experiment["detail"] in text
+        for param in experiment["params"] + experiment["options"]:
+            assert f"--{param['name']}" in text
+
+
+def test_every_metric_is_given_or_explained(
+    ftbench: Ftbench, listed: dict[str, dict[str, Any]]
+) -> None:
+    """Nothing is left out: a metric has a number or a reason, and only one of the two."""
+    line = ftbench.line("populate", "--page", "base", "--size", "1M", "--counters", "core")
+    assert not line["metrics"].keys() & line["unavailable"].keys()
+    of_other_sets = {
+        metric["name"]
+        for metric in listed["populate"]["metrics"]
+        if metric["name"].startswith(("l1d_", "llc_", "dtlb_"))
+    }
+    every = {metric["name"] for metric in listed["populate"]["metrics"]}
+    assert line["metrics"].keys() | line["unavailable"].keys() == every - of_other_sets
+    assert all(line["unavailable"].values())
+    json.dumps(line, allow_nan=False)

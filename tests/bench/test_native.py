@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Each experiment on this very machine, small: fault counts are exact wherever they are taken."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+from pathlib import Path
+
+import pytest
+
+from tests.bench.conftest import Ftbench, Line, run_as_nobody
+
+PAGE = os.sysconf("SC_PAGESIZE")
+PAGES = 512
+SIZE = str(PAGES * PAGE)
+ATOMICS = ("ldadd", "swp", "cas", "casp")
+
+
+def faults(line: Line) -> int:
+    metrics = line["metrics"]
+    assert metrics["page_faults"] == metrics["minor_faults"] + metrics["major_faults"]
+    return int(metrics["page_faults"])
+
+
+def expected(kind: str) -> set[int]:
+    """Return the faults that a first touch of PAGES pages may take."""
+    if kind in ("store", "madvise"):
+        return {PAGES}
+    if kind == "load-store":
+        return {2 * PAGES}
+    if platform.machine() == "x86_64":
+        return {PAGES}
+    # arm64: twice, or once on a kernel with write-intent faults.
+    return {PAGES, 2 * PAGES}
+
+
+@pytest.mark.parametrize("kind", ["store", "load-store", *ATOMICS, "madvise"])
+def test_populate_takes_exactly_its_faults(ftbench: Ftbench, kind: str) -> None:
+    line = ftbench.line("populate", "--by", kind, "--page", "base", "--size", SIZE)
+    assert line["experiment"] == "populate"
+    assert line["params"] == {"by": kind, "page": "base", "size": int(SIZE), "threads": 1}
+    assert line["regions"] == ["populate"]
+    assert faults(line) in expected(kind)
+    assert line["metrics"]["anon_huge_bytes"] == 0
+    # Of the whole system, so at least this process's.
+    assert line["metrics"]["pgfault"] >= faults(line)
+
+
+def test_ldxr(ftbench: Ftbench) -> None:
+    line = ftbench.line("populate", "--by", "ldxr", "--page", "base", "--size", SIZE)
+    if platform.machine() == "x86_64":
+        assert line["metrics"] == {}
+        assert set(line["unavailable"].values()) == {"x86-64 has no load-exclusive"}
+        assert line["regions"] == []
+    else:
+        assert faults(line) in expected("ldxr")
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_threads_do_not_add_faults(ftbench: Ftbench, threads: int) -> None:
+    line = ftbench.line(
+        "populate", "--by", "store", "--page", "base", "--size", SIZE, "--threads", str(threads)
+    )
+    assert faults(line) == PAGES
+
+
+def test_repetitions_are_all_kept(ftbench: Ftbench) -> None:
+    lines = ftbench.lines(
+        "populate", "--by", "store", "--page", "base", "--size", SIZE, "--repeat", "3"
+    )
+    assert [line["run"] for line in lines] == [1, 2, 3]
+    assert [faults(line) for line in lines] == [PAGES] * 3
+
+
+def test_options_are_no_parameters(ftbench: Ftbench) -> None:
+    line = ftbench.line("read-fault", "--size", SIZE, "--repeat", "1", "--counters", "core")
+    assert line["params"] == {"size": int(SIZE)}
+
+
+def test_read_fault(ftbench: Ftbench) -> None:
+    assert faults(ftbench.line("read-fault", "--size", SIZE)) == PAGES
+
+
+def test_fork_exit_leaves_the_zero_pages_alone(ftbench: Ftbench) -> None:
+    """The parent's faults are those of the pages it writes itself, however many it maps."""
+    few, many = (faults(ftbench.line("fork-exit", "--size", size)) for size in ("1M", "64M"))
+    assert many < 10
+    assert few < 10
+
+
+@pytest.mark.skipif(PAGE != 4096, reason="needs pages of 4096 bytes")
+def test_page_of_4k_is_the_base_page(ftbench: Ftbench) -> None:
+    line = ftbench.line("populate", "--by", "store", "--page", "4k", "--size", SIZE)
+    assert faults(line) == PAGES
+
+
+def test_policy_that_gives_no_pages_of_64k(ftbench: Ftbench) -> None:
+    """Either the policy gives them, and there is a fault for each, or the remedy is named."""
+    line = ftbench.line("populate", "--by", "store", "--page", "64k", "--size", "4M")
+    reasons = set(line["unavailable"].values())
+    if line["metrics"]:
+        fallbacks = line["metrics"]["folio_fault_fallback"]
+        assert fallbacks or faults(line) == (4 << 20) // 65536
+    else:
+        assert len(reasons) == 1
+        assert any(word in reasons.pop() for word in ("echo ", "this kernel", "prctl"))
+
+
+def test_file_warm_and_cold(ftbench: Ftbench, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    warm = ftbench.line("file-read-fault", "--cache", "warm", "--size", "4M", "--file", str(path))
+    # Faults map neighbours too: between one for all and one for each.
+    assert 1 <= faults(warm) <= (4 << 20) // PAGE
+    assert warm["metrics"]["major_faults"] == 0
+    contents = path.read_bytes()
+    assert len(contents) == 4 << 20
+    assert all(any(contents[at : at + PAGE]) for at in range(0, len(contents), PAGE))
+
+    done = ftbench("file-read-fault", "--cache", "cold", "--size", "4M", "--file", str(path))
+    if done.returncode == 0:
+        cold = json.loads(done.stdout)
+        assert cold["metrics"]["major_faults"] >= 1
+    else:
+        # A file system without a disk behind it has no cold cache.
+        assert done.returncode == 1
+        assert "the cache is not cold" in done.stderr
+    assert path.read_bytes() == contents
+
+
+def test_cold_cache_on_tmpfs_is_found_out(ftbench: Ftbench) -> None:
+    """A cache that is not cold must not be measured as one: the self-check can fail."""
+    path = Path("/dev/shm", f"ftbench-test-{os.getpid()}")
+    try:
+        done = ftbench("file-read-fault", "--cache", "cold", "--size", "1M", "--file", str(path))
+    finally:
+        path.unlink(missing_ok=True)
+    assert done.returncode == 1
+    assert not done.stdout
+    assert "the cache is not cold" in done.stderr
+
+
+def test_damaged_file_is_found_out(ftbench: Ftbench, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    arguments = ("file-read-fault", "--cache", "warm", "--size", "1M", "--file", str(path))
+    ftbench.line(*arguments)
+    with path.open("r+b") as file:
+        file.seek(8 * 4096)
+        file.write(bytes(8))
+    done = ftbench(*arguments)
+    assert done.returncode == 1
+    assert "the file at 32768 reads as 0" in done.stderr
+
+
+def test_scratch_file_goes_away(ftbench: Ftbench) -> None:
+    ftbench.line("file-read-fault", "--cache", "warm", "--size", "1M")
+    assert not list(Path("/var/tmp").glob("ftbench.*"))
+
+
+CACHE = ("--ways", "4", "--way_size", str(4 * PAGE))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reads"),
+    [
+        (("set-conflict", "--n", "9", "--rounds", "100"), {"reads": 900}),
+        (("set-conflict", "--n", "9", "--rounds", "100", "--loads", "dependent"), {"reads": 900}),
+        (("set-conflict", "--n", "40", "--rounds", "10", "--stride", "64K"), {"reads": 400}),
+        (("zero-conflict", *CACHE, "--hot_color", "3", "--rounds", "100"), {"reads": 500}),
+        (
+            ("zero-scan", "--stride", "64", "--rounds", "3", "--zero_pages", "2",
+             "--working_set", "8K"),
+            {"set_reads": 3 * 128, "zero_reads": 3 * 2 * PAGE // 64},
+        ),
+        (
+            ("zero-scan", "--stride", str(PAGE), "--rounds", "3", "--zero_pages", "16"),
+            {"set_reads": 0, "zero_reads": 48},
+        ),
+        (("colors-here", *CACHE, "--colors", "4", "--rounds", "100"), {"reads": 500}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_cache_experiments_fault_nothing(
+    ftbench: Ftbench, arguments: tuple[str, ...], reads: dict[str, int]
+) -> None:
+    line = ftbench.line(*arguments)
+    if not line["metrics"]:
+        (reason,) = set(line["unavailable"].values())
+        assert "as root, echo" in reason or "this kernel" in reason
+        return
+    assert faults(line) == 0
+    assert {name: line["metrics"][name] for name in reads} == reads
+    if "zero_frames" in line["metrics"]:
+        assert line["metrics"]["zero_frames"] == (4 if arguments[0] == "colors-here" else 1)
+        assert line["metrics"]["hot_lines_checked"] == 4
+
+
+def perf_is_allowed() -> bool:
+    """Ask the kernel itself for a page-fault event, apart from ftbench."""
+    attr = (ctypes.c_uint64 * 16)()
+    # type PERF_TYPE_SOFTWARE, size of the structure; config
+    # PERF_COUNT_SW_PAGE_FAULTS; exclude_kernel and exclude_hv.
+    attr[0], attr[1], attr[5] = 1 | (128 << 32), 2, (1 << 5) | (1 << 6)
+    number = {"x86_64": 298, "aarch64": 241}[platform.machine()]
+    fd = ctypes.CDLL(None, use_errno=True).syscall(number, attr, 0, -1, -1, 8)
+    if fd >= 0:
+        os.close(fd)
+    return bool(fd >= 0)
+
+
+def test_timeline(ftbench: Ftbench) -> None:
+    line = ftbench.line(
+        "populate", "--by", "load-store", "--page", "base", "--size", str(64 * PAGE), "--timeline"
+    )
+    if line["timeline"] is None:
+        assert not perf_is_allowed()
+        assert "perf" in line["timeline_absent"]
+        return
+    assert line["timeline_lost"] == 0
+    assert line["timeline_kinds"] == "by order"
+    samples = line["timeline"]
+    assert [page for _, page, _ in samples] == [page for page in range(64) for _ in range(2)]
+    assert [write for _, _, write in samples] == [0, 1] * 64
+    times = [time for time, _, _ in samples]
+    assert times == sorted(times)
+    assert 0 < times[-1] <= line["metrics"]["elapsed_ns"]
+
+
+def test_timeline_of_reads(ftbench: Ftbench) -> None:
+    line = ftbench.line("read-fault", "--size", str(16 * PAGE), "--timeline")
+    if line["timeline"] is None:
+        assert not perf_is_allowed()
+        return
+    assert line["timeline_kinds"] == "only reads"
+    assert [sample[1:] for sample in line["timeline"]] == [[page, 0] for page in range(16)]
+
+
+def test_faults_that_found_no_room_are_counted(ftbench: Ftbench) -> None:
+    """128 MiB of double faults are more than the kernel lets an ordinary user's buffer hold."""
+    done = run_as_nobody(
+        ftbench, "populate", "--by", "load-store", "--page", "base", "--size", "128M", "--timeline"
+    )
+    assert done.returncode == 0, done.stderr
+    line = json.loads(done.stdout)
+    if line["timeline"] is None:
+        # Debian's kernels know a level 3, which keeps ordinary users out.
+        paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+        assert paranoid > 2 or not perf_is_allowed()
+        return
+    assert len(line["timeline"]) + line["timeline_lost"] == faults(line)
+
+
+def test_counters_are_numbers_or_have_a_remedy(ftbench: Ftbench) -> None:
+    for counters, names in {
+        "core": {"cycles_user", "cycles_kernel", "instructions_user", "instructions_kernel"},
+        "cache": {"l1d_loads", "l1d_load_misses", "llc_loads", "llc_load_misses"},
+        "tlb": {"dtlb_loads", "dtlb_load_misses"},
+    }.items():
+        line = ftbench.line("read-fault", "--size", SIZE, "--counters", counters)
+        for name in names:
+            if name in line["metrics"]:
+                assert line["metrics"][name] >= 0
+            else:
+                assert ":" in line["unavailable"][name]
+    if "instructions_user" in line["metrics"]:
+        # Four instructions of the loop for each page, and little else.
+        assert 4 * PAGES <= line["metrics"]["instructions_user"] <= 40 * PAGES

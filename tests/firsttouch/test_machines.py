@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The catalogue of machines, and what follows from one file: tree, table, plan, PMU."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firsttouch import pptt
+from firsttouch.errors import UserError
+from firsttouch.guest import QEMU, Guest
+from firsttouch.machine_values import colors, expand
+from firsttouch.machines import Cache, Machine, load_machine, machine_names
+from firsttouch.pmu import Pmu
+from firsttouch.programs import build_program
+from firsttouch.progress import Reporter
+
+NAMES = machine_names()
+_SYSFS = "/sys/devices/system/cpu/cpu{}/cache/index*/*"
+
+
+def test_the_catalogue_has_what_it_should() -> None:
+    assert {
+        "thunderx2", "neoverse-n1", "neoverse-v2", "cortex-a53", "cortex-a55", "cortex-a72",
+        "cortex-a76", "a64fx", "kunpeng920", "apple-m1",
+    } <= set(NAMES)  # fmt: skip
+    assert any(len({kind.l1d.way_size for kind in load_machine(name).cpus}) > 1 for name in NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_has_a_source(name: str) -> None:
+    machine = load_machine(name)
+    caches = [cache for kind in machine.cpus for cache in (kind.l1d, kind.l1i, kind.l2)]
+    for cache in (*caches, machine.l3):
+        assert cache is None or len(cache.source) >= len("unverified")
+
+
+def test_every_cpu_is_one_that_qemu_has() -> None:
+    listed = subprocess.run([QEMU, "-cpu", "help"], capture_output=True, text=True, check=True)
+    known = set(listed.stdout.split())
+    assert {load_machine(name).cpu for name in NAMES} <= known
+
+
+@pytest.mark.parametrize(
+    ("name", "l1d", "l2"),
+    [("thunderx2", 1, 8), ("neoverse-n1", 4, 32), ("cortex-a53", 2, 8), ("apple-m1", 4, 256)],
+)
+def test_colors_follow_from_the_way(name: str, l1d: int, l2: int) -> None:
+    kind = load_machine(name).cpus[0]
+    assert kind.l2
+    assert (colors(kind.l1d), colors(kind.l2)) == (l1d, l2)
+
+
+def test_parameters_follow_from_the_machine() -> None:
+    machine = load_machine("thunderx2")
+    places = expand({"n": "@l1d.places", "stride": "@l1d.way_size"}, machine)
+    assert [params["n"] for params in places] == list(range(1, 19))
+    assert {params["stride"] for params in places} == {4096}
+    hot = expand({"level": "l2", "hot_color": "@level.colors"}, machine)
+    assert [params["hot_color"] for params in hot] == list(range(8))
+    assert expand({"working_set": "@l2.size", "rounds": 3}, machine) == [
+        {"working_set": 262144, "rounds": 3}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [("@l1d.wys", "no such property"), ("@l9.size", "no such cache"), ("@level.size", "no such")],
+)
+def test_wrong_parameters_are_told(value: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        expand({"n": value}, load_machine("thunderx2"))
+
+
+def test_a_machine_without_an_l2_is_told() -> None:
+    machine = load_machine("thunderx2")
+    bare = replace(machine, cpus=(replace(machine.cpus[0], l2=None),))
+    with pytest.raises(UserError, match="has no l2"):
+        expand({"n": "@l2.size"}, bare)
+
+
+def test_the_pmu_models_each_cpu_by_its_kind() -> None:
+    machine = load_machine("big-little-rk3588")
+    options = Pmu(Path("plugin"), caches=True).options(machine, 2)
+    assert "l1d@0=65536:4:64:lru" in options
+    assert "l1d@1=32768:4:64:random" in options
+    assert "l3=3145728:12:64:lru" in options
+    assert Pmu(Path("plugin"), caches=False).options(machine, 2) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_table_is_as_iasl_reads_it(tmp_path: Path, name: str) -> None:
+    machine = load_machine(name)
+    binary = tmp_path / "pptt.aml"
+    binary.write_bytes(pptt.table(machine, machine.count))
+    said = subprocess.run(
+        ["iasl", "-d", binary.name], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "rror" not in said.stdout + said.stderr
+    read = [
+        dict(
+            re.findall(r" (Size|Number of Sets|Associativity|Line Size) : ([0-9A-F]+)$", part, re.M)
+        )
+        for part in (tmp_path / "pptt.dsl").read_text().split("[Cache Type]")[1:]
+    ]
+    caches = [cache for kind in machine.cpu_kinds() for cache in (kind.l2, kind.l1d, kind.l1i)]
+    assert [{name: int(value, 16) for name, value in cache.items()} for cache in read] == [
+        {
+            "Size": cache.size, "Number of Sets": cache.sets,
+            "Associativity": cache.ways, "Line Size": cache.line,
+        }
+        for cache in (machine.l3, *caches)
+        if cache
+    ]  # fmt: skip
+
+
+def test_a_cache_beyond_the_table_is_told() -> None:
+    machine = load_machine("thunderx2")
+    huge = replace(machine.cpus[0].l1d, size=1 << 40, ways=1 << 20)
+    with pytest.raises(UserError, match="does not fit a PPTT"):
+        pptt.table(replace(machine, cpus=(replace(machine.cpus[0], l1d=huge),)), 1)
+
+
+def _told(kind: str, level: int, cache: Cache) -> dict[str, str]:
+    return {
+        "type": kind,
+        "level": str(level),
+        "size": f"{cache.size // 1024}K",
+        "ways_of_associativity": str(cache.ways),
+        "number_of_sets": str(cache.sets),
+        "coherency_line_size": str(cache.line),
+    }
+
+
+def _expected(machine: Machine) -> list[list[dict[str, str]]]:
+    """What sysfs must say of each CPU's caches."""
+    expected = []
+    for kind in machine.cpu_kinds():
+        caches = [_told("Data", 1, kind.l1d), _told("Instruction", 1, kind.l1i)]
+        caches += [_told("Unified", 2, kind.l2)] if kind.l2 else []
+        caches += [_told("Unified", 3, machine.l3)] if machine.l3 else []
+        expected.append(caches)
+    return expected
+
+
+def _seen(lines: list[dict[str, Any]]) -> list[list[dict[str, str]]]:
+    """What sysfs said, one line of files for each CPU."""
+    seen = []
+    for line in lines:
+        caches: dict[str, dict[str, str]] = {}
+        for path, text in line["files"].items():
+            index, name = path.split("/")[-2:]
+            if name in _told("", 0, load_machine("thunderx2").cpus[0].l1d):
+                caches.setdefault(index, {})[name] = text.strip()
+        seen.append(sorted(caches.values(), key=lambda cache: (cache["level"], cache["type"])))
+    return seen
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("name", NAMES)
+def test_the_guest_sees_the_geometry(
+    images: Callable[[str, bool], Path], reporter: Reporter, tmp_path: Path, name: str
+) -> None:
+    machine = load_machine(name)
+    guest = Guest(
+        images("6.12", False),
+        build_program("guest", reporter),
+        machine,
+        (),
+        tuple(f"/ftbench --files {_SYSFS.format(cpu)}" for cpu in range(machine.count)),
+        {"/ftbench": build_program("bench", reporter)},
+        cpus=machine.count,
+        identical=False,
+    )
+    assert _seen(guest.run(tmp_path / "log")) == _expected(machine)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+"""linux/ over a tree: shared, not copied; a hook that does not fit is named by file and hunk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firsttouch import overlay
+from firsttouch.errors import UserError
+from firsttouch.overlay import Patch
+from firsttouch.sources import LINUX, Release, releases
+
+_FAULT = "arch/arm64/mm/fault.c"
+_ORIGINAL = "".join(f"line {number}\n" for number in range(1, 41))
+_HOOK = f"""\
+--- a/{_FAULT}
++++ b/{_FAULT}
+@@ -10,2 +10,3 @@
+ line 10
++a new line
+ line 11
+@@ -30,2 +31,2 @@
+-line 30
++another line 30
+ line 31
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "tree" / _FAULT).parent.mkdir(parents=True)
+    (tmp_path / "tree" / _FAULT).write_text(_ORIGINAL)
+    (tmp_path / "tree/mm").mkdir()
+    (tmp_path / "tree/mm/memory.c").write_text("memory\n")
+    (tmp_path / "tree/scripts").symlink_to("mm")
+    (tmp_path / "tree/.git").mkdir()
+    return tmp_path / "tree"
+
+
+@pytest.fixture
+def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
+    monkeypatch.setattr(overlay, "LINUX", tmp_path / "linux")
+    monkeypatch.setattr("firsttouch.sources.LINUX", tmp_path / "linux")
+    hooks = tmp_path / "linux/hooks/6.12"
+    hooks.mkdir(parents=True)
+    (hooks / "feature.patch").write_text(_HOOK)
+    (tmp_path / "linux/mm").mkdir()
+    (tmp_path / "linux/mm/feature.c").write_text("feature\n")
+    return Release("6.12", "linux-source-6.12", (), 1)
+
+
+_FEATURE = Patch("feature", "a feature", "Why.\n", ("mm/feature.c",), ())
+
+
+def test_the_tree_is_shared_by_links_and_changed_files_are_copies(
+    tree: Path, release: Release, tmp_path: Path
+) -> None:
+    changed = tmp_path / "changed"
+    overlay.link_tree(tree, changed)
+    overlay.apply(_FEATURE, release, changed)
+    assert (changed / "mm/memory.c").is_symlink()
+    assert not (changed / "mm").is_symlink()
+    assert (changed / "scripts/memory.c").read_text() == "memory\n"
+    assert not (changed / ".git").exists()
+    assert (changed / "mm/feature.c").read_text() == "feature\n"
+    lines = (changed / _FAULT).read_text().splitlines()
+    assert lines[10] == "a new line"
+    assert lines[30] == "another line 30"
+    # The unchanged tree is as it was.
+    assert (tree / _FAULT).read_text() == _ORIGINAL
+
+
+def test_a_hook_applies_at_any_offset(tree: Path, release: Release, tmp_path: Path) -> None:
+    (tree / _FAULT).write_text("a point release adds lines\n" * 25 + _ORIGINAL)
+    overlay.link_tree(tree, tmp_path / "changed")
+    overlay.apply(_FEATURE, release, tmp_path / "changed")
+    assert "line 10\na new line\nline 11\n" in (tmp_path / "changed" / _FAULT).read_text()
+
+
+def test_a_hunk_that_does_not_fit_is_named(tree: Path, release: Release, tmp_path: Path) -> None:
+    (tree / _FAULT).write_text(_ORIGINAL.replace("line 31\n", "something else\n"))
+    overlay.link_tree(tree, tmp_path / "changed")
+    with pytest.raises(UserError, match=r"hunk 2, at line 3\d, of arch/arm64/mm/fault.c") as error:
+        overlay.apply(_FEATURE, release, tmp_path / "changed")
+    assert "hooks of 6.12 do not apply" in str(error.value)
+
+
+def test_a_file_that_is_gone_is_named(tree: Path, release: Release, tmp_path: Path) -> None:
+    (tree / _FAULT).unlink()
+    overlay.link_tree(tree, tmp_path / "changed")
+    with pytest.raises(UserError, match=f"{_FAULT}"):
+        overlay.apply(_FEATURE, release, tmp_path / "changed")
+
+
+@pytest.mark.parametrize("name", sorted(releases()))
+def test_each_new_file_is_in_exactly_one_patch(name: str) -> None:
+    listed = [file for patch in overlay.series(releases()[name]) for file in patch.files]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == {str(path.relative_to(LINUX)) for path in overlay.new_files()}
+
+
+@pytest.mark.parametrize("name", sorted(releases()))
+def test_each_hook_belongs_to_a_patch_of_the_series(name: str) -> None:
+    release = releases()[name]
+    hooks = {path.stem for path in release.hooks.glob("*.patch")}
+    assert hooks == {patch.name for patch in overlay.series(release) if patch.hook(release)}
+
+
+@pytest.mark.parametrize("name", sorted(releases()))
+def test_each_patch_says_why(name: str) -> None:
+    for patch in overlay.series(releases()[name]):
+        assert len(patch.subject) <= 75, patch.subject
+        assert len(patch.message.split()) >= 20, patch.name
+        assert all(len(line) <= 75 for line in patch.message.splitlines()), patch.name

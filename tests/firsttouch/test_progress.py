@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Progress: a bar on a terminal, a line now and then elsewhere, never more than all."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from firsttouch import progress
+from firsttouch.progress import Reporter
+
+
+def _reporter(terminal: bool) -> tuple[Reporter, io.StringIO]:
+    sink = io.StringIO()
+    return Reporter(Console(file=sink, force_terminal=terminal, width=100)), sink
+
+
+class _Clock:
+    """Time that passes by hand, in seconds."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    clock = _Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    return clock
+
+
+def test_elsewhere_a_line_now_and_then_with_the_time_left(clock: _Clock) -> None:
+    reporter, sink = _reporter(terminal=False)
+    with reporter.step("Building 6.12 stock", "objects", 1200) as step:
+        for done in range(0, 601, 10):
+            clock.now = done * 0.2
+            step.at(done)
+    lines = sink.getvalue().splitlines()
+    assert lines[0] == "Building 6.12 stock: 1,200 objects"
+    assert lines[1] == "Building 6.12 stock: 100 of 1,200 objects, about 3 min 40 s left"
+    assert lines[-1] == "Building 6.12 stock: done, 600 objects in 2 min 00 s"
+    # Two minutes of work, a line every 20 seconds.
+    assert len(lines) == 2 + 6
+
+
+def test_on_a_terminal_a_bar_with_done_total_and_time_left(clock: _Clock) -> None:
+    reporter, sink = _reporter(terminal=True)
+    with reporter.step("Measuring", "cells", 54) as step:
+        clock.now = 30.0
+        step.at(27)
+    text = sink.getvalue()
+    assert "27/54" in text and "cells" in text and "about 30 s left" in text
+    assert "\x1b[" in text
+
+
+def test_an_estimate_that_was_too_low_is_corrected(clock: _Clock) -> None:
+    reporter, _ = _reporter(terminal=False)
+    with reporter.step("Building", "objects", 10) as step:
+        for _ in range(12):
+            step.advance()
+        assert (step.done, step.total) == (12, 12)
+
+
+def test_the_first_seconds_promise_nothing(clock: _Clock) -> None:
+    reporter, _ = _reporter(terminal=False)
+    with reporter.step("Building", "objects", 10) as step:
+        clock.now = 1.0
+        step.at(1)
+        assert step.left() == ""
+
+
+def test_what_an_earlier_run_did_says_nothing_of_the_rate(clock: _Clock) -> None:
+    reporter, _ = _reporter(terminal=False)
+    with reporter.step("Building", "objects", 1000) as step:
+        step.go_on_from(500)
+        clock.now = 10.0
+        step.at(510)
+        assert step.left() == "about 8 min 10 s left"

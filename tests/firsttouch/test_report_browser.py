@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The report as a reader opens it: in a browser, on a phone and a desk, by day, night and on paper.
+
+Screenshots are kept in test-results/ for people to look at.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firsttouch.report import draw_report
+from tests.conftest import REPOSITORY
+from tests.firsttouch import made_results
+from tests.firsttouch.browser import Browser, browser
+
+SCREENS = [(width, dark) for width in (390, 768, 1280) for dark in (False, True)]
+KEPT = REPOSITORY / "test-results"
+
+# Boxes of what is seen, in pixels of the page.
+_BOXES = """(() => {
+  const box = element => {
+    const {left, right, top, bottom, height} = element.getBoundingClientRect();
+    return {left, right, top, bottom, height, text: element.textContent};
+  };
+  const seen = element => element.getClientRects().length > 0;
+  return [...document.querySelectorAll('svg')].filter(seen).map(svg => ({
+    svg: box(svg),
+    name: svg.getAttribute('aria-label'),
+    texts: [...svg.querySelectorAll('text')].map(box),
+  }));
+})()"""
+
+_WIDER = """[...document.querySelectorAll('body *')]
+  .filter(element => element.getBoundingClientRect().right > innerWidth + 0.5)
+  .map(element => element.tagName + ' ' + element.textContent.slice(0, 40))"""
+
+_COLORS = """[...document.querySelectorAll(
+  'p, li, th, td, code, summary, figcaption, h1, h2, h3, span')]
+  .filter(element => element.getClientRects().length > 0)
+  .map(element => {
+    let behind = element;
+    while (getComputedStyle(behind).backgroundColor === 'rgba(0, 0, 0, 0)')
+      behind = behind.parentElement;
+    return [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor];
+  })"""
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Browser]:
+    assert shutil.which("chromium"), "chromium is missing: run ./setup as root"
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the whole plan, of two releases, with something left out to be told."""
+    home = tmp_path_factory.mktemp("report")
+    folder = made_results.experiments(home)
+    results = made_results.plan(folder)
+    other = [{**result, "experiment": "fork-cost", "cell": "x"} for result in results[:1]]
+    return draw_report(made_results.write(home / "out", [*results, *other]), folder=folder).file
+
+
+@pytest.fixture(
+    scope="module", params=SCREENS, ids=lambda s: f"{s[0]}-{'dark' if s[1] else 'light'}"
+)
+def screen(request: pytest.FixtureRequest, page: Browser, report: Path) -> Browser:
+    """The report on one screen, and its screenshot kept."""
+    width, dark = request.param
+    page.requests.clear()
+    page.complaints.clear()
+    page.open(report, width, dark=dark)
+    KEPT.mkdir(exist_ok=True)
+    page.screenshot(KEPT / f"report-{width}-{'dark' if dark else 'light'}.png")
+    return page
+
+
+def test_nothing_is_complained_of_or_asked_for(screen: Browser, report: Path) -> None:
+    assert screen.complaints == []
+    assert [url for url in screen.requests if not url.startswith("data:")] == [report.as_uri()]
+
+
+def test_nothing_is_wider_than_the_screen(screen: Browser) -> None:
+    assert screen.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert screen.evaluate(_WIDER) == []
+
+
+def test_each_picture_is_shown_once_with_its_alternative(screen: Browser) -> None:
+    shown = screen.evaluate(_BOXES)
+    assert len(shown) == 8
+    assert all(picture["name"] for picture in shown)
+    assert len({picture["name"] for picture in shown}) == 8
+    assert screen.evaluate("[...document.images].every(image => image.alt)")
+
+
+def test_the_pictures_labels_can_be_read(screen: Browser) -> None:
+    for picture in screen.evaluate(_BOXES):
+        outer = picture["svg"]
+        for text in picture["texts"]:
+            assert text["height"] >= 11, text
+            assert outer["left"] - 1 <= text["left"] and text["right"] <= outer["right"] + 1, text
+            assert outer["top"] - 1 <= text["top"] and text["bottom"] <= outer["bottom"] + 1, text
+
+
+def test_no_label_lies_over_another(screen: Browser) -> None:
+    over = [
+        (picture["name"], one["text"], two["text"])
+        for picture in screen.evaluate(_BOXES)
+        for index, one in enumerate(picture["texts"])
+        for two in picture["texts"][index + 1 :]
+        if _overlap(one, two)
+    ]
+    assert over == []
+
+
+def _overlap(one: dict[str, Any], two: dict[str, Any]) -> bool:
+    """Tell whether two boxes share more than the pixel that lines of text may."""
+    return bool(
+        min(one["right"], two["right"]) - max(one["left"], two["left"]) > 1
+        and min(one["bottom"], two["bottom"]) - max(one["top"], two["top"]) > 3
+    )
+
+
+def test_text_stands_out_from_its_ground(screen: Browser) -> None:
+    """By the contrast that WCAG 2 asks of text, 4.5 to 1."""
+    pairs = {tuple(pair) for pair in screen.evaluate(_COLORS)}
+    assert len(pairs) > 3
+    for ink, paper in pairs:
+        light, dark = sorted((_luminance(ink), _luminance(paper)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, paper)
+
+
+def _luminance(color: str) -> float:
+    """Return the relative luminance of ``rgb(r, g, b)``, as WCAG 2 defines it."""
+    shares = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
+    red, green, blue = (
+        share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_light_and_dark_are_two_papers(page: Browser, report: Path) -> None:
+    papers = []
+    for dark in (False, True):
+        page.open(report, 1280, dark=dark)
+        papers.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert _luminance(papers[0]) > 0.9
+    assert _luminance(papers[1]) < 0.1
+
+
+def test_on_paper_the_pictures_are_wide_and_the_ink_is_dark(page: Browser, report: Path) -> None:
+    page.open(report, 794, dark=True, media="print")
+    assert _luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) > 0.9
+    assert len(page.evaluate(_BOXES)) == 8
+    shown = "[...document.querySelectorAll('figure > .cells code')]"
+    assert page.evaluate(f"{shown}.length >= 8 && {shown}.every(code => code.offsetHeight > 0)")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.wide')].every(picture => picture.offsetHeight > 0)"
+    )
+    KEPT.mkdir(exist_ok=True)
+    pdf = page.pdf()
+    assert pdf.startswith(b"%PDF")
+    (KEPT / "report.pdf").write_bytes(pdf)
+
+
+def test_the_colour_of_a_verdict_is_not_its_only_sign(page: Browser, report: Path) -> None:
+    page.open(report, 1280)
+    verdicts = page.evaluate(
+        "[...document.querySelectorAll('.verdict')].map(verdict => verdict.innerText.trim())"
+    )
+    met = {"✓ reproduced", "✗ not reproduced"}
+    assert met <= set(verdicts) <= {*met, "▲ exceeded", "· not measured"}

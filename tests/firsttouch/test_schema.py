@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Data files: the committed ones are right; a mistake is named by file, key and nearest key."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from firsttouch.errors import UserError
+from firsttouch.experiments import experiment_names, load_experiment
+from firsttouch.machines import load_machine, machine_names
+from firsttouch.sources import REPOSITORY
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_each_experiment_loads_and_has_cells(name: str) -> None:
+    assert load_experiment(name).combinations()
+
+
+@pytest.mark.parametrize("name", machine_names())
+def test_each_machine_loads(name: str) -> None:
+    machine = load_machine(name)
+    for kind in machine.cpus:
+        assert kind.l1d.sets * kind.l1d.ways * kind.l1d.line == kind.l1d.size
+        assert kind.l1d.source
+
+
+@pytest.fixture
+def experiments(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(REPOSITORY / "experiments", tmp_path / "experiments"))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("question =", "questoin ="), r"populate\.toml: question is missing.*'questoin'"),
+        (("default = true", 'default = "yes"'), r"default is 'yes': it must be true or false"),
+        (('["stock", "on"]', '["stok", "on"]'), r"arms names 'stok': did you mean 'stock'"),
+        (('compare = "on"', 'compare = "onn"'), r"compare is 'onn': did you mean 'on'"),
+        (('size = "1G"', 'size = "1Q"'), r"parameters\.size cannot be read: '1Q' is not a size"),
+        (("shown = true", "showm = true"), r"metrics\[0\]\.showm is not a key here.*'shown'"),
+        (('by = "ldadd"', 'bye = "ldadd"'), r"where\.bye is not a parameter: did you mean 'by'"),
+        (("change_percent = -50\n", ""), r"published\[0\].*give one of the two"),
+        (('metric = "page_faults"', 'metric = "faults"'), r"published\[0\]\.metric is 'faults'"),
+        (("[parameters]", "[parameters"), r"populate\.toml: not valid TOML"),
+        (("question = ", "\x00 = "), r"populate\.toml: not valid TOML"),
+    ],
+)
+def test_a_mistake_in_an_experiment_is_named(
+    experiments: Path, change: tuple[str, str], complaint: str
+) -> None:
+    file = experiments / "populate.toml"
+    text = file.read_text()
+    assert change[0] in text
+    file.write_text(text.replace(change[0], change[1], 1))
+    with pytest.raises(UserError, match=complaint):
+        load_experiment("populate", experiments)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("ways = 4", "weighs = 4"), r"neoverse-n1\.toml: cpus\[0\]\.l1d\.ways is missing"),
+        (("ways = 4", "ways = 3"), r"l1d\.size is impossible: 65536 bytes in 3 ways"),
+        (("ways = 4", "ways = 0"), r"l1d\.ways is 0: it must be more than 0"),
+        (("line = 64", "line = 48"), r"l1d\.line is 48: it must be a power of two"),
+        (('"64K"', '"-64K"'), r"l1d\.size cannot be read: '-64K' is not a size"),
+        (("count = 1", "count = 0"), r"cpus\[0\]\.count is 0: it must be between 1 and 8"),
+        (("count = 1", "cuont = 1"), r"cuont is not a key here: did you mean 'count'"),
+        (("[[cpus]]", "[[cups]]"), r"cpus is missing"),
+    ],
+)
+def test_a_mistake_in_a_machine_is_named(
+    tmp_path: Path, change: tuple[str, str], complaint: str
+) -> None:
+    text = (REPOSITORY / "machines/neoverse-n1.toml").read_text()
+    assert change[0] in text
+    (tmp_path / "neoverse-n1.toml").write_text(text.replace(change[0], change[1], 1))
+    with pytest.raises(UserError, match=complaint):
+        load_machine("neoverse-n1", tmp_path)

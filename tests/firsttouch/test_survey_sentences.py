@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The sentences that a survey ends in, from recorded surveys and simulated machines."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from firsttouch.survey.facts import Facts
+from firsttouch.survey.findings import Findings, examine
+from firsttouch.survey.plan import touch_tasks
+from firsttouch.survey.samples import Sample
+from firsttouch.survey.sentences import conclude
+from firsttouch.survey.taking import Taken
+from firsttouch.survey.terminal import print_survey
+from tests.firsttouch.surveys import (
+    Silicon,
+    cache,
+    color_samples,
+    facts,
+    line,
+    recorded,
+    texts,
+)
+
+K = 1024
+SIZE = 1 << 20
+N1 = Silicon(4, 16 * K, 8, 128 * K)
+N1_CACHES = (cache("l1d", 4, 16 * K), cache("l2", 8, 128 * K))
+ATOMICS = ("ldadd", "swp", "cas", "casp", "ldxr")
+
+
+def touches(
+    machine: Facts,
+    faults: dict[str, float],
+    nanoseconds: dict[str, float],
+    *,
+    jitter: float = 0.0,
+    rounds: int = 6,
+    unavailable: dict[str, str] | None = None,
+) -> list[Sample]:
+    """Return first touches in base pages: `faults` and ns a page by kind (others: 1 and 500)."""
+    samples = []
+    pages = SIZE // machine.page_size
+    for task in touch_tasks(machine, SIZE):
+        kind = task.name.split()[2]
+        if unavailable and kind in unavailable:
+            void = {"metrics": {}, "params": {}, "unavailable": {"page_faults": unavailable[kind]}}
+            samples.append(Sample(task.name, 0, void))
+            continue
+        for number in range(rounds):
+            busy = nanoseconds.get(kind, 500) * pages * (1 + jitter * (number % 3))
+            metrics = {
+                "page_faults": faults.get(kind, 1) * pages,
+                "elapsed_ns": busy * 1.1,
+                "user_ns": 0,
+                "sys_ns": busy,
+            }
+            samples.append(line(task, number, metrics, size=SIZE))
+    return samples
+
+
+def doubled(machine: Facts, **options: Any) -> Findings:
+    """Return the findings of a machine whose atomics fault twice, at 800 ns against 500."""
+    return examine(
+        machine,
+        touches(machine, dict.fromkeys(ATOMICS, 2), dict.fromkeys(ATOMICS, 800), **options),
+    )
+
+
+def test_a_recorded_stock_guest_faults_twice() -> None:
+    findings = recorded("stock")
+    said = texts(findings, "double fault")
+    assert said.startswith("Atomics fault twice here")
+    assert "ldadd, swp, cas, casp and ldxr takes 2.00 page faults, by a store one" in said
+    # In virtual time a GiB's 262,144 pages cost instructions; facts have about 1,115 a page.
+    assert "The double fault costs 285 million instructions per GiB" in texts(findings, "cost")
+    assert "513 page faults where a store takes 1" in texts(findings, "huge pages")
+    today = texts(findings, "today")
+    for advice in ("MADV_POPULATE_WRITE", "-XX:+UseTransparentHugePages", "kernel series"):
+        assert advice in today
+    assert "certainty" not in {sentence.about for sentence in conclude(findings)}
+
+
+def test_a_recorded_guest_with_both_features_does_not() -> None:
+    findings = recorded("on")
+    said = texts(findings, "double fault")
+    assert said.startswith("Atomics do not fault twice here")
+    assert "ldadd, swp, cas, casp and ldxr takes 1.00 page faults" in said
+    assert "No double fault is part of it" in texts(findings, "cost")
+    assert "1 page fault for 2 MiB" in texts(findings, "huge pages")
+    assert "has write-intent faults (mode exclusive)" in said
+    assert texts(findings, "zero pages") == "This kernel has 4 zero pages already."
+    assert "no flag need change" in texts(findings, "today")
+    assert "kernel series" not in texts(findings, "today")
+
+
+def test_a_recorded_guest_that_has_the_features_switched_off() -> None:
+    findings = recorded("off")
+    assert texts(findings, "double fault").startswith("Atomics fault twice here")
+    assert texts(findings, "zero pages") == ""
+    today = texts(findings, "today")
+    assert "write-intent faults, in mode off" in today
+    assert "echo exclusive > /sys/kernel/mm/write_intent/mode" in today
+
+
+def test_a_recorded_x86_virtual_machine() -> None:
+    findings = recorded("x86-64")
+    assert "LOCK CMPXCHG16B takes 1.00 page faults, like a store's" in texts(
+        findings, "double fault"
+    )
+    assert "9 lines in 8 ways" in texts(findings, "set conflict, L1D")
+    assert "which makes one colour" in texts(findings, "colours, L1D")
+    assert "cannot be seen here" in texts(findings, "colours, L2")
+    assert "would change nothing on this machine" in texts(findings, "today")
+    counters = {finding.name: finding.unavailable for finding in findings.counters}
+    assert len(counters) == 10
+    assert all("virtual machine without a PMU" in reason for reason in counters.values())
+    # load-store faults twice on every machine: it is no atomic.
+    load_store = findings.touch("load-store")
+    assert load_store and load_store.faults == 2
+
+
+@pytest.mark.parametrize("name", ["stock", "off", "on", "x86-64"])
+def test_the_terminal_has_room_for_all_of_it(name: str) -> None:
+    findings = recorded(name)
+    console = Console(width=100, record=True, file=None, quiet=False, highlight=False)
+    taken = Taken({"kind": "machine"}, findings.facts, [], [], virtual_time=findings.virtual_time)
+    with console.capture() as captured:
+        print_survey(taken, findings, conclude(findings), console)
+    text = captured.get()
+    assert max(map(len, text.splitlines())) <= 100
+    assert "…" not in text
+    for sentence in conclude(findings):
+        first = " ".join(sentence.text.split()[:4])
+        assert first in " ".join(text.split())
+
+
+def test_what_the_double_fault_costs_and_what_to_do() -> None:
+    machine = facts(N1_CACHES, thp={"enabled": "never"})
+    findings = doubled(machine)
+    # 262,144 pages of 300 ns.
+    assert "The double fault costs 79 ms per GiB" in texts(findings, "cost")
+    today = texts(findings, "today")
+    assert "131 ms per GiB in place of 210 ms" in today
+    assert "Transparent huge pages are off" in today
+
+
+def test_only_what_doubles_is_named() -> None:
+    machine = facts(N1_CACHES)
+    findings = examine(machine, touches(machine, {"ldxr": 2}, {"ldxr": 800}))
+    said = texts(findings, "double fault")
+    assert "by ldxr takes 2.00 page faults, by ldadd, swp, cas and casp one." in said
+    # 300 ns a page, of ldxr and not of ldadd.
+    assert "The double fault costs 79 ms per GiB. A GiB first touched by ldxr" in texts(
+        findings, "cost"
+    )
+    assert "two faults a page" in texts(findings, "today")
+
+
+def test_a_kernel_with_the_series_switched_off_is_told_so() -> None:
+    machine = facts(N1_CACHES, write_intent="rmw")
+    findings = examine(machine, touches(machine, {"ldxr": 2}, {"ldxr": 800}))
+    today = texts(findings, "today")
+    assert "in mode rmw" in today
+    assert "echo exclusive > /sys/kernel/mm/write_intent/mode" in today
+    assert "kernel series" not in today
+
+
+def test_a_cpu_without_lse_is_judged_by_its_exclusives() -> None:
+    machine = facts(N1_CACHES)
+    missing = dict.fromkeys(("ldadd", "swp", "cas", "casp"), "this CPU has no LSE")
+    samples = touches(machine, {"ldxr": 2}, {"ldxr": 900}, unavailable=missing)
+    findings = examine(machine, samples)
+    assert "by ldxr takes 2.00 page faults, by a store one" in texts(findings, "double fault")
+    assert "The double fault costs 105 ms per GiB" in texts(findings, "cost")
+    reasons = {t.kind: t.unavailable for t in findings.touches if t.unavailable}
+    assert reasons == missing
+
+
+def test_nothing_is_claimed_where_nothing_could_be_measured() -> None:
+    machine = facts()
+    missing = dict.fromkeys(("store", *ATOMICS, "madvise", "read", "load-store"), "no memory")
+    findings = examine(machine, touches(machine, {}, {}, unavailable=missing))
+    assert "is not known: no memory" in texts(findings, "double fault")
+    assert "is not known" in texts(findings, "cost")
+    assert "is not known" in texts(findings, "colours")
+    assert "two faults" not in texts(findings, "today")
+
+
+def test_64k_pages_are_paid_for_per_page() -> None:
+    machine = facts(N1_CACHES, page_size=65536)
+    findings = doubled(machine)
+    assert "The double fault costs 5 ms per GiB" in texts(findings, "cost")
+    assert "which makes one colour" in texts(findings, "colours, L1D")
+
+
+def test_colors_that_matter() -> None:
+    machine = facts(N1_CACHES)
+    samples = [
+        *N1.conflict_samples(machine),
+        *color_samples(machine, meeting=80, apart=10, spread=20),
+    ]
+    said = texts(examine(machine, samples), "colours, L1D")
+    # The mean of one zero page: (80 + 3 * 10) / 4 = 27.5.
+    assert "worst case by -75 % and the mean by -27 %" in said
+    assert "(1 in 4)" in said
+
+
+def test_colors_that_do_not_matter() -> None:
+    machine = facts(N1_CACHES)
+    samples = [
+        *N1.conflict_samples(machine),
+        *color_samples(machine, meeting=10, apart=10, spread=10),
+    ]
+    assert "would not matter" in texts(examine(machine, samples), "colours, L1D")
+
+
+def test_colors_where_the_sets_do_not_show() -> None:
+    machine = facts(N1_CACHES, virtual=True)
+    flat = Silicon(64, 16 * K, 64, 128 * K)
+    samples = [
+        *flat.conflict_samples(machine),
+        *color_samples(machine, meeting=80, apart=10, spread=20),
+    ]
+    assert "cannot be seen here" in texts(examine(machine, samples), "colours, L1D")
+
+
+def test_noise_is_named_with_its_remedy() -> None:
+    machine = facts(N1_CACHES, load=7.5, governor="schedutil")
+    findings = doubled(machine, jitter=0.5)
+    said = texts(findings, "certainty")
+    assert "too noisy" in said
+    assert "ldadd in 4 KiB pages" in said
+    assert "the load is 7.5 on 4 CPUs" in said
+    assert "schedutil" in said
+    # Faults are counts: they are still told.
+    assert "Atomics fault twice here" in texts(findings, "double fault")
+
+
+def test_a_difference_within_the_noise_is_not_sold_as_one() -> None:
+    machine = facts(N1_CACHES)
+    samples = touches(machine, dict.fromkeys(ATOMICS, 2), dict.fromkeys(ATOMICS, 550), jitter=0.4)
+    assert "lost in the noise" in texts(examine(machine, samples), "cost")
+
+
+def test_few_repetitions_are_owned_to() -> None:
+    findings = doubled(facts(N1_CACHES), rounds=2)
+    assert "rest on 1 repetition" in texts(findings, "certainty")
+    assert texts(doubled(facts(N1_CACHES)), "certainty") == ""
+
+
+def test_what_there_was_no_time_for_is_listed() -> None:
+    findings = examine(facts(N1_CACHES), [])
+    reasons = [t.unavailable for t in findings.touches]
+    reasons += [counter.unavailable for counter in findings.counters]
+    assert len(reasons) == 9 + 10
+    assert all("no time" in reason for reason in reasons)
+    assert "is not known: there was no time" in texts(findings, "double fault")
+
+
+def test_a_failure_is_left_out_and_named() -> None:
+    machine = facts(N1_CACHES)
+    samples = touches(machine, {}, {})
+    samples.append(Sample("colors l2 1 0", 0, None, "ftbench: colors-here: hot line 0 is off"))
+    findings = examine(machine, samples)
+    assert "hot line 0 is off" in texts(findings, "certainty")
+
+
+def test_the_first_round_is_left_out_of_medians() -> None:
+    machine = facts(N1_CACHES)
+    samples = [
+        dataclasses.replace(sample, line=_slower(sample.line)) if sample.round == 0 else sample
+        for sample in touches(machine, {}, {}, rounds=4)
+    ]
+    store = examine(machine, samples).touch("store")
+    assert store and store.busy
+    assert (store.busy.median, store.busy.samples) == (500, 3)
+
+
+def _slower(measured: dict[str, Any] | None) -> dict[str, Any]:
+    assert measured is not None
+    metrics = {name: 100 * value for name, value in measured["metrics"].items()}
+    return {**measured, "metrics": metrics}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The write-intent decoder against an assembler that knows nothing of it."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import Assemble
+from .mnemonics import NEGATIVES, Form, Intent, forms, lines
+
+
+def _kinds(decoder: Path, words: bytes) -> list[Intent]:
+    digits = subprocess.run([decoder, "kinds"], input=words, capture_output=True, check=True).stdout
+    return [Intent(int(digit)) for digit in digits.decode()]
+
+
+def test_every_mnemonic_size_ordering_and_alias_has_its_kind(
+    decoder: Path, assemble: Assemble
+) -> None:
+    wanted = [(line, form.intent) for form in forms() for line in lines(form)]
+    found = _kinds(decoder, assemble([line for line, _ in wanted]))
+    wrong = [
+        f"{line}: {kind.name}"
+        for (line, intent), kind in zip(wanted, found, strict=True)
+        if kind is not intent
+    ]
+    assert not wrong
+
+
+# (operations x orderings x sizes) of each extension in turn.
+COUNTS = {
+    "ld": 8 * 4 * 4 + 2 * 4 + 3 * 4 * 2 + 5 * 4 * 4 + 16,  # LSE, LSE128, LSUI, LSFE, exclusives
+    "st": 8 * 2 * 4 + 3 * 2 * 2 + 5 * 2 * 4,  # LSE, LSUI, LSFE: no acquire
+    "swp": 4 * 4 + 4 + 4 * 2,  # LSE, LSE128, LSUI
+    "cas": 4 * 4 + 4 * 2 + 4 + 4,  # CAS, CASP, CAST, CASPT
+    "rcw": 2 * 4 * (2 + 3 * 2),  # plain and soft, each CAS, CASP and three operations, P or not
+}
+
+
+@pytest.mark.parametrize("family", COUNTS)
+def test_the_list_of_mnemonics_is_as_long_as_the_architecture_says(family: str) -> None:
+    of_family = {(f.mnemonic, f.prefix) for f in forms() if f.mnemonic.startswith(family)}
+    assert len(of_family) == COUNTS[family]
+
+
+def test_no_mnemonic_is_left_out_of_the_count() -> None:
+    assert len({(f.mnemonic, f.prefix, f.operands) for f in forms()}) == sum(COUNTS.values())
+
+
+def test_other_loads_stores_and_prefetches_have_no_intent(
+    decoder: Path, assemble: Assemble
+) -> None:
+    wanted = NEGATIVES.strip().splitlines()
+    found = _kinds(decoder, assemble(wanted))
+    wrong = [
+        f"{line}: {kind.name}"
+        for line, kind in zip(wanted, found, strict=True)
+        if kind is not Intent.NONE
+    ]
+    assert not wrong
+
+
+# Undefined or unallocated neighbours of instructions that have an intent, each made from one of
+# them by setting a field to what the architecture does not allow.
+UNALLOCATED = [
+    (Form("casp", "x0, x1, x2, x3, [x4]", Intent.RMW), 1 << 16, "CASP, Rs odd"),
+    (Form("casp", "x0, x1, x2, x3, [x4]", Intent.RMW), 1, "CASP, Rt odd"),
+    (Form("caspt", "x0, x1, x2, x3, [x4]", Intent.RMW), 1, "CASPT, Rt odd"),
+    (Form("rcwcasp", "x0, x1, x2, x3, [x4]", Intent.RMW), 1 << 16, "RCWCASP, Rs odd"),
+    (Form("swpp", "x0, x1, [x2]", Intent.RMW), 0x1F, "SWPP, Rt = 31"),
+    (Form("ldclrp", "x0, x0, [x2]", Intent.RMW), 0x1F << 16, "LDCLRP, Rt2 = 31"),
+    (Form("rcwswpp", "x0, x1, [x2]", Intent.RMW), 0x1F, "RCWSWPP, Rt = 31"),
+    (Form("swpp", "x0, x1, [x2]", Intent.RMW), 1 << 30, "LSE128 with bit 30"),
+    (Form("ldadd", "x0, x1, [x2]", Intent.RMW), 0x9000, "o3:opc 9 with size 11"),
+    (Form("ldadd", "w0, w1, [x2]", Intent.RMW), 0xE000, "o3:opc 14"),
+    (Form("rcwclr", "x0, x1, [x2]", Intent.RMW), 1 << 31, "RCWCLR with size 10"),
+    (Form("ldfadd", "s0, s1, [x2]", Intent.RMW), 0x1000, "LSFE opc 1"),
+    (Form("stfadd", "s0, [x2]", Intent.RMW), 1 << 23, "STFADD with A"),
+    (Form("ldtadd", "w0, w1, [x2]", Intent.RMW), 0x2000, "LSUI opc 2"),
+    (Form("ldtadd", "w0, w1, [x2]", Intent.RMW), 1 << 31, "LDTADD with size 1x"),
+    (Form("ldadd", "x0, x1, [x2]", Intent.RMW), 0x400, "LDADD with bits 11:10 = 01"),
+]
+
+
+@pytest.mark.parametrize(("form", "bits", "_what"), UNALLOCATED, ids=[u[2] for u in UNALLOCATED])
+def test_an_undefined_neighbour_has_no_intent(
+    decoder: Path, assemble: Assemble, form: Form, bits: int, _what: str
+) -> None:
+    (word,) = struct.unpack("<I", assemble([f"{form.mnemonic} {form.operands}"]))
+    assert not word & bits, "the bits are set already: this neighbour is the instruction itself"
+    of_both = _kinds(decoder, struct.pack("<II", word, word | bits))
+    assert of_both == [form.intent, Intent.NONE]
+
+
+@pytest.mark.parametrize("field", [1 << 16, 1 << 20, 1 << 10, 1 << 14])
+def test_a_load_exclusive_with_a_should_be_one_bit_clear_is_still_one(
+    decoder: Path, assemble: Assemble, field: int
+) -> None:
+    (word,) = struct.unpack("<I", assemble(["ldxr x0, [x1]"]))
+    assert word & field
+    assert _kinds(decoder, struct.pack("<I", word & ~field)) == [Intent.EXCLUSIVE]

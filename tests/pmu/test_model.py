@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The cache model, without QEMU: against a second model, and against numbers found by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.pmu.conftest import HERE, PMU, must_run, run
+
+MODEL = (PMU / "cache.c", PMU / "hierarchy.c")
+Counts = dict[tuple[int, str], tuple[int, int, int]]
+
+
+@pytest.fixture(scope="session")
+def compare(build_model: Callable[..., Path]) -> Path:
+    return build_model("compare", HERE / "compare.c", HERE / "reference.c", *MODEL)
+
+
+@pytest.fixture(scope="session")
+def trace(build_model: Callable[..., Path]) -> Callable[..., Counts]:
+    program = build_model("trace", HERE / "trace.c", PMU / "options.c", *MODEL)
+
+    def counts(accesses: Iterable[str], *options: str, cpus: int = 1) -> Counts:
+        text = must_run(program, str(cpus), "out=none", *options, input="\n".join(accesses))
+        rows = [line.split() for line in text.splitlines()]
+        return {
+            (int(row[0]), row[1]): (int(row[2]), int(row[3]), int(row[4]))
+            for row in rows
+            if row[2] != "set"
+        }
+
+    return counts
+
+
+def reads(addresses: Iterable[int], cpu: int = 0) -> list[str]:
+    return [f"r {cpu} {address:x}" for address in addresses]
+
+
+def writes(addresses: Iterable[int], cpu: int = 0) -> list[str]:
+    return [f"w {cpu} {address:x}" for address in addresses]
+
+
+def test_twelve_million_random_accesses_agree_with_the_reference(compare: Path) -> None:
+    assert must_run(compare, "1", "12000000") == "300 shapes, 12000000 accesses\n"
+
+
+def test_another_seed_draws_other_traces(compare: Path) -> None:
+    assert must_run(compare, "77", "400000") == "10 shapes, 400000 accesses\n"
+
+
+def test_model_is_clean_under_the_sanitizers(build_model: Callable[..., Path]) -> None:
+    program = build_model(
+        "compare-sanitized",
+        *(HERE / "compare.c", HERE / "reference.c", *MODEL),
+        flags=("-fsanitize=address,undefined", "-fno-sanitize-recover"),
+    )
+    must_run(program, "3", "400000")
+
+
+@pytest.mark.parametrize(
+    ("of", "to"),
+    [
+        ("r->used = ++c->clock;", ";"),
+        ("at % 2 == 0", "at % 2 == 1"),
+        ("c->prng / 4096", "c->prng / 8192"),
+        ("r1->valid = r1->valid && !remove;", ""),
+        ("r->dirty |= write;", ""),
+        (
+            "if (left.valid && left.dirty)\n\t\twrite_back(p, level, left.number",
+            "if (0)\n\t\twrite_back(p, level, left.number",
+        ),
+    ],
+)
+def test_comparison_finds_a_changed_rule(
+    build_model: Callable[..., Path], tmp_path: Path, of: str, to: str
+) -> None:
+    """A comparison that cannot fail proves nothing: a broken reference must be noticed."""
+    text = (HERE / "reference.c").read_text()
+    assert of in text
+    broken = tmp_path / "reference.c"
+    broken.write_text(text.replace(of, to))
+    program = build_model(
+        "compare-broken", HERE / "compare.c", broken, *MODEL, flags=(f"-I{HERE}",)
+    )
+    done = run(program, "1", "1200000")
+    assert done.returncode == 1
+    assert "differs" in done.stderr
+
+
+@pytest.mark.parametrize("policy", ["lru", "plru", "random"])
+@pytest.mark.parametrize("ways", [1, 2, 4, 8])
+def test_as_many_lines_as_ways_stay(trace: Callable[..., Counts], policy: str, ways: int) -> None:
+    """N lines of one set, N = ways: each misses once, whatever the rounds."""
+    lines = [n * 4096 for n in range(ways)]
+    counts = trace(reads(lines * 100), f"l1d={ways * 4096}:{ways}:64:{policy}")
+    assert counts[0, "l1d"] == (100 * ways, ways, 0)
+
+
+def test_one_line_more_than_ways_misses_always_under_lru(trace: Callable[..., Counts]) -> None:
+    lines = [n * 4096 for n in range(9)]
+    counts = trace(reads(lines * 100), "l1d=32K:8:64:lru")
+    assert counts[0, "l1d"] == (900, 900, 0)
+
+
+def test_tree_in_two_ways_is_lru(trace: Callable[..., Counts]) -> None:
+    counts = trace(reads([0, 64, 128] * 50), "l1d=128:2:64:plru")
+    assert counts[0, "l1d"] == (150, 150, 0)
+
+
+def test_tree_in_four_ways_by_hand(trace: Callable[..., Counts]) -> None:
+    """Lines 0 1 2 3 fill ways 0 to 3; the tree then points to way 0.
+
+    4 takes way 0, the root turns right: 0 takes way 2, where 2 was. 1 is still in
+    way 1, the one hit there is. It turns the root right again: 2 takes way 3, then 3
+    way 0, 4 way 2, 0 way 1, and so on, always where the next line is.
+    """
+    counts = trace(reads([n * 64 for n in range(5)] * 100), "l1d=256:4:64:plru")
+    assert counts[0, "l1d"] == (500, 499, 0)
+
+
+def test_random_replacement_repeats_and_follows_its_seed(trace: Callable[..., Counts]) -> None:
+    accesses = reads([n * 64 for n in range(5)] * 400)
+
+    def misses(seed: int) -> int:
+        return trace(accesses, "l1d=256:4:64:random", f"seed={seed}")[0, "l1d"][1]
+
+    assert misses(1) == misses(1)
+    assert len({misses(seed) for seed in range(1, 9)}) > 1
+    assert all(400 < misses(seed) < 2000 for seed in range(1, 9))
+
+
+def test_a_stream_misses_once_a_line(trace: Callable[..., Counts]) -> None:
+    counts = trace(reads(range(0, 65536, 8)), "l1d=4K:4:64:lru", "l2=16K:8:128:lru")
+    assert counts[0, "l1d"] == (8192, 1024, 0)
+    assert counts[0, "l2"] == (1024, 512, 0)
+
+
+def test_a_written_stream_is_written_back(trace: Callable[..., Counts]) -> None:
+    """256 lines written; the L1D keeps the last 64, the L2 the last 128 of what left it."""
+    counts = trace(writes(range(0, 16384, 64)), "l1d=4K:4:64:lru", "l2=8K:8:64:lru")
+    assert counts[0, "l1d"] == (256, 256, 192)
+    assert counts[0, "l2"] == (256, 256, 128)
+
+
+def test_a_clean_line_leaves_silently(trace: Callable[..., Counts]) -> None:
+    counts = trace(reads(range(0, 16384, 64)), "l1d=4K:4:64:lru", "l2=8K:8:64:lru")
+    assert counts[0, "l1d"] == (256, 256, 0)
+    assert counts[0, "l2"] == (256, 256, 0)
+
+
+def test_a_write_takes_the_line_from_the_other_cpu(trace: Callable[..., Counts]) -> None:
+    """Two CPUs write one line in turn: every write misses and takes a dirty copy."""
+    accesses = [f"w {n % 2} 40000000" for n in range(10)]
+    counts = trace(accesses, "l1d=4K:4:64:lru", cpus=2)
+    assert counts[0, "l1d"] == (5, 5, 5)
+    assert counts[1, "l1d"] == (5, 5, 4)
+
+
+def test_readers_share(trace: Callable[..., Counts]) -> None:
+    """One write, then both read: the writer's copy becomes clean once and stays."""
+    accesses = ["w 0 40000000", *[f"r {n % 2} 40000000" for n in range(10)]]
+    counts = trace(accesses, "l1d=4K:4:64:lru", "l3=64K:4:64:lru", cpus=2)
+    assert counts[0, "l1d"] == (6, 1, 1)
+    assert counts[1, "l1d"] == (5, 1, 0)
+    assert counts[0, "l3"][:2] == (1, 1)
+    assert counts[1, "l3"][:2] == (1, 0)
+
+
+def test_shared_l3_serves_the_second_cpu(trace: Callable[..., Counts]) -> None:
+    lines = range(0, 4096, 64)
+    counts = trace(
+        [*reads(lines, 0), *reads(lines, 1)], "l1d=1K:2:64:lru", "l3=64K:4:64:lru", cpus=2
+    )
+    assert counts[0, "l3"] == (64, 64, 0)
+    assert counts[1, "l3"] == (64, 0, 0)
+
+
+def test_fetches_and_data_share_the_l2(trace: Callable[..., Counts]) -> None:
+    counts = trace(
+        ["f 0 1000", "r 0 1000", "f 0 1000"],
+        *("l1i=1K:2:64:lru", "l1d=1K:2:64:lru", "l2=64K:4:64:lru"),
+    )
+    assert counts[0, "l1i"] == (2, 1, 0)
+    assert counts[0, "l1d"] == (1, 1, 0)
+    assert counts[0, "l2"] == (2, 1, 0)
+
+
+def test_histogram_tells_the_set(build_model: Callable[..., Path]) -> None:
+    program = build_model("trace", HERE / "trace.c", PMU / "options.c", *MODEL)
+    text = must_run(
+        program,
+        "1",
+        "out=none",
+        "l1d=4K:4:64:lru",
+        "histogram=l1d",
+        input="\n".join(reads([0x40, 0x440, 0x40, 0x3C0])),
+    )
+    assert text.splitlines()[1:] == ["0 l1d set 1 2", "0 l1d set 15 1"]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("l1d=48K:4:64:lru", "not a power of two"),
+        ("l1d=1000:4:64:lru", "not a whole number of sets"),
+        ("l1d=0:4:64:lru", "not a whole number of sets"),
+        ("l1d=64K:0:64:lru", "from 1 to 64"),
+        ("l1d=64K:65:64:lru", "from 1 to 64"),
+        ("l1d=96K:3:64:plru", "power of two of ways"),
+        ("l1d=64K:4:48:lru", "power of two from 16"),
+        ("l1d=64K:4:8:lru", "power of two from 16"),
+        ("l1d=64K:4:64:fifo", "SIZE:WAYS:LINE:POLICY"),
+        ("l1d=64K:4:64", "SIZE:WAYS:LINE:POLICY"),
+        ("l1d=64Q:4:64:lru", "SIZE:WAYS:LINE:POLICY"),
+        ("l1d=99999999999999999999:4:64:lru", "SIZE:WAYS:LINE:POLICY"),
+        ("l1d=18014398509481985K:4:64:lru", "SIZE:WAYS:LINE:POLICY"),
+        ("l2=64K:4:64:lru", "no l1d to miss into it"),
+        ("l1d@1=64K:4:64:lru", "CPUs 0 to 0"),
+        ("l3@0=64K:4:64:lru", "share the l3"),
+        ("l4=64K:4:64:lru", "no such option"),
+        ("histogram=l1d", "no such cache"),
+        ("histogram=l9", "there are l1i, l1d, l2 and l3"),
+        ("seed=one", "whole number"),
+        ("zva=96", "power of two from 4 to 2048"),
+        ("check=maybe", "on or off"),
+        ("out=", "out=FILE is missing"),
+        ("sets", "NAME=VALUE"),
+    ],
+)
+def test_bad_options_are_told_apart(
+    build_model: Callable[..., Path], option: str, words: str
+) -> None:
+    program = build_model("trace", HERE / "trace.c", PMU / "options.c", *MODEL)
+    done = run(program, "1", "out=none", option, input="")
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_line_may_not_shrink_on_the_way_down(build_model: Callable[..., Path]) -> None:
+    program = build_model("trace", HERE / "trace.c", PMU / "options.c", *MODEL)
+    done = run(program, "1", "out=none", "l1d=64K:4:128:lru", "l2=1M:8:64:lru", input="")
+    assert done.returncode == 2
+    assert "shorter than that of the level above" in done.stderr

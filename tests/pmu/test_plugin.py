@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The plugin in QEMU, on guests so small that every count is known by reading them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pmu.conftest import HERE, QEMU, Ran, run
+
+GUESTS = HERE / "guests"
+ICOUNT = ("-icount", "shift=0,sleep=off")
+CACHES = ("l1i=32K:4:64:lru", "l1d=32K:4:64:lru", "l2=256K:8:64:lru")
+# In the order of counts.S.
+REGIONS = (
+    *("nothing", "plain", "memory", "loop", "system"),
+    *("calls", "aborts", "zva", "device", "straddle"),
+)
+
+
+@pytest.fixture(scope="session")
+def counts_guest(build_guest: Callable[..., Path]) -> Path:
+    return build_guest(GUESTS / "counts.S")
+
+
+def regions(ran: Ran) -> dict[str, Any]:
+    return dict(zip(REGIONS, ran.counts["regions"], strict=True))
+
+
+def of(region: dict[str, Any], side: str = "kernel") -> tuple[int, int, int]:
+    counts = region[side]
+    return counts["instructions"], counts["loads"], counts["stores"]
+
+
+@pytest.fixture(params=["counting", "caches", "caches, icount"])
+def counted(
+    request: pytest.FixtureRequest, run_guest: Callable[..., Ran], counts_guest: Path
+) -> dict[str, Any]:
+    options = CACHES if "caches" in request.param else ()
+    return regions(
+        run_guest(counts_guest, *options, qemu=ICOUNT if "icount" in request.param else ())
+    )
+
+
+def test_instructions_loads_and_stores(counted: dict[str, Any]) -> None:
+    assert of(counted["nothing"]) == (0, 0, 0)
+    assert of(counted["plain"]) == (3 + 99, 0, 0)
+    assert of(counted["memory"]) == (11, 6, 4)
+    assert of(counted["loop"]) == (3000, 1000, 0)
+    assert all(of(counted[name], "user") == (0, 0, 0) for name in REGIONS if name != "calls")
+
+
+def test_barriers_and_invalidations(counted: dict[str, Any]) -> None:
+    system = counted["system"]
+    assert system["tlbi"] == {"total": 4, "by_kind": {"vmalle1": 1, "vae1is": 2, "vale1is": 1}}
+    assert (system["kernel"]["dsb"], system["kernel"]["isb"]) == (3, 2)
+    assert of(system) == (10, 0, 0)
+    assert counted["plain"]["tlbi"] == {"total": 0, "by_kind": {}}
+
+
+def test_calls_from_el0(counted: dict[str, Any]) -> None:
+    calls = counted["calls"]
+    assert of(calls, "user") == (22, 0, 0)
+    # ERET; six times the vector and 5 instructions
+    assert of(calls) == (1 + 6 * 6, 0, 0)
+    assert calls["user"]["exceptions_taken_sync"] == 6
+    assert calls["kernel"]["exceptions_taken_sync"] == 0
+    assert calls["kernel"]["exceptions_returned"] == 6
+
+
+def test_an_instruction_that_aborts_is_counted_once(counted: dict[str, Any]) -> None:
+    aborts = counted["aborts"]
+    # 20 times 9 instructions, the vector and a handler of 5; one load and one store each
+    assert of(aborts) == (20 * 15, 20 * 2, 20 * 2)
+    assert aborts["kernel"]["exceptions_taken_sync"] == 20
+    assert aborts["kernel"]["exceptions_returned"] == 20
+    assert aborts["tlbi"]["by_kind"] == {"vmalle1": 20}
+
+
+def test_zva_is_counted(counted: dict[str, Any]) -> None:
+    assert counted["zva"]["kernel"]["dc_zva"] == 4
+    assert of(counted["zva"]) == (5, 0, 0)
+
+
+def test_device_accesses_are_instructions_too(counted: dict[str, Any]) -> None:
+    assert of(counted["device"]) == (6, 3, 0)
+
+
+def test_zva_lines_are_modelled_or_said_not_to_be(
+    run_guest: Callable[..., Ran], counts_guest: Path
+) -> None:
+    ran = run_guest(counts_guest, *CACHES)
+    zva = regions(ran)["zva"]["kernel"]
+    if ran.counts["api"]["plugin"] < 2:
+        assert "dc_zva_lines" in ran.counts["not_modelled"]
+        assert zva["l1d"]["accesses"] == 0
+    else:
+        assert "dc_zva_lines" not in ran.counts["not_modelled"]
+        # 64-byte blocks of a page that was touched: four accesses of one line
+        assert zva["l1d"]["accesses"] == 4
+        assert zva["dc_zva_unplaced"] == 0
+
+
+def test_cache_accesses(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
+    counted = regions(run_guest(counts_guest, *CACHES))
+    assert counted["loop"]["kernel"]["l1d"] == {"accesses": 1000, "misses": 0, "writebacks": 0}
+    assert counted["device"]["kernel"]["l1d"]["accesses"] == 0
+    assert counted["device"]["kernel"]["device_accesses"] == 3
+    # One access within a line, one that takes two; the second line is new.
+    assert counted["straddle"]["kernel"]["l1d"] == {"accesses": 3, "misses": 1, "writebacks": 0}
+    assert counted["plain"]["kernel"]["l1d"]["accesses"] == 0
+
+
+def test_fetches_are_placed(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
+    ran = run_guest(counts_guest, *CACHES)
+    counted = regions(ran)
+    # 102 instructions are 408 bytes: the line of the marker and 6 or 7 after it
+    assert 6 <= counted["plain"]["kernel"]["l1i"]["accesses"] <= 7
+    assert 6 <= counted["plain"]["kernel"]["l1i"]["misses"] <= 7
+    # A loop of three instructions stays where it is.
+    assert counted["loop"]["kernel"]["l1i"]["misses"] <= 1
+    assert all(region["kernel"]["fetches_unplaced"] == 0 for region in counted.values())
+
+
+def test_whole_run_holds_the_regions(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
+    counts = run_guest(counts_guest, *CACHES).counts
+    for side in ("user", "kernel"):
+        for event in ("instructions", "loads", "stores"):
+            inside = sum(region[side][event] for region in counts["regions"])
+            assert inside <= counts["whole_run"][side][event]
+    assert counts["whole_run"]["kernel"]["instructions"] > 3000
+
+
+def test_model_and_versions_are_told(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
+    counts = run_guest(counts_guest, *CACHES, "l3=2M:16:64:plru", "seed=5").counts
+    assert counts["model"]["seed"] == 5
+    assert counts["model"]["cpus"][0]["l1d"] == {
+        "size": 32768,
+        "ways": 4,
+        "line": 64,
+        "sets": 128,
+        "policy": "lru",
+    }
+    assert counts["model"]["cpus"][0]["l3"]["policy"] == "plru"
+    api = counts["api"]
+    assert api["qemu_min"] <= api["plugin"] <= api["qemu_max"]
+    assert "page_table_walks" in counts["not_modelled"]
+
+
+@pytest.mark.parametrize("policy", ["lru", "plru", "random"])
+def test_two_runs_agree_to_the_last_count(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path], policy: str
+) -> None:
+    guest = build_guest(GUESTS / "patterns.S")
+    caches = (f"l1d=8K:4:64:{policy}", f"l1i=8K:4:64:{policy}", f"l2=64K:8:64:{policy}")
+    first, second = (
+        run_guest(guest, *caches, "histogram=l1d+l2", qemu=ICOUNT).counts for _ in range(2)
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_translations_agree_with_qemu(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path], counts_guest: Path, cpus: int
+) -> None:
+    """With check=on each access's address is compared with what QEMU says; one difference ends."""
+    smp = ("-smp", str(cpus), "-accel", "tcg,thread=single")
+    for guest in (counts_guest, build_guest(GUESTS / "patterns.S")):
+        checked = run_guest(guest, *CACHES, "check=on", qemu=smp).counts
+        unchecked = run_guest(guest, *CACHES, qemu=smp).counts
+        assert checked == unchecked
+
+
+def test_remapped_page_is_seen_at_its_new_place(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path]
+) -> None:
+    """patterns.S, last region: one address, remapped 100 times between two pages."""
+    guest = build_guest(GUESTS / "patterns.S")
+    region = run_guest(guest, "l1d=64:1:64:lru").counts["regions"][-1]["kernel"]
+    # A cache of one line: the page-table store, then the load at the other page
+    assert region["l1d"] == {"accesses": 200, "misses": 200, "writebacks": 100}
+
+
+@pytest.mark.parametrize(
+    ("lines", "misses"), [(4, 4), (5, 500)], ids=["as many as ways", "one more than ways"]
+)
+def test_knee_at_the_ways(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path], lines: int, misses: int
+) -> None:
+    guest = build_guest(GUESTS / "patterns.S")
+    region = run_guest(guest, "l1d=64K:4:64:lru", "histogram=l1d").counts["regions"][lines - 4]
+    assert region["kernel"]["l1d"] == {
+        "accesses": 100 * lines,
+        "misses": misses,
+        "writebacks": 0,
+    }
+    (sets,) = region["set_misses"]["l1d"]
+    assert sorted(sets)[-2:] == [0, misses]
+
+
+def test_histogram_sums_to_the_misses(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path]
+) -> None:
+    guest = build_guest(GUESTS / "patterns.S")
+    counts = run_guest(guest, *CACHES, "histogram=l1i+l1d+l2").counts
+    for region in (*counts["regions"], counts["whole_run"]):
+        for level in ("l1i", "l1d", "l2"):
+            misses = region["user"][level]["misses"] + region["kernel"][level]["misses"]
+            assert sum(map(sum, region["set_misses"][level])) == misses
+
+
+@pytest.mark.parametrize("thread", ["single", "multi"])
+def test_two_cpus_share_lines(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path], thread: str
+) -> None:
+    """two_cpus.S: a word goes to and fro 200 times; each CPU reads it after the other wrote it."""
+    guest = build_guest(GUESTS / "two_cpus.S")
+    counts = run_guest(
+        *(guest, "l1d=32K:4:64:lru", "l2=256K:8:64:lru", "l3=1M:16:64:lru"),
+        qemu=("-smp", "2", "-accel", f"tcg,thread={thread}"),
+    ).counts
+    (region,) = counts["regions"]
+    first, second = (cpu["kernel"] for cpu in region["cpus"])
+    for event in ("instructions", "loads", "stores"):
+        assert first[event] + second[event] == region["kernel"][event]
+    for cpu in (first, second):
+        assert cpu["stores"] == 100
+        # The other's write took the line away: each turn begins with a miss, in the
+        # CPU's own L2 too, and is served by the L3. Each CPU's first may be from memory.
+        # With threads a CPU may see a write before the model is told of it.
+        least = 100 if thread == "single" else 1
+        assert least <= cpu["l1d"]["misses"] <= 102
+        assert cpu["l2"]["misses"] == cpu["l1d"]["misses"]
+        assert cpu["l3"]["misses"] <= 3
+
+
+BAD = {
+    "nested": ("-DNESTED", r"region 2 begins inside region 1"),
+    "end without begin": ("-DNO_BEGIN", r"end marker .* has no begin"),
+    "begin without end": ("-DNO_END", r"ended inside region 0: its end marker is missing"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_unbalanced_markers_fail(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path], case: str
+) -> None:
+    flag, words = BAD[case]
+    ran = run_guest(build_guest(GUESTS / "markers.S", flag))
+    assert ran.finished.returncode == 1
+    assert re.search(words, ran.finished.stderr)
+    assert ran.finished.stderr.count("\n") == 1
+    assert not ran.out.exists(), "nothing may be left that could pass for a result"
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("l1d=60K:4:64:lru", "l1d of CPU 0 cannot be: "),
+        ("l2=1M:8:64:lru", "no l1d to miss into it"),
+        ("frequency=4", "no such option"),
+    ],
+)
+def test_bad_options_keep_the_guest_from_starting(
+    run_guest: Callable[..., Ran], counts_guest: Path, option: str, words: str
+) -> None:
+    ran = run_guest(counts_guest, option)
+    assert ran.finished.returncode != 0
+    assert words in ran.finished.stderr
+    assert not ran.out.exists()
+
+
+def test_unwritable_output_is_found_before_the_run(
+    run_guest: Callable[..., Ran], counts_guest: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "missing" / "counts.json"
+    ran = run_guest(counts_guest, out=out)
+    assert ran.finished.returncode != 0
+    assert f"cannot write {out}: No such file or directory" in ran.finished.stderr
+
+
+def test_full_disk_is_no_result(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
+    ran = run_guest(counts_guest, out=Path("/dev/full"))
+    assert ran.finished.returncode == 1
+    assert "cannot write /dev/full: No space left on device" in ran.finished.stderr
+    assert Path("/dev/full").is_char_device(), "a device is not removed as a result is"
+
+
+def test_plugin_of_another_api_is_refused(counts_guest: Path, tmp_path: Path, plugin: Path) -> None:
+    """QEMU itself says so, and does not start."""
+    probe = run(HERE.parent.parent / "pmu" / "api.sh", QEMU)
+    wrong = 7 if int(probe.stdout) < 7 else 1
+    built = run(
+        "make", "-s", "-C", HERE.parent.parent / "pmu", f"OUTPUT={tmp_path}", f"API={wrong}"
+    )
+    assert built.returncode == 0, built.stderr
+    done = run(
+        *("timeout", "60", QEMU, "-M", "virt", "-display", "none", "-kernel", counts_guest),
+        *("-plugin", f"file={tmp_path}/libftpmu.so,out={tmp_path}/counts.json"),
+    )
+    assert done.returncode != 0
+    assert "API version" in done.stderr
+    assert not (tmp_path / "counts.json").exists()
+
+
+@pytest.mark.parametrize("api", range(1, 8))
+def test_one_source_builds_for_every_api(tmp_path: Path, api: int) -> None:
+    built = run("make", "-s", "-C", HERE.parent.parent / "pmu", f"OUTPUT={tmp_path}", f"API={api}")
+    assert built.returncode == 0, built.stderr
+
+
+def test_unknown_qemu_is_told(tmp_path: Path) -> None:
+    probe = run(HERE.parent.parent / "pmu" / "api.sh", "/bin/true")
+    assert probe.returncode == 2
+    assert "does not say which plugin API" in probe.stderr

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The whole repository: licences, lints, nothing that belongs to one machine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from firsttouch.sources import KernelSource
+from tests.conftest import REPOSITORY
+
+# Their format has no place for a comment, or they are the licence.
+_WITHOUT_SPDX = ("LICENSES/", ".gitignore", "linux/Documentation/ABI/")
+# A mirror comes from the machine's configuration, a package by its name.
+_REGISTRY_HOSTS = re.compile(
+    r"(deb|security|ftp|snapshot)\.debian\.org|pypi\.org|pythonhosted\.org|npmjs|crates\.io"
+)
+
+
+def _tracked(*patterns: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--", *patterns],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [path for name in listed.stdout.splitlines() if (path := REPOSITORY / name).is_file()]
+
+
+def test_every_file_names_its_licence() -> None:
+    without = [
+        str(name)
+        for path in _tracked()
+        if not str(name := path.relative_to(REPOSITORY)).startswith(_WITHOUT_SPDX)
+        # A hook is a difference; the file it changes names its own licence.
+        and path.suffix != ".patch"
+        and "SPDX-License-Identifier: GPL-2.0" not in "\n".join(_head(path))
+    ]
+    assert not without
+
+
+def _head(path: Path) -> list[str]:
+    return path.read_text(errors="replace").splitlines()[:3]
+
+
+def test_no_registry_is_named_by_its_host() -> None:
+    naming = [
+        str(path.relative_to(REPOSITORY))
+        for path in _tracked()
+        if path != Path(__file__) and _REGISTRY_HOSTS.search(path.read_text(errors="replace"))
+    ]
+    assert not naming
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
+        ["mypy"],
+    ],
+    ids=" ".join,
+)
+def test_python_is_lint_clean(command: list[str]) -> None:
+    done = subprocess.run(
+        [Path(sys.executable).with_name(command[0]), *command[1:]],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("folder", ["bench", "guest", "pmu", "linux/tools"])
+def test_c_outside_the_kernel_has_the_kernels_style(
+    sources: Callable[[str], KernelSource], folder: str
+) -> None:
+    """Errors and checks of form; what only makes sense in a kernel is left out."""
+    checkpatch = sources("6.12").tree() / "scripts/checkpatch.pl"
+    files = _tracked(f"{folder}/*.c", f"{folder}/*.h")
+    assert files
+    done = subprocess.run(
+        ["perl", checkpatch, "--strict", "--no-tree", "--terse", "--quiet",
+         "--ignore", ",".join(_KERNEL_ONLY), "-f", *files],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# C library functions that the kernel has better ones for, macros of its own,
+# and types that user space does not have.
+_KERNEL_ONLY = (
+    "PREFER_KERNEL_TYPES",
+    "SSCANF_TO_KSTRTO",
+    "VOLATILE",
+    "NAKED_SSCANF",
+    "EMBEDDED_FUNCTION_NAME",
+    "CAMELCASE",
+    "PREFER_FALLTHROUGH",
+    "QUOTED_WHITESPACE_BEFORE_NEWLINE",
+    "PREFER_DEFINED_ATTRIBUTE_MACRO",
+    "AVOID_EXTERNS",
+    "SPLIT_STRING",
+    "STRCPY",
+    "CONST_STRUCT",
+    "NEW_TYPEDEFS",
+    "OPEN_ENDED_LINE",
+    "ARRAY_SIZE",
+)
