@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firsttouch import cpio, processes
+from firsttouch import cpio, pptt, processes
 from firsttouch.cache import digest, digest_file
 from firsttouch.devicetree import write_device_tree
 from firsttouch.errors import GuestError, MachineError
@@ -37,6 +37,8 @@ RESERVED_MEMORY = 512 << 20
 _RAM_BASE = 0x4000_0000
 # Bit for bit the same run each time.
 _IDENTICAL = ("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm")
+# Of Debian's qemu-efi-aarch64: ACPI tables reach a guest through UEFI.
+FIRMWARE = "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"
 _BOOT = ("console=ttyAMA0", "nokaslr", "panic=-1", "oops=panic", "loglevel=7")
 _SPLATS = ("Kernel panic", "Internal error", "Oops", "BUG:", "WARNING:", "Unable to handle kernel")
 # Seconds without a word on either channel, after which a guest counts as
@@ -78,7 +80,9 @@ class Guest:
     `identical` guests run one CPU at a time, on a clock made of
     instructions; the others have real concurrency and real time. `cpu` and
     `board` ask QEMU for another CPU than the machine's, such as ``max``, and
-    for properties of the board, such as ``mte=on``.
+    for properties of the board, such as ``mte=on``. `acpi` guests learn of
+    the machine's caches from a PPTT, the others, which alone can have a
+    disk, from a device tree.
     """
 
     image: Path
@@ -94,6 +98,7 @@ class Guest:
     cpu: str | None = None
     board: tuple[str, ...] = ()
     pmu: Pmu | None = None
+    acpi: bool = False
 
     def identity(self) -> dict[str, Any]:
         """Return what decides the outcome, with files by their contents."""
@@ -121,7 +126,8 @@ class Guest:
         """Return the kernel's command line."""
         # A disk's RAM lies behind the RAM that the kernel may use.
         limit = [f"mem={self.memory >> 20}M"] if self.disk else []
-        return " ".join([*_BOOT, *limit, *self.boot])
+        tables = ["acpi=force"] if self.acpi else []
+        return " ".join([*_BOOT, *tables, *limit, *self.boot])
 
     def run(
         self, log: Path, *, silence: float = SILENCE, stop: threading.Event | None = None
@@ -215,34 +221,38 @@ class Guest:
             "-smp", str(self.cpus),
             "-m", f"{memory >> 20}M",
             *(_IDENTICAL if self.identical else ("-accel", "tcg,thread=multi")),
+            *(("-bios", FIRMWARE) if self.acpi else ()),
         ]  # fmt: skip
 
     def _command(self, scratch: Path, log: Path, results: Path) -> list[str]:
-        initrd, tree = scratch / "initrd", scratch / "machine.dtb"
+        initrd = scratch / "initrd"
         members = {"/init": self.init, **self.files}
         initrd.write_bytes(
-            cpio.console_archive()
+            # The kernel looks for tables in the first archive only.
+            (pptt.archive(self.machine, self.cpus) if self.acpi else b"")
+            + cpio.console_archive()
             + cpio.archive({name: path.read_bytes() for name, path in members.items()})
             + cpio.archive({"/cell/commands": "".join(f"{c}\n" for c in self.commands).encode()})
         )
-        board = [QEMU, *self._board()]
-        disk = (_RAM_BASE + self.memory, self.disk.stat().st_size) if self.disk else None
-        write_device_tree(board, self.machine, self.cpus, disk, tree)
-        loader = (
-            ["-device", f"loader,file={self.disk},addr={disk[0]:#x},force-raw=on"] if disk else []
-        )
         return [
-            *board,
+            QEMU, *self._board(),
             "-kernel", str(self.image),
             "-initrd", str(initrd),
-            "-dtb", str(tree),
             "-append", self.command_line(),
             "-serial", f"file:{log}",
             "-device", "virtio-serial-device",
             "-chardev", f"file,id=results,path={results}",
             "-device", "virtserialport,chardev=results,name=results",
-            *loader,
+            *([] if self.acpi else self._device_tree(scratch)),
         ]  # fmt: skip
+
+    def _device_tree(self, scratch: Path) -> list[str]:
+        """Write the device tree; return QEMU's arguments for it and the disk it names."""
+        tree = scratch / "machine.dtb"
+        disk = (_RAM_BASE + self.memory, self.disk.stat().st_size) if self.disk else None
+        write_device_tree([QEMU, *self._board()], self.machine, self.cpus, disk, tree)
+        loader = f"loader,file={self.disk},addr={disk[0]:#x},force-raw=on" if disk else ""
+        return ["-dtb", str(tree), *(["-device", loader] if disk else [])]
 
 
 @functools.lru_cache(maxsize=256)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import struct
 
+from firsttouch import cpio
 from firsttouch.errors import UserError
 from firsttouch.machines import Cache, CpuKind, Machine
 
@@ -30,6 +31,16 @@ _ALL_VALID = 0x7F
 # Attributes: read and write allocate in bits 1:0, the type in bits 3:2, write-back in bit 4.
 _ALLOCATE = 0x2
 _DATA, _INSTRUCTION, _UNIFIED = 0x0, 0x4, 0x8
+
+
+def archive(machine: Machine, cpus: int) -> bytes:
+    """Return the table of `table` as the archive to put first in an initial RAM disk."""
+    return as_archive(table(machine, cpus))
+
+
+def as_archive(contents: bytes) -> bytes:
+    """Return the archive from which the kernel takes `contents` for its PPTT."""
+    return cpio.archive({"kernel/firmware/acpi/pptt.aml": contents})
 
 
 def table(machine: Machine, cpus: int) -> bytes:

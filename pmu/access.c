@@ -44,7 +44,7 @@ static void check_translation(const struct pmu *pmu, qemu_plugin_meminfo_t info,
 
 /* Whether an access reaches into the next line. */
 static bool straddles(const struct pmu *pmu, qemu_plugin_meminfo_t info,
-			     uint64_t va)
+		      uint64_t va)
 {
 	uint64_t left = pmu->line_mask + 1 - (va & pmu->line_mask);
 
@@ -141,19 +141,19 @@ static inline void data_access(unsigned int cpu, qemu_plugin_meminfo_t info,
 
 /* One callback for each way an instruction can be known to access memory. */
 void on_load(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
-		    void *packed)
+	     void *packed)
 {
 	data_access(cpu, info, va, (uintptr_t)packed, false);
 }
 
 void on_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
-		     void *packed)
+	      void *packed)
 {
 	data_access(cpu, info, va, (uintptr_t)packed, true);
 }
 
 void on_load_or_store(unsigned int cpu, qemu_plugin_meminfo_t info,
-			     uint64_t va, void *packed)
+		      uint64_t va, void *packed)
 {
 	data_access(cpu, info, va, (uintptr_t)packed, qemu_plugin_mem_is_store(info));
 }

@@ -22,7 +22,7 @@ static void discontinuity(unsigned int cpu, uint64_t to)
 
 #if FT_API >= 7
 void on_discontinuity(unsigned int cpu, enum qemu_plugin_discon_type type,
-			     uint64_t from, uint64_t to, void *udata)
+		      uint64_t from, uint64_t to, void *udata)
 {
 	(void)type;
 	(void)from;
@@ -31,8 +31,8 @@ void on_discontinuity(unsigned int cpu, enum qemu_plugin_discon_type type,
 }
 #else
 void on_discontinuity(qemu_plugin_id_t id, unsigned int cpu,
-			     enum qemu_plugin_discon_type type, uint64_t from,
-			     uint64_t to)
+		      enum qemu_plugin_discon_type type, uint64_t from,
+		      uint64_t to)
 {
 	(void)id;
 	(void)type;

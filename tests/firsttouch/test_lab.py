@@ -26,6 +26,7 @@ from firsttouch.programs import build_program
 from firsttouch.progress import Reporter
 from firsttouch.results import ResultStore, read_results
 from firsttouch.sources import KernelSource, releases
+from firsttouch.toolchain import cross_compile
 from tests.conftest import Firsttouch
 
 pytestmark = pytest.mark.kernel
@@ -162,9 +163,14 @@ def test_a_panic_fails_the_cell_with_the_end_of_its_log(
     assert any("Kernel panic" in line for line in error.value.detail)
 
 
-def test_a_hang_fails_the_cell(guest: Callable[..., Guest], tmp_path: Path) -> None:
-    # Far more rounds than a minute has room for: silent, and busy.
-    hang = guest("/ftbench read-fault --size 3G --repeat 1000")
+@pytest.mark.parametrize("body", ["for (;;);", "for (;;) pause();"], ids=["busy", "asleep"])
+def test_a_hang_fails_the_cell(guest: Callable[..., Guest], tmp_path: Path, body: str) -> None:
+    program = tmp_path / "hang"
+    subprocess.run(
+        [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", program, "-"],
+        input=f"#include <unistd.h>\nint main(void) {{ {body} }}\n", text=True, check=True,
+    )  # fmt: skip
+    hang = replace(guest("/hang"), files={"/hang": program})
     started = time.monotonic()
     with pytest.raises(GuestError, match="no sign of life for 20 s"):
         hang.run(tmp_path / "log", silence=20)

@@ -5,24 +5,19 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from firsttouch import pptt
 from firsttouch.errors import UserError
-from firsttouch.guest import QEMU, Guest
+from firsttouch.guest import QEMU
 from firsttouch.machine_values import colors, expand
-from firsttouch.machines import Cache, Machine, load_machine, machine_names
+from firsttouch.machines import load_machine, machine_names
 from firsttouch.pmu import Pmu
-from firsttouch.programs import build_program
-from firsttouch.progress import Reporter
 
 NAMES = machine_names()
-_SYSFS = "/sys/devices/system/cpu/cpu{}/cache/index*/*"
 
 
 def test_the_catalogue_has_what_it_should() -> None:
@@ -125,57 +120,3 @@ def test_a_cache_beyond_the_table_is_told() -> None:
     huge = replace(machine.cpus[0].l1d, size=1 << 40, ways=1 << 20)
     with pytest.raises(UserError, match="does not fit a PPTT"):
         pptt.table(replace(machine, cpus=(replace(machine.cpus[0], l1d=huge),)), 1)
-
-
-def _told(kind: str, level: int, cache: Cache) -> dict[str, str]:
-    return {
-        "type": kind,
-        "level": str(level),
-        "size": f"{cache.size // 1024}K",
-        "ways_of_associativity": str(cache.ways),
-        "number_of_sets": str(cache.sets),
-        "coherency_line_size": str(cache.line),
-    }
-
-
-def _expected(machine: Machine) -> list[list[dict[str, str]]]:
-    """What sysfs must say of each CPU's caches."""
-    expected = []
-    for kind in machine.cpu_kinds():
-        caches = [_told("Data", 1, kind.l1d), _told("Instruction", 1, kind.l1i)]
-        caches += [_told("Unified", 2, kind.l2)] if kind.l2 else []
-        caches += [_told("Unified", 3, machine.l3)] if machine.l3 else []
-        expected.append(caches)
-    return expected
-
-
-def _seen(lines: list[dict[str, Any]]) -> list[list[dict[str, str]]]:
-    """What sysfs said, one line of files for each CPU."""
-    seen = []
-    for line in lines:
-        caches: dict[str, dict[str, str]] = {}
-        for path, text in line["files"].items():
-            index, name = path.split("/")[-2:]
-            if name in _told("", 0, load_machine("thunderx2").cpus[0].l1d):
-                caches.setdefault(index, {})[name] = text.strip()
-        seen.append(sorted(caches.values(), key=lambda cache: (cache["level"], cache["type"])))
-    return seen
-
-
-@pytest.mark.kernel
-@pytest.mark.parametrize("name", NAMES)
-def test_the_guest_sees_the_geometry(
-    images: Callable[[str, bool], Path], reporter: Reporter, tmp_path: Path, name: str
-) -> None:
-    machine = load_machine(name)
-    guest = Guest(
-        images("6.12", False),
-        build_program("guest", reporter),
-        machine,
-        (),
-        tuple(f"/ftbench --files {_SYSFS.format(cpu)}" for cpu in range(machine.count)),
-        {"/ftbench": build_program("bench", reporter)},
-        cpus=machine.count,
-        identical=False,
-    )
-    assert _seen(guest.run(tmp_path / "log")) == _expected(machine)

@@ -7,13 +7,14 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from firsttouch import cpio
-from firsttouch.guest import Guest
-from firsttouch.machines import Machine, load_machine, machine_names
-from firsttouch.pptt import table as machine_table
+from firsttouch.guest import FIRMWARE, Guest
+from firsttouch.machines import Cache, Machine, load_machine, machine_names
+from firsttouch.pptt import as_archive
 from firsttouch.processes import output
 from firsttouch.programs import build_program
 from firsttouch.progress import Reporter
@@ -29,15 +30,12 @@ _QEMU = ("qemu-system-aarch64", "-nodefaults", "-no-user-config", "-display", "n
          "-monitor", "none", "-no-reboot", "-cpu", "neoverse-n1", "-smp", "2",
          "-m", "512M", "-accel", "tcg,thread=multi")  # fmt: skip
 _BOARD = "virt,gic-version=3,dtb-randomness=off"
-_FIRMWARE = "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"
 _BOOT = "console=ttyAMA0 nokaslr panic=-1"
-# Booted by ACPI the lab's kernel has no PCI, without which ACPI's name space
-# does not load, and with it the serial port's driver.
-_BY_ACPI = "acpi=force earlycon=pl011,0x9000000 keep_bootcon"
 # Seconds; a boot takes five, on a crowded machine a hundred times that.
 _PATIENCE = 600
 _RESERVED = 16
 _PAGE = 4096
+_SYSFS = "/sys/devices/system/cpu/cpu{}/cache/index*/*"
 
 
 def _boot(directory: Path, kernel: Path, initrd: bytes, boot: str, *more: str) -> str:
@@ -95,21 +93,23 @@ def test_device_tree(
     _check(log, tree.says)
 
 
-def _boot_by_acpi(directory: Path, kernel: Path, initrd: bytes, table: bytes, *more: str) -> str:
-    upgrade = cpio.archive({"kernel/firmware/acpi/pptt.aml": table})
-    return _boot(
-        directory, kernel, upgrade + initrd, _BY_ACPI, "-M", _BOARD, "-bios", _FIRMWARE, *more
-    )
-
-
 @pytest.mark.parametrize("table", [*GOOD_TABLES, *BAD_TABLES], ids=lambda table: table.name)
 @pytest.mark.parametrize("release", sorted(releases()))
 def test_pptt(images: Images, initrd: bytes, tmp_path: Path, release: str, table: Table) -> None:
-    log = _boot_by_acpi(tmp_path, images(release, True), initrd, table.data)
+    log = _boot(
+        tmp_path,
+        images(release, True),
+        as_archive(table.data) + initrd,
+        "acpi=force",
+        "-M",
+        _BOARD,
+        "-bios",
+        FIRMWARE,
+    )
     _check(log, table.says)
 
 
-def _expected(machine: Machine, source: str) -> str:
+def _line(machine: Machine, source: str) -> str:
     """What the kernel says of a machine of the catalogue."""
     ways = [kind.l1d.way_size for kind in machine.cpu_kinds()]
     colors = max(min(max(ways) // _PAGE, _RESERVED), 1)
@@ -119,34 +119,63 @@ def _expected(machine: Machine, source: str) -> str:
     )
 
 
+def _told(kind: str, level: int, cache: Cache) -> dict[str, str]:
+    return {
+        "type": kind,
+        "level": str(level),
+        "size": f"{cache.size // 1024}K",
+        "ways_of_associativity": str(cache.ways),
+        "number_of_sets": str(cache.sets),
+        "coherency_line_size": str(cache.line),
+    }
+
+
+def _caches(machine: Machine) -> list[list[dict[str, str]]]:
+    """What sysfs must say of each CPU's caches."""
+    expected = []
+    for kind in machine.cpu_kinds():
+        caches = [_told("Data", 1, kind.l1d), _told("Instruction", 1, kind.l1i)]
+        caches += [_told("Unified", 2, kind.l2)] if kind.l2 else []
+        caches += [_told("Unified", 3, machine.l3)] if machine.l3 else []
+        expected.append(caches)
+    return expected
+
+
+def _seen(lines: list[dict[str, Any]]) -> list[list[dict[str, str]]]:
+    """What sysfs said, one line of files for each CPU."""
+    seen = []
+    for line in lines:
+        caches: dict[str, dict[str, str]] = {}
+        for path, text in line["files"].items():
+            index, name = path.split("/")[-2:]
+            if name in _told("", 0, load_machine("thunderx2").cpus[0].l1d):
+                caches.setdefault(index, {})[name] = text.strip()
+        seen.append(sorted(caches.values(), key=lambda cache: (cache["level"], cache["type"])))
+    return seen
+
+
 @pytest.mark.parametrize("name", machine_names())
+@pytest.mark.parametrize("source", ["DT", "PPTT"])
 @pytest.mark.parametrize("release", sorted(releases()))
-def test_machine_by_device_tree(
-    images: Images, reporter: Reporter, tmp_path: Path, release: str, name: str
+def test_machine_of_the_catalogue(
+    images: Images, reporter: Reporter, tmp_path: Path, release: str, source: str, name: str
 ) -> None:
+    """By either description sysfs has the machine's caches, and the kernel their colours."""
     machine = load_machine(name)
     log = tmp_path / "log"
-    Guest(
+    guest = Guest(
         images(release, True),
         build_program("guest", reporter),
         machine,
         (),
-        (),
+        tuple(f"/ftbench --files {_SYSFS.format(cpu)}" for cpu in range(machine.count)),
+        {"/ftbench": build_program("bench", reporter)},
         cpus=machine.count,
         identical=False,
-    ).execute(log)
-    _check(log.read_text(errors="replace"), _expected(machine, "DT"))
-
-
-@pytest.mark.parametrize("name", machine_names())
-@pytest.mark.parametrize("release", sorted(releases()))
-def test_machine_by_pptt(
-    images: Images, initrd: bytes, tmp_path: Path, release: str, name: str
-) -> None:
-    machine = load_machine(name)
-    table = machine_table(machine, machine.count)
-    log = _boot_by_acpi(tmp_path, images(release, True), initrd, table, "-smp", str(machine.count))
-    _check(log, _expected(machine, "PPTT"))
+        acpi=source == "PPTT",
+    )
+    assert _seen(guest.run(log)) == _caches(machine)
+    _check(log.read_text(errors="replace"), _line(machine, source))
 
 
 def test_at_least_forty_broken_descriptions() -> None:

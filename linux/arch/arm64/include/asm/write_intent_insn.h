@@ -107,25 +107,31 @@ static inline enum write_intent a64_atomic_intent(u32 insn)
  * clear the instruction is CONSTRAINED UNPREDICTABLE, and one that faulted on
  * a read did execute as a load-exclusive.
  */
-static __always_inline enum write_intent a64_exclusive_intent(u32 insn)
-{
-	const u32 o2 = 1U << 23, load = 1U << 22, o1 = 1U << 21;
-	const u32 wide = 1U << 31;
+#define A64_EXCL_O2		(1U << 23)
+#define A64_EXCL_LOAD		(1U << 22)
+#define A64_EXCL_O1		(1U << 21)
+#define A64_EXCL_WIDE		(1U << 31)
 
-	if (__builtin_expect((insn & (o2 | load | o1)) == load, 1))
-		return WRITE_INTENT_EXCLUSIVE;
-	if (!(insn & o1))
-		return WRITE_INTENT_NONE;
+/* Class, o2 and L in one, for words with o1 = 0: no more to look at. */
+static __always_inline bool a64_is_load_exclusive(u32 insn)
+{
+	return ((insn >> 22) & 0xff) == (A64_LDST_EXCLUSIVE << 2 | 1);
+}
+
+/* The half of the class that has o1 = 1 */
+static __always_inline enum write_intent a64_exclusive_o1_intent(u32 insn)
+{
+	const u32 pair = A64_EXCL_WIDE | A64_EXCL_O2 | A64_EXCL_LOAD;
 
 	if (!(~insn & 0x00007c00)) {	/* Rt2 = 31 */
-		if (insn & o2)
+		if (insn & A64_EXCL_O2)
 			return WRITE_INTENT_RMW;
-		if (!(insn & wide))
+		if (!(insn & A64_EXCL_WIDE))
 			return a64_pairs_are_even(insn) ? WRITE_INTENT_RMW :
 							  WRITE_INTENT_NONE;
 	}
 
-	return (insn & (wide | o2 | load)) == (wide | load) ?
+	return (insn & pair) == (A64_EXCL_WIDE | A64_EXCL_LOAD) ?
 		       WRITE_INTENT_EXCLUSIVE : WRITE_INTENT_NONE;
 }
 
@@ -199,8 +205,11 @@ static __always_inline enum write_intent a64_write_intent_common(u32 insn)
 							  WRITE_INTENT_UNSURE;
 		if ((insn & 0x3f200c00) != 0x3c200000)
 			return WRITE_INTENT_NONE;
+	} else if (!(insn & A64_EXCL_O1)) {
+		if (__builtin_expect(a64_is_load_exclusive(insn), 1))
+			return WRITE_INTENT_EXCLUSIVE;
 	} else if (A64_LDST_CLASS(insn) == A64_LDST_EXCLUSIVE) {
-		return a64_exclusive_intent(insn);
+		return a64_exclusive_o1_intent(insn);
 	}
 
 	return WRITE_INTENT_UNSURE;
