@@ -33,6 +33,22 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Derived:
+    """A quotient of two metrics, `of` by `per`, for the table on the terminal and the report.
+
+    Where `above` is set, the same arm's figures in the cell with those
+    parameters are a floor: what `of` is above the floor's, by the floor's
+    `per`. The cell that is the floor itself has no such figure.
+    """
+
+    name: str
+    unit: str
+    of: str
+    per: str
+    above: Params
+
+
+@dataclass(frozen=True)
 class Published:
     """A figure that was published, as a claim on the change from stock in per cent.
 
@@ -79,6 +95,7 @@ class Experiment:
     file_size: str | None
     one_guest: bool
     metrics: tuple[Metric, ...]
+    derived: tuple[Derived, ...]
     published: tuple[Published, ...]
     cited: tuple[str, ...]
 
@@ -126,6 +143,7 @@ def load_experiment(name: str, folder: Path = REPOSITORY / "experiments") -> Exp
         file_size=table.take("file_size", str, "") or None,
         one_guest=table.take("one_guest", bool, False),
         metrics=tuple(_metrics(table)),
+        derived=tuple(_derived(table)),
         published=tuple(_published(table)),
         cited=table.strings("cited", []),
     )
@@ -135,20 +153,33 @@ def load_experiment(name: str, folder: Path = REPOSITORY / "experiments") -> Exp
             "file_size",
             f"is {experiment.file_size!r}: {nearest(experiment.file_size, experiment.parameters)}",
         )
-    names = {metric.name for metric in experiment.metrics}
-    for number, claim in enumerate(experiment.published):
-        if claim.metric not in names:
-            raise table.error(
-                f"published[{number}].metric",
-                f"is {claim.metric!r}: {nearest(claim.metric, names)}",
-            )
-        for key in claim.where:
-            if key not in experiment.parameters:
-                raise table.error(
-                    f"published[{number}].where.{key}",
-                    f"is not a parameter: {nearest(key, experiment.parameters)}",
-                )
+    _check_references(table, experiment)
     return experiment
+
+
+def _check_references(table: Table, experiment: Experiment) -> None:
+    """Raise UserError if a derived or published figure names what the experiment has not."""
+    metrics = [metric.name for metric in experiment.metrics]
+    derived = [figure.name for figure in experiment.derived]
+    named: list[tuple[str, str, list[str]]] = []
+    for number, figure in enumerate(experiment.derived):
+        named += [
+            (f"derived[{number}].{key}", getattr(figure, key), metrics) for key in ("of", "per")
+        ]
+        named += [
+            (f"derived[{number}].above.{key}", key, list(experiment.parameters))
+            for key in figure.above
+        ]
+    for number, claim in enumerate(experiment.published):
+        named.append((f"published[{number}].metric", claim.metric, metrics + derived))
+        named += [
+            (f"published[{number}].where.{key}", key, list(experiment.parameters))
+            for key in claim.where
+        ]
+    for place, name, known in named:
+        if name not in known:
+            what = "is not a parameter" if place.endswith(f".{name}") else f"is {name!r}"
+            raise table.error(place, f"{what}: {nearest(name, known)}")
 
 
 def _parameters(table: Table) -> dict[str, tuple[Value, ...]]:
@@ -180,6 +211,21 @@ def _metrics(table: Table) -> list[Metric]:
     if not metrics:
         raise table.error("metrics", "is missing: add one [[metrics]] table per metric.")
     return metrics
+
+
+def _derived(table: Table) -> list[Derived]:
+    derived = []
+    for entry in table.tables("derived"):
+        figure = Derived(
+            name=entry.take("name", str),
+            unit=entry.take("unit", str),
+            of=entry.take("of", str),
+            per=entry.take("per", str),
+            above=entry.table("above").items(),
+        )
+        entry.done()
+        derived.append(figure)
+    return derived
 
 
 def _published(table: Table) -> list[Published]:

@@ -76,7 +76,8 @@ class Guest:
 
     `boot` is added to the kernel's command line; `commands` are run in
     order, words separated by blanks; `files` go into its initial RAM disk;
-    `disk` is an image that the guest sees as RAM-backed /dev/pmem0.
+    `disk` is an image that the guest sees as RAM-backed /dev/pmem0, and
+    finds mounted on /data unless `mounted` is not set.
     `identical` guests run one CPU at a time, on a clock made of
     instructions; the others have real concurrency and real time. `cpu` and
     `board` ask QEMU for another CPU than the machine's, such as ``max``, and
@@ -92,6 +93,7 @@ class Guest:
     commands: tuple[str, ...]
     files: Mapping[str, Path] = field(default_factory=dict)
     disk: Path | None = None
+    mounted: bool = True
     cpus: int = 1
     identical: bool = True
     memory: int = MEMORY
@@ -108,6 +110,7 @@ class Guest:
             "qemu": qemu_version(),
             "command_line": self.command_line(),
             "commands": list(self.commands),
+            "mounted": self.mounted,
             "arguments": self._board(),
             "pmu_options": self.pmu.options(self.machine, self.cpus) if self.pmu else None,
         }
@@ -227,12 +230,15 @@ class Guest:
     def _command(self, scratch: Path, log: Path, results: Path) -> list[str]:
         initrd = scratch / "initrd"
         members = {"/init": self.init, **self.files}
+        cell = {"/cell/commands": "".join(f"{c}\n" for c in self.commands).encode()}
+        if self.disk and self.mounted:
+            cell["/cell/mount-disk"] = b""
         initrd.write_bytes(
             # The kernel looks for tables in the first archive only.
             (pptt.archive(self.machine, self.cpus) if self.acpi else b"")
             + cpio.console_archive()
             + cpio.archive({name: path.read_bytes() for name, path in members.items()})
-            + cpio.archive({"/cell/commands": "".join(f"{c}\n" for c in self.commands).encode()})
+            + cpio.archive(cell)
         )
         return [
             QEMU, *self._board(),

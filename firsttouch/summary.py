@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from firsttouch.cells import SCHEMA
-from firsttouch.experiments import Experiment, Published
+from firsttouch.experiments import Derived, Experiment, Published
 from firsttouch.results import Result
 
 Row = dict[str, Any]
+_Key = tuple[str, str, str, tuple[tuple[str, Any], ...]]
 
 
 def summarize(results: Iterable[Result], experiments: Mapping[str, Experiment]) -> dict[str, Any]:
@@ -19,16 +20,17 @@ def summarize(results: Iterable[Result], experiments: Mapping[str, Experiment]) 
     `results` come in the order in which they are to be reported. It holds
     nothing that varies between hosts or runs.
     """
-    groups: dict[tuple[Any, ...], list[Result]] = {}
+    groups: dict[_Key, dict[str, Result]] = {}
     for result in results:
         key = (
             result["release"], result["machine"], result["experiment"],
             tuple(result["params"].items()),
         )  # fmt: skip
-        groups.setdefault(key, []).append(result)
+        groups.setdefault(key, {})[result["arm"]] = result
     rows: list[Row] = []
     unavailable: list[Row] = []
-    for (release, machine, name, params), members in groups.items():
+    for key, members in groups.items():
+        release, machine, name, params = key
         experiment = experiments[name]
         head = {
             "release": release,
@@ -38,20 +40,46 @@ def summarize(results: Iterable[Result], experiments: Mapping[str, Experiment]) 
         }
         for metric in experiment.metrics:
             arms = {
-                member["arm"]: member["metrics"][metric.name]
-                for member in members
+                arm: member["metrics"][metric.name]
+                for arm, member in members.items()
                 if metric.name in member["metrics"]
             }
             reasons = {
-                member["arm"]: member["reasons"].get(metric.name, "not reported")
-                for member in members
+                arm: member["reasons"].get(metric.name, "not reported")
+                for arm, member in members.items()
                 if metric.name not in member["metrics"]
             }
             if reasons:
                 unavailable.append({**head, "metric": metric.name, "reasons": reasons})
             if arms:
                 rows.append({**head, **_row(experiment, metric.name, metric.unit, arms, params)})
+        for figure in experiment.derived:
+            floor = groups.get((release, machine, name, _floor_params(figure, params)), {})
+            arms = _derive(figure, members, floor)
+            if arms and (floor is not members or not figure.above):
+                rows.append({**head, **_row(experiment, figure.name, figure.unit, arms, params)})
     return {"schema": SCHEMA, "rows": rows, "unavailable": unavailable}
+
+
+def _floor_params(
+    figure: Derived, params: tuple[tuple[str, Any], ...]
+) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, figure.above.get(name, value)) for name, value in params)
+
+
+def _derive(
+    figure: Derived, members: Mapping[str, Result], floor: Mapping[str, Result]
+) -> dict[str, float]:
+    """Return the figure for each arm that has all that it is made from."""
+    arms = {}
+    for arm, member in members.items():
+        base = floor.get(arm, {"metrics": {}})["metrics"]
+        value, per = member["metrics"].get(figure.of), base.get(figure.per)
+        if figure.above and value is not None:
+            value = None if figure.of not in base else value - base[figure.of]
+        if value is not None and per:
+            arms[arm] = round(value / per, 2)
+    return arms
 
 
 def _row(

@@ -27,6 +27,7 @@ def print_summary(
     ):
         experiment = experiments[name]
         shown = {metric.name for metric in experiment.metrics if metric.shown}
+        shown |= {figure.name for figure in experiment.derived}
         members = [
             row
             for row in rows

@@ -67,20 +67,16 @@ static void mount_all(void)
 	}
 }
 
-/* The cell's disk, where it has one, is mounted read-only on /data. */
+/* The disk is mounted read-only on /data, if that is asked for. */
 static void mount_disk(void)
 {
-	static const char *const disks[] = { "/dev/pmem0", "/dev/vda" };
-	size_t i;
+	static const char disk[] = "/dev/pmem0";
 
-	mkdir("/data", 0755);
-	for (i = 0; i < sizeof(disks) / sizeof(disks[0]); i++) {
-		if (access(disks[i], F_OK))
-			continue;
-		if (mount(disks[i], "/data", "ext4", MS_RDONLY | MS_NOATIME, NULL))
-			die(disks[i]);
+	if (access("/cell/mount-disk", F_OK))
 		return;
-	}
+	mkdir("/data", 0755);
+	if (mount(disk, "/data", "ext4", MS_RDONLY | MS_NOATIME, NULL))
+		die(disk);
 }
 
 static int open_results(void)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.arms import ARMS
+from firsttouch.disks import build_disk
 from firsttouch.guest import Guest
 from firsttouch.ktap import Case, parse
 from firsttouch.machines import load_machine
@@ -23,14 +24,33 @@ pytestmark = pytest.mark.kernel
 Images = Callable[[str, bool], Path]
 Sources = Callable[[str], KernelSource]
 
-# What a suite needs of its guest beyond the lab's; the others run on the
-# lab's CPU, one at a time.
-_SETTINGS: dict[str, Callable[[Guest], Guest]] = {
-    "zero_page_mte_test": lambda guest: replace(guest, cpu="max", board=("mte=on",)),
+Change = Callable[[Guest, Reporter], Guest]
+
+
+def _with_tags(guest: Guest, _: Reporter) -> Guest:
+    return replace(guest, cpu="max", board=("mte=on",))
+
+
+def _with_disk(guest: Guest, reporter: Reporter) -> Guest:
+    """Persistent memory with an ext4 on it, for the suite itself to mount with DAX."""
+    return replace(guest, disk=build_disk(1 << 20, reporter), mounted=False)
+
+
+# What suites need of their guests beyond the lab's, which have the lab's CPU
+# and run one at a time. What one guest lacks, a suite skips.
+_GUESTS: dict[str, tuple[Change, ...]] = {
+    "zero_page_mte_test": (_with_tags,),
+    "zero_page_io_test": (_with_disk,),
+    "write_intent_matrix_test": (_with_disk, _with_tags),
 }
 _SUITES = sorted(
     re.findall(r"^TEST_GEN_PROGS \+= (\w+)$", (LINUX / SELFTESTS / "Makefile").read_text(), re.M)
 )
+_RUNS = [
+    pytest.param(suite, change, id=suite + (change.__name__ if change else ""))
+    for suite in _SUITES
+    for change in _GUESTS.get(suite, (None,))
+]
 
 
 def _report(cases: list[Case]) -> None:
@@ -63,7 +83,7 @@ def test_kunit(guest: Callable[..., Guest], tmp_path: Path, release: str) -> Non
     _report(parse(log.read_text(errors="replace").splitlines()))
 
 
-@pytest.mark.parametrize("suite", _SUITES)
+@pytest.mark.parametrize(("suite", "change"), _RUNS)
 @pytest.mark.parametrize("release", sorted(releases()))
 def test_kselftest(
     guest: Callable[..., Guest],
@@ -72,11 +92,12 @@ def test_kselftest(
     tmp_path: Path,
     release: str,
     suite: str,
+    change: Change | None,
 ) -> None:
     binaries = {path.name: path for path in build_selftests(sources(release), reporter)}
     machine = replace(guest(release), commands=(f"/{suite}",), files={f"/{suite}": binaries[suite]})
-    if suite in _SETTINGS:
-        machine = _SETTINGS[suite](machine)
+    if change:
+        machine = change(machine, reporter)
     (done,) = machine.execute(tmp_path / "log", silence=600)
     cases = parse(done.lines)
     _report(cases)

@@ -157,6 +157,18 @@ static inline long faults_so_far(void)
 	return usage.ru_minflt + usage.ru_majflt;
 }
 
+#define TAG_SHIFT	56
+
+static inline void *with_tag(void *p, unsigned long tag)
+{
+	return (void *)((uintptr_t)p | tag << TAG_SHIFT);
+}
+
+static inline void *without_tag(void *p)
+{
+	return (void *)((uintptr_t)p & (_BITUL(TAG_SHIFT) - 1));
+}
+
 static inline struct outcome touch(const struct instruction *i, void *p)
 {
 	struct outcome outcome = { 0 };
@@ -170,7 +182,8 @@ static inline struct outcome touch(const struct instruction *i, void *p)
 	outcome.signo = caught.info.si_signo;
 	if (outcome.signo) {
 		outcome.code = caught.info.si_code;
-		outcome.at_address = caught.info.si_addr == p;
+		/* It comes without the tag of the pointer. */
+		outcome.at_address = caught.info.si_addr == without_tag(p);
 		outcome.wnr = caught.esr & ESR_WNR;
 	}
 	return outcome;

@@ -6,9 +6,15 @@
  * too, unless the fault is one to be upgraded: then it is that of a store.
  */
 #define _GNU_SOURCE
+#include <linux/mman.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include "write_intent.h"
+
+#define DAX	"/tmp/write_intent_dax"
 
 struct mapping {
 	const char *name;
@@ -17,6 +23,8 @@ struct mapping {
 	const char *path;
 	bool huge;
 	bool private_anonymous;
+	bool tagged;		/* with PROT_MTE, its pages with tag 0 */
+	unsigned long tag;	/* of the pointer */
 };
 
 static const struct mapping mappings[] = {
@@ -28,6 +36,14 @@ static const struct mapping mappings[] = {
 	{ .name = "private file", .flags = MAP_PRIVATE, .path = "/dev/ram0" },
 	{ .name = "shared file with page_mkwrite", .flags = MAP_SHARED,
 	  .path = "/dev/ram0" },
+	{ .name = "private DAX file", .flags = MAP_PRIVATE, .path = DAX "/file" },
+	{ .name = "shared DAX file", .flags = MAP_SHARED, .path = DAX "/file" },
+	{ .name = "private anonymous with tags",
+	  .flags = MAP_PRIVATE | MAP_ANONYMOUS, .private_anonymous = true,
+	  .tagged = true },
+	{ .name = "private anonymous with tags, wrong one",
+	  .flags = MAP_PRIVATE | MAP_ANONYMOUS, .private_anonymous = true,
+	  .tagged = true, .tag = 5 },
 	{ .name = "private /dev/zero", .flags = MAP_PRIVATE, .path = "/dev/zero",
 	  .private_anonymous = true },
 	{ .name = "private hugetlb",
@@ -55,6 +71,10 @@ static void *map(const struct mapping *m, int prot, size_t *size)
 	void *p;
 	int fd = -1;
 
+	if (m->tagged && !(getauxval(AT_HWCAP2) & HWCAP2_MTE))
+		return NULL;
+	if (m->tagged)
+		prot |= PROT_MTE;
 	*size = m->huge ? huge : page;
 	if (m->memfd) {
 		fd = memfd_create("write_intent", 0);
@@ -62,7 +82,7 @@ static void *map(const struct mapping *m, int prot, size_t *size)
 		    pwrite(fd, zeroes, page, 0) != (ssize_t)page)
 			ksft_exit_fail_perror("memfd");
 	} else if (m->path) {
-		fd = open(m->path, O_RDWR);
+		fd = open(m->path, O_RDWR | O_CLOEXEC);
 		if (fd < 0)
 			return NULL;
 		if (pwrite(fd, zeroes, page, 0) != (ssize_t)page)
@@ -91,7 +111,7 @@ static bool run(const struct instruction *i, const struct mapping *m, int prot,
 		return false;
 	if (!set_mode(mode))
 		ksft_exit_fail_msg("mode %s is not taken\n", mode_names[mode]);
-	result->outcome = touch(i, p);
+	result->outcome = touch(i, with_tag(p, m->tag));
 	if (mprotect(p, size, PROT_READ | PROT_WRITE))
 		ksft_exit_fail_perror("mprotect");
 	result->word = *(uint64_t *)p;
@@ -111,13 +131,18 @@ static bool upgraded(const struct instruction *i, const struct mapping *m,
 }
 
 /* What a kernel without the feature does with this, where that is known. */
-static bool as_without(const struct instruction *i, int prot,
-		       const struct result *r)
+static bool as_without(const struct instruction *i, const struct mapping *m,
+		       int prot, const struct result *r)
 {
 	const struct outcome *o = &r->outcome;
 	bool writes = i->intent == STORE ||
 		      (i->intent != LOAD && strcmp(i->name, "ldxr alone"));
 
+	if (m->tag && prot & PROT_WRITE)
+		return o->signo == SIGSEGV && o->code == SEGV_MTESERR && !r->word;
+	/* Which of two reasons to refuse comes first is the CPU's to say. */
+	if (m->tag && prot)
+		return o->signo == SIGSEGV && !r->word;
 	if (prot & PROT_WRITE)		/* which implies reading */
 		return !o->signo && r->word == i->result;
 	if (r->word)
@@ -148,7 +173,7 @@ static void test(const struct instruction *i, const struct mapping *m,
 		return;
 	}
 
-	good = as_without(i, prot, &without);
+	good = as_without(i, m, prot, &without);
 	if (!good)
 		print_outcome("off", &without.outcome);
 
@@ -184,6 +209,29 @@ static void test_the_fault_is_double(void)
 			 "an atomic takes two faults when off\n");
 }
 
+/* A file system on persistent memory, and tags that are checked, where there are. */
+static void set_up(void)
+{
+	int fd;
+
+	mkdir(DAX, 0700);
+	if (!mount("/dev/pmem0", DAX, "ext4", 0, "dax=always")) {
+		fd = open(DAX "/file", O_RDWR | O_CREAT, 0600);
+		close(fd);
+	}
+	if (getauxval(AT_HWCAP2) & HWCAP2_MTE &&
+	    prctl(PR_SET_TAGGED_ADDR_CTRL,
+		  PR_TAGGED_ADDR_ENABLE | PR_MTE_TCF_SYNC | PR_MTE_TAG_MASK, 0, 0, 0))
+		ksft_exit_fail_perror("prctl");
+}
+
+static void tear_down(void)
+{
+	unlink(DAX "/file");
+	umount(DAX);
+	rmdir(DAX);
+}
+
 int main(void)
 {
 	const size_t rows = ARRAY_SIZE(mappings);
@@ -201,6 +249,7 @@ int main(void)
 		fclose(pool);
 	}
 	catch_signals();
+	set_up();
 
 	ksft_set_plan(1 + NR_INSTRUCTIONS * rows * columns);
 	test_the_fault_is_double();
@@ -210,6 +259,7 @@ int main(void)
 				test(&instructions[i], &mappings[m],
 				     permissions[p].name, permissions[p].prot);
 
+	tear_down();
 	set_mode(WITH_EXCLUSIVE);
 	ksft_finished();
 }
