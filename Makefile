@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0
 # make lab      builds, boots, measures and compares; LAB="--release 7.3" adds options
-# make test     all tests; make test-fast only those that need no kernel
+# make test     all tests but make regress; make test-fast only those that need no kernel
+# make regress  the kernel's tests in other configurations of the kernel: an hour or two
 # make lint     the style and type checks alone
 # make lock     writes requirements.lock again from pyproject.toml
 
 PYTHON := .venv/bin/python
 LAB ?=
 
-.PHONY: lab test test-fast lint setup lock
+.PHONY: lab test test-fast regress lint setup lock
 
 lab:
 	@./setup lab
 	@$(PYTHON) -m firsttouch lab $(LAB)
 
 test: setup
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -m pytest -m "not regress"
 
 test-fast: setup
 	@$(PYTHON) -m pytest -m "not kernel"
+
+regress: setup
+	@$(PYTHON) -m pytest -m regress
 
 lint: setup
 	@.venv/bin/ruff check .

@@ -33,25 +33,30 @@ _ERROR = re.compile(r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple
 
 @dataclass(frozen=True)
 class KernelImage:
-    """A kernel to be had: `changed` tells whether linux/ is laid over the source."""
+    """A kernel to be had: `changed` tells whether linux/ is laid over the source.
+
+    `variant` is a file of linux/configs/variants, laid over the lab's configuration.
+    """
 
     source: KernelSource
     changed: bool
-    config: str = "lab"
+    variant: str | None = None
 
     @property
     def title(self) -> str:
         """What a person calls the image."""
-        return f"{self.source.version} {'with linux/' if self.changed else 'stock'}"
+        kind = "with linux/" if self.changed else "stock"
+        return " ".join([self.source.version, kind, *([self.variant] if self.variant else [])])
 
     def fragments(self) -> list[Path]:
         """Return the configuration fragments, laid over tinyconfig in this order."""
         configs = LINUX / "configs"
-        release = configs / f"{self.config}-{self.source.release.name}"
+        release = configs / f"lab-{self.source.release.name}"
         return [
-            configs / self.config,
+            configs / "lab",
             *([release] if release.exists() else []),
             *([configs / "features"] if self.changed else []),
+            *([configs / "variants" / self.variant] if self.variant else []),
         ]
 
     def entry(self) -> Entry:
@@ -134,13 +139,13 @@ class KernelImage:
             config.write(wanted)
         self._make(tree, objects, "olddefconfig")
         got = set((objects / ".config").read_text().splitlines())
-        options = re.findall(r"^(?:CONFIG_\w+=.*|# CONFIG_\w+ is not set)$", wanted, re.M)
-        missed = [line for line in options if not _fulfilled(line, got)]
+        # Of two lines for one option the later holds, as it does for Kconfig.
+        lines = re.findall(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", wanted, re.M)
+        missed = [name for name, value in dict(lines).items() if not _fulfilled(name, value, got)]
         if missed:
-            names = ", ".join(line.split("=")[0] for line in missed)
             raise UserError(
-                f"the configuration linux/configs/{self.config} asks {self.title} for options "
-                f"that it does not have or that others rule out: take out {names}."
+                f"linux/configs asks {self.title} for options that it does not have or that "
+                f"others rule out: take out {', '.join(missed)}."
             )
 
     def _make(self, tree: Path, objects: Path, target: str) -> None:
@@ -186,9 +191,13 @@ def _follow(line: str, step: Step, errors: deque[str]) -> None:
         errors.append(line.rstrip())
 
 
-def _fulfilled(line: str, got: set[str]) -> bool:
+def _fulfilled(name: str, value: str, got: set[str]) -> bool:
     """Tell whether .config has an option as asked; one that is gone is not set."""
-    if line.startswith("# "):
-        name = line.split()[1]
+    if value == " is not set":
         return not any(option.startswith(f"{name}=") for option in got)
-    return line in got
+    return f"{name}{value}" in got
+
+
+def variant_names() -> list[str]:
+    """Return the names of the variants of the lab's configuration."""
+    return sorted(path.name for path in (LINUX / "configs/variants").iterdir())

@@ -14,6 +14,7 @@ TYPES = {"choice": str, "size": int, "count": int, "flag": bool, "path": str}
 
 # The names that other parts of the project use for these.
 PARAMS = {
+    "boot": set(),
     "populate": {"by", "page", "size", "threads"},
     "read-fault": {"size"},
     "file-read-fault": {"cache", "size"},

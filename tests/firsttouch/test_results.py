@@ -132,3 +132,37 @@ def test_the_summary_sets_arms_side_by_side_and_lists_what_is_unavailable() -> N
     tlbi = next(row for row in summary["unavailable"] if row["metric"] == "tlbi")
     assert tlbi["reasons"] == {"stock": "no PMU", "on": "no PMU"}
     assert not any(row["metric"] == "tlbi" for row in summary["rows"])
+
+
+def test_a_derived_figure_is_above_the_floor_of_the_same_arm() -> None:
+    def results(by: str, faults: int, stock: int, on: int) -> list[dict[str, Any]]:
+        both = (("stock", 2 * faults if by != "store" else faults, stock), ("on", faults, on))
+        return [
+            {
+                **_result(f"{by} {arm}", arm, page_faults=count, instructions_kernel=instructions),
+                "params": {"by": by, "page": "4k", "size": 400, "threads": 1},
+            }
+            for arm, count, instructions in both
+        ]
+
+    cells = [*results("ldadd", 100, 300_000, 202_600), *results("store", 100, 200_000, 200_000)]
+    summary = summarize(cells, {"populate": load_experiment("populate")})
+    (row,) = (row for row in summary["rows"] if row["metric"] == "instructions_above_floor")
+    assert row["params"]["by"] == "ldadd"
+    assert row["arms"] == {"stock": 1000, "on": 26}
+
+
+def test_a_derived_figure_without_a_floor_is_a_quotient() -> None:
+    result = _result("a", page_faults=4, instructions_kernel=10)
+    result |= {"experiment": "read-fault", "params": {"size": 16}}
+    summary = summarize([result], {"read-fault": load_experiment("read-fault")})
+    row = summary["rows"][-1]
+    assert (row["metric"], row["arms"]) == ("instructions_per_fault", {"stock": 2.5})
+
+
+def test_no_derived_figure_where_its_floor_was_not_measured() -> None:
+    summary = summarize(
+        [_result("a", page_faults=4, instructions_kernel=10)],
+        {"populate": load_experiment("populate")},
+    )
+    assert not any(row["metric"] == "instructions_above_floor" for row in summary["rows"])

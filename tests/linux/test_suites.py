@@ -13,6 +13,7 @@ import pytest
 from firsttouch.arms import ARMS
 from firsttouch.disks import build_disk
 from firsttouch.guest import Guest
+from firsttouch.images import KernelImage, variant_names
 from firsttouch.ktap import Case, parse
 from firsttouch.machines import load_machine
 from firsttouch.programs import SELFTESTS, build_program, build_selftests
@@ -21,7 +22,6 @@ from firsttouch.sources import LINUX, KernelSource, releases
 
 pytestmark = pytest.mark.kernel
 
-Images = Callable[[str, bool], Path]
 Sources = Callable[[str], KernelSource]
 
 Change = Callable[[Guest, Reporter], Guest]
@@ -51,6 +51,11 @@ _RUNS = [
     for suite in _SUITES
     for change in _GUESTS.get(suite, (None,))
 ]
+# The lab's configuration, and the variants for which `make regress` has time.
+_VARIANTS = [
+    pytest.param(None, id="lab"),
+    *(pytest.param(name, marks=pytest.mark.regress) for name in variant_names()),
+]
 
 
 def _report(cases: list[Case]) -> None:
@@ -63,10 +68,11 @@ def _report(cases: list[Case]) -> None:
 
 
 @pytest.fixture
-def guest(images: Images, reporter: Reporter) -> Callable[..., Guest]:
-    def make(release: str, *boot: str) -> Guest:
+def guest(sources: Sources, reporter: Reporter) -> Callable[..., Guest]:
+    def make(release: str, variant: str | None, *boot: str) -> Guest:
+        image = KernelImage(sources(release), True, variant).obtain(reporter)
         return Guest(
-            images(release, True),
+            image / "Image",
             build_program("guest", reporter),
             load_machine("neoverse-n1"),
             (*ARMS["on"].boot, *boot),
@@ -76,14 +82,18 @@ def guest(images: Images, reporter: Reporter) -> Callable[..., Guest]:
     return make
 
 
+@pytest.mark.parametrize("variant", _VARIANTS)
 @pytest.mark.parametrize("release", sorted(releases()))
-def test_kunit(guest: Callable[..., Guest], tmp_path: Path, release: str) -> None:
+def test_kunit(
+    guest: Callable[..., Guest], tmp_path: Path, release: str, variant: str | None
+) -> None:
     log = tmp_path / "log"
-    guest(release, "kunit.enable=1").execute(log)
+    guest(release, variant, "kunit.enable=1").execute(log)
     _report(parse(log.read_text(errors="replace").splitlines()))
 
 
 @pytest.mark.parametrize(("suite", "change"), _RUNS)
+@pytest.mark.parametrize("variant", _VARIANTS)
 @pytest.mark.parametrize("release", sorted(releases()))
 def test_kselftest(
     guest: Callable[..., Guest],
@@ -91,15 +101,21 @@ def test_kselftest(
     reporter: Reporter,
     tmp_path: Path,
     release: str,
+    variant: str | None,
     suite: str,
     change: Change | None,
 ) -> None:
     binaries = {path.name: path for path in build_selftests(sources(release), reporter)}
-    machine = replace(guest(release), commands=(f"/{suite}",), files={f"/{suite}": binaries[suite]})
+    machine = replace(
+        guest(release, variant), commands=(f"/{suite}",), files={f"/{suite}": binaries[suite]}
+    )
     if change:
         machine = change(machine, reporter)
     (done,) = machine.execute(tmp_path / "log", silence=600)
     cases = parse(done.lines)
+    if variant == "no-intent" and suite.startswith("write_intent"):
+        assert not any(case.outcome == "passed" for case in cases)
+        return
     _report(cases)
     assert done.status == 0
     assert any(case.outcome == "passed" for case in cases), "every test was skipped"
