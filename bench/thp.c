@@ -6,13 +6,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "thp.h"
 
 #define THP_DIR		"/sys/kernel/mm/transparent_hugepage"
+#define KHUGEPAGED	THP_DIR "/khugepaged/"
 #define PATH_LEN	192
 #define LARGEST		1073741824ul	/* of the sizes that may be listed */
+
+static bool policy_is_ours;
 
 const char * const thp_choices[] = { "base", "4k", "64k", "2m", NULL };
 
@@ -144,13 +148,35 @@ static int set_policy(size_t bytes)
 			return -errno;
 	}
 	/*
-	 * khugepaged wakes when it is given its first process and makes a huge
-	 * page of a range that is half populated: the faults that were left
-	 * would be missing.
+	 * khugepaged wakes when it is given its first process, and makes a huge
+	 * page of a range that is half populated, or copies one that is wholly
+	 * so: faults would be missing, and its own instructions be counted. It
+	 * is to look once, at all, while there is nothing to be found.
 	 */
-	if (!write_text(THP_DIR "/khugepaged/max_ptes_none", "0"))
+	if (!write_text(KHUGEPAGED "max_ptes_none", "0") ||
+	    !write_text(KHUGEPAGED "pages_to_scan", "1000000000") ||
+	    !write_text(KHUGEPAGED "scan_sleep_millisecs", "3600000"))
 		return -errno;
+	policy_is_ours = true;
 	return 0;
+}
+
+static int64_t khugepaged_scans(void)
+{
+	char text[32];
+
+	if (!read_text(KHUGEPAGED "full_scans", text, sizeof(text)))
+		return -1;
+	return strtoll(text, NULL, 10);
+}
+
+/* Waits until khugepaged has looked at everything, a second at most. */
+static void wait_for_khugepaged(int64_t scans_before)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < 1000 && khugepaged_scans() == scans_before; i++)
+		nanosleep(&moment, NULL);
 }
 
 static enum status unavailable_policy(struct run *run, size_t bytes)
@@ -208,7 +234,13 @@ int thp_advise(const struct memory *memory, size_t bytes)
 {
 	int advice = bytes == page_size() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
 
+	int64_t scans = khugepaged_scans();
+
 	if (!thp_pmd_bytes())
 		return 0;	/* there are none to keep away */
-	return madvise(memory->start, memory->size, advice) ? -errno : 0;
+	if (madvise(memory->start, memory->size, advice))
+		return -errno;
+	if (policy_is_ours && advice == MADV_HUGEPAGE)
+		wait_for_khugepaged(scans);
+	return 0;
 }

@@ -38,9 +38,9 @@ def format_size(size: int) -> str:
 
 
 def format_count(value: float) -> str:
-    """Return a count with thousands separators; fractions to four figures."""
-    if float(value).is_integer():
-        return f"{int(value):,}"
+    """Return a count with thousands separators; fractions to four figures, at least whole ones."""
+    if float(value).is_integer() or abs(value) >= 1000:
+        return f"{round(value):,}"
     return f"{value:,.4g}"
 
 

@@ -50,17 +50,21 @@ def _table(rows: list[dict[str, Any]], experiment: Experiment) -> Table:
         for name, values in experiment.parameters.items()
         if len(values) == 1 and not str(values[0]).startswith("@")
     }
-    table.add_column("cell", no_wrap=True)
+    cells = [
+        format_params({k: v for k, v in row["params"].items() if k not in fixed}) for row in rows
+    ]
+    named = any(cells)
+    if named:
+        table.add_column("cell", no_wrap=True)
     table.add_column("metric", no_wrap=True)
     for arm in arms:
         table.add_column(arm, justify="right", no_wrap=True)
     table.add_column("change", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     last = ""
-    for row in rows:
-        cell = format_params({k: v for k, v in row["params"].items() if k not in fixed})
+    for row, cell in zip(rows, cells, strict=True):
         table.add_row(
-            "" if cell == last else cell,
+            *(["" if cell == last else cell] if named else []),
             row["metric"],
             *(_value(row["arms"].get(arm), row["unit"]) for arm in arms),
             format_change(row["change_percent"]),

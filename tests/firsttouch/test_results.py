@@ -147,7 +147,7 @@ def test_a_derived_figure_is_above_the_floor_of_the_same_arm() -> None:
 
     cells = [*results("ldadd", 100, 300_000, 202_600), *results("store", 100, 200_000, 200_000)]
     summary = summarize(cells, {"populate": load_experiment("populate")})
-    (row,) = (row for row in summary["rows"] if row["metric"] == "instructions_above_floor")
+    (row,) = (row for row in summary["rows"] if row["metric"] == "kernel_above_floor")
     assert row["params"]["by"] == "ldadd"
     assert row["arms"] == {"stock": 1000, "on": 26}
 
@@ -157,7 +157,7 @@ def test_a_derived_figure_without_a_floor_is_a_quotient() -> None:
     result |= {"experiment": "read-fault", "params": {"size": 16}}
     summary = summarize([result], {"read-fault": load_experiment("read-fault")})
     row = summary["rows"][-1]
-    assert (row["metric"], row["arms"]) == ("instructions_per_fault", {"stock": 2.5})
+    assert (row["metric"], row["arms"]) == ("kernel_per_fault", {"stock": 2.5})
 
 
 def test_no_derived_figure_where_its_floor_was_not_measured() -> None:
@@ -165,4 +165,4 @@ def test_no_derived_figure_where_its_floor_was_not_measured() -> None:
         [_result("a", page_faults=4, instructions_kernel=10)],
         {"populate": load_experiment("populate")},
     )
-    assert not any(row["metric"] == "instructions_above_floor" for row in summary["rows"])
+    assert not any(row["metric"] == "kernel_above_floor" for row in summary["rows"])
