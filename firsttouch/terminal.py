@@ -44,7 +44,8 @@ def print_summary(
 
 def _table(rows: list[dict[str, Any]], experiment: Experiment) -> Table:
     arms = list(dict.fromkeys(arm for row in rows for arm in row["arms"]))
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    # Four arms leave room for one blank between columns.
+    table = Table(box=None, padding=(0, 2 if len(arms) < 4 else 1, 0, 0), header_style="dim")
     fixed = {
         name
         for name, values in experiment.parameters.items()
