@@ -25,8 +25,8 @@ def _summary() -> dict[str, Any]:
             "machine": "big-little-rk3588",
             "experiment": name,
             "params": params,
-            "metric": metric.name,
-            "unit": metric.unit,
+            "metric": metric,
+            "unit": unit,
             "arms": dict.fromkeys(experiment.arms, 9_876_543_210),
             "change_percent": -99.8051,
             "published": {"figure": "halved", "source": "a posting"},
@@ -35,7 +35,10 @@ def _summary() -> dict[str, Any]:
         for name, experiment in _EXPERIMENTS.items()
         for combination in experiment.combinations()
         for params in expand(combination, load_machine("big-little-rk3588"))
-        for metric in (*experiment.metrics, *experiment.derived)
+        for metric, unit in [
+            *((metric.name, metric.unit) for metric in experiment.metrics),
+            *((figure.name, figure.unit) for figure in experiment.derived),
+        ]
     ]
     missing = [
         {**row, "reasons": {"stock": "no PMU", "on": "no PMU"}}
