@@ -64,6 +64,11 @@ static const struct {
 
 static size_t page, huge;
 
+static bool has_tags(void)
+{
+	return getauxval(AT_HWCAP2) & HWCAP2_MTE;
+}
+
 /* Memory that is zero and not mapped by a page yet, or NULL. */
 static void *map(const struct mapping *m, int prot, size_t *size)
 {
@@ -71,7 +76,7 @@ static void *map(const struct mapping *m, int prot, size_t *size)
 	void *p;
 	int fd = -1;
 
-	if (m->tagged && !(getauxval(AT_HWCAP2) & HWCAP2_MTE))
+	if (m->tagged && !has_tags())
 		return NULL;
 	if (m->tagged)
 		prot |= PROT_MTE;
@@ -149,9 +154,13 @@ static bool as_without(const struct instruction *i, const struct mapping *m,
 		return false;
 	if (prot == PROT_READ && !writes)
 		return !o->signo;
-	/* An atomic is told of the read it may not do, or of the write. */
+	/*
+	 * An atomic is told of the read it may not do, or of the write; but
+	 * QEMU with MTE looks at the page as a CAS will, first of all.
+	 */
 	return o->signo == SIGSEGV && o->code == SEGV_ACCERR && o->at_address &&
-	       o->wnr == (i->intent == STORE || prot == PROT_READ);
+	       (o->wnr == (i->intent == STORE || prot == PROT_READ) ||
+		has_tags());
 }
 
 static void test(const struct instruction *i, const struct mapping *m,
@@ -219,7 +228,7 @@ static void set_up(void)
 		fd = open(DAX "/file", O_RDWR | O_CREAT, 0600);
 		close(fd);
 	}
-	if (getauxval(AT_HWCAP2) & HWCAP2_MTE &&
+	if (has_tags() &&
 	    prctl(PR_SET_TAGGED_ADDR_CTRL,
 		  PR_TAGGED_ADDR_ENABLE | PR_MTE_TCF_SYNC | PR_MTE_TAG_MASK, 0, 0, 0))
 		ksft_exit_fail_perror("prctl");
