@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.arms import ARMS
-from firsttouch.errors import UserError, nearest
+from firsttouch.errors import nearest
 from firsttouch.quantities import parse_size
-from firsttouch.schema import Table, read_table
+from firsttouch.schema import Table, names_in, read_named
 from firsttouch.sources import REPOSITORY
 
 # Experiments that ask for no place of their own come after those that do.
@@ -116,15 +116,12 @@ class Experiment:
 
 def experiment_names(folder: Path = REPOSITORY / "experiments") -> list[str]:
     """Return the names of all experiments."""
-    return sorted(file.stem for file in folder.glob("*.toml"))
+    return names_in(folder)
 
 
 def load_experiment(name: str, folder: Path = REPOSITORY / "experiments") -> Experiment:
     """Return experiment `name`; UserError if there is none, or its file is wrong."""
-    file = folder / f"{name}.toml"
-    if not file.is_file():
-        raise UserError(f"unknown experiment {name!r}: {nearest(name, experiment_names(folder))}")
-    table = read_table(file)
+    table = read_named("experiment", name, folder)
     arms = table.strings("arms", ["stock", "on"])
     for arm in arms:
         if arm not in ARMS:

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from firsttouch.errors import UserError, nearest
 from firsttouch.quantities import parse_size
-from firsttouch.schema import Table, read_table
+from firsttouch.schema import Table, names_in, read_named
 from firsttouch.sources import REPOSITORY
 
 POLICIES = ("lru", "plru", "random")
@@ -85,15 +84,12 @@ class Machine:
 
 def machine_names(folder: Path = REPOSITORY / "machines") -> list[str]:
     """Return the names of the machines in the catalogue."""
-    return sorted(file.stem for file in folder.glob("*.toml"))
+    return names_in(folder)
 
 
 def load_machine(name: str, folder: Path = REPOSITORY / "machines") -> Machine:
     """Return machine `name`; UserError if there is none, or its file or geometry is wrong."""
-    file = folder / f"{name}.toml"
-    if not file.is_file():
-        raise UserError(f"unknown machine {name!r}: {nearest(name, machine_names(folder))}")
-    table = read_table(file)
+    table = read_named("machine", name, folder)
     kinds = []
     for entry in table.tables("cpus"):
         kinds.append(

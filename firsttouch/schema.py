@@ -103,3 +103,20 @@ def read_table(file: Path) -> Table:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: not valid TOML: {error}.") from None
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names that the TOML files of `folder` stand for."""
+    return sorted(file.stem for file in folder.glob("*.toml"))
+
+
+def read_named(kind: str, name: str, folder: Path) -> Table:
+    """Return the top table of the file that `name`, which is a `kind`, stands for.
+
+    Raises UserError, with the nearest name there is, if there is no such
+    file, and as `read_table` does.
+    """
+    file = folder / f"{name}.toml"
+    if not file.is_file():
+        raise UserError(f"unknown {kind} {name!r}: {nearest(name, names_in(folder))}")
+    return read_table(file)
