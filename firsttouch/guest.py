@@ -39,6 +39,9 @@ _RAM_BASE = 0x4000_0000
 _IDENTICAL = ("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm")
 # Of Debian's qemu-efi-aarch64: ACPI tables reach a guest through UEFI.
 FIRMWARE = "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"
+# Every second the kernel brings its statistics up to date, and gives back free
+# pages by the way: 820,000 instructions in one cell and none in its neighbour.
+_QUIET = "sysctl.vm.stat_interval=3600"
 _BOOT = ("console=ttyAMA0", "nokaslr", "panic=-1", "oops=panic", "loglevel=7")
 _SPLATS = ("Kernel panic", "Internal error", "Oops", "BUG:", "WARNING:", "Unable to handle kernel")
 # Seconds without a word on either channel, after which a guest counts as
@@ -130,7 +133,8 @@ class Guest:
         # A disk's RAM lies behind the RAM that the kernel may use.
         limit = [f"mem={self.memory >> 20}M"] if self.disk else []
         tables = ["acpi=force"] if self.acpi else []
-        return " ".join([*_BOOT, *tables, *limit, *self.boot])
+        quiet = [_QUIET] if self.identical else []
+        return " ".join([*_BOOT, *quiet, *tables, *limit, *self.boot])
 
     def run(
         self, log: Path, *, silence: float = SILENCE, stop: threading.Event | None = None
@@ -233,6 +237,8 @@ class Guest:
         cell = {"/cell/commands": "".join(f"{c}\n" for c in self.commands).encode()}
         if self.disk and self.mounted:
             cell["/cell/mount-disk"] = b""
+        if self.identical:
+            cell["/cell/settle"] = b""
         initrd.write_bytes(
             # The kernel looks for tables in the first archive only.
             (pptt.archive(self.machine, self.cpus) if self.acpi else b"")
