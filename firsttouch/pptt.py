@@ -53,7 +53,7 @@ def table(machine: Machine, cpus: int) -> bytes:
     package = _add_processor(body, _PACKAGE, 0, 0, [l3] if l3 else [])
     kinds = itertools.islice(itertools.cycle(machine.cpu_kinds()), cpus)
     for number, kind in enumerate(kinds):
-        own = _add_cpu_caches(body, kind, l3)
+        own = _add_cpu_caches(body, kind)
         _add_processor(body, _ID_VALID | _LEAF, package, number, own)
     header = (
         b"PPTT", len(body), _REVISION, 0, _OEM, _OEM_TABLE, _OEM_REVISION, _CREATOR, 1,
@@ -64,9 +64,13 @@ def table(machine: Machine, cpus: int) -> bytes:
     return bytes(body)
 
 
-def _add_cpu_caches(body: bytearray, kind: CpuKind, l3: int) -> list[int]:
-    """Add a CPU's own caches; return where those are that hang on it directly."""
-    below = _add_cache(body, kind.l2, _UNIFIED, l3) if kind.l2 else l3
+def _add_cpu_caches(body: bytearray, kind: CpuKind) -> list[int]:
+    """Add a CPU's own caches; return where those are that hang on it directly.
+
+    The L3 hangs on the package, and there alone: the kernel would count a
+    level for it each way.
+    """
+    below = _add_cache(body, kind.l2, _UNIFIED, 0) if kind.l2 else 0
     return [
         _add_cache(body, kind.l1d, _DATA, below),
         _add_cache(body, kind.l1i, _INSTRUCTION, below),
