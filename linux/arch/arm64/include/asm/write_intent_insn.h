@@ -107,10 +107,10 @@ static inline enum write_intent a64_atomic_intent(u32 insn)
  * clear the instruction is CONSTRAINED UNPREDICTABLE, and one that faulted on
  * a read did execute as a load-exclusive.
  */
-#define A64_EXCL_O2		(1U << 23)
-#define A64_EXCL_LOAD		(1U << 22)
-#define A64_EXCL_O1		(1U << 21)
-#define A64_EXCL_WIDE		(1U << 31)
+#define A64_EXCL_O2		0x00800000
+#define A64_EXCL_LOAD		0x00400000
+#define A64_EXCL_O1		0x00200000
+#define A64_EXCL_WIDE		0x80000000
 
 /* Class, o2 and L in one, for words with o1 = 0: no more to look at. */
 static __always_inline bool a64_is_load_exclusive(u32 insn)
