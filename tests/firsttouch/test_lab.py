@@ -105,12 +105,12 @@ def test_two_runs_from_nothing_give_identical_metrics(firsttouch: Firsttouch) ->
         _summary(firsttouch, *_SMALL, "--out", out)
         lines = (firsttouch.directory / out / "results.jsonl").read_text().splitlines()
         results.append({line["cell"]: line["metrics"] for line in map(json.loads, lines)})
-    assert len(results[0]) == 2 * (8 + 2)
+    assert len(results[0]) == 2 * 8 + 3 * 2
     assert results[0] == results[1]
     pages = [(firsttouch.directory / out / "report.html").read_bytes() for out in ("one", "two")]
     assert pages[0] == pages[1]
     assert b"<svg" in pages[0]
-    assert "The same: 20 cells" in firsttouch("compare", "one", "two").stdout
+    assert "The same: 22 cells" in firsttouch("compare", "one", "two").stdout
 
 
 def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
