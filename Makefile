@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # make lab      builds, boots, measures and compares; LAB="--release 7.3" adds options
-# make test     all tests but make regress; make test-fast only those that need no kernel
+# make test     all tests but make regress; make test-fast only the short ones that need no kernel
 # make regress  the kernel's tests in other configurations of the kernel: an hour or two
 # make lint     the style and type checks alone
 # make lock     writes requirements.lock again from pyproject.toml
@@ -18,7 +18,7 @@ test: setup
 	@$(PYTHON) -m pytest -m "not regress"
 
 test-fast: setup
-	@$(PYTHON) -m pytest -m "not kernel"
+	@$(PYTHON) -m pytest -m "not kernel and not long"
 
 regress: setup
 	@$(PYTHON) -m pytest -m regress

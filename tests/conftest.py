@@ -24,15 +24,19 @@ Finished = subprocess.CompletedProcess[str]
 
 
 def pytest_report_header() -> list[str]:
-    return ["layers: fast (no kernel needed), kernel (real kernels built and booted in QEMU)"]
+    return [
+        "layers: fast (no kernel needed), long (none either, but half a minute), "
+        "kernel (real kernels built and booted in QEMU)"
+    ]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which layers ran, so that a short run is not taken for a whole one."""
-    ran: dict[str, int] = {"fast": 0, "kernel": 0}
+    ran: dict[str, int] = {"fast": 0, "long": 0, "kernel": 0}
     for report in terminalreporter.getreports("passed"):
         if report.when == "call":
-            ran["kernel" if "kernel" in report.keywords else "fast"] += 1
+            layer = next((name for name in ("kernel", "long") if name in report.keywords), "fast")
+            ran[layer] += 1
     terminalreporter.write_line(
         "passed by layer: " + ", ".join(f"{layer} {count}" for layer, count in ran.items())
     )

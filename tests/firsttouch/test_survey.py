@@ -152,6 +152,7 @@ def surveyed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Finished, Path]:
     return done, directory / "here/survey.json"
 
 
+@pytest.mark.long
 def test_a_survey_of_this_machine_ends_in_its_sentences(
     surveyed: tuple[Finished, Path],
 ) -> None:
@@ -166,6 +167,7 @@ def test_a_survey_of_this_machine_ends_in_its_sentences(
     assert "Surveying" in done.stderr and "Surveying" not in done.stdout
 
 
+@pytest.mark.long
 def test_a_survey_keeps_all_its_samples(surveyed: tuple[Finished, Path]) -> None:
     _, file = surveyed
     survey = json.loads(file.read_text())
@@ -184,6 +186,7 @@ def test_a_survey_keeps_all_its_samples(surveyed: tuple[Finished, Path]) -> None
     assert survey["sentences"][0]["about"] == "double fault"
 
 
+@pytest.mark.long
 def test_what_is_unavailable_has_a_reason(surveyed: tuple[Finished, Path]) -> None:
     _, file = surveyed
     survey = json.loads(file.read_text())
@@ -193,6 +196,7 @@ def test_what_is_unavailable_has_a_reason(surveyed: tuple[Finished, Path]) -> No
         assert touch["elapsed"] or touch["unavailable"]
 
 
+@pytest.mark.long
 def test_a_survey_keeps_its_time(surveyed: tuple[Finished, Path]) -> None:
     done, _ = surveyed
     took = re.search(r"Surveying: done, \d+ s in (\d+) s", done.stderr)

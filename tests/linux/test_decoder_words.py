@@ -19,6 +19,8 @@ from .conftest import Assemble
 from .mnemonics import NEGATIVES, Intent, forms, kinds, lines
 
 COUNT = 10_000_000
+
+pytestmark = pytest.mark.long
 SEED = 0x20240507  # any: it makes the run repeatable
 
 LLVM = Path("/usr/lib/llvm-22/bin")
