@@ -49,20 +49,21 @@ static void take_begin(struct run *run, struct snapshot *s)
 {
 	vmstat_take(&s->vmstat);
 	counters_read(&run->counters, &s->counters);
-	getrusage(RUSAGE_SELF, &s->usage);
+	getrusage(run->region.who, &s->usage);
 	clock_gettime(CLOCK_MONOTONIC, &s->time);
 }
 
 static void take_end(struct run *run, struct snapshot *s)
 {
 	clock_gettime(CLOCK_MONOTONIC, &s->time);
-	getrusage(RUSAGE_SELF, &s->usage);
+	getrusage(run->region.who, &s->usage);
 	counters_read(&run->counters, &s->counters);
 	vmstat_take(&s->vmstat);
 }
 
-void region_begin(struct run *run, const char *name)
+void region_begin_of(struct run *run, const char *name, int who)
 {
+	run->region.who = who;
 	run->regions[run->nr_regions++] = name;
 	/*
 	 * A dry run of both ends touches their code, their data, the vDSO and
@@ -72,6 +73,11 @@ void region_begin(struct run *run, const char *name)
 	take_end(run, &run->region.end);
 	timeline_start(&run->timeline);
 	take_begin(run, &run->region.begin);
+}
+
+void region_begin(struct run *run, const char *name)
+{
+	region_begin_of(run, name, RUSAGE_SELF);
 }
 
 void region_end(struct run *run)

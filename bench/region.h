@@ -30,10 +30,12 @@ struct snapshot {
 
 struct region {
 	struct snapshot begin, end;
+	int who;		/* RUSAGE_SELF, or another of getrusage()'s */
 };
 
-/* Nothing that these two touch for the first time is counted in the region. */
+/* Nothing that these touch for the first time is counted in the region. */
 void region_begin(struct run *run, const char *name);
+void region_begin_of(struct run *run, const char *name, int who);
 void region_end(struct run *run);
 
 /* Adds the region's metrics to the results; only when all regions are over. */

@@ -230,6 +230,25 @@ enum status thp_prepare(struct run *run, size_t bytes, bool set,
 	return STATUS_OK;
 }
 
+enum status thp_require(struct run *run, const char *policy, bool set,
+			bool *unavailable)
+{
+	char word[32];
+
+	*unavailable = true;
+	if (set && thp_pmd_bytes() && !write_text(THP_DIR "/enabled", policy))
+		return refuse(run,
+			      "--set-thp cannot write %s (%s): run as root or leave it out",
+			      THP_DIR, strerror(errno));
+	if (!read_chosen(THP_DIR "/enabled", word, sizeof(word)))
+		snprintf(word, sizeof(word), "never");
+	if (strcmp(word, policy))
+		return result_unavailable(run, "the policy is %s: echo %s > %s",
+					  word, policy, THP_DIR "/enabled");
+	*unavailable = false;
+	return STATUS_OK;
+}
+
 int thp_advise(const struct memory *memory, size_t bytes)
 {
 	int advice = bytes == page_size() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;

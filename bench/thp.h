@@ -28,6 +28,13 @@ size_t thp_page_bytes(const char *choice);
 enum status thp_prepare(struct run *run, size_t bytes, bool set,
 			bool *unavailable);
 
+/*
+ * The same for the policy of all mappings, one of never, madvise and always:
+ * is it in force, or with @set can it be written?
+ */
+enum status thp_require(struct run *run, const char *policy, bool set,
+			bool *unavailable);
+
 /* Asks for pages of @bytes in the mapping, and for no larger ones. 0 or -errno. */
 int thp_advise(const struct memory *memory, size_t bytes);
 

@@ -41,6 +41,12 @@ ARMS = {
             "colour zero pages alone, as many as the L2 has colours",
         ),
         Arm(
+            "rmw",
+            True,
+            ("zero_page_colors=off", "write_intent=rmw"),
+            "write-intent faults of atomic read-modify-writes alone, without load-exclusives",
+        ),
+        Arm(
             "intent",
             True,
             ("zero_page_colors=off", "write_intent=exclusive"),

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from firsttouch import processes
-from firsttouch.cache import Entry, cache_root, digest_file, locked, write_atomically
+from firsttouch.cache import Entry, cache_root, digest, digest_file, locked, write_atomically
 from firsttouch.errors import MachineError
 from firsttouch.progress import Reporter
 
@@ -32,6 +32,7 @@ _SIGNED = (
     "-oAPT::Get::AllowUnauthenticated=false",
     "-oAPT::Sandbox::User=root",
 )
+_INSTALL = ("-oAcquire::ForceHash=SHA256", "-y", "--no-install-recommends", "install")
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,82 @@ def fetch_package(name: str, suites: Sequence[str], reporter: Reporter) -> Packa
     return found
 
 
+@dataclass(frozen=True)
+class Closure:
+    """arm64 packages and all that they depend on, as one suite has them.
+
+    `files` are the names, sizes in bytes and SHA-256 of the packages' files.
+    """
+
+    suite: str
+    names: tuple[str, ...]
+    files: tuple[tuple[str, int, str], ...]
+
+    def download(self, folder: Path, reporter: Reporter) -> list[Path]:
+        """Download the packages into `folder`, but for those that it has; return them in order.
+
+        Raises MachineError if the archive no longer has one of them.
+        """
+        (folder / "partial").mkdir(parents=True, exist_ok=True)
+        paths = [folder / name for name, _, _ in self.files]
+        total = sum(size for _, size, _ in self.files) >> 20
+        with (
+            (folder / "apt.log").open("w") as sink,
+            reporter.step(f"Fetching {', '.join(self.names)}", "MiB", total) as step,
+            processes.kept(
+                ["apt-get", *_arm64_root(self.suite), f"-oDir::Cache::Archives={folder}",
+                 "--download-only", *_INSTALL, *self.names],
+                stdout=sink,
+            ) as apt,
+        ):  # fmt: skip
+            while apt.poll() is None:
+                time.sleep(0.2)
+                step.at(sum(path.stat().st_size for path in paths if path.exists()) >> 20)
+            step.at(total)
+        for path, (name, _, sha256) in zip(paths, self.files, strict=True):
+            if not path.exists() or digest_file(path) != sha256:
+                raise MachineError(
+                    f"{self.suite} no longer has {name}: run the same command again.",
+                    (folder / "apt.log").read_text().strip().splitlines()[-5:],
+                )
+        return paths
+
+
+def known_closure(suite: str, names: Sequence[str]) -> Closure | None:
+    """Return what `find_closure` found last on this machine for these, if it did."""
+    try:
+        files = json.loads(_closure_pointer(suite, names).read_text())
+        return Closure(suite, tuple(names), tuple((name, size, sha) for name, size, sha in files))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def find_closure(suite: str, names: Sequence[str]) -> Closure:
+    """Ask the archive for arm64 packages and what they depend on; MachineError if it lacks one."""
+    listed = _apt_get([*_arm64_root(suite), "--print-uris", *_INSTALL, *names])
+    found = tuple(
+        (match["file"], int(match["size"]), match["sha256"])
+        for match in _URI.finditer(listed.stdout)
+    )
+    if listed.returncode or not found:
+        raise MachineError(
+            f"{suite} of this machine's mirror does not offer {', '.join(names)} for arm64: "
+            "check the network and /etc/apt.",
+            listed.stderr.strip().splitlines()[-3:],
+        )
+    write_atomically(_closure_pointer(suite, names), json.dumps(found))
+    return Closure(suite, tuple(names), found)
+
+
+def _closure_pointer(suite: str, names: Sequence[str]) -> Path:
+    return cache_root() / "packages" / f"closure-{digest([suite, *names])[:32]}.json"
+
+
+def _arm64_root(suite: str) -> list[str]:
+    """Return apt's options for a machine of arm64 on which nothing is installed."""
+    return _private_root(suite, "-oAPT::Architecture=arm64", "-oAPT::Architectures=arm64")
+
+
 def _pointer(name: str) -> Path:
     return cache_root() / "packages" / f"{name}.json"
 
@@ -136,9 +213,12 @@ def _apt_get(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         ) from None
 
 
-def _private_root(suite: str) -> list[str]:
-    """Give apt a root of its own that knows `suite` of the machine's mirror; return its options."""
-    root = cache_root() / "apt" / suite
+def _private_root(suite: str, *more: str) -> list[str]:
+    """Give apt a root of its own that knows `suite` of the machine's mirror; return its options.
+
+    With `more` options the root is another one, on which nothing is installed.
+    """
+    root = cache_root() / "apt" / (f"{suite}-{digest(more)[:8]}" if more else suite)
     for folder in ("lists/partial", "cache/archives/partial"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     sources = root / "mirror.sources"
@@ -154,6 +234,9 @@ def _private_root(suite: str) -> list[str]:
         f"-oDir::State::lists={root / 'lists'}",
         f"-oDir::Cache={root / 'cache'}",
     ]
+    if more:
+        write_atomically(root / "status", "")
+        options += [f"-oDir::State::status={root / 'status'}", *more]
     with locked(root / "lock"):
         _apt_get([*options, "update"])
     return options

@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest's disk: an ext4 file system with one real file, the same bytes each time."""
+"""The guests' disks: ext4 file systems, the same bytes each time."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.cache import Entry, digest, digest_file
+from firsttouch.debian import Closure, find_closure, known_closure
 from firsttouch.processes import output
 from firsttouch.programs import build_program
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_size
 
-# What the guest finds under /data.
-FILE_NAME = "file"
+# Where the guest mounts its disk.
+_MOUNTED = "/data"
+_FILE_NAME = "file"
 _BLOCK = 4096
-# ext4's own: group descriptors, inode tables, bitmaps; ample for one file.
+# ext4's own: group descriptors, inode tables, bitmaps; ample for what is here.
 _OVERHEAD = 64 << 20
 # A RAM-backed disk is mapped in sections of this size.
 _ALIGNMENT = 128 << 20
@@ -28,42 +32,119 @@ _MKE2FS = (
     "-O", "^has_journal,^metadata_csum_seed", "-U", "b2a14c04-5f39-4a0d-9c05-6d1f0f0c0de5",
     "-E", "hash_seed=b2a14c04-5f39-4a0d-9c05-6d1f0f0c0de5,lazy_itable_init=0,root_owner=0:0",
 )  # fmt: skip
+# What the packages' scripts would have made, and programs look for.
+_ACCOUNTS = {
+    "etc/passwd": "root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n",
+    "etc/group": "root:x:0:\nnogroup:x:65534:\n",
+}
+_MOUNT_POINTS = ("dev", "proc", "sys", "tmp", "var/tmp")
 
 
-def disk_size(file_size: int) -> int:
-    """Return the bytes of a disk that holds a file of `file_size` bytes."""
-    return -(-(file_size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT
+@dataclass(frozen=True)
+class FileDisk:
+    """A disk with one real file of `size` bytes, of which no block is zero."""
+
+    size: int
+
+    @property
+    def arguments(self) -> str:
+        """What ftbench is told of it."""
+        return f"--file {_MOUNTED}/{_FILE_NAME}"
+
+    def obtain(self, reporter: Reporter) -> Path:
+        """Return the disk's image. ftbench itself writes the file, and knows it again."""
+        ftbench = build_program("bench", reporter, native=True)
+        made_from = {"file_size": self.size, "ftbench": digest_file(ftbench)}
+
+        def fill(_: Path, folder: Path) -> None:
+            reporter.say(f"Writing the guest's disk, {format_size(self.size)}")
+            output(
+                [ftbench, "file-read-fault", "--cache", "warm", "--size", str(self.size),
+                 "--file", folder / _FILE_NAME]
+            )  # fmt: skip
+
+        return _obtain(made_from, fill, reporter)
 
 
-def build_disk(file_size: int, reporter: Reporter) -> Path:
-    """Return a disk image with a file of `file_size` bytes, of which no block is zero.
+@dataclass(frozen=True)
+class RootDisk:
+    """A disk with Debian packages for arm64, unpacked: none of their code runs here.
 
-    ftbench itself writes the file, and knows it again in the guest.
+    `packages` and what they depend on come from `suite` of the machine's own
+    mirror, in the versions that were fetched first.
     """
-    ftbench = build_program("bench", reporter, native=True)
-    entry = Entry(
-        "disks",
-        digest({"file_size": file_size, "mke2fs": _MKE2FS, "ftbench": digest_file(ftbench)}),
-    )
+
+    suite: str
+    packages: tuple[str, ...]
+
+    @property
+    def arguments(self) -> str:
+        """What ftbench is told of it."""
+        return f"--root {_MOUNTED}"
+
+    def obtain(self, reporter: Reporter) -> Path:
+        """Return the disk's image; MachineError if the packages cannot be had."""
+        known = known_closure(self.suite, self.packages)
+        if known is None or not _entry(_root_recipe(known)).whole():
+            known = find_closure(self.suite, self.packages)
+        closure = known
+
+        def fill(workplace: Path, folder: Path) -> None:
+            for name in ("bin", "lib", "sbin"):
+                (folder / "usr" / name).mkdir(parents=True, exist_ok=True)
+                (folder / name).symlink_to(f"usr/{name}")
+            for package in closure.download(workplace / "archives", reporter):
+                output(["dpkg-deb", "-x", package, folder])
+            for name, text in _ACCOUNTS.items():
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_text(text)
+            for name in _MOUNT_POINTS:
+                (folder / name).mkdir(parents=True, exist_ok=True)
+
+        return _obtain(_root_recipe(closure), fill, reporter)
+
+
+Disk = FileDisk | RootDisk
+
+
+def _root_recipe(closure: Closure) -> dict[str, object]:
+    return {
+        "packages": closure.files,
+        "accounts": _ACCOUNTS,
+        "mount_points": _MOUNT_POINTS,
+    }
+
+
+def _entry(made_from: Mapping[str, object]) -> Entry:
+    return Entry("disks", digest({**made_from, "mke2fs": _MKE2FS}))
+
+
+def _obtain(
+    made_from: Mapping[str, object], fill: Callable[[Path, Path], None], reporter: Reporter
+) -> Path:
+    """Return the image of an ext4 with what `fill` puts into the second directory it is given."""
 
     def make(workplace: Path, kept: Path) -> None:
         folder = workplace / "root"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        file = folder / FILE_NAME
-        reporter.say(f"Writing the guest's disk, {format_size(file_size)}")
-        output(
-            [ftbench, "file-read-fault", "--cache", "warm", "--size", str(file_size),
-             "--file", file]
-        )  # fmt: skip
-        for path in (file, folder):
-            path.chmod(0o755 if path.is_dir() else 0o644)
-            os.utime(path, (_TIME, _TIME))
+        fill(workplace, folder)
+        folder.chmod(0o755)
+        size = _set_times(folder)
         image = kept / "disk.img"
         with image.open("wb") as whole:
-            whole.truncate(disk_size(file_size))
+            whole.truncate(-(-(size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT)
         # mke2fs stamps what it makes with the time of day unless told another.
         output([*_MKE2FS, "-d", folder, image], env={"E2FSPROGS_FAKE_TIME": str(_TIME)})
         shutil.rmtree(folder)
 
-    return entry.obtain(make, reporter.say) / "disk.img"
+    return _entry(made_from).obtain(make, reporter.say) / "disk.img"
+
+
+def _set_times(folder: Path) -> int:
+    """Give all in `folder` one time, and return the bytes of its blocks."""
+    size = 0
+    for path in (folder, *folder.rglob("*")):
+        os.utime(path, (_TIME, _TIME), follow_symlinks=False)
+        size += -(-path.lstat().st_size // _BLOCK) * _BLOCK
+    return size

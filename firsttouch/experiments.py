@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.arms import ARMS
+from firsttouch.disks import RootDisk
 from firsttouch.errors import nearest
 from firsttouch.quantities import parse_size
 from firsttouch.schema import Table, names_in, read_named
@@ -74,7 +75,8 @@ class Experiment:
     a cell. `runs` is what ftbench is asked for: the experiment's own name,
     unless it looks at another one in its own way. `compare` is the arm whose
     change against stock is reported. `file_size` names the parameter that
-    sizes a file on the guest's disk. `one_guest`: all cells of an arm and a
+    sizes a file on the guest's disk; `root` is a disk with programs for it
+    instead. `one_guest`: all cells of an arm and a
     machine run in one guest, one after the other, where what ran before
     does not matter to them. Values that begin with ``@`` come from the machine
     (see firsttouch/machine_values.py). `cited` are published figures that are
@@ -93,6 +95,7 @@ class Experiment:
     parameters: dict[str, tuple[Value, ...]]
     options: tuple[str, ...]
     file_size: str | None
+    root: RootDisk | None
     one_guest: bool
     metrics: tuple[Metric, ...]
     derived: tuple[Derived, ...]
@@ -138,6 +141,7 @@ def load_experiment(name: str, folder: Path = REPOSITORY / "experiments") -> Exp
         parameters=_parameters(table.table("parameters")),
         options=table.strings("options", []),
         file_size=table.take("file_size", str, "") or None,
+        root=_root(table),
         one_guest=table.take("one_guest", bool, False),
         metrics=tuple(_metrics(table)),
         derived=tuple(_derived(table)),
@@ -194,6 +198,15 @@ def _parameters(table: Table) -> dict[str, tuple[Value, ...]]:
                 raise table.error(name, f"cannot be read: {error}.") from None
         parameters[name] = tuple(entries)
     return parameters
+
+
+def _root(table: Table) -> RootDisk | None:
+    if not table.has("root"):
+        return None
+    entry = table.table("root")
+    root = RootDisk(entry.take("suite", str), entry.strings("packages"))
+    entry.done()
+    return root
 
 
 def _metrics(table: Table) -> list[Metric]:

@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from firsttouch import cpio, pptt, processes
 from firsttouch.cache import digest, digest_file
@@ -35,8 +35,15 @@ MEMORY = 4 << 30
 RESERVED_MEMORY = 512 << 20
 # Start of RAM of QEMU's virt board.
 _RAM_BASE = 0x4000_0000
-# Bit for bit the same run each time.
-_IDENTICAL = ("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm")
+# How a guest's CPUs run. identical: on a clock made of instructions, bit for
+# bit the same each time. interleaved: by turns, in real time. parallel: at the
+# same time; there QEMU lets the first touch of an LSE atomic arrive as a write.
+Timing = Literal["identical", "interleaved", "parallel"]
+_TIMINGS: dict[Timing, tuple[str, ...]] = {
+    "identical": ("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
+    "interleaved": ("-accel", "tcg,thread=single"),
+    "parallel": ("-accel", "tcg,thread=multi"),
+}
 # Of Debian's qemu-efi-aarch64: ACPI tables reach a guest through UEFI.
 FIRMWARE = "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"
 # Every second the kernel brings its statistics up to date, and gives back free
@@ -81,8 +88,7 @@ class Guest:
     order, words separated by blanks; `files` go into its initial RAM disk;
     `disk` is an image that the guest sees as RAM-backed /dev/pmem0, and
     finds mounted on /data unless `mounted` is not set.
-    `identical` guests run one CPU at a time, on a clock made of
-    instructions; the others have real concurrency and real time. `cpu` and
+    Of the timings only identical ones give figures. `cpu` and
     `board` ask QEMU for another CPU than the machine's, such as ``max``, and
     for properties of the board, such as ``mte=on``. `acpi` guests learn of
     the machine's caches from a PPTT, the others, which alone can have a
@@ -98,7 +104,7 @@ class Guest:
     disk: Path | None = None
     mounted: bool = True
     cpus: int = 1
-    identical: bool = True
+    timing: Timing = "identical"
     memory: int = MEMORY
     cpu: str | None = None
     board: tuple[str, ...] = ()
@@ -133,7 +139,7 @@ class Guest:
         # A disk's RAM lies behind the RAM that the kernel may use.
         limit = [f"mem={self.memory >> 20}M"] if self.disk else []
         tables = ["acpi=force"] if self.acpi else []
-        quiet = [_QUIET] if self.identical else []
+        quiet = [_QUIET] if self.timing == "identical" else []
         return " ".join([*_BOOT, *quiet, *tables, *limit, *self.boot])
 
     def run(
@@ -227,7 +233,7 @@ class Guest:
             "-cpu", self.cpu or self.machine.cpu,
             "-smp", str(self.cpus),
             "-m", f"{memory >> 20}M",
-            *(_IDENTICAL if self.identical else ("-accel", "tcg,thread=multi")),
+            *_TIMINGS[self.timing],
             *(("-bios", FIRMWARE) if self.acpi else ()),
         ]  # fmt: skip
 
@@ -237,7 +243,7 @@ class Guest:
         cell = {"/cell/commands": "".join(f"{c}\n" for c in self.commands).encode()}
         if self.disk and self.mounted:
             cell["/cell/mount-disk"] = b""
-        if self.identical:
+        if self.timing == "identical":
             cell["/cell/settle"] = b""
         initrd.write_bytes(
             # The kernel looks for tables in the first archive only.

@@ -35,18 +35,22 @@ _ERROR = re.compile(r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple
 class KernelImage:
     """A kernel to be had: `changed` tells whether linux/ is laid over the source.
 
-    `variant` is a file of linux/configs/variants, laid over the lab's configuration.
+    `variant` is a file of linux/configs/variants, laid over the lab's
+    configuration; `mistakes` are patches over linux/, for tests that must find them.
     """
 
     source: KernelSource
     changed: bool
     variant: str | None = None
+    mistakes: tuple[Path, ...] = ()
 
     @property
     def title(self) -> str:
         """What a person calls the image."""
         kind = "with linux/" if self.changed else "stock"
-        return " ".join([self.source.version, kind, *([self.variant] if self.variant else [])])
+        more = [self.variant] if self.variant else []
+        more += ["and mistakes"] if self.mistakes else []
+        return " ".join([self.source.version, kind, *more])
 
     def fragments(self) -> list[Path]:
         """Return the configuration fragments, laid over tinyconfig in this order."""
@@ -67,6 +71,7 @@ class KernelImage:
             "config": [digest_file(fragment) for fragment in self.fragments()],
             "compiler": compiler_identity(),
             "environment": _REPRODUCIBLE,
+            **({"mistakes": [digest_file(file) for file in self.mistakes]} if self.mistakes else {}),
         }
         return Entry("images", digest(made_from))
 
@@ -124,6 +129,8 @@ class KernelImage:
             partial = workplace / "tree.partial"
             shutil.rmtree(partial, ignore_errors=True)
             overlay.lay_over(self.source, partial)
+            for mistake in self.mistakes:
+                overlay.apply_hook(mistake, self.source.release, partial)
             partial.rename(tree)
         return tree
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from firsttouch.cache import Entry, locked, write_atomically
 from firsttouch.cells import Cell
-from firsttouch.disks import build_disk
 from firsttouch.errors import GuestError, MachineError
 from firsttouch.guard import check_double_fault
 from firsttouch.guest import Guest, StoppedError, recipe_key
@@ -83,8 +82,8 @@ def build_parts(source: KernelSource, runs: Sequence[Run], logs: Path, reporter:
         image = KernelImage(source, changed)
         log = logs / f"build-{source.version}-{'changed' if changed else 'stock'}.log"
         images[changed] = image.obtain(reporter, log) / "Image"
-    sizes = {run.file_size for run in runs if run.file_size is not None}
-    disks = {size: build_disk(size, reporter) for size in sorted(sizes)}
+    wanted = dict.fromkeys(run.disk for run in runs if run.disk)
+    disks = {disk: disk.obtain(reporter) for disk in wanted}
     return Parts(source, images, ftbench, init, build_pmu(reporter), disks)
 
 

@@ -115,8 +115,12 @@ def apply(patch: Patch, release: Release, tree: Path) -> None:
         target.write_bytes((LINUX / name).read_bytes())
         target.chmod((LINUX / name).stat().st_mode & 0o755)
     hook = patch.hook(release)
-    if hook is None:
-        return
+    if hook is not None:
+        apply_hook(hook, release, tree)
+
+
+def apply_hook(hook: Path, release: Release, tree: Path) -> None:
+    """Apply a patch of existing files to the linked tree `tree`; UserError if it does not apply."""
     for name in changed_files(hook):
         if not (tree / name).exists():
             raise _does_not_apply(release, hook, f"it has no {name}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from firsttouch.arms import Arm, find_arm
 from firsttouch.cells import Cell, arguments, check_size
-from firsttouch.disks import FILE_NAME
+from firsttouch.disks import Disk, FileDisk
 from firsttouch.errors import UserError, nearest
 from firsttouch.experiments import Experiment, Params, experiment_names, load_experiment
 from firsttouch.guest import Guest
@@ -47,10 +47,10 @@ class Run:
     machine: Machine
 
     @property
-    def file_size(self) -> int | None:
-        """Bytes of the file on the guest's disk; None if it needs no disk."""
+    def disk(self) -> Disk | None:
+        """What the guest has on its disk; None if it needs none."""
         name = self.experiment.file_size
-        return int(self.params[name]) if name else None
+        return FileDisk(int(self.params[name])) if name else self.experiment.root
 
 
 def make_plan(request: Request) -> list[Run]:
@@ -122,7 +122,7 @@ class Parts:
     ftbench: Path
     init: Path
     pmu: Path
-    disks: Mapping[int, Path]
+    disks: Mapping[Disk, Path]
 
     def cells(self, runs: Sequence[Run]) -> list[Cell]:
         """Return the cells that do `runs`, in order; some may share a guest."""
@@ -146,9 +146,9 @@ class Parts:
         first = runs[0]
         commands = [arguments(run.experiment, run.params) for run in runs]
         disk = None
-        if first.file_size is not None:
-            disk = self.disks[first.file_size]
-            commands = [f"{command} --file /data/{FILE_NAME}" for command in commands]
+        if first.disk:
+            disk = self.disks[first.disk]
+            commands = [f"{command} {first.disk.arguments}" for command in commands]
         wanted = {metric.name for metric in first.experiment.metrics}
         pmu = None
         if wanted.intersection(COUNTED + MODELLED):

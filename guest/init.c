@@ -35,6 +35,7 @@ static const struct {
 	{ "proc", "/proc", NULL },
 	{ "sysfs", "/sys", NULL },
 	{ "devtmpfs", "/dev", NULL },
+	{ "tmpfs", "/dev/shm", NULL },
 	{ "tmpfs", "/tmp", NULL },
 	{ "tracefs", "/sys/kernel/tracing", NULL },
 	{ "hugetlbfs", "/hugepages", NULL },

@@ -23,6 +23,8 @@ PARAMS = {
     "zero-conflict": {"hot_color", "level", "rounds"},
     "zero-scan": {"stride", "working_set"},
     "colors-here": {"colors", "hot_color"},
+    "openjdk-pretouch": {"java", "collector", "thp", "pretouch", "heap"},
+    "programs": {"program"},
 }
 
 

@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* What Debian calls the architecture. */
+#define DEBIAN_ARCH	"arm64"
+
 /*
  * Hints that are not allocated: every CPU takes them as NOP, and the modelled
  * PMU sees them go by and counts what is between the two.

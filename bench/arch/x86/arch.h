@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* What Debian calls the architecture. */
+#define DEBIAN_ARCH	"amd64"
+
 /* Nothing models this machine: the markers only keep the compiler in place. */
 static inline void marker_begin(void)
 {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Programs that people run, each doing a small fixed piece of its work: which
+ * of them touch pages first by an instruction that reads and writes?
+ */
+#include <string.h>
+
+#include "program.h"
+#include "run.h"
+
+#define MAX_ARGV	16
+#define STRESS_NG	"/usr/bin/stress-ng", "--no-rand-seed", "--temp-path", "/tmp"
+
+struct program {
+	const char *name;
+	const char *argv[MAX_ARGV];
+};
+
+static const struct program programs[] = {
+	{ "stress-ng-vm", {
+		STRESS_NG, "--vm", "1", "--vm-bytes", "64M", "--vm-method", "incdec",
+		"--vm-ops", "200",
+	} },
+	{ "stress-ng-fault", { STRESS_NG, "--fault", "1", "--fault-ops", "500" } },
+	{ "stress-ng-malloc", {
+		STRESS_NG, "--malloc", "1", "--malloc-ops", "2000", "--malloc-touch",
+	} },
+	{ "stress-ng-shm", {
+		STRESS_NG, "--shm", "1", "--shm-objs", "2", "--shm-bytes", "8M",
+		"--shm-ops", "4",
+	} },
+	{ "stress-ng-atomic", { STRESS_NG, "--atomic", "1", "--atomic-ops", "4" } },
+	/* A new cluster: its server starts, with its shared buffers, and fills them. */
+	{ "postgresql", {
+		"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+		"/usr/lib/postgresql/17/bin/initdb", "--pgdata=/tmp/cluster", "--no-sync",
+		"--set", "huge_pages=off", "--set", "shared_buffers=128MB",
+	} },
+	{ "sqlite", {
+		"/usr/bin/sqlite3", ":memory:", "create table t(k integer primary key, v text)",
+		"insert into t select value, hex(value * 7919) from generate_series(1, 50000)",
+		"select count(v) from t",
+	} },
+	{ "python", {
+		"/usr/bin/python3", "-S", "-c", "x = [bytearray(4096) for _ in range(16384)]",
+	} },
+};
+
+static const char * const names[] = {
+	"stress-ng-vm", "stress-ng-fault", "stress-ng-malloc", "stress-ng-shm",
+	"stress-ng-atomic", "postgresql", "sqlite", "python", NULL,
+};
+
+static enum status measure(struct run *run)
+{
+	const char *name = param_text(run, "program");
+	char *argv[MAX_ARGV];
+	size_t i = 0;
+
+	while (strcmp(programs[i].name, name))
+		i++;
+	memcpy(argv, programs[i].argv, sizeof(argv));
+	return program_measure(run, param_text(run, "root"), argv);
+}
+
+static const struct param params[] = {
+	{
+		.name = "program", .help = "which, and what it does",
+		.type = PARAM_CHOICE, .choices = names, .def = "stress-ng-vm",
+	},
+	{ }
+};
+
+static const struct metric metrics[] = {
+	{ }
+};
+
+static const struct experiment programs_experiment = {
+	.name = "programs",
+	.summary = "programs that people run, and how they first touch their pages",
+	.detail =
+"Runs a program of Debian's with fixed arguments, from its start to its end, and\n"
+"counts all of its faults and of its children's. Those of which upgraded_rmw and\n"
+"upgraded_exclusive tell were first touches by an instruction that reads and writes.",
+	.example = "--program stress-ng-vm",
+	.params = params,
+	.metrics = metrics,
+	.shared_params = program_params,
+	.shared_metrics = program_metrics,
+	.measure = measure,
+};
+
+EXPERIMENT(programs_experiment);

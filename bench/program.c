@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arch.h"
+#include "program.h"
+#include "run.h"
+
+#define INTENT		"/sys/kernel/mm/write_intent/"
+#define NOT_STARTED	127
+
+/* Upgraded faults, by the kernel's counters; -1 where it has none. */
+struct upgraded {
+	int64_t rmw, exclusive;
+};
+
+static int64_t read_counter(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int64_t count;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%ld", &count) != 1)
+		count = -1;
+	fclose(file);
+	return count;
+}
+
+static struct upgraded read_upgraded(void)
+{
+	return (struct upgraded) {
+		.rmw = read_counter(INTENT "upgraded_rmw"),
+		.exclusive = read_counter(INTENT "upgraded_exclusive"),
+	};
+}
+
+/* Gives the program a root of its own, in which it can run. 0 or -errno. */
+static int enter_root(const char *root)
+{
+	static const struct {
+		const char *source, *target, *type;
+		unsigned long flags;
+	} mounts[] = {
+		{ "proc", "proc", "proc", 0 },
+		{ "sysfs", "sys", "sysfs", 0 },
+		{ "/dev", "dev", NULL, MS_BIND | MS_REC },
+		{ "tmpfs", "tmp", "tmpfs", 0 },
+		{ "tmpfs", "var/tmp", "tmpfs", 0 },
+	};
+
+	if (!strcmp(root, "/"))
+		return 0;
+	if (unshare(CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || chdir(root))
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++)
+		if (mount(mounts[i].source, mounts[i].target, mounts[i].type,
+			  mounts[i].flags, NULL))
+			return -errno;
+	return chroot(".") || chdir("/") ? -errno : 0;
+}
+
+/* The child's side: stops until it is watched, and becomes the program. */
+static void become(const char *root, char * const argv[])
+{
+	char * const environment[] = {
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C", NULL,
+	};
+	int error = enter_root(root);
+
+	if (error) {
+		fprintf(stderr, "ftbench: entering %s: %s\n", root,
+			strerror(-error));
+		_exit(NOT_STARTED);
+	}
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	raise(SIGSTOP);
+	execve(argv[0], argv, environment);
+	fprintf(stderr, "ftbench: %s: %s\n", argv[0], strerror(errno));
+	_exit(NOT_STARTED);
+}
+
+/* Bytes of huge pages behind a process's anonymous memory; -1 if not known. */
+static int64_t anon_huge_bytes(pid_t pid)
+{
+	char path[64], line[128];
+	long kilobytes = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	while (kilobytes < 0 && fgets(line, sizeof(line), file))
+		sscanf(line, "AnonHugePages: %ld kB", &kilobytes);
+	fclose(file);
+	return kilobytes < 0 ? -1 : kilobytes * 1024;
+}
+
+/*
+ * Lets the program run to its end, and looks at its memory just before that.
+ * Only its first thread is traced, for this alone; signals reach it as ever.
+ */
+static int watch(pid_t pid, int64_t *huge)
+{
+	int status, signal = 0;
+
+	for (;;) {
+		ptrace(PTRACE_CONT, pid, NULL, (void *)(intptr_t)signal);
+		if (waitpid(pid, &status, 0) != pid)
+			return -1;
+		if (!WIFSTOPPED(status))
+			return status;
+		signal = WSTOPSIG(status);
+		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXIT << 8))
+			*huge = anon_huge_bytes(pid);
+		/* An exec shows itself as this signal, too. */
+		if (signal == SIGTRAP)
+			signal = 0;
+	}
+}
+
+static void report_upgraded(struct run *run, const char *name, int64_t begin,
+			    int64_t end)
+{
+	if (begin < 0 || end < 0)
+		result_absent(run, name, "this kernel has no write-intent faults");
+	else
+		result_add(run, name, end - begin);
+}
+
+static void report(struct run *run, const struct upgraded *begin, int64_t huge)
+{
+	struct upgraded end = read_upgraded();
+
+	region_report(run);
+	report_upgraded(run, "upgraded_rmw", begin->rmw, end.rmw);
+	report_upgraded(run, "upgraded_exclusive", begin->exclusive,
+			end.exclusive);
+	if (huge < 0)
+		result_absent(run, "anon_huge_bytes",
+			      "the program's /proc/PID/smaps_rollup could not be read: run as root");
+	else
+		result_add(run, "anon_huge_bytes", huge);
+}
+
+enum status program_measure(struct run *run, const char *root,
+			    char * const argv[])
+{
+	struct upgraded begin;
+	int64_t huge = -1;
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		become(root, argv);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return wrong(run, "fork: %s", strerror(errno));
+	if (!WIFSTOPPED(status))
+		return refuse(run,
+			      "%s does not become the root of a program: run as root, and name a directory with proc, sys, dev, tmp and var/tmp",
+			      root);
+	ptrace(PTRACE_SETOPTIONS, pid, NULL,
+	       (void *)(PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL));
+
+	begin = read_upgraded();
+	region_begin_of(run, run->experiment->name, RUSAGE_CHILDREN);
+	marker_begin();
+	status = watch(pid, &huge);
+	marker_end();
+	region_end(run);
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
+		return result_unavailable(run, "%s is not there, or does not run: install it",
+					  argv[0]);
+	if (status)
+		return wrong(run, "%s ended with status %#x", argv[0], status);
+	report(run, &begin, huge);
+	return STATUS_OK;
+}
+
+const struct param program_params[] = {
+	{
+		.name = "root", .help = "the directory that the program has as its /",
+		.type = PARAM_PATH, .def = "/", .option = true,
+	},
+	{ }
+};
+
+const struct metric program_metrics[] = {
+	{
+		.name = "upgraded_rmw", .unit = "faults",
+		.help = "read faults of atomics that were taken as write faults",
+	},
+	{
+		.name = "upgraded_exclusive", .unit = "faults",
+		.help = "the same of load-exclusives",
+	},
+	{
+		.name = "anon_huge_bytes", .unit = "bytes",
+		.help = "in huge pages when the program ended; not of its children",
+	},
+	{ }
+};
