@@ -18,7 +18,7 @@ import pytest
 
 from firsttouch.errors import GuestError
 from firsttouch.guard import check_double_fault
-from firsttouch.guest import Guest
+from firsttouch.guest import Guest, Timing
 from firsttouch.lab import build_parts, run_cells
 from firsttouch.machines import load_machine
 from firsttouch.plan import Request, make_plan
@@ -119,16 +119,17 @@ def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
     """With CPUs in parallel QEMU reports an atomic's first touch as a write."""
     ftbench, init = build_program("bench", reporter), build_program("guest", reporter)
 
-    def run(command: str, *, identical: bool) -> list[dict[str, Any]]:
+    def run(command: str, timing: Timing, cpus: int) -> list[dict[str, Any]]:
         guest = Guest(
             images("6.12", False), init, load_machine("neoverse-n1"), (), (command,),
-            {"/ftbench": ftbench}, cpus=1 if identical else 2, identical=identical,
+            {"/ftbench": ftbench}, cpus=cpus, timing=timing,
         )  # fmt: skip
         return guest.run(tmp_path / "guard.log")
 
-    assert check_double_fault(lambda command: run(command, identical=True)) == 2048
+    assert check_double_fault(lambda command: run(command, "identical", 1)) == 2048
+    assert check_double_fault(lambda command: run(command, "interleaved", 2)) == 2048
     with pytest.raises(GuestError, match=r"took 1,0\d\d page faults for 1,024 .* hides the effect"):
-        check_double_fault(lambda command: run(command, identical=False))
+        check_double_fault(lambda command: run(command, "parallel", 2))
 
 
 @pytest.fixture

@@ -171,7 +171,7 @@ def test_machine_of_the_catalogue(
         tuple(f"/ftbench --files {_SYSFS.format(cpu)}" for cpu in range(machine.count)),
         {"/ftbench": build_program("bench", reporter)},
         cpus=machine.count,
-        identical=False,
+        timing="parallel",
         acpi=source == "PPTT",
     )
     assert _seen(guest.run(log)) == _caches(machine)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.arms import ARMS
-from firsttouch.disks import build_disk
+from firsttouch.disks import FileDisk
 from firsttouch.guest import Guest
 from firsttouch.images import KernelImage, variant_names
 from firsttouch.ktap import Case, parse
@@ -33,15 +33,26 @@ def _with_tags(guest: Guest, _: Reporter) -> Guest:
 
 def _with_disk(guest: Guest, reporter: Reporter) -> Guest:
     """Persistent memory with an ext4 on it, for the suite itself to mount with DAX."""
-    return replace(guest, disk=build_disk(1 << 20, reporter), mounted=False)
+    return replace(guest, disk=FileDisk(1 << 20).obtain(reporter), mounted=False)
 
 
-# What suites need of their guests beyond the lab's, which have the lab's CPU
-# and run one at a time. What one guest lacks, a suite skips.
+def _interleaved(guest: Guest, _: Reporter) -> Guest:
+    """Two CPUs by turns: the first touch of an atomic is a read, as on hardware."""
+    return replace(guest, cpus=2, timing="interleaved")
+
+
+def _in_parallel(guest: Guest, _: Reporter) -> Guest:
+    """Two CPUs at the same time: real concurrency."""
+    return replace(guest, cpus=2, timing="parallel")
+
+
+# What suites need of their guests beyond the lab's, which have the lab's CPU.
+# What one guest lacks, a suite skips.
 _GUESTS: dict[str, tuple[Change, ...]] = {
     "zero_page_mte_test": (_with_tags,),
     "zero_page_io_test": (_with_disk,),
     "write_intent_matrix_test": (_with_disk, _with_tags),
+    "write_intent_race_test": (_interleaved, _in_parallel),
 }
 _SUITES = sorted(
     re.findall(r"^TEST_GEN_PROGS \+= (\w+)$", (LINUX / SELFTESTS / "Makefile").read_text(), re.M)

@@ -43,6 +43,7 @@ struct monitor {
 	int wake;		/* the end of the pipe that ends the thread */
 	size_t page;
 	enum event kind;
+	bool revoke;		/* make the page read-only before it resolves */
 	int events;
 	uint64_t flags[MAX_EVENTS];
 };
@@ -86,6 +87,10 @@ static void *run_monitor(void *argument)
 				m->flags[m->events] =
 					message.arg.pagefault.flags;
 			m->events++;
+			if (m->revoke &&
+			    mprotect((void *)(message.arg.pagefault.address &
+					      ~(m->page - 1)), m->page, PROT_READ))
+				ksft_exit_fail_perror("mprotect");
 			resolve(m, message.arg.pagefault.address);
 		} else if (fds[1].revents) {
 			return NULL;
@@ -150,9 +155,11 @@ struct result {
 };
 
 static bool watch(const struct instruction *i, enum event kind, enum mode mode,
-		  uint64_t features, struct result *result)
+		  uint64_t features, bool revoke, struct result *result)
 {
-	struct monitor monitor = { .page = page, .kind = kind };
+	struct monitor monitor = {
+		.page = page, .kind = kind, .revoke = revoke,
+	};
 	pthread_t thread;
 	int pipes[2];
 	void *p;
@@ -191,8 +198,8 @@ static void test_events(const struct instruction *i, enum event kind)
 	snprintf(name, sizeof(name), "%s: the monitor's events, %s", i->name,
 		 kinds[kind].name);
 	if (!instruction_available(i) ||
-	    !watch(INSTRUCTION_STORE, kind, OFF, 0, &store) ||
-	    !watch(i, kind, OFF, 0, &without)) {
+	    !watch(INSTRUCTION_STORE, kind, OFF, 0, false, &store) ||
+	    !watch(i, kind, OFF, 0, false, &without)) {
 		ksft_test_result_skip("%s: not available\n", name);
 		return;
 	}
@@ -200,7 +207,7 @@ static void test_events(const struct instruction *i, enum event kind)
 	for (enum mode mode = ONLY_RMW; mode < NR_MODES; mode++) {
 		const struct result *due = i->intent == RMW ? &store : &without;
 
-		watch(i, kind, mode, 0, &with);
+		watch(i, kind, mode, 0, false, &with);
 		if (with.outcome.signo || with.word != i->result ||
 		    with.events != due->events || with.flags != due->flags) {
 			good = false;
@@ -223,12 +230,13 @@ static void test_sigbus(const struct instruction *i, enum event kind)
 	snprintf(name, sizeof(name), "%s: SIGBUS for the monitor's fault, %s",
 		 i->name, kinds[kind].name);
 	if (!instruction_available(i) ||
-	    !watch(i, kind, OFF, UFFD_FEATURE_SIGBUS, &without)) {
+	    !watch(i, kind, OFF, UFFD_FEATURE_SIGBUS, false,
+		   &without)) {
 		ksft_test_result_skip("%s: not available\n", name);
 		return;
 	}
 	for (enum mode mode = ONLY_RMW; mode < NR_MODES; mode++) {
-		watch(i, kind, mode, UFFD_FEATURE_SIGBUS, &with);
+		watch(i, kind, mode, UFFD_FEATURE_SIGBUS, false, &with);
 		if (!same_signal(&with.outcome, &without.outcome) ||
 		    with.events || with.word) {
 			good = false;
@@ -242,6 +250,39 @@ static void test_sigbus(const struct instruction *i, enum event kind)
 	if (i->intent == RMW && kind == WRITE_PROTECTED &&
 	    (without.outcome.signo != SIGBUS || !without.outcome.wnr))
 		good = false;
+	ksft_test_result(good, "%s\n", name);
+}
+
+/*
+ * The fault waits for its monitor, and is tried again when that has answered.
+ * By then the page is read-only: what was decided at the first try must be
+ * forgotten, and the write be refused as a write.
+ */
+static void test_retry(const struct instruction *i)
+{
+	struct result without, with;
+	char name[96];
+	bool good;
+
+	snprintf(name, sizeof(name), "%s: read-only before the second try", i->name);
+	if (!instruction_available(i) ||
+	    !watch(i, MISSING, OFF, 0, true, &without)) {
+		ksft_test_result_skip("%s: not available\n", name);
+		return;
+	}
+	/* A compare that fails wants to write all the same. */
+	if (i->result || i->intent == RMW)
+		good = without.outcome.signo == SIGSEGV && without.outcome.wnr;
+	else
+		good = !without.outcome.signo;
+	for (enum mode mode = ONLY_RMW; mode < NR_MODES; mode++) {
+		watch(i, MISSING, mode, 0, true, &with);
+		if (!same_signal(&with.outcome, &without.outcome) || with.word) {
+			good = false;
+			print_outcome("off", &without.outcome);
+			print_outcome(mode_names[mode], &with.outcome);
+		}
+	}
 	ksft_test_result(good, "%s\n", name);
 }
 
@@ -259,12 +300,13 @@ int main(void)
 	close(fd);
 	catch_signals();
 
-	ksft_set_plan(NR_INSTRUCTIONS * (NR_KINDS + 2));
+	ksft_set_plan(NR_INSTRUCTIONS * (NR_KINDS + 3));
 	for (size_t i = 0; i < NR_INSTRUCTIONS; i++) {
 		for (enum event kind = MISSING; kind < NR_KINDS; kind++)
 			test_events(&instructions[i], kind);
 		test_sigbus(&instructions[i], MISSING);
 		test_sigbus(&instructions[i], WRITE_PROTECTED);
+		test_retry(&instructions[i]);
 	}
 
 	set_mode(WITH_EXCLUSIVE);

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The suites can fail: each mistake of tests/linux/mistakes is found by the test named here.
+
+One kernel has all of them. What one breaks, the others leave alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from firsttouch.arms import ARMS
+from firsttouch.guest import Guest
+from firsttouch.images import KernelImage
+from firsttouch.ktap import parse
+from firsttouch.machines import load_machine
+from firsttouch.programs import build_program, build_selftests
+from firsttouch.progress import Reporter
+from firsttouch.sources import KernelSource
+
+pytestmark = [pytest.mark.kernel, pytest.mark.regress]
+
+_MISTAKES = {path.stem: path for path in (Path(__file__).parent / "mistakes").glob("*.patch")}
+# The suite, and what the tests that find it are called there.
+_FOUND_BY = {
+    "forgotten-color": ("zero_page_mapping_test", r"\d+ consecutive pages are zero pages"),
+    "exclusives-in-shared-files": (
+        "write_intent_matrix_test",
+        r"(ldxr/stxr|ldaxrb/stlxrb|ldxp/stxp|ldxr alone) on shared .*, rw",
+    ),
+    "flags-kept-across-retry": (
+        "write_intent_userfaultfd_test",
+        r"(ldadd|stadd|ldsetalb|swp|cas.*): read-only before the second try",
+    ),
+}
+
+
+def test_each_mistake_has_its_test() -> None:
+    assert _FOUND_BY.keys() == _MISTAKES.keys()
+
+
+@pytest.mark.parametrize("mistake", _FOUND_BY)
+def test_is_found(
+    sources: Callable[[str], KernelSource], reporter: Reporter, tmp_path: Path, mistake: str
+) -> None:
+    source = sources("6.12")
+    suite, name = _FOUND_BY[mistake]
+    image = KernelImage(source, changed=True, mistakes=tuple(sorted(_MISTAKES.values())))
+    binaries = {path.name: path for path in build_selftests(source, reporter)}
+    guest = Guest(
+        image.obtain(reporter) / "Image",
+        build_program("guest", reporter),
+        load_machine("neoverse-n1"),
+        ARMS["on"].boot,
+        (f"/{suite}",),
+        {f"/{suite}": binaries[suite]},
+    )
+    (done,) = guest.execute(tmp_path / "log", silence=600)
+    failed = [case.name for case in parse(done.lines) if case.outcome == "failed"]
+    assert done.status == 1
+    assert failed and all(re.fullmatch(name, case) for case in failed), failed
