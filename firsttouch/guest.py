@@ -173,18 +173,24 @@ class Guest:
         return results
 
     def execute(
-        self, log: Path, *, silence: float = SILENCE, stop: threading.Event | None = None
+        self,
+        log: Path,
+        *,
+        silence: float = SILENCE,
+        stop: threading.Event | None = None,
+        splats: bool = False,
     ) -> list[Done]:
         """Run the guest; return how each of its commands ended and what it printed.
 
         `log` gets the kernel's log. Raises GuestError, with the end of the
-        log, if the kernel splats, the guest is silent for `silence` seconds
-        or ends before its commands do; StoppedError as soon as `stop` is set.
+        log, if the kernel splats (unless `splats` are expected), the guest
+        is silent for `silence` seconds or ends before its commands do;
+        StoppedError as soon as `stop` is set.
         """
-        return self._execute(log, silence, stop)[0]
+        return self._execute(log, silence, stop, splats)[0]
 
     def _execute(
-        self, log: Path, silence: float, stop: threading.Event | None
+        self, log: Path, silence: float, stop: threading.Event | None, splats: bool = False
     ) -> tuple[list[Done], dict[str, Any] | None]:
         """Run the guest; return its commands' ends, and the PMU's counts if it has one."""
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -196,6 +202,8 @@ class Guest:
             if self.pmu:
                 command += ["-plugin", self.pmu.argument(self.machine, self.cpus, counts)]
             complaint = self._watch(command, Path(scratch, "qemu"), log, results, silence, stop)
+            if not splats:
+                _check_splats(log)
             commands = _checked(results.read_text(errors="replace"), log, complaint)
             return commands, json.loads(counts.read_text()) if self.pmu else None
 
@@ -312,12 +320,15 @@ def _join(lines: list[dict[str, Any]], regions: list[dict[str, Any]], log: Path)
             line.setdefault("unavailable", {}).update(missing)
 
 
-def _checked(text: str, log: Path, complaint: str) -> list[Done]:
-    """Return what the commands of a guest did that ran to its end; GuestError for any other."""
+def _check_splats(log: Path) -> None:
     kernel_log = log.read_text(errors="replace").splitlines()
     splat = next((line for line in kernel_log if any(mark in line for mark in _SPLATS)), None)
     if splat:
         raise GuestError(f"the guest's kernel complained: {splat.strip()}", _end(log))
+
+
+def _checked(text: str, log: Path, complaint: str) -> list[Done]:
+    """Return what the commands of a guest did that ran to its end; GuestError for any other."""
     if complaint:
         raise GuestError(f"the guest {complaint}", _end(log))
     commands: list[Done] = []
