@@ -37,6 +37,7 @@ static const struct {
 	{ "devtmpfs", "/dev", NULL },
 	{ "tmpfs", "/dev/shm", NULL },
 	{ "tmpfs", "/tmp", NULL },
+	{ "debugfs", "/sys/kernel/debug", NULL },
 	{ "tracefs", "/sys/kernel/tracing", NULL },
 	{ "hugetlbfs", "/hugepages", NULL },
 };

@@ -57,15 +57,25 @@ _GUESTS: dict[str, tuple[Change, ...]] = {
 _SUITES = sorted(
     re.findall(r"^TEST_GEN_PROGS \+= (\w+)$", (LINUX / SELFTESTS / "Makefile").read_text(), re.M)
 )
-_RUNS = [
-    pytest.param(suite, change, id=suite + (change.__name__ if change else ""))
-    for suite in _SUITES
-    for change in _GUESTS.get(suite, (None,))
-]
+# What suites need of their kernel beyond the lab's configuration.
+_ONLY_ON = {"write_intent_injection_test": "debug"}
 # The lab's configuration, and the variants for which `make regress` has time.
 _VARIANTS = [
     pytest.param(None, id="lab"),
     *(pytest.param(name, marks=pytest.mark.regress) for name in variant_names()),
+]
+_RUNS = [
+    pytest.param(
+        variant.values[0],
+        suite,
+        change,
+        id=f"{variant.values[0] or 'lab'}-{suite}{change.__name__ if change else ''}",
+        marks=variant.marks,
+    )
+    for variant in _VARIANTS
+    for suite in _SUITES
+    for change in _GUESTS.get(suite, (None,))
+    if _ONLY_ON.get(suite, variant.values[0]) == variant.values[0]
 ]
 
 
@@ -103,8 +113,7 @@ def test_kunit(
     _report(parse(log.read_text(errors="replace").splitlines()))
 
 
-@pytest.mark.parametrize(("suite", "change"), _RUNS)
-@pytest.mark.parametrize("variant", _VARIANTS)
+@pytest.mark.parametrize(("variant", "suite", "change"), _RUNS)
 @pytest.mark.parametrize("release", sorted(releases()))
 def test_kselftest(
     guest: Callable[..., Guest],
