@@ -65,13 +65,14 @@ class KernelImage:
 
     def entry(self) -> Entry:
         """Return the image's place in the cache: source, overlay, hooks, config and compiler."""
+        mistakes = [digest_file(file) for file in self.mistakes]
         made_from = {
             "source": self.source.identity,
             "overlay": overlay.overlay_identity(self.source.release) if self.changed else None,
             "config": [digest_file(fragment) for fragment in self.fragments()],
             "compiler": compiler_identity(),
             "environment": _REPRODUCIBLE,
-            **({"mistakes": [digest_file(file) for file in self.mistakes]} if self.mistakes else {}),
+            **({"mistakes": mistakes} if mistakes else {}),
         }
         return Entry("images", digest(made_from))
 

@@ -36,16 +36,14 @@ def print_summary(
         ]
         if members:
             console.print(f"\n[bold]{experiment.title}[/bold]  ({name}, {release}, {machine})")
-            console.print(_table(members, experiment))
+            console.print(_table(members, experiment, console))
     print_digest(summary, console)
     _print_claims(rows, console)
     _print_unavailable(summary["unavailable"], console)
 
 
-def _table(rows: list[dict[str, Any]], experiment: Experiment) -> Table:
-    arms = list(dict.fromkeys(arm for row in rows for arm in row["arms"]))
-    # Four arms leave room for one blank between columns.
-    table = Table(box=None, padding=(0, 2 if len(arms) < 4 else 1, 0, 0), header_style="dim")
+def _table(rows: list[dict[str, Any]], experiment: Experiment, console: Console) -> Table:
+    """Return the rows as a table: cells beside their metrics, above them where that is too wide."""
     fixed = {
         name
         for name, values in experiment.parameters.items()
@@ -54,24 +52,38 @@ def _table(rows: list[dict[str, Any]], experiment: Experiment) -> Table:
     cells = [
         format_params({k: v for k, v in row["params"].items() if k not in fixed}) for row in rows
     ]
-    named = any(cells)
-    if named:
-        table.add_column("cell", no_wrap=True)
-    table.add_column("metric", no_wrap=True)
+    if not any(cells):
+        return _filled(rows, [[] for _ in cells], [])
+    beside = [
+        [cell if cell != last else ""] for last, cell in zip(["", *cells], cells, strict=False)
+    ]
+    table = _filled(rows, beside, ["cell"])
+    if console.measure(table, options=console.options.update(width=10 * _WIDTH)).maximum <= _WIDTH:
+        return table
+    return _filled(rows, beside, [])
+
+
+def _filled(rows: list[dict[str, Any]], cells: list[list[str]], named: list[str]) -> Table:
+    """Return a table of `rows`; a cell that has no column of its own has a line."""
+    arms = list(dict.fromkeys(arm for row in rows for arm in row["arms"]))
+    # Four arms leave room for one blank between columns.
+    table = Table(box=None, padding=(0, 2 if len(arms) < 4 else 1, 0, 0), header_style="dim")
+    for column in (*named, "metric"):
+        table.add_column(column, no_wrap=True)
     for arm in arms:
         table.add_column(arm, justify="right", no_wrap=True)
     table.add_column("change", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    last = ""
     for row, cell in zip(rows, cells, strict=True):
+        if not named and any(cell):
+            table.add_row(*cell)
         table.add_row(
-            *(["" if cell == last else cell] if named else []),
-            row["metric"],
+            *(cell if named else []),
+            row["metric"] if named or not cell else f"  {row['metric']}",
             *(_value(row["arms"].get(arm), row["unit"]) for arm in arms),
             format_change(row["change_percent"]),
             _verdict(row["verdict"]),
         )
-        last = cell
     return table
 
 

@@ -115,6 +115,13 @@ def _metrics(name: str, params: dict[str, Any], arm: str) -> dict[str, int]:
         return {"l1d_misses": misses * more, "l2_misses": misses * (more - 1)}
     if name == "boot":
         return {"boot_us": 128_000 + 70 * (arm != "stock")}
+    if name == "programs":
+        return {"page_faults": 3000, "instructions_kernel": 30_000_000, "tlbi": 1000}
+    if name == "openjdk-pretouch":
+        heap = parse_size(str(params["heap"])) // 4096
+        twice = {"stock": 2, "rmw": 2, "on": 1}[arm] if params["pretouch"] == "on" else 0
+        faults = 5000 + heap * twice
+        return {"page_faults": faults, "heap_pages": heap, "instructions_kernel": faults * 1000}
     size, page = int(params["size"]), parse_size(params.get("page", "4k"))
     pages, small = size // page, page // 4096
     atomic = params.get("by", "store") not in ("store", "madvise", "load-store")

@@ -206,7 +206,7 @@ def test_provenance_names_the_arms_where_they_differ(dataset: Dataset) -> None:
     images = {
         origin.of: origin.value for origin in origins(dataset) if origin.name == "kernel image"
     }
-    assert images == {"stock": "a" * 64, "on, off, color": "b" * 64}
+    assert images == {"stock": "a" * 64, "on, off, color, rmw": "b" * 64}
     assert [origin.of for origin in origins(dataset) if origin.name == "QEMU"] == [""]
     (machine,) = (origin for origin in origins(dataset) if origin.name == "machine neoverse-n1")
     assert "L1D 64 KiB, 4 ways of 16 KiB, LRU, 4 colours; L2 1 MiB, 8 ways" in machine.value

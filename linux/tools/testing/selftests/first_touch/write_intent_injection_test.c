@@ -174,7 +174,7 @@ int main(void)
 	if (!set_mode(WITH_EXCLUSIVE))
 		ksft_exit_skip("the kernel has no write-intent faults\n");
 	if (!prepare())
-		ksft_exit_skip("the kernel injects no failures: CONFIG_FAIL_PAGE_ALLOC, CONFIG_FAILSLAB\n");
+		ksft_exit_skip("no CONFIG_FAIL_PAGE_ALLOC and CONFIG_FAILSLAB\n");
 	catch_signals();
 	fd = open_fail_nth();
 
