@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 from firsttouch.cache import Entry, digest, digest_files
 from firsttouch.errors import KernelBuildError, MachineError
 from firsttouch.guest import qemu_version
+from firsttouch.overlay import link_tree
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.sources import LINUX, REPOSITORY, KernelSource
@@ -16,6 +18,8 @@ from firsttouch.toolchain import compiler_identity, cross_compile
 
 # Where the features' kselftests are, in linux/ as in a kernel tree.
 SELFTESTS = "tools/testing/selftests/first_touch"
+# The kernel's own suites that meet the code the features change.
+_KERNEL_SUITES = ("mm", "arm64")
 _SOURCES = {".c", ".h", ".S", ""}
 
 
@@ -94,6 +98,60 @@ def build_selftests(source: KernelSource, reporter: Reporter) -> list[Path]:
 
     directory = entry.obtain(make, reporter.say)
     return sorted(path for path in directory.iterdir() if path.suffix != ".json")
+
+
+def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
+    """Return the folder of the kernel's own mm and arm64 selftests, static for arm64.
+
+    They lie as they do in the kernel's tools/testing/selftests: mm/NAME and
+    arm64/FOLDER/NAME. Those that need a library beyond libc are not there.
+    Raises KernelBuildError if the kernel's headers cannot be made.
+    """
+    prefix = cross_compile()
+    entry = Entry(
+        "programs",
+        digest(
+            {
+                "kernel_suites": _KERNEL_SUITES,
+                "kernel": source.identity,
+                "compiler": compiler_identity(),
+            }
+        ),
+    )
+
+    def make(workplace: Path, kept: Path) -> None:
+        # What the compiler can do is found out in the folder of the sources.
+        tree, headers = workplace / "tree", workplace / "headers"
+        shutil.rmtree(tree, ignore_errors=True)
+        link_tree(source.tree(), tree)
+        reporter.say(f"Building the kernel's own selftests of {source.release.name}")
+        try:
+            output(
+                ["make", "-s", "-C", tree, f"O={headers}", "ARCH=arm64",
+                 f"CROSS_COMPILE={prefix}", "headers"]
+            )  # fmt: skip
+        except MachineError as error:
+            raise KernelBuildError(
+                "the kernel's headers do not build: mend them.", error.detail
+            ) from None
+        for suite in _KERNEL_SUITES:
+            objects = workplace / "objects" / suite
+            objects.mkdir(parents=True, exist_ok=True)
+            # What lacks a library fails alone; who runs them names what must be there.
+            subprocess.run(
+                ["make", "-k", "-s", "-j2", "-C", tree / "tools/testing/selftests" / suite,
+                 "ARCH=arm64", f"CROSS_COMPILE={prefix}", f"CC={prefix}gcc",
+                 f"OUTPUT={objects}", f"KHDR_INCLUDES=-isystem {headers}/usr/include",
+                 "LDFLAGS=-static"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+            for binary in objects.rglob("*"):
+                if binary.is_file() and binary.read_bytes()[:4] == b"\x7fELF" and not binary.suffix:
+                    place = kept / suite / binary.relative_to(objects)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(binary, place)
+
+    return entry.obtain(make, reporter.say)
 
 
 def _make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Path:

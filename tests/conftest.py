@@ -7,9 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,23 +25,64 @@ FAKE_LINUX = REPOSITORY / "tests/firsttouch/fakelinux"
 Finished = subprocess.CompletedProcess[str]
 
 
+LAYERS = ("regress", "kernel", "long")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--resume",
+        type=Path,
+        metavar="DIR",
+        help="keep in DIR what the guests of the kernel's tests did, and go on from what is there",
+    )
+
+
 def pytest_report_header() -> list[str]:
     return [
         "layers: fast (no kernel needed), long (none either, but half a minute), "
-        "kernel (real kernels built and booted in QEMU)"
+        "kernel (real kernels built and booted in QEMU), regress (in more configurations)"
     ]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which layers ran, so that a short run is not taken for a whole one."""
-    ran: dict[str, int] = {"fast": 0, "long": 0, "kernel": 0}
+    """Say which layers ran, so that a short run is not taken for a whole one; print the matrix."""
+    ran: dict[str, int] = {"fast": 0, "long": 0, "kernel": 0, "regress": 0}
     for report in terminalreporter.getreports("passed"):
         if report.when == "call":
-            layer = next((name for name in ("kernel", "long") if name in report.keywords), "fast")
+            layer = next((name for name in LAYERS if name in report.keywords), "fast")
             ran[layer] += 1
     terminalreporter.write_line(
         "passed by layer: " + ", ".join(f"{layer} {count}" for layer, count in ran.items())
     )
+    reports = [
+        report
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.getreports(outcome)
+        if report.when == "call"
+    ]
+    for line in _matrix(reports):
+        terminalreporter.write_line(line)
+
+
+def _matrix(reports: list[pytest.TestReport]) -> list[str]:
+    """Return the outcome of the kernel's tests by configuration, as a table in Markdown."""
+    rows: dict[tuple[str, str, str], Counter[str]] = {}
+    for report in reports:
+        properties: dict[str, Any] = dict(report.user_properties)
+        if "matrix" in properties:
+            release, kernel, tests = properties["matrix"]
+            row = rows.setdefault((release, kernel, tests), Counter())
+            row[report.outcome] += 1
+            row.update(properties.get("cases", {}))
+    if not rows:
+        return []
+    head = ("release", "kernel", "tests", "guests", "cases passed", "skipped", "failed")
+    lines = [" | ".join(head), " | ".join("---" for _ in head)]
+    for (release, kernel, tests), row in sorted(rows.items()):
+        guests = f"{row['passed']} passed" + (f", {row['failed']} FAILED" if row["failed"] else "")
+        counts = (f"{row[f'case {kind}']:,}" for kind in ("passed", "skipped", "failed"))
+        lines.append(" | ".join((release, kernel, tests, guests, *counts)))
+    return [f"| {line} |" for line in lines]
 
 
 @dataclass(frozen=True)

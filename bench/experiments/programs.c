@@ -30,6 +30,25 @@ static const struct program programs[] = {
 		"--shm-ops", "4",
 	} },
 	{ "stress-ng-atomic", { STRESS_NG, "--atomic", "1", "--atomic-ops", "4" } },
+	{ "stress-ng-mmap", {
+		STRESS_NG, "--mmap", "1", "--mmap-bytes", "4M", "--mmap-ops", "4",
+	} },
+	{ "stress-ng-mremap", {
+		STRESS_NG, "--mremap", "1", "--mremap-bytes", "4M", "--mremap-ops", "20",
+	} },
+	{ "stress-ng-madvise", { STRESS_NG, "--madvise", "1", "--madvise-ops", "10" } },
+	{ "stress-ng-userfaultfd", {
+		STRESS_NG, "--userfaultfd", "1", "--userfaultfd-bytes", "4M",
+		"--userfaultfd-ops", "4000",
+	} },
+	/* All that it maps may be merged with its like. */
+	{ "stress-ng-ksm", {
+		STRESS_NG, "--ksm", "--vm", "1", "--vm-bytes", "16M", "--vm-method",
+		"zero-one", "--vm-ops", "50",
+	} },
+	{ "stress-ng-fork", { STRESS_NG, "--fork", "1", "--fork-ops", "200" } },
+	{ "stress-ng-vma", { STRESS_NG, "--vma", "1", "--vma-ops", "500" } },
+	{ "stress-ng-mprotect", { STRESS_NG, "--mprotect", "1", "--mprotect-ops", "500" } },
 	/* A new cluster: its server starts, with its shared buffers, and fills them. */
 	{ "postgresql", {
 		"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
@@ -48,7 +67,9 @@ static const struct program programs[] = {
 
 static const char * const names[] = {
 	"stress-ng-vm", "stress-ng-fault", "stress-ng-malloc", "stress-ng-shm",
-	"stress-ng-atomic", "postgresql", "sqlite", "python", NULL,
+	"stress-ng-atomic", "stress-ng-mmap", "stress-ng-mremap", "stress-ng-madvise",
+	"stress-ng-userfaultfd", "stress-ng-ksm", "stress-ng-fork", "stress-ng-vma",
+	"stress-ng-mprotect", "postgresql", "sqlite", "python", NULL,
 };
 
 static enum status measure(struct run *run)

@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Fixtures of the kernel code's tests on the build host: the decoder, an assembler."""
+"""Fixtures of the kernel code's tests: the decoder on the build host, an assembler, guests."""
 
 from __future__ import annotations
 
 import struct
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+
+from firsttouch.arms import ARMS
+from firsttouch.guest import Guest
+from firsttouch.images import KernelImage
+from firsttouch.ktap import Case
+from firsttouch.machines import load_machine
+from firsttouch.programs import build_program
+from firsttouch.progress import Reporter
+from firsttouch.sources import KernelSource
+from tests.linux.outcomes import Outcomes
 
 HERE = Path(__file__).parent
 
@@ -53,3 +64,50 @@ def assemble(tmp_path_factory: pytest.TempPathFactory) -> Assemble:
         return _section(objct.read_bytes(), b".text")
 
     return run
+
+
+@pytest.fixture
+def outcomes(request: pytest.FixtureRequest, tmp_path: Path) -> Outcomes:
+    return Outcomes(tmp_path, request.config.getoption("--resume"))
+
+
+MakeGuest = Callable[..., Guest]
+
+
+@pytest.fixture
+def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> MakeGuest:
+    """A guest of the lab, for tests to add commands to."""
+
+    def make(release: str, variant: str | None, *boot: str, arm: str = "on") -> Guest:
+        image = KernelImage(sources(release), ARMS[arm].changed, variant).obtain(reporter)
+        return Guest(
+            image / "Image",
+            build_program("guest", reporter),
+            load_machine("neoverse-n1"),
+            (*ARMS[arm].boot, *boot),
+            (),
+        )
+
+    return make
+
+
+Record = Callable[[list[Case]], None]
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Callable[[str, str | None, str], Record]:
+    """Puts a test into the matrix of configurations, and later its cases."""
+
+    def begin(release: str, variant: str | None, tests: str) -> Record:
+        properties = request.node.user_properties
+        properties.append(("matrix", [release, variant or "lab", tests]))
+
+        def end(cases: list[Case]) -> None:
+            for case in cases:
+                print(f"{case.outcome:8}{case.name} {case.why}")
+            counts = Counter(f"case {case.outcome}" for case in cases)
+            properties.append(("cases", dict(counts)))
+
+        return end
+
+    return begin

@@ -6,24 +6,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from firsttouch.arms import ARMS
 from firsttouch.disks import FileDisk
 from firsttouch.guest import Guest
-from firsttouch.images import KernelImage, variant_names
+from firsttouch.images import variant_names
 from firsttouch.ktap import Case, parse
-from firsttouch.machines import load_machine
-from firsttouch.programs import SELFTESTS, build_program, build_selftests
+from firsttouch.programs import SELFTESTS, build_selftests
 from firsttouch.progress import Reporter
 from firsttouch.sources import LINUX, KernelSource, releases
+from tests.linux.conftest import MakeGuest, Record
+from tests.linux.outcomes import Outcomes
 
 pytestmark = pytest.mark.kernel
 
 Sources = Callable[[str], KernelSource]
 
+Begin = Callable[[str, str | None, str], Record]
 Change = Callable[[Guest, Reporter], Guest]
 
 
@@ -79,63 +79,52 @@ _RUNS = [
 ]
 
 
-def _report(cases: list[Case]) -> None:
+def _check(cases: list[Case]) -> None:
     """Fail with the names of the tests that failed; a suite without tests fails too."""
-    for case in cases:
-        print(f"{case.outcome:8}{case.name} {case.why}")
     assert cases, "no test was reported"
     failed = [case.name for case in cases if case.outcome == "failed"]
     assert not failed, failed
 
 
-@pytest.fixture
-def guest(sources: Sources, reporter: Reporter) -> Callable[..., Guest]:
-    def make(release: str, variant: str | None, *boot: str) -> Guest:
-        image = KernelImage(sources(release), True, variant).obtain(reporter)
-        return Guest(
-            image / "Image",
-            build_program("guest", reporter),
-            load_machine("neoverse-n1"),
-            (*ARMS["on"].boot, *boot),
-            (),
-        )
-
-    return make
-
-
 @pytest.mark.parametrize("variant", _VARIANTS)
 @pytest.mark.parametrize("release", sorted(releases()))
 def test_kunit(
-    guest: Callable[..., Guest], tmp_path: Path, release: str, variant: str | None
+    make_guest: MakeGuest, outcomes: Outcomes, record: Begin, release: str, variant: str | None
 ) -> None:
-    log = tmp_path / "log"
-    guest(release, variant, "kunit.enable=1").execute(log)
-    _report(parse(log.read_text(errors="replace").splitlines()))
+    recorded = record(release, variant, "KUnit")
+    guest = make_guest(release, variant, "kunit.enable=1")
+    cases = parse(outcomes.of(guest, f"{release} {variant or 'lab'} kunit").log)
+    recorded(cases)
+    _check(cases)
 
 
 @pytest.mark.parametrize(("variant", "suite", "change"), _RUNS)
 @pytest.mark.parametrize("release", sorted(releases()))
 def test_kselftest(
-    guest: Callable[..., Guest],
+    make_guest: MakeGuest,
+    outcomes: Outcomes,
+    record: Begin,
     sources: Sources,
     reporter: Reporter,
-    tmp_path: Path,
     release: str,
     variant: str | None,
     suite: str,
     change: Change | None,
 ) -> None:
+    recorded = record(release, variant, "kselftests of the features")
     binaries = {path.name: path for path in build_selftests(sources(release), reporter)}
-    machine = replace(
-        guest(release, variant), commands=(f"/{suite}",), files={f"/{suite}": binaries[suite]}
+    guest = replace(
+        make_guest(release, variant), commands=(f"/{suite}",), files={f"/{suite}": binaries[suite]}
     )
     if change:
-        machine = change(machine, reporter)
-    (done,) = machine.execute(tmp_path / "log", silence=600)
+        guest = change(guest, reporter)
+    name = f"{release} {variant or 'lab'} {suite}{change.__name__ if change else ''}"
+    (done,) = outcomes.of(guest, name).commands
     cases = parse(done.lines)
+    recorded(cases)
     if variant == "no-intent" and suite.startswith("write_intent"):
         assert not any(case.outcome == "passed" for case in cases)
         return
-    _report(cases)
+    _check(cases)
     assert done.status == 0
     assert any(case.outcome == "passed" for case in cases), "every test was skipped"

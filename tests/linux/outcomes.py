@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What guests did, kept under the hash of all that decides it, so that a run can go on.
+
+Only `make regress` keeps outcomes: hours of guests, of which an interrupted
+run loses none that had ended. The tests look at a kept outcome as they look
+at a new one. `make test` boots every guest each time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from firsttouch.guest import Done, Guest, recipe_key
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the commands of a guest ended, and its kernel's log."""
+
+    commands: tuple[Done, ...]
+    log: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Runs guests; goes on from `kept`, if there is such a folder.
+
+    `kept` gets a file with what each guest printed, too: KTAP, for people.
+    """
+
+    scratch: Path
+    kept: Path | None
+
+    def of(self, guest: Guest, name: str, *, silence: float = 600, splats: bool = False) -> Outcome:
+        """Return what `guest` did, now or when it was run before; raises as Guest.execute."""
+        identity = {**guest.identity(), "splats": splats}
+        place = self.kept / "outcomes" / f"{recipe_key(identity)}.json" if self.kept else None
+        if place and place.exists():
+            return _read(place)
+        log = self.scratch / "log"
+        commands = guest.execute(log, silence=silence, splats=splats)
+        outcome = Outcome(tuple(commands), tuple(log.read_text(errors="replace").splitlines()))
+        if self.kept and place:
+            _write(place, json.dumps(asdict(outcome)))
+            printed = [line for done in commands for line in done.lines] or outcome.log
+            ktap = self.kept / "ktap" / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)}.ktap"
+            _write(ktap, "".join(f"{line}\n" for line in printed))
+        return outcome
+
+
+def _read(place: Path) -> Outcome:
+    data = json.loads(place.read_text())
+    commands = tuple(Done(done["status"], tuple(done["lines"])) for done in data["commands"])
+    return Outcome(commands, tuple(data["log"]))
+
+
+def _write(place: Path, text: str) -> None:
+    """Write a file that is there whole or not at all."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    new = place.with_suffix(f".new-{place.name[:8]}")
+    new.write_text(text)
+    new.rename(place)
