@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -88,7 +88,8 @@ class Guest:
     order, words separated by blanks; `files` go into its initial RAM disk;
     `disk` is an image that the guest sees as RAM-backed /dev/pmem0, and
     finds mounted on /data unless `mounted` is not set.
-    Of the timings only identical ones give figures. `cpu` and
+    Its memory lies in `nodes` equal nodes, all CPUs on the first. Of the
+    timings only identical ones give figures. `cpu` and
     `board` ask QEMU for another CPU than the machine's, such as ``max``, and
     for properties of the board, such as ``mte=on``. `acpi` guests learn of
     the machine's caches from a PPTT, the others, which alone can have a
@@ -106,6 +107,7 @@ class Guest:
     cpus: int = 1
     timing: Timing = "identical"
     memory: int = MEMORY
+    nodes: int = 1
     cpu: str | None = None
     board: tuple[str, ...] = ()
     pmu: Pmu | None = None
@@ -241,9 +243,25 @@ class Guest:
             "-cpu", self.cpu or self.machine.cpu,
             "-smp", str(self.cpus),
             "-m", f"{memory >> 20}M",
+            *self._nodes(memory),
             *_TIMINGS[self.timing],
             *(("-bios", FIRMWARE) if self.acpi else ()),
         ]  # fmt: skip
+
+    def _nodes(self, memory: int) -> list[str]:
+        """Return QEMU's arguments for the nodes of `memory` bytes; the last has a disk's, too."""
+        if self.nodes == 1:
+            return []
+        share = self.memory // self.nodes
+        arguments = []
+        for node in range(self.nodes):
+            size = share if node < self.nodes - 1 else memory - share * node
+            cpus = f"cpus=0-{self.cpus - 1}," if node == 0 else ""
+            arguments += [
+                "-object", f"memory-backend-ram,id=node{node},size={size >> 20}M",
+                "-numa", f"node,nodeid={node},{cpus}memdev=node{node}",
+            ]  # fmt: skip
+        return arguments
 
     def _command(self, scratch: Path, log: Path, results: Path) -> list[str]:
         initrd = scratch / "initrd"
@@ -320,11 +338,14 @@ def _join(lines: list[dict[str, Any]], regions: list[dict[str, Any]], log: Path)
             line.setdefault("unavailable", {}).update(missing)
 
 
+def splats_in(log: Iterable[str]) -> list[str]:
+    """Return the lines of a kernel's log with which it complains of itself."""
+    return [line.strip() for line in log if any(mark in line for mark in _SPLATS)]
+
+
 def _check_splats(log: Path) -> None:
-    kernel_log = log.read_text(errors="replace").splitlines()
-    splat = next((line for line in kernel_log if any(mark in line for mark in _SPLATS)), None)
-    if splat:
-        raise GuestError(f"the guest's kernel complained: {splat.strip()}", _end(log))
+    if splats := splats_in(log.read_text(errors="replace").splitlines()):
+        raise GuestError(f"the guest's kernel complained: {splats[0]}", _end(log))
 
 
 def _checked(text: str, log: Path, complaint: str) -> list[Done]:

@@ -140,9 +140,8 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
             # What lacks a library fails alone; who runs them names what must be there.
             subprocess.run(
                 ["make", "-k", "-s", "-j2", "-C", tree / "tools/testing/selftests" / suite,
-                 "ARCH=arm64", f"CROSS_COMPILE={prefix}", f"CC={prefix}gcc",
-                 f"OUTPUT={objects}", f"KHDR_INCLUDES=-isystem {headers}/usr/include",
-                 "LDFLAGS=-static"],
+                 "ARCH=arm64", f"CROSS_COMPILE={prefix}", f"CC={prefix}gcc -static",
+                 f"OUTPUT={objects}", f"KHDR_INCLUDES=-isystem {headers}/usr/include"],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
             )  # fmt: skip
             for binary in objects.rglob("*"):

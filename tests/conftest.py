@@ -60,7 +60,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in terminalreporter.getreports(outcome)
         if report.when == "call"
     ]
-    for line in _matrix(reports):
+    left_out = {
+        name: reason
+        for report in reports
+        for key, names in report.user_properties
+        if key == "left_out" and isinstance(names, list)
+        for name, reason in names
+    }
+    for line in [*_matrix(reports), *(f"left out: {n}: {why}" for n, why in left_out.items())]:
         terminalreporter.write_line(line)
 
 

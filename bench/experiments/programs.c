@@ -49,6 +49,7 @@ static const struct program programs[] = {
 	{ "stress-ng-fork", { STRESS_NG, "--fork", "1", "--fork-ops", "200" } },
 	{ "stress-ng-vma", { STRESS_NG, "--vma", "1", "--vma-ops", "500" } },
 	{ "stress-ng-mprotect", { STRESS_NG, "--mprotect", "1", "--mprotect-ops", "500" } },
+	{ "stress-ng-numa", { STRESS_NG, "--numa", "1", "--numa-ops", "200" } },
 	/* A new cluster: its server starts, with its shared buffers, and fills them. */
 	{ "postgresql", {
 		"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
@@ -69,7 +70,8 @@ static const char * const names[] = {
 	"stress-ng-vm", "stress-ng-fault", "stress-ng-malloc", "stress-ng-shm",
 	"stress-ng-atomic", "stress-ng-mmap", "stress-ng-mremap", "stress-ng-madvise",
 	"stress-ng-userfaultfd", "stress-ng-ksm", "stress-ng-fork", "stress-ng-vma",
-	"stress-ng-mprotect", "postgresql", "sqlite", "python", NULL,
+	"stress-ng-mprotect", "stress-ng-numa", "postgresql", "sqlite", "python",
+	NULL,
 };
 
 static enum status measure(struct run *run)

@@ -91,11 +91,13 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
     return make
 
 
+# What a test is in the matrix: release, variant, kind; and then its cases.
 Record = Callable[[list[Case]], None]
+Begin = Callable[[str, str | None, str], Record]
 
 
 @pytest.fixture
-def record(request: pytest.FixtureRequest) -> Callable[[str, str | None, str], Record]:
+def record(request: pytest.FixtureRequest) -> Begin:
     """Puts a test into the matrix of configurations, and later its cases."""
 
     def begin(release: str, variant: str | None, tests: str) -> Record:

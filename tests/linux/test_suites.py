@@ -6,24 +6,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from firsttouch.disks import FileDisk
+from firsttouch.errors import GuestError
 from firsttouch.guest import Guest
 from firsttouch.images import variant_names
 from firsttouch.ktap import Case, parse
 from firsttouch.programs import SELFTESTS, build_selftests
 from firsttouch.progress import Reporter
 from firsttouch.sources import LINUX, KernelSource, releases
-from tests.linux.conftest import MakeGuest, Record
+from tests.linux.conftest import Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 
 pytestmark = pytest.mark.kernel
 
 Sources = Callable[[str], KernelSource]
 
-Begin = Callable[[str, str | None, str], Record]
 Change = Callable[[Guest, Reporter], Guest]
 
 
@@ -59,10 +60,20 @@ _SUITES = sorted(
 )
 # What suites need of their kernel beyond the lab's configuration.
 _ONLY_ON = {"write_intent_injection_test": "debug"}
+# What variants are for, and guests must have.
+_MACHINES: dict[str, Callable[[Guest], Guest]] = {
+    "server": lambda guest: replace(guest, nodes=2, board=(*guest.board, "virtualization=on")),
+}
+# A variant that has a test of its own below.
+_BIG_ENDIAN = "big-endian"
 # The lab's configuration, and the variants for which `make regress` has time.
 _VARIANTS = [
     pytest.param(None, id="lab"),
-    *(pytest.param(name, marks=pytest.mark.regress) for name in variant_names()),
+    *(
+        pytest.param(name, marks=pytest.mark.regress)
+        for name in variant_names()
+        if name != _BIG_ENDIAN
+    ),
 ]
 _RUNS = [
     pytest.param(
@@ -118,6 +129,8 @@ def test_kselftest(
     )
     if change:
         guest = change(guest, reporter)
+    if machine := _MACHINES.get(variant or ""):
+        guest = machine(guest)
     name = f"{release} {variant or 'lab'} {suite}{change.__name__ if change else ''}"
     (done,) = outcomes.of(guest, name).commands
     cases = parse(done.lines)
@@ -128,3 +141,15 @@ def test_kselftest(
     _check(cases)
     assert done.status == 0
     assert any(case.outcome == "passed" for case in cases), "every test was skipped"
+
+
+@pytest.mark.regress
+def test_kunit_on_a_big_endian_kernel(make_guest: MakeGuest, record: Begin, tmp_path: Path) -> None:
+    """Without programs: there is no compiler for them. 7.3 marks the option as broken."""
+    recorded = record("6.12", _BIG_ENDIAN, "KUnit")
+    log = tmp_path / "log"
+    with pytest.raises(GuestError, match="No working init found"):
+        make_guest("6.12", _BIG_ENDIAN, "kunit.enable=1").execute(log)
+    cases = parse(log.read_text(errors="replace").splitlines())
+    recorded(cases)
+    _check(cases)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The kernel's own mm and arm64 selftests: what passes on a stock kernel passes on a changed one.
+
+Which are run and which are not, and why, is data: kernel_suites.toml.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.guest import Done, Guest, splats_in
+from firsttouch.ktap import Case, parse
+from firsttouch.programs import build_kernel_suites
+from firsttouch.progress import Reporter
+from firsttouch.sources import KernelSource, releases
+from tests.linux.conftest import Begin, MakeGuest
+from tests.linux.outcomes import Outcome, Outcomes
+
+pytestmark = [pytest.mark.kernel, pytest.mark.regress]
+
+_DATA = tomllib.loads((Path(__file__).parent / "kernel_suites.toml").read_text())
+_LEFT_OUT: dict[str, str] = {
+    f"{suite}/{name}": reason
+    for suite in _DATA
+    for name, reason in _DATA[suite]["left_out"].items()
+}
+# Of the suites' settings file; some tests need as many.
+_HUGE_PAGES = "hugepages=128"
+# By ksft's convention.
+_SKIPPED = 4
+
+
+@pytest.fixture
+def programs(sources: Callable[[str], KernelSource], reporter: Reporter, release: str) -> Path:
+    return build_kernel_suites(sources(release), reporter)
+
+
+@pytest.mark.parametrize("release", sorted(releases()))
+def test_every_program_is_run_or_left_out_with_a_reason(
+    request: pytest.FixtureRequest, programs: Path
+) -> None:
+    built = {
+        str(path.relative_to(programs))
+        for suite in _DATA
+        for path in (programs / suite).rglob("*")
+        if path.is_file()
+    }
+    run = {f"mm/{command.split()[0]}" for command in _DATA["mm"]["commands"]}
+    folders = tuple(f"arm64/{folder}/" for folder in _DATA["arm64"]["folders"])
+    unknown = {name for name in built - run - _LEFT_OUT.keys() if not name.startswith(folders)}
+    assert len(built) > 80
+    assert not unknown
+    request.node.user_properties.append(("left_out", sorted(_LEFT_OUT.items())))
+
+
+def _cases(command: str, done: Done) -> list[Case]:
+    """Return a program's tests, and its exit as one more. Equal names are told apart."""
+    status = "passed" if not done.status else "skipped" if done.status == _SKIPPED else "failed"
+    seen: Counter[str] = Counter()
+    cases = []
+    for case in [*parse(done.lines), Case("exit", status, f"status {done.status}")]:
+        seen[case.name] += 1
+        again = f" ({seen[case.name]})" if seen[case.name] > 1 else ""
+        cases.append(replace(case, name=f"{command}: {case.name}{again}"))
+    return cases
+
+
+def _compare(
+    commands: list[str], stock: Outcome, on: Outcome, recorded: Callable[[list[Case]], None]
+) -> None:
+    """Fail if a test passes on the stock kernel alone, or only the changed one complains."""
+    before, after = (
+        [
+            case
+            for command, done in zip(commands, outcome.commands, strict=True)
+            for case in _cases(command, done)
+        ]
+        for outcome in (stock, on)
+    )
+    # What fails on both is not ours; it is counted with what could not be run.
+    passed = {case.name for case in before if case.outcome == "passed"}
+    now = {case.name: case for case in after}
+    recorded(
+        [
+            Case(case.name, "skipped", f"fails on stock, too: {case.why}")
+            if case.outcome == "failed" and case.name not in passed
+            else case
+            for case in after
+        ]
+    )
+    worse = sorted(name for name in passed if name not in now or now[name].outcome != "passed")
+    assert not worse
+    assert len(splats_in(on.log)) <= len(splats_in(stock.log)), splats_in(on.log)
+
+
+def _run(
+    make_guest: MakeGuest,
+    outcomes: Outcomes,
+    release: str,
+    commands: list[str],
+    files: list[Path],
+    change: Callable[[Guest], Guest] = lambda guest: guest,
+) -> list[Outcome]:
+    """Return what the commands did in a stock and in a changed guest; all files lie in its /."""
+    return [
+        outcomes.of(
+            change(
+                replace(
+                    make_guest(release, None, _HUGE_PAGES, arm=arm),
+                    commands=tuple(f"/{command}" for command in commands),
+                    files={f"/{file.name}": file for file in files},
+                )
+            ),
+            f"{release} {arm} {commands[0]}",
+            splats=True,
+        )
+        for arm in ("stock", "on")
+    ]
+
+
+@pytest.mark.parametrize("command", _DATA["mm"]["commands"])
+@pytest.mark.parametrize("release", sorted(releases()))
+def test_mm(
+    make_guest: MakeGuest,
+    outcomes: Outcomes,
+    record: Begin,
+    programs: Path,
+    release: str,
+    command: str,
+) -> None:
+    program = programs / "mm" / command.split()[0]
+    if not program.exists():
+        pytest.skip(f"{release} has no {program.name} that needs no more than libc")
+    recorded = record(release, None, "mm kselftests, stock and on")
+    stock, on = _run(make_guest, outcomes, release, [command], [program])
+    _compare([command], stock, on, recorded)
+
+
+@pytest.mark.parametrize("folder", _DATA["arm64"]["folders"])
+@pytest.mark.parametrize("release", sorted(releases()))
+def test_arm64(
+    make_guest: MakeGuest,
+    outcomes: Outcomes,
+    record: Begin,
+    programs: Path,
+    release: str,
+    folder: str,
+) -> None:
+    files = sorted((programs / "arm64" / folder).glob("*"))
+    if not files:
+        pytest.skip(f"{release} has no arm64/{folder}")
+    recorded = record(release, None, "arm64 kselftests, stock and on")
+    commands = [file.name for file in files if f"arm64/{folder}/{file.name}" not in _LEFT_OUT]
+    stock, on = _run(
+        make_guest,
+        outcomes,
+        release,
+        commands,
+        files,
+        lambda guest: replace(guest, cpu="max", board=("mte=on",)),
+    )
+    _compare(commands, stock, on, recorded)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Programs of Debian's on the changed kernels: one fault for OpenJDK's two, no stressor fails."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from firsttouch.experiments import load_experiment
+from firsttouch.guest import Done, Guest, Timing
+from firsttouch.ktap import Case
+from firsttouch.programs import build_program
+from firsttouch.progress import Reporter
+from firsttouch.sources import releases
+from tests.linux.conftest import Begin, MakeGuest
+from tests.linux.outcomes import Outcomes
+
+pytestmark = pytest.mark.kernel
+
+_STRESSORS = [
+    name
+    for name in load_experiment("programs").parameters["program"]
+    if str(name).startswith("stress-ng-")
+]
+
+
+def _with_programs(guest: Guest, experiment: str, lines: list[str], reporter: Reporter) -> Guest:
+    """A guest that runs lines of arguments of an experiment that needs a root disk."""
+    root = load_experiment(experiment).root
+    assert root
+    return replace(
+        guest,
+        commands=tuple(f"/ftbench {experiment} {root.arguments} {line}" for line in lines),
+        files={"/ftbench": build_program("bench", reporter)},
+        disk=root.obtain(reporter),
+    )
+
+
+def _metrics(done: Done) -> dict[str, int]:
+    (line,) = done.lines
+    metrics: dict[str, int] = json.loads(line)["metrics"]
+    return metrics
+
+
+def test_openjdk_touches_each_page_of_its_heap_with_one_fault_for_two(
+    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter
+) -> None:
+    """RMW alone does not help it: it is compiled for CPUs without LSE, and touches by LDXR."""
+    per_page = {}
+    lines = [
+        f"--java 21 --collector serial --thp never --set-thp --pretouch {state}"
+        for state in ("off", "on")
+    ]
+    for arm in ("stock", "rmw", "on"):
+        guest = make_guest("6.12", None, arm=arm)
+        guest = _with_programs(guest, "openjdk-pretouch", lines, reporter)
+        without, touched = map(_metrics, outcomes.of(guest, f"openjdk {arm}").commands)
+        faults = touched["page_faults"] - without["page_faults"]
+        per_page[arm] = faults / touched["heap_pages"]
+    assert per_page == {
+        "stock": pytest.approx(2, abs=0.1),
+        "rmw": pytest.approx(2, abs=0.1),
+        "on": pytest.approx(1, abs=0.1),
+    }
+
+
+@pytest.mark.regress
+@pytest.mark.parametrize("timing", ["identical", "parallel"])
+@pytest.mark.parametrize(
+    ("variant", "arm"),
+    # A guest whose kernel complains of itself fails: none of the changed ones does, so there is
+    # no stock kernel to compare the larger configurations with.
+    [(None, "stock"), (None, "on"), ("debug", "on"), ("server", "on")],
+    ids=lambda name: name or "lab",
+)
+@pytest.mark.parametrize("release", sorted(releases()))
+def test_stressors_end_well(
+    make_guest: MakeGuest,
+    outcomes: Outcomes,
+    record: Begin,
+    reporter: Reporter,
+    release: str,
+    variant: str | None,
+    arm: str,
+    timing: Timing,
+) -> None:
+    """Every stressor of stress-ng that meets memory management; on two CPUs in parallel, too."""
+    recorded = record(release, variant, f"stress-ng, {arm}")
+    names = [*_STRESSORS, *(["stress-ng-numa"] if variant == "server" else [])]
+    guest = _with_programs(
+        make_guest(release, variant, arm=arm),
+        "programs",
+        [f"--program {name}" for name in names],
+        reporter,
+    )
+    guest = replace(guest, timing=timing, cpus=2 if timing == "parallel" else 1)
+    if variant == "server":
+        guest = replace(guest, nodes=2)
+    done = outcomes.of(guest, f"{release} {variant or 'lab'} stress-ng {arm} {timing}").commands
+    cases = [
+        Case(str(name), "failed" if one.status else "passed", f"status {one.status}")
+        for name, one in zip(names, done, strict=True)
+    ]
+    recorded(cases)
+    assert not [case.name for case in cases if case.outcome == "failed"]
