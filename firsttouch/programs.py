@@ -3,23 +3,25 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import subprocess
 from pathlib import Path
 
+from firsttouch import processes
 from firsttouch.cache import Entry, digest, digest_files
 from firsttouch.errors import KernelBuildError, MachineError
 from firsttouch.guest import qemu_version
 from firsttouch.overlay import link_tree
-from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.sources import LINUX, REPOSITORY, KernelSource
 from firsttouch.toolchain import compiler_identity, cross_compile
 
 # Where the features' kselftests are, in linux/ as in a kernel tree.
 SELFTESTS = "tools/testing/selftests/first_touch"
-# The kernel's own suites that meet the code the features change.
+# The kernel's own suites that meet the code the features change, and how they
+# are built: not all of their Makefiles look at LDFLAGS.
 _KERNEL_SUITES = ("mm", "arm64")
+_STATIC = "gcc -static"
 _SOURCES = {".c", ".h", ".S", ""}
 
 
@@ -112,7 +114,7 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
         "programs",
         digest(
             {
-                "kernel_suites": _KERNEL_SUITES,
+                "kernel_suites": [_KERNEL_SUITES, _STATIC],
                 "kernel": source.identity,
                 "compiler": compiler_identity(),
             }
@@ -126,7 +128,7 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
         link_tree(source.tree(), tree)
         reporter.say(f"Building the kernel's own selftests of {source.release.name}")
         try:
-            output(
+            processes.output(
                 ["make", "-s", "-C", tree, f"O={headers}", "ARCH=arm64",
                  f"CROSS_COMPILE={prefix}", "headers"]
             )  # fmt: skip
@@ -138,12 +140,13 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
             objects = workplace / "objects" / suite
             objects.mkdir(parents=True, exist_ok=True)
             # What lacks a library fails alone; who runs them names what must be there.
-            subprocess.run(
-                ["make", "-k", "-s", "-j2", "-C", tree / "tools/testing/selftests" / suite,
-                 "ARCH=arm64", f"CROSS_COMPILE={prefix}", f"CC={prefix}gcc -static",
+            with processes.kept(
+                ["make", "-k", "-s", f"-j{os.cpu_count() or 1}",
+                 "-C", tree / "tools/testing/selftests" / suite,
+                 "ARCH=arm64", f"CROSS_COMPILE={prefix}", f"CC={prefix}{_STATIC}",
                  f"OUTPUT={objects}", f"KHDR_INCLUDES=-isystem {headers}/usr/include"],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-            )  # fmt: skip
+            ) as process:  # fmt: skip
+                process.wait()
             for binary in objects.rglob("*"):
                 if binary.is_file() and binary.read_bytes()[:4] == b"\x7fELF" and not binary.suffix:
                     place = kept / suite / binary.relative_to(objects)
@@ -159,7 +162,7 @@ def _make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Path:
     shutil.rmtree(objects, ignore_errors=True)
     objects.mkdir()
     try:
-        output(
+        processes.output(
             ["make", "-s", "-C", folder, f"CROSS_COMPILE={prefix}", f"OUTPUT={objects}", *variables]
         )
     except MachineError as error:

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from firsttouch.arms import ARMS
+from firsttouch.debian import find_closure
 from firsttouch.guest import Guest
 from firsttouch.images import KernelImage
 from firsttouch.ktap import Case
 from firsttouch.machines import load_machine
+from firsttouch.processes import output
 from firsttouch.programs import build_program
 from firsttouch.progress import Reporter
 from firsttouch.sources import KernelSource
@@ -89,6 +91,15 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
         )
 
     return make
+
+
+@pytest.fixture(scope="session")
+def busybox(reporter: Reporter, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Debian's static busybox for arm64: a shell for guests whose programs ask for one."""
+    folder = tmp_path_factory.mktemp("busybox")
+    (package,) = find_closure("trixie", ("busybox-static",)).download(folder, reporter)
+    output(["dpkg-deb", "-x", package, folder])
+    return folder / "usr/bin/busybox"
 
 
 # What a test is in the matrix: release, variant, kind; and then its cases.

@@ -32,8 +32,10 @@ _LEFT_OUT: dict[str, str] = {
 }
 # Of the suites' settings file; some tests need as many.
 _HUGE_PAGES = "hugepages=128"
-# By ksft's convention.
-_SKIPPED = 4
+# By ksft's convention, and by the shell's.
+_SKIPPED, _CANNOT_RUN = 4, 127
+# What some tests have a shell do for them.
+_SHELL = ("sh", "cat", "grep", "awk", "echo")
 
 
 @pytest.fixture
@@ -62,6 +64,7 @@ def test_every_program_is_run_or_left_out_with_a_reason(
 def _cases(command: str, done: Done) -> list[Case]:
     """Return a program's tests, and its exit as one more. Equal names are told apart."""
     status = "passed" if not done.status else "skipped" if done.status == _SKIPPED else "failed"
+    assert done.status != _CANNOT_RUN, f"{command} cannot be run"
     seen: Counter[str] = Counter()
     cases = []
     for case in [*parse(done.lines), Case("exit", status, f"status {done.status}")]:
@@ -105,16 +108,19 @@ def _run(
     release: str,
     commands: list[str],
     files: list[Path],
+    busybox: Path,
     change: Callable[[Guest], Guest] = lambda guest: guest,
 ) -> list[Outcome]:
     """Return what the commands did in a stock and in a changed guest; all files lie in its /."""
+    members = {f"/{file.name}": file for file in files}
+    members |= {f"/bin/{name}": busybox for name in _SHELL}
     return [
         outcomes.of(
             change(
                 replace(
                     make_guest(release, None, _HUGE_PAGES, arm=arm),
                     commands=tuple(f"/{command}" for command in commands),
-                    files={f"/{file.name}": file for file in files},
+                    files=members,
                 )
             ),
             f"{release} {arm} {commands[0]}",
@@ -131,6 +137,7 @@ def test_mm(
     outcomes: Outcomes,
     record: Begin,
     programs: Path,
+    busybox: Path,
     release: str,
     command: str,
 ) -> None:
@@ -138,7 +145,7 @@ def test_mm(
     if not program.exists():
         pytest.skip(f"{release} has no {program.name} that needs no more than libc")
     recorded = record(release, None, "mm kselftests, stock and on")
-    stock, on = _run(make_guest, outcomes, release, [command], [program])
+    stock, on = _run(make_guest, outcomes, release, [command], [program], busybox)
     _compare([command], stock, on, recorded)
 
 
@@ -149,6 +156,7 @@ def test_arm64(
     outcomes: Outcomes,
     record: Begin,
     programs: Path,
+    busybox: Path,
     release: str,
     folder: str,
 ) -> None:
@@ -163,6 +171,7 @@ def test_arm64(
         release,
         commands,
         files,
+        busybox,
         lambda guest: replace(guest, cpu="max", board=("mte=on",)),
     )
     _compare(commands, stock, on, recorded)
