@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +67,29 @@ def test_openjdk_touches_each_page_of_its_heap_with_one_fault_for_two(
         "rmw": pytest.approx(2, abs=0.1),
         "on": pytest.approx(1, abs=0.1),
     }
+
+
+def test_openjdk_touches_by_a_load_exclusive(
+    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, busybox: Path, tmp_path: Path
+) -> None:
+    """The instruction at the faulting pc, by the tracepoint; the last events are the heap's."""
+    script = tmp_path / "script"
+    script.write_text("tail -n 2000 /sys/kernel/tracing/trace\n")
+    guest = make_guest("6.12", None, "trace_event=write_intent:*")
+    line = "--java 21 --collector serial --thp never --set-thp --pretouch on"
+    guest = _with_programs(guest, "openjdk-pretouch", [line], reporter)
+    guest = replace(
+        guest,
+        commands=(*guest.commands, "/bin/sh /script"),
+        files={**guest.files, "/script": script, "/bin/sh": busybox, "/bin/tail": busybox},
+    )
+    _, trace = outcomes.of(guest, "openjdk trace").commands
+    events = re.findall(r"pc=(0x\w+) insn=(0x\w+) kind=(\w+)", "\n".join(trace.lines))
+    ((pc, word, kind), count), *_ = Counter(events).most_common()
+    print(f"{count} of {len(events)} upgraded faults: {word} at {pc}, {kind}")
+    # LDXR Wt, [Xn]
+    assert int(word, 16) & 0xFFFF_FC00 == 0x885F_7C00
+    assert kind == "exclusive" and count > 0.9 * len(events) > 1000
 
 
 @pytest.mark.regress
