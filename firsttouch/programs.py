@@ -122,14 +122,13 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
     )
 
     def make(workplace: Path, kept: Path) -> None:
-        # What the compiler can do is found out in the folder of the sources.
         tree, headers = workplace / "tree", workplace / "headers"
         shutil.rmtree(tree, ignore_errors=True)
-        link_tree(source.tree(), tree)
+        _link_around(source.tree(), tree, Path("tools/testing/selftests"))
         reporter.say(f"Building the kernel's own selftests of {source.release.name}")
         try:
             processes.output(
-                ["make", "-s", "-C", tree, f"O={headers}", "ARCH=arm64",
+                ["make", "-s", "-C", source.tree(), f"O={headers}", "ARCH=arm64",
                  f"CROSS_COMPILE={prefix}", "headers"]
             )  # fmt: skip
         except MachineError as error:
@@ -154,6 +153,21 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
                     shutil.copy(binary, place)
 
     return entry.obtain(make, reporter.say)
+
+
+def _link_around(tree: Path, destination: Path, folder: Path) -> None:
+    """Make at `destination` a tree in which `folder` can be written into; the rest is linked to.
+
+    Makefiles of selftests leave what they find out about the compiler beside their sources.
+    """
+    here = Path()
+    for part in folder.parts:
+        (destination / here).mkdir(parents=True)
+        for path in (tree / here).iterdir():
+            if path.name != part:
+                (destination / here / path.name).symlink_to(path)
+        here /= part
+    link_tree(tree / folder, destination / folder)
 
 
 def _make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Path:

@@ -16,12 +16,15 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "kselftest.h"
 
+#define CGROUPS		"/tmp/write_intent_cgroup"
 #define SYSFS		"/sys/kernel/mm/write_intent/"
 #define ESR_WNR		_BITUL(6)
 
@@ -90,18 +93,32 @@ enum mode { OFF, ONLY_RMW, WITH_EXCLUSIVE, NR_MODES };
 
 static const char * const mode_names[] = { "off", "rmw", "exclusive" };
 
-/* Returns whether the kernel has the feature and took the mode. */
-static inline bool set_mode(enum mode mode)
+static inline bool write_file(const char *path, const char *text)
 {
-	int fd = open(SYSFS "mode", O_WRONLY);
-	ssize_t length = strlen(mode_names[mode]);
-	bool set;
+	ssize_t length = strlen(text);
+	int fd = open(path, O_WRONLY | O_TRUNC);
+	bool written;
 
 	if (fd < 0)
 		return false;
-	set = write(fd, mode_names[mode], length) == length;
+	written = write(fd, text, length) == length;
 	close(fd);
-	return set;
+	return written;
+}
+
+/* Returns whether the kernel has the feature and took the mode. */
+static inline bool set_mode(enum mode mode)
+{
+	return write_file(SYSFS "mode", mode_names[mode]);
+}
+
+/* Makes a directory of CGROUPS whose memory is counted, if the kernel can. */
+static inline void make_group(const char *group)
+{
+	mkdir(CGROUPS, 0755);
+	mount("none", CGROUPS, "cgroup2", 0, NULL);
+	write_file(CGROUPS "/cgroup.subtree_control", "+memory");
+	mkdir(group, 0755);
 }
 
 static inline long counter(const char *name)

@@ -7,8 +7,6 @@
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -37,19 +35,6 @@ static void *map_anonymous(size_t size)
 	if (p == MAP_FAILED)
 		ksft_exit_fail_perror("mmap");
 	return p;
-}
-
-static bool write_file(const char *path, const char *text)
-{
-	ssize_t length = strlen(text);
-	int fd = open(path, O_WRONLY | O_TRUNC);
-	bool written;
-
-	if (fd < 0)
-		return false;
-	written = write(fd, text, length) == length;
-	close(fd);
-	return written;
 }
 
 static void read_file(const char *path, char *text, size_t size)
@@ -178,16 +163,13 @@ static void test_a_huge_page_takes_one_fault(const struct instruction *i)
 
 static void test_a_memory_limit_kills(const struct instruction *i)
 {
-	const char *group = "/tmp/write_intent_cgroup/limited";
+	const char *group = CGROUPS "/limited";
 	const size_t size = 64 << 20;
 	char path[96];
 	int status;
 	pid_t child;
 
-	mkdir("/tmp/write_intent_cgroup", 0755);
-	mount("none", "/tmp/write_intent_cgroup", "cgroup2", 0, NULL);
-	write_file("/tmp/write_intent_cgroup/cgroup.subtree_control", "+memory");
-	mkdir(group, 0755);
+	make_group(group);
 	snprintf(path, sizeof(path), "%s/memory.max", group);
 	if (!instruction_available(i) || !write_file(path, "8388608")) {
 		ksft_test_result_skip("a memory limit kills, %s: no memory controller\n",
