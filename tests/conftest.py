@@ -83,11 +83,12 @@ def _matrix(reports: list[pytest.TestReport]) -> list[str]:
             row.update(properties.get("cases", {}))
     if not rows:
         return []
-    head = ("release", "kernel", "tests", "guests", "cases passed", "skipped", "failed")
+    kinds = ("passed", "skipped", "failed on both", "failed")
+    head = ("release", "kernel", "tests", "guests", *kinds)
     lines = [" | ".join(head), " | ".join("---" for _ in head)]
     for (release, kernel, tests), row in sorted(rows.items()):
         guests = f"{row['passed']} passed" + (f", {row['failed']} FAILED" if row["failed"] else "")
-        counts = (f"{row[f'case {kind}']:,}" for kind in ("passed", "skipped", "failed"))
+        counts = (f"{row[f'case {kind}']:,}" for kind in kinds)
         lines.append(" | ".join((release, kernel, tests, guests, *counts)))
     return [f"| {line} |" for line in lines]
 

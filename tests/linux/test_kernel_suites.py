@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 
-from firsttouch.guest import Done, Guest, splats_in
+from firsttouch.guest import Done, splats_in
 from firsttouch.ktap import Case, parse
 from firsttouch.programs import build_kernel_suites
 from firsttouch.progress import Reporter
@@ -86,12 +87,12 @@ def _compare(
         ]
         for outcome in (stock, on)
     )
-    # What fails on both is not ours; it is counted with what could not be run.
+    # What fails on both is not ours, and is counted apart.
     passed = {case.name for case in before if case.outcome == "passed"}
     now = {case.name: case for case in after}
     recorded(
         [
-            Case(case.name, "skipped", f"fails on stock, too: {case.why}")
+            replace(case, outcome="failed on both")
             if case.outcome == "failed" and case.name not in passed
             else case
             for case in after
@@ -102,76 +103,55 @@ def _compare(
     assert len(splats_in(on.log)) <= len(splats_in(stock.log)), splats_in(on.log)
 
 
-def _run(
-    make_guest: MakeGuest,
-    outcomes: Outcomes,
-    release: str,
-    commands: list[str],
-    files: list[Path],
-    busybox: Path,
-    change: Callable[[Guest], Guest] = lambda guest: guest,
-) -> list[Outcome]:
-    """Return what the commands did in a stock and in a changed guest; all files lie in its /."""
-    members = {f"/{file.name}": file for file in files}
-    members |= {f"/bin/{name}": busybox for name in _SHELL}
-    return [
-        outcomes.of(
-            change(
+class RunBoth(Protocol):
+    """Runs commands in a stock and in a changed guest; all `files` lie in its /."""
+
+    def __call__(
+        self, commands: list[str], files: list[Path], **more: Any
+    ) -> tuple[Outcome, Outcome]: ...
+
+
+@pytest.fixture
+def run_both(make_guest: MakeGuest, outcomes: Outcomes, busybox: Path, release: str) -> RunBoth:
+    def run(commands: list[str], files: list[Path], **more: Any) -> tuple[Outcome, Outcome]:
+        members = {f"/{file.name}": file for file in files}
+        members |= {f"/bin/{name}": busybox for name in _SHELL}
+        lines = tuple(f"/{command}" for command in commands)
+        stock, on = (
+            outcomes.of(
                 replace(
                     make_guest(release, None, _HUGE_PAGES, arm=arm),
-                    commands=tuple(f"/{command}" for command in commands),
+                    commands=lines,
                     files=members,
-                )
-            ),
-            f"{release} {arm} {commands[0]}",
-            splats=True,
+                    **more,
+                ),
+                f"{release} {arm} {commands[0]}",
+                splats=True,
+            )
+            for arm in ("stock", "on")
         )
-        for arm in ("stock", "on")
-    ]
+        return stock, on
+
+    return run
 
 
 @pytest.mark.parametrize("command", _DATA["mm"]["commands"])
 @pytest.mark.parametrize("release", sorted(releases()))
-def test_mm(
-    make_guest: MakeGuest,
-    outcomes: Outcomes,
-    record: Begin,
-    programs: Path,
-    busybox: Path,
-    release: str,
-    command: str,
-) -> None:
+def test_mm(run_both: RunBoth, record: Begin, programs: Path, release: str, command: str) -> None:
     program = programs / "mm" / command.split()[0]
     if not program.exists():
         pytest.skip(f"{release} has no {program.name} that needs no more than libc")
     recorded = record(release, None, "mm kselftests, stock and on")
-    stock, on = _run(make_guest, outcomes, release, [command], [program], busybox)
-    _compare([command], stock, on, recorded)
+    _compare([command], *run_both([command], [program]), recorded)
 
 
 @pytest.mark.parametrize("folder", _DATA["arm64"]["folders"])
 @pytest.mark.parametrize("release", sorted(releases()))
-def test_arm64(
-    make_guest: MakeGuest,
-    outcomes: Outcomes,
-    record: Begin,
-    programs: Path,
-    busybox: Path,
-    release: str,
-    folder: str,
-) -> None:
+def test_arm64(run_both: RunBoth, record: Begin, programs: Path, release: str, folder: str) -> None:
     files = sorted((programs / "arm64" / folder).glob("*"))
     if not files:
         pytest.skip(f"{release} has no arm64/{folder}")
     recorded = record(release, None, "arm64 kselftests, stock and on")
     commands = [file.name for file in files if f"arm64/{folder}/{file.name}" not in _LEFT_OUT]
-    stock, on = _run(
-        make_guest,
-        outcomes,
-        release,
-        commands,
-        files,
-        busybox,
-        lambda guest: replace(guest, cpu="max", board=("mte=on",)),
-    )
+    stock, on = run_both(commands, files, cpu="max", board=("mte=on",))
     _compare(commands, stock, on, recorded)
