@@ -59,17 +59,21 @@ def spreads(rows: Iterable[Row]) -> dict[tuple[str, str, str], Spread]:
     """Return from rows of ``zero-conflict`` of one machine the misses per round.
 
     Keys are the level whose sets the hot lines fill, the metric, and the arm.
+    One that lacks a colour, which may be the worst, is left out.
     """
     found: dict[tuple[str, str, str], list[float]] = {}
+    seen: dict[tuple[str, str], set[int]] = {}
     for row in rows:
         if row["experiment"] != "zero-conflict" or not row["metric"].endswith("_misses"):
             continue
+        level, metric = row["params"]["level"], row["metric"]
+        seen.setdefault((level, metric), set()).add(row["params"]["hot_color"])
         for arm, misses in row["arms"].items():
-            key = (row["params"]["level"], row["metric"], arm)
-            found.setdefault(key, []).append(misses / row["params"]["rounds"])
+            found.setdefault((level, metric, arm), []).append(misses / row["params"]["rounds"])
     return {
         key: Spread(min(values), sum(values) / len(values), max(values))
         for key, values in found.items()
+        if len(values) == len(seen[key[:2]]) == max(seen[key[:2]]) + 1
     }
 
 

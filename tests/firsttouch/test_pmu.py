@@ -26,7 +26,7 @@ _EVENTS = (
 )  # fmt: skip
 
 
-def _region(changed: dict[str, int] | None = None, *, caches: bool = True) -> dict[str, Any]:
+def _region(changed: dict[str, Any] | None = None, *, caches: bool = True) -> dict[str, Any]:
     """A region as the plugin writes it, where everything happened three times."""
     side: dict[str, Any] = {**dict.fromkeys(_EVENTS, 0), "instructions": 3, "dsb": 3}
     if caches:
@@ -72,6 +72,14 @@ def test_what_was_not_seen_is_absent_and_not_zero(
     assert not any(name.endswith("_misses") for name in metrics)
     assert set(missing) == {"l1d_accesses", "l1d_misses", "l2_accesses", "l2_misses"}
     assert all(words in reason for reason in missing.values())
+
+
+def test_a_few_unseen_of_many_do_not_matter() -> None:
+    many = {"accesses": 50_000, "misses": 20, "writebacks": 0}
+    region = {**_region({"dc_zva": 5, "l1d": many}), "dc_zva_modelled": False}
+    assert region_metrics(region)[0]["l1d_misses"] == 22
+    region["kernel"]["dc_zva"] = 1
+    assert "l1d_misses" not in region_metrics(region)[0]
 
 
 def test_a_region_without_dc_zva_is_whole_on_an_old_qemu() -> None:
