@@ -51,6 +51,7 @@ def _asked(cache: Cache) -> str:
     return f"{cache.size}:{cache.ways}:{cache.line}:{cache.policy}"
 
 
+# Accesses that the caches saw for each that they may have missed.
 _SEEN_PER_UNSEEN = 10_000
 
 

@@ -52,34 +52,34 @@ def _table(rows: list[dict[str, Any]], experiment: Experiment, console: Console)
     cells = [
         format_params({k: v for k, v in row["params"].items() if k not in fixed}) for row in rows
     ]
-    if not any(cells):
-        return _filled(rows, [[] for _ in cells], [])
-    beside = [
-        [cell if cell != last else ""] for last, cell in zip(["", *cells], cells, strict=False)
-    ]
-    table = _filled(rows, beside, ["cell"])
-    if console.measure(table, options=console.options.update(width=10 * _WIDTH)).maximum <= _WIDTH:
-        return table
-    return _filled(rows, beside, [])
+    firsts = [cell if cell != last else "" for last, cell in zip(["", *cells], cells, strict=False)]
+    if any(cells):
+        wide = console.options.update(width=10 * _WIDTH)
+        table = _filled(rows, firsts, beside=True)
+        if console.measure(table, options=wide).maximum <= _WIDTH:
+            return table
+    return _filled(rows, firsts, beside=False)
 
 
-def _filled(rows: list[dict[str, Any]], cells: list[list[str]], named: list[str]) -> Table:
-    """Return a table of `rows`; a cell that has no column of its own has a line."""
+def _filled(rows: list[dict[str, Any]], cells: list[str], *, beside: bool) -> Table:
+    """Return a table of `rows`; a cell that has no column `beside` its metrics has a line."""
     arms = list(dict.fromkeys(arm for row in rows for arm in row["arms"]))
     # Four arms leave room for one blank between columns.
     table = Table(box=None, padding=(0, 2 if len(arms) < 4 else 1, 0, 0), header_style="dim")
-    for column in (*named, "metric"):
-        table.add_column(column, no_wrap=True)
+    if beside:
+        table.add_column("cell", no_wrap=True)
+    table.add_column("metric", no_wrap=True)
     for arm in arms:
         table.add_column(arm, justify="right", no_wrap=True)
     table.add_column("change", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
+    indent = "  " if any(cells) and not beside else ""
     for row, cell in zip(rows, cells, strict=True):
-        if not named and any(cell):
-            table.add_row(*cell)
+        if cell and not beside:
+            table.add_row(cell)
         table.add_row(
-            *(cell if named else []),
-            row["metric"] if named or not cell else f"  {row['metric']}",
+            *([cell] if beside else []),
+            indent + row["metric"],
             *(_value(row["arms"].get(arm), row["unit"]) for arm in arms),
             format_change(row["change_percent"]),
             _verdict(row["verdict"]),

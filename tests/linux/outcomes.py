@@ -13,6 +13,7 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from firsttouch.cache import write_atomically
 from firsttouch.guest import Done, Guest, recipe_key
 
 
@@ -36,30 +37,26 @@ class Outcomes:
 
     def of(self, guest: Guest, name: str, *, silence: float = 600, splats: bool = False) -> Outcome:
         """Return what `guest` did, now or when it was run before; raises as Guest.execute."""
-        identity = {**guest.identity(), "splats": splats}
-        place = self.kept / "outcomes" / f"{recipe_key(identity)}.json" if self.kept else None
-        if place and place.exists():
+        if self.kept is None:
+            return self._run(guest, silence, splats)
+        key = recipe_key({**guest.identity(), "splats": splats})
+        place = self.kept / "outcomes" / f"{key}.json"
+        if place.exists():
             return _read(place)
+        outcome = self._run(guest, silence, splats)
+        write_atomically(place, json.dumps(asdict(outcome)))
+        printed = [line for done in outcome.commands for line in done.lines] or outcome.log
+        ktap = self.kept / "ktap" / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)}.ktap"
+        write_atomically(ktap, "".join(f"{line}\n" for line in printed))
+        return outcome
+
+    def _run(self, guest: Guest, silence: float, splats: bool) -> Outcome:
         log = self.scratch / "log"
         commands = guest.execute(log, silence=silence, splats=splats)
-        outcome = Outcome(tuple(commands), tuple(log.read_text(errors="replace").splitlines()))
-        if self.kept and place:
-            _write(place, json.dumps(asdict(outcome)))
-            printed = [line for done in commands for line in done.lines] or outcome.log
-            ktap = self.kept / "ktap" / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)}.ktap"
-            _write(ktap, "".join(f"{line}\n" for line in printed))
-        return outcome
+        return Outcome(tuple(commands), tuple(log.read_text(errors="replace").splitlines()))
 
 
 def _read(place: Path) -> Outcome:
     data = json.loads(place.read_text())
     commands = tuple(Done(done["status"], tuple(done["lines"])) for done in data["commands"])
     return Outcome(commands, tuple(data["log"]))
-
-
-def _write(place: Path, text: str) -> None:
-    """Write a file that is there whole or not at all."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    new = place.with_suffix(f".new-{place.name[:8]}")
-    new.write_text(text)
-    new.rename(place)
