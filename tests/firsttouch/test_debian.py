@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.debian import fetch_package, find_package, known_package
+from firsttouch.debian import fetch_package, find_closure, find_package, known_package
 from firsttouch.errors import MachineError
 from firsttouch.progress import Reporter
 
@@ -111,6 +111,11 @@ def test_an_unsigned_archive_is_refused(
 def test_a_package_that_nobody_has_is_one_sentence(own_cache: Path) -> None:
     with pytest.raises(MachineError, match=r"offers linux-source-2\.4.*--source"):
         find_package("linux-source-2.4", ("trixie",))
+
+
+def test_a_program_that_the_suite_lacks_is_one_sentence(own_cache: Path) -> None:
+    with pytest.raises(MachineError, match=r"trixie .*does not offer no-such-program for arm64: "):
+        find_closure("trixie", ("no-such-program",))
 
 
 def test_what_was_fetched_is_known_and_not_asked_for_again(

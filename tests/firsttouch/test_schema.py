@@ -64,6 +64,22 @@ def test_a_mistake_in_an_experiment_is_named(
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
+        (("suite =", "suit ="), r"programs\.toml: root\.suite is missing.*'suit'"),
+        (('"dash"]', "3]"), r"root\.packages"),
+    ],
+)
+def test_a_mistake_in_a_root_is_named(
+    experiments: Path, change: tuple[str, str], complaint: str
+) -> None:
+    file = experiments / "programs.toml"
+    file.write_text(file.read_text().replace(*change, 1))
+    with pytest.raises(UserError, match=complaint):
+        load_experiment("programs", experiments)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
         (("ways = 4", "weighs = 4"), r"neoverse-n1\.toml: cpus\[0\]\.l1d\.ways is missing"),
         (("ways = 4", "ways = 3"), r"l1d\.size is impossible: 65536 bytes in 3 ways"),
         (("ways = 4", "ways = 0"), r"l1d\.ways is 0: it must be more than 0"),
