@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -182,6 +182,33 @@ def find_closure(suite: str, names: Sequence[str]) -> Closure:
         )
     write_atomically(_closure_pointer(suite, names), json.dumps(found))
     return Closure(suite, tuple(names), found)
+
+
+def current_closure(suite: str, names: Sequence[str], whole: Callable[[Closure], bool]) -> Closure:
+    """Return what was found last on this machine, if what is made of it is `whole`; else ask.
+
+    What is made of packages once stays as it is, and needs no network again.
+    """
+    known = known_closure(suite, names)
+    return known if known and whole(known) else find_closure(suite, names)
+
+
+def unpack(suite: str, names: Sequence[str], reporter: Reporter) -> Path:
+    """Return a folder with arm64 packages and all that they depend on, unpacked.
+
+    None of their code runs here. Raises MachineError if they cannot be had.
+    """
+
+    def entry(closure: Closure) -> Entry:
+        return Entry("packages", digest({"unpacked": closure.files}))
+
+    closure = current_closure(suite, names, lambda known: entry(known).whole())
+
+    def make(workplace: Path, kept: Path) -> None:
+        for package in closure.download(workplace / "archives", reporter):
+            processes.output(["dpkg-deb", "-x", package, kept])
+
+    return entry(closure).obtain(make, reporter.say)
 
 
 def _closure_pointer(suite: str, names: Sequence[str]) -> Path:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.cache import Entry, digest, digest_file
-from firsttouch.debian import Closure, find_closure, known_closure
+from firsttouch.debian import Closure, current_closure
 from firsttouch.processes import output
 from firsttouch.programs import build_program
 from firsttouch.progress import Reporter
@@ -84,10 +84,9 @@ class RootDisk:
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the disk's image; MachineError if the packages cannot be had."""
-        known = known_closure(self.suite, self.packages)
-        if known is None or not _entry(_root_recipe(known)).whole():
-            known = find_closure(self.suite, self.packages)
-        closure = known
+        closure = current_closure(
+            self.suite, self.packages, lambda known: _entry(_root_recipe(known)).whole()
+        )
 
         def fill(workplace: Path, folder: Path) -> None:
             for name in ("bin", "lib", "sbin"):

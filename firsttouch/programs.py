@@ -9,6 +9,7 @@ from pathlib import Path
 
 from firsttouch import processes
 from firsttouch.cache import Entry, digest, digest_files
+from firsttouch.debian import unpack
 from firsttouch.errors import KernelBuildError, MachineError
 from firsttouch.guest import qemu_version
 from firsttouch.overlay import link_tree
@@ -21,7 +22,11 @@ SELFTESTS = "tools/testing/selftests/first_touch"
 # The kernel's own suites that meet the code the features change, and how they
 # are built: not all of their Makefiles look at LDFLAGS.
 _KERNEL_SUITES = ("mm", "arm64")
-_STATIC = "gcc -static"
+# khugepaged.c of 6.12 leaves out the header that defines KSFT_SKIP, and would not compile.
+_STATIC = "gcc -static -DKSFT_SKIP=4"
+# What some of them link. The oldest suite whose compiler builds the kernels:
+# later C libraries take its archives, earlier ones do not take later archives.
+_LIBRARIES = ("bookworm", ("libcap-dev", "libnuma-dev", "liburing-dev"))
 _SOURCES = {".c", ".h", ".S", ""}
 
 
@@ -106,15 +111,22 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
     """Return the folder of the kernel's own mm and arm64 selftests, static for arm64.
 
     They lie as they do in the kernel's tools/testing/selftests: mm/NAME and
-    arm64/FOLDER/NAME. Those that need a library beyond libc are not there.
-    Raises KernelBuildError if the kernel's headers cannot be made.
+    arm64/FOLDER/NAME. Those that a release does not have, or that its compiler
+    does not build, are not there. Raises KernelBuildError if the kernel's
+    headers cannot be made.
     """
     prefix = cross_compile()
+    libraries = unpack(*_LIBRARIES, reporter)
+    compiler = (
+        f"{prefix}{_STATIC} -idirafter {libraries}/usr/include "
+        f"-L{libraries}/usr/lib/aarch64-linux-gnu"
+    )
     entry = Entry(
         "programs",
         digest(
             {
                 "kernel_suites": [_KERNEL_SUITES, _STATIC],
+                "libraries": libraries.name,
                 "kernel": source.identity,
                 "compiler": compiler_identity(),
             }
@@ -138,11 +150,11 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
         for suite in _KERNEL_SUITES:
             objects = workplace / "objects" / suite
             objects.mkdir(parents=True, exist_ok=True)
-            # What lacks a library fails alone; who runs them names what must be there.
+            # What does not build fails alone; who runs them names what must be there.
             with processes.kept(
                 ["make", "-k", "-s", f"-j{os.cpu_count() or 1}",
                  "-C", tree / "tools/testing/selftests" / suite,
-                 "ARCH=arm64", f"CROSS_COMPILE={prefix}", f"CC={prefix}{_STATIC}",
+                 "ARCH=arm64", f"CROSS_COMPILE={prefix}", f"CC={compiler}",
                  f"OUTPUT={objects}", f"KHDR_INCLUDES=-isystem {headers}/usr/include"],
             ) as process:  # fmt: skip
                 process.wait()

@@ -8,17 +8,17 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from firsttouch.arms import ARMS
-from firsttouch.debian import find_closure
+from firsttouch.debian import unpack
 from firsttouch.guest import Guest
 from firsttouch.images import KernelImage
 from firsttouch.ktap import Case
 from firsttouch.machines import load_machine
-from firsttouch.processes import output
 from firsttouch.programs import build_program
 from firsttouch.progress import Reporter
 from firsttouch.sources import KernelSource
@@ -93,13 +93,24 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
     return make
 
 
-@pytest.fixture(scope="session")
-def busybox(reporter: Reporter, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Debian's static busybox for arm64: a shell for guests whose programs ask for one."""
-    folder = tmp_path_factory.mktemp("busybox")
-    (package,) = find_closure("trixie", ("busybox-static",)).download(folder, reporter)
-    output(["dpkg-deb", "-x", package, folder])
-    return folder / "usr/bin/busybox"
+AddScript = Callable[[Guest, str], Guest]
+
+
+@pytest.fixture
+def add_script(reporter: Reporter, tmp_path: Path) -> AddScript:
+    """Adds a shell script to a guest's commands; the shell, Debian's busybox, stays in /bin."""
+    busybox = unpack("trixie", ("busybox-static",), reporter) / "usr/bin/busybox"
+
+    def add(guest: Guest, text: str) -> Guest:
+        script = tmp_path / "script"
+        script.write_text(f"/bin/busybox --install -s /bin\n{text}")
+        return replace(
+            guest,
+            commands=(*guest.commands, "/bin/busybox sh /script"),
+            files={**guest.files, "/bin/busybox": busybox, "/script": script},
+        )
+
+    return add
 
 
 # What a test is in the matrix: release, variant, kind; and then its cases.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The kernel's own mm and arm64 selftests: what passes on a stock kernel passes on a changed one.
 
-Which are run and which are not, and why, is data: kernel_suites.toml.
+Which are run and which are not, and why, is data: kernel_suites.toml. The
+kernels are the server's, which have what most of the tests look for.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from firsttouch.ktap import Case, parse
 from firsttouch.programs import build_kernel_suites
 from firsttouch.progress import Reporter
 from firsttouch.sources import KernelSource, releases
-from tests.linux.conftest import Begin, MakeGuest
+from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcome, Outcomes
 
 pytestmark = [pytest.mark.kernel, pytest.mark.regress]
@@ -32,12 +33,17 @@ _LEFT_OUT: dict[str, str] = {
     for suite in _DATA
     for name, reason in _DATA[suite]["left_out"].items()
 }
-# Of the suites' settings file; some tests need as many.
-_HUGE_PAGES = "hugepages=128"
+_KERNEL = "server"
+# Some tests need as many of the usual size, by the suites' settings file. Those
+# of 1 GiB are left out: clearing one for each case takes an hour.
+_BOOT = (
+    *("hugepagesz=64K", "hugepages=64", "hugepagesz=32M", "hugepages=8"),
+    *("hugepagesz=2M", "hugepages=128"),
+    "brd.rd_size=524288",
+)
+_PREPARE = "mkswap /dev/ram0\nswapon /dev/ram0\n"
 # By ksft's convention, and by the shell's.
 _SKIPPED, _CANNOT_RUN = 4, 127
-# What some tests have a shell do for them.
-_SHELL = ("sh", "cat", "grep", "awk", "echo")
 
 
 @pytest.fixture
@@ -61,6 +67,15 @@ def test_every_program_is_run_or_left_out_with_a_reason(
     assert len(built) > 80
     assert not unknown
     request.node.user_properties.append(("left_out", sorted(_LEFT_OUT.items())))
+
+
+def test_every_command_is_a_program_of_some_release(
+    sources: Callable[[str], KernelSource], reporter: Reporter
+) -> None:
+    """A release that lacks one passes over it; a name that is wrong would be passed over by all."""
+    folders = [build_kernel_suites(sources(name), reporter) / "mm" for name in releases()]
+    built = {path.name for folder in folders for path in folder.iterdir()}
+    assert {command.split()[0] for command in _DATA["mm"]["commands"]} <= built
 
 
 def _cases(command: str, done: Done) -> list[Case]:
@@ -117,25 +132,25 @@ class RunBoth(Protocol):
 
 
 @pytest.fixture
-def run_both(make_guest: MakeGuest, outcomes: Outcomes, busybox: Path, release: str) -> RunBoth:
+def run_both(
+    make_guest: MakeGuest, add_script: AddScript, outcomes: Outcomes, release: str
+) -> RunBoth:
     def run(commands: list[str], files: list[Path], **more: Any) -> tuple[Outcome, Outcome]:
-        members = {f"/{file.name}": file for file in files}
-        members |= {f"/bin/{name}": busybox for name in _SHELL}
-        lines = tuple(f"/{command}" for command in commands)
-        stock, on = (
-            outcomes.of(
-                replace(
-                    make_guest(release, None, _HUGE_PAGES, arm=arm),
-                    commands=lines,
-                    files=members,
-                    **more,
-                ),
-                f"{release} {arm} {commands[0]}",
-                splats=True,
-            )
-            for arm in ("stock", "on")
-        )
+        stock, on = (_run(arm, commands, files, more) for arm in ("stock", "on"))
         return stock, on
+
+    def _run(arm: str, commands: list[str], files: list[Path], more: dict[str, Any]) -> Outcome:
+        guest = add_script(make_guest(release, _KERNEL, *_BOOT, arm=arm), _PREPARE)
+        guest = replace(
+            guest,
+            commands=(*guest.commands, *(f"/{command}" for command in commands)),
+            files={**guest.files, **{f"/{file.name}": file for file in files}},
+            **more,
+        )
+        outcome = outcomes.of(guest, f"{release} {arm} {commands[0]}", splats=True)
+        prepared, *done = outcome.commands
+        assert prepared.status == 0, prepared.lines
+        return replace(outcome, commands=tuple(done))
 
     return run
 
@@ -145,9 +160,9 @@ def run_both(make_guest: MakeGuest, outcomes: Outcomes, busybox: Path, release: 
 def test_mm(run_both: RunBoth, record: Begin, programs: Path, release: str, command: str) -> None:
     program = programs / "mm" / command.split()[0]
     if not program.exists():
-        pytest.skip(f"{release} has no {program.name} that needs no more than libc")
-    recorded = record(release, None, "mm kselftests, stock and on")
-    _compare([command], *run_both([command], [program]), recorded)
+        pytest.skip(f"{release} has no {program.name}")
+    recorded = record(release, _KERNEL, "mm kselftests, stock and on")
+    _compare([command], *run_both([command], [program], nodes=2), recorded)
 
 
 @pytest.mark.parametrize("folder", _DATA["arm64"]["folders"])
@@ -156,7 +171,7 @@ def test_arm64(run_both: RunBoth, record: Begin, programs: Path, release: str, f
     files = sorted((programs / "arm64" / folder).glob("*"))
     if not files:
         pytest.skip(f"{release} has no arm64/{folder}")
-    recorded = record(release, None, "arm64 kselftests, stock and on")
+    recorded = record(release, _KERNEL, "arm64 kselftests, stock and on")
     commands = [file.name for file in files if f"arm64/{folder}/{file.name}" not in _LEFT_OUT]
     stock, on = run_both(commands, files, cpu="max", board=("mte=on",))
     _compare(commands, stock, on, recorded)

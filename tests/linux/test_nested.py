@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from firsttouch.disks import RootDisk
 from firsttouch.ktap import parse
 from firsttouch.progress import Reporter
-from tests.linux.conftest import Begin, MakeGuest
+from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 
 pytestmark = [pytest.mark.kernel, pytest.mark.regress]
@@ -26,7 +25,6 @@ chroot /data /usr/bin/qemu-system-aarch64 -accel kvm -cpu host -M virt,gic-versi
   -nodefaults -display none -no-reboot -serial stdio -kernel /tmp/Image \\
   -append "console=ttyAMA0 kunit.enable=1 panic=-1"
 """
-_APPLETS = ("sh", "mount", "cp", "chroot")
 
 
 @pytest.mark.parametrize("release", ["6.12", "7.3"])
@@ -35,26 +33,18 @@ def test_a_guest_of_kvm_boots_and_passes_its_kunit_tests(
     outcomes: Outcomes,
     record: Begin,
     reporter: Reporter,
-    busybox: Path,
-    tmp_path: Path,
+    add_script: AddScript,
     release: str,
 ) -> None:
     recorded = record(release, "server", "KUnit in a guest of KVM")
-    script = tmp_path / "script"
-    script.write_text(_SCRIPT)
     guest = make_guest(release, "server")
     guest = replace(
         guest,
-        commands=("/bin/sh /script",),
-        files={
-            "/script": script,
-            "/Image": guest.image,
-            **{f"/bin/{name}": busybox for name in _APPLETS},
-        },
+        files={"/Image": guest.image},
         disk=RootDisk("trixie", ("qemu-system-arm",)).obtain(reporter),
         board=("virtualization=on",),
     )
-    (done,) = outcomes.of(guest, f"{release} nested").commands
+    (done,) = outcomes.of(add_script(guest, _SCRIPT), f"{release} nested").commands
     cases = parse(done.lines)
     recorded(cases)
     assert any(case.outcome == "passed" for case in cases), done.lines[-20:]

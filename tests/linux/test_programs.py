@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ from firsttouch.ktap import Case
 from firsttouch.programs import build_program
 from firsttouch.progress import Reporter
 from firsttouch.sources import releases
-from tests.linux.conftest import Begin, MakeGuest
+from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 
 pytestmark = pytest.mark.kernel
@@ -70,19 +69,13 @@ def test_openjdk_touches_each_page_of_its_heap_with_one_fault_for_two(
 
 
 def test_openjdk_touches_by_a_load_exclusive(
-    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, busybox: Path, tmp_path: Path
+    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, add_script: AddScript
 ) -> None:
     """The instruction at the faulting pc, by the tracepoint; the last events are the heap's."""
-    script = tmp_path / "script"
-    script.write_text("tail -n 2000 /sys/kernel/tracing/trace\n")
     guest = make_guest("6.12", None, "trace_event=write_intent:*")
     line = "--java 21 --collector serial --thp never --set-thp --pretouch on"
     guest = _with_programs(guest, "openjdk-pretouch", [line], reporter)
-    guest = replace(
-        guest,
-        commands=(*guest.commands, "/bin/sh /script"),
-        files={**guest.files, "/script": script, "/bin/sh": busybox, "/bin/tail": busybox},
-    )
+    guest = add_script(guest, "tail -n 2000 /sys/kernel/tracing/trace\n")
     _, trace = outcomes.of(guest, "openjdk trace").commands
     events = re.findall(r"pc=(0x\w+) insn=(0x\w+) kind=(\w+)", "\n".join(trace.lines))
     ((pc, word, kind), count), *_ = Counter(events).most_common()
@@ -114,19 +107,24 @@ def test_stressors_end_well(
 ) -> None:
     """Every stressor of stress-ng that meets memory management; on two CPUs in parallel, too."""
     recorded = record(release, variant, f"stress-ng, {arm}")
+    # It wants two nodes.
+    stressors = [*_STRESSORS, *(["stress-ng-numa"] if variant == "server" else [])]
     guest = _with_programs(
         make_guest(release, variant, arm=arm),
         "programs",
-        [f"--program {name}" for name in _STRESSORS],
+        [f"--program {name}" for name in stressors],
         reporter,
     )
-    guest = replace(guest, timing=timing, cpus=2 if timing == "parallel" else 1)
-    if variant == "server":
-        guest = replace(guest, nodes=2)
+    guest = replace(
+        guest,
+        timing=timing,
+        cpus=2 if timing == "parallel" else 1,
+        nodes=2 if variant == "server" else 1,
+    )
     done = outcomes.of(guest, f"{release} {variant or 'lab'} stress-ng {arm} {timing}").commands
     cases = [
         Case(str(name), "failed" if one.status else "passed", f"status {one.status}")
-        for name, one in zip(_STRESSORS, done, strict=True)
+        for name, one in zip(stressors, done, strict=True)
     ]
     recorded(cases)
     assert not [case.name for case in cases if case.outcome == "failed"]
