@@ -7,9 +7,7 @@ kernels are the server's, which have what most of the tests look for.
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from firsttouch.guest import Done, splats_in
+from firsttouch.guest import splats_in
 from firsttouch.ktap import Case, parse
 from firsttouch.programs import build_kernel_suites
 from firsttouch.progress import Reporter
@@ -78,20 +76,18 @@ def test_every_command_is_a_program_of_some_release(
     assert {command.split()[0] for command in _DATA["mm"]["commands"]} <= built
 
 
-def _cases(command: str, done: Done) -> list[Case]:
-    """Return a program's tests, and its exit as one more.
+def _cases(commands: list[str], outcome: Outcome) -> dict[tuple[str, int], Case]:
+    """Return the tests of some programs by program and place; the exits are tests at place 0.
 
-    Some names have counts in them, which vary; names that are equal without are numbered.
+    What some print as a test's name is what they found, and no name.
     """
-    status = "passed" if not done.status else "skipped" if done.status == _SKIPPED else "failed"
-    assert done.status != _CANNOT_RUN, f"{command} cannot be run"
-    seen: Counter[str] = Counter()
-    cases = []
-    for case in [*parse(done.lines), Case("exit", status, f"status {done.status}")]:
-        name = re.sub(r"\d+", "N", case.name)
-        seen[name] += 1
-        again = f" ({seen[name]})" if seen[name] > 1 else ""
-        cases.append(replace(case, name=f"{command}: {name}{again}"))
+    cases = {}
+    for command, done in zip(commands, outcome.commands, strict=True):
+        assert done.status != _CANNOT_RUN, f"{command} cannot be run"
+        ended = {0: "passed", _SKIPPED: "skipped"}.get(done.status, "failed")
+        exit_case = Case("exit", ended, f"status {done.status}")
+        for place, case in enumerate([exit_case, *parse(done.lines)]):
+            cases[command, place] = replace(case, name=f"{command}: {case.name}")
     return cases
 
 
@@ -99,26 +95,22 @@ def _compare(
     commands: list[str], stock: Outcome, on: Outcome, recorded: Callable[[list[Case]], None]
 ) -> None:
     """Fail if a test passes on the stock kernel alone, or only the changed one complains."""
-    before, after = (
-        [
-            case
-            for command, done in zip(commands, outcome.commands, strict=True)
-            for case in _cases(command, done)
-        ]
-        for outcome in (stock, on)
-    )
+    before, after = _cases(commands, stock), _cases(commands, on)
+    passed = {place: case for place, case in before.items() if case.outcome == "passed"}
     # What fails on both is not ours, and is counted apart.
-    passed = {case.name for case in before if case.outcome == "passed"}
-    now = {case.name: case for case in after}
     recorded(
         [
             replace(case, outcome="failed on both")
-            if case.outcome == "failed" and case.name not in passed
+            if case.outcome == "failed" and place not in passed
             else case
-            for case in after
+            for place, case in after.items()
         ]
     )
-    worse = sorted(name for name in passed if name not in now or now[name].outcome != "passed")
+    worse = [
+        case.name
+        for place, case in passed.items()
+        if place not in after or after[place].outcome != "passed"
+    ]
     assert not worse
     assert len(splats_in(on.log)) <= len(splats_in(stock.log)), splats_in(on.log)
 
