@@ -154,7 +154,10 @@ def test_mm(run_both: RunBoth, record: Begin, programs: Path, release: str, comm
     if not program.exists():
         pytest.skip(f"{release} has no {program.name}")
     recorded = record(release, _KERNEL, "mm kselftests, stock and on")
-    _compare([command], *run_both([command], [program], nodes=2), recorded)
+    cpus = _DATA["mm"]["cpus"].get(command, 1)
+    timing = "identical" if cpus == 1 else "parallel"
+    both = run_both([command], [program], nodes=2, cpus=cpus, timing=timing)
+    _compare([command], *both, recorded)
 
 
 @pytest.mark.parametrize("folder", _DATA["arm64"]["folders"])
