@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.debian import fetch_package, find_closure, find_package, known_package
+from firsttouch.debian import (
+    fetch_package,
+    find_closure,
+    find_package,
+    known_package,
+    unpack,
+)
 from firsttouch.errors import MachineError
 from firsttouch.progress import Reporter
 
@@ -125,3 +131,12 @@ def test_what_was_fetched_is_known_and_not_asked_for_again(
     package = fetch_package("hello", (), reporter)
     assert known_package("hello") == package
     assert (package.entry.path / "package.deb").stat().st_size == package.size
+
+
+def test_what_was_unpacked_is_not_asked_for_again(
+    reporter: Reporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = unpack("trixie", ("busybox-static",), reporter)
+    assert (folder / "usr/bin/busybox").read_bytes()[:4] == b"\x7fELF"
+    monkeypatch.setenv("PATH", "")
+    assert unpack("trixie", ("busybox-static",), reporter) == folder
