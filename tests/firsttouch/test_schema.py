@@ -32,6 +32,13 @@ def experiments(tmp_path: Path) -> Path:
     return Path(shutil.copytree(REPOSITORY / "experiments", tmp_path / "experiments"))
 
 
+def _write_changed(source: Path, change: tuple[str, str], file: Path) -> None:
+    """Write to `file` what `source` has, with one change that must be possible."""
+    text = source.read_text()
+    assert change[0] in text
+    file.write_text(text.replace(*change, 1))
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -54,9 +61,7 @@ def test_a_mistake_in_an_experiment_is_named(
     experiments: Path, change: tuple[str, str], complaint: str
 ) -> None:
     file = experiments / "populate.toml"
-    text = file.read_text()
-    assert change[0] in text
-    file.write_text(text.replace(change[0], change[1], 1))
+    _write_changed(file, change, file)
     with pytest.raises(UserError, match=complaint):
         load_experiment("populate", experiments)
 
@@ -72,7 +77,7 @@ def test_a_mistake_in_a_root_is_named(
     experiments: Path, change: tuple[str, str], complaint: str
 ) -> None:
     file = experiments / "programs.toml"
-    file.write_text(file.read_text().replace(*change, 1))
+    _write_changed(file, change, file)
     with pytest.raises(UserError, match=complaint):
         load_experiment("programs", experiments)
 
@@ -93,8 +98,7 @@ def test_a_mistake_in_a_root_is_named(
 def test_a_mistake_in_a_machine_is_named(
     tmp_path: Path, change: tuple[str, str], complaint: str
 ) -> None:
-    text = (REPOSITORY / "machines/neoverse-n1.toml").read_text()
-    assert change[0] in text
-    (tmp_path / "neoverse-n1.toml").write_text(text.replace(change[0], change[1], 1))
+    file = tmp_path / "neoverse-n1.toml"
+    _write_changed(REPOSITORY / "machines" / file.name, change, file)
     with pytest.raises(UserError, match=complaint):
         load_machine("neoverse-n1", tmp_path)
