@@ -17,6 +17,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from firsttouch import processes
@@ -157,6 +158,11 @@ class Closure:
                 )
         return paths
 
+    def unpack(self, archives: Path, folder: Path, reporter: Reporter) -> None:
+        """Download the packages into `archives`; unpack them in `folder`, running nothing."""
+        for package in self.download(archives, reporter):
+            processes.output(["dpkg-deb", "-x", package, folder])
+
 
 def known_closure(suite: str, names: Sequence[str]) -> Closure | None:
     """Return what `find_closure` found last on this machine for these, if it did."""
@@ -184,13 +190,23 @@ def find_closure(suite: str, names: Sequence[str]) -> Closure:
     return Closure(suite, tuple(names), found)
 
 
-def current_closure(suite: str, names: Sequence[str], whole: Callable[[Closure], bool]) -> Closure:
-    """Return what was found last on this machine, if what is made of it is `whole`; else ask.
+def obtain_from_closure(
+    suite: str,
+    names: Sequence[str],
+    entry: Callable[[Closure], Entry],
+    make: Callable[[Closure, Path, Path], None],
+    reporter: Reporter,
+) -> Path:
+    """Return the directory of what `make` makes of packages, as Entry.obtain does.
 
-    What is made of packages once stays as it is, and needs no network again.
+    What was made once stays as it is, and needs no network again. Raises
+    MachineError if the packages cannot be had.
     """
     known = known_closure(suite, names)
-    return known if known and whole(known) else find_closure(suite, names)
+    if known and entry(known).whole():
+        return entry(known).path
+    found = find_closure(suite, names)
+    return entry(found).obtain(partial(make, found), reporter.say)
 
 
 def unpack(suite: str, names: Sequence[str], reporter: Reporter) -> Path:
@@ -202,13 +218,10 @@ def unpack(suite: str, names: Sequence[str], reporter: Reporter) -> Path:
     def entry(closure: Closure) -> Entry:
         return Entry("packages", digest({"unpacked": closure.files}))
 
-    closure = current_closure(suite, names, lambda known: entry(known).whole())
+    def make(closure: Closure, workplace: Path, kept: Path) -> None:
+        closure.unpack(workplace / "archives", kept, reporter)
 
-    def make(workplace: Path, kept: Path) -> None:
-        for package in closure.download(workplace / "archives", reporter):
-            processes.output(["dpkg-deb", "-x", package, kept])
-
-    return entry(closure).obtain(make, reporter.say)
+    return obtain_from_closure(suite, names, entry, make, reporter)
 
 
 def _closure_pointer(suite: str, names: Sequence[str]) -> Path:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.cache import Entry, digest, digest_file
-from firsttouch.debian import Closure, current_closure
+from firsttouch.debian import Closure, obtain_from_closure
 from firsttouch.processes import output
 from firsttouch.programs import build_program
 from firsttouch.progress import Reporter
@@ -19,6 +19,7 @@ from firsttouch.quantities import format_size
 # Where the guest mounts its disk.
 _MOUNTED = "/data"
 _FILE_NAME = "file"
+_IMAGE = "disk.img"
 _BLOCK = 4096
 # ext4's own: group descriptors, inode tables, bitmaps; ample for what is here.
 _OVERHEAD = 64 << 20
@@ -56,14 +57,16 @@ class FileDisk:
         ftbench = build_program("bench", reporter, native=True)
         made_from = {"file_size": self.size, "ftbench": digest_file(ftbench)}
 
-        def fill(_: Path, folder: Path) -> None:
+        def make(workplace: Path, kept: Path) -> None:
             reporter.say(f"Writing the guest's disk, {format_size(self.size)}")
+            folder = _empty_root(workplace)
             output(
                 [ftbench, "file-read-fault", "--cache", "warm", "--size", str(self.size),
                  "--file", folder / _FILE_NAME]
             )  # fmt: skip
+            _write_image(folder, kept)
 
-        return _obtain(made_from, fill, reporter)
+        return _entry(made_from).obtain(make, reporter.say) / _IMAGE
 
 
 @dataclass(frozen=True)
@@ -84,60 +87,57 @@ class RootDisk:
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the disk's image; MachineError if the packages cannot be had."""
-        closure = current_closure(
-            self.suite, self.packages, lambda known: _entry(_root_recipe(known)).whole()
-        )
 
-        def fill(workplace: Path, folder: Path) -> None:
+        def entry(closure: Closure) -> Entry:
+            return _entry(
+                {
+                    "packages": closure.files,
+                    "accounts": _ACCOUNTS,
+                    "mount_points": _MOUNT_POINTS,
+                }
+            )
+
+        def make(closure: Closure, workplace: Path, kept: Path) -> None:
+            folder = _empty_root(workplace)
             for name in ("bin", "lib", "sbin"):
                 (folder / "usr" / name).mkdir(parents=True, exist_ok=True)
                 (folder / name).symlink_to(f"usr/{name}")
-            for package in closure.download(workplace / "archives", reporter):
-                output(["dpkg-deb", "-x", package, folder])
+            closure.unpack(workplace / "archives", folder, reporter)
             for name, text in _ACCOUNTS.items():
                 (folder / name).parent.mkdir(exist_ok=True)
                 (folder / name).write_text(text)
             for name in _MOUNT_POINTS:
                 (folder / name).mkdir(parents=True, exist_ok=True)
+            _write_image(folder, kept)
 
-        return _obtain(_root_recipe(closure), fill, reporter)
+        return obtain_from_closure(self.suite, self.packages, entry, make, reporter) / _IMAGE
 
 
 Disk = FileDisk | RootDisk
-
-
-def _root_recipe(closure: Closure) -> dict[str, object]:
-    return {
-        "packages": closure.files,
-        "accounts": _ACCOUNTS,
-        "mount_points": _MOUNT_POINTS,
-    }
 
 
 def _entry(made_from: Mapping[str, object]) -> Entry:
     return Entry("disks", digest({**made_from, "mke2fs": _MKE2FS}))
 
 
-def _obtain(
-    made_from: Mapping[str, object], fill: Callable[[Path, Path], None], reporter: Reporter
-) -> Path:
-    """Return the image of an ext4 with what `fill` puts into the second directory it is given."""
+def _empty_root(workplace: Path) -> Path:
+    """Return a directory for what is to be on a disk, without what a killed maker left there."""
+    folder = workplace / "root"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
 
-    def make(workplace: Path, kept: Path) -> None:
-        folder = workplace / "root"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        fill(workplace, folder)
-        folder.chmod(0o755)
-        size = _set_times(folder)
-        image = kept / "disk.img"
-        with image.open("wb") as whole:
-            whole.truncate(-(-(size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT)
-        # mke2fs stamps what it makes with the time of day unless told another.
-        output([*_MKE2FS, "-d", folder, image], env={"E2FSPROGS_FAKE_TIME": str(_TIME)})
-        shutil.rmtree(folder)
 
-    return _entry(made_from).obtain(make, reporter.say) / "disk.img"
+def _write_image(folder: Path, kept: Path) -> None:
+    """Write into `kept` an ext4 with what is in `folder`, which is used up."""
+    folder.chmod(0o755)
+    size = _set_times(folder)
+    image = kept / _IMAGE
+    with image.open("wb") as whole:
+        whole.truncate(-(-(size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT)
+    # mke2fs stamps what it makes with the time of day unless told another.
+    output([*_MKE2FS, "-d", folder, image], env={"E2FSPROGS_FAKE_TIME": str(_TIME)})
+    shutil.rmtree(folder)
 
 
 def _set_times(folder: Path) -> int:
