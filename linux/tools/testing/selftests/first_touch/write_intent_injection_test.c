@@ -106,7 +106,7 @@ static bool touch_with_failures(const struct instruction *i, int fd, int *failur
 	return false;
 }
 
-/* The sum of the lines of these names in a file of names and numbers. */
+/* The sum of two lines of a file of names and numbers. */
 static long sum_of(const char *path, const char *one, const char *other)
 {
 	FILE *file = fopen(path, "r");
@@ -140,7 +140,8 @@ static long unused_pages(void)
 static long charged_objects(void)
 {
 	sleep(3);
-	return sum_of(GROUP "/memory.stat", "slab", "");
+	return sum_of(GROUP "/memory.stat", "slab_reclaimable",
+		      "slab_unreclaimable");
 }
 
 static void enter_group(void)
