@@ -23,9 +23,9 @@ SELFTESTS = "tools/testing/selftests/first_touch"
 # are built: not all of their Makefiles look at LDFLAGS.
 _KERNEL_SUITES = ("mm", "arm64")
 # khugepaged.c of 6.12 leaves out the header that defines KSFT_SKIP, and would not compile.
-_STATIC = "gcc -static -DKSFT_SKIP=4"
-# What some of them link. The oldest suite whose compiler builds the kernels:
-# later C libraries take its archives, earlier ones do not take later archives.
+_GCC = "gcc -static -DKSFT_SKIP=4"
+# What some of them link, from the older of the Debian releases that this runs on:
+# a later C library takes archives that were made for an earlier one.
 _LIBRARIES = ("bookworm", ("libcap-dev", "libnuma-dev", "liburing-dev"))
 _SOURCES = {".c", ".h", ".S", ""}
 
@@ -118,14 +118,13 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
     prefix = cross_compile()
     libraries = unpack(*_LIBRARIES, reporter)
     compiler = (
-        f"{prefix}{_STATIC} -idirafter {libraries}/usr/include "
-        f"-L{libraries}/usr/lib/aarch64-linux-gnu"
+        f"{prefix}{_GCC} -idirafter {libraries}/usr/include -L{libraries}/usr/lib/aarch64-linux-gnu"
     )
     entry = Entry(
         "programs",
         digest(
             {
-                "kernel_suites": [_KERNEL_SUITES, _STATIC],
+                "kernel_suites": [_KERNEL_SUITES, _GCC],
                 "libraries": libraries.name,
                 "kernel": source.identity,
                 "compiler": compiler_identity(),

@@ -107,7 +107,7 @@ def test_stressors_end_well(
 ) -> None:
     """Every stressor of stress-ng that meets memory management; on two CPUs in parallel, too."""
     recorded = record(release, variant, f"stress-ng, {arm}")
-    # It wants two nodes.
+    # numa wants two nodes.
     stressors = [*_STRESSORS, *(["stress-ng-numa"] if variant == "server" else [])]
     guest = _with_programs(
         make_guest(release, variant, arm=arm),
