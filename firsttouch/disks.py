@@ -33,6 +33,10 @@ _MKE2FS = (
     "-O", "^has_journal,^metadata_csum_seed", "-U", "b2a14c04-5f39-4a0d-9c05-6d1f0f0c0de5",
     "-E", "hash_seed=b2a14c04-5f39-4a0d-9c05-6d1f0f0c0de5,lazy_itable_init=0,root_owner=0:0",
 )  # fmt: skip
+# mke2fs takes an inode's time of change from the file that it copies, where
+# nothing can set it. The first inode that is not ext4's own is 12.
+_FIRST_INODE = 12
+_SET_CHANGED = f"set_inode_field <{{}}> ctime @{_TIME}\n"
 # What the packages' scripts would have made, and programs look for.
 _ACCOUNTS = {
     "etc/passwd": "root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n",
@@ -117,7 +121,7 @@ Disk = FileDisk | RootDisk
 
 
 def _entry(made_from: Mapping[str, object]) -> Entry:
-    return Entry("disks", digest({**made_from, "mke2fs": _MKE2FS}))
+    return Entry("disks", digest({**made_from, "mke2fs": _MKE2FS, "debugfs": _SET_CHANGED}))
 
 
 def _empty_root(workplace: Path) -> Path:
@@ -136,7 +140,12 @@ def _write_image(folder: Path, kept: Path) -> None:
     with image.open("wb") as whole:
         whole.truncate(-(-(size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT)
     # mke2fs stamps what it makes with the time of day unless told another.
-    output([*_MKE2FS, "-d", folder, image], env={"E2FSPROGS_FAKE_TIME": str(_TIME)})
+    now = {"E2FSPROGS_FAKE_TIME": str(_TIME)}
+    output([*_MKE2FS, "-d", folder, image], env=now)
+    inodes = len({path.lstat().st_ino for path in folder.rglob("*")})
+    script = folder.with_name("times")
+    script.write_text("".join(_SET_CHANGED.format(_FIRST_INODE + i) for i in range(inodes)))
+    output(["debugfs", "-w", "-f", script, image], env=now)
     shutil.rmtree(folder)
 
 
