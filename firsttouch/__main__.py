@@ -3,6 +3,6 @@
 
 import sys
 
-from firsttouch.cli import main
+from firsttouch.cli.main import main
 
 sys.exit(main())

@@ -56,3 +56,10 @@ def format_duration(seconds: float) -> str:
     """Return minutes and seconds: ``4 min 05 s``, ``12 s``."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def format_ratio(value: float) -> str:
+    """Return a small ratio with as many decimals as tell something: ``2``, ``1.06``, ``513``."""
+    if abs(value - round(value)) < 0.005:
+        return f"{round(value):,}"
+    return f"{value:,.{2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0}f}"

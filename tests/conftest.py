@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from firsttouch.images import KernelImage
+from firsttouch.build.images import KernelImage
 from firsttouch.progress import Reporter
-from firsttouch.sources import KernelSource, debian_source, find_release
+from firsttouch.build.sources import KernelSource, debian_source, find_release
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FAKE_LINUX = REPOSITORY / "tests/firsttouch/fakelinux"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.sources import KernelSource
+from firsttouch.build.sources import KernelSource
 from tests.conftest import REPOSITORY
 
 # Their format has no place for a comment, or they are the licence.

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from firsttouch.cache import write_atomically
+from firsttouch.build.store import write_atomically
 from firsttouch.survey.findings import Findings
 from firsttouch.survey.sentences import Sentence
-from firsttouch.survey.taking import Taken
+from firsttouch.survey.run import Taken
 
 SCHEMA = 1
 

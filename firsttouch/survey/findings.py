@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from firsttouch.quantities import format_size
-from firsttouch.survey.facts import Facts
+from firsttouch.survey.host import Facts
 from firsttouch.survey.geometry import CacheFinding, examine_caches
-from firsttouch.survey.plan import (
+from firsttouch.survey.tasks import (
     COUNTER_SETS,
     FLOOR,
     KINDS,

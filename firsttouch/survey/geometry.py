@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firsttouch.quantities import format_size
-from firsttouch.survey.facts import Facts
-from firsttouch.survey.plan import LEVELS, Geometry, conflict_name, strides, told
+from firsttouch.survey.host import Facts
+from firsttouch.survey.tasks import LEVELS, Geometry, conflict_name, strides, told
 from firsttouch.survey.samples import Figure, Line, Samples, busy_ns
 
 # A read that misses takes at least three times as long as one that hits.

@@ -8,17 +8,17 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from firsttouch.arms import Arm
-from firsttouch.guest import Guest
-from firsttouch.images import KernelImage
-from firsttouch.machines import Machine
-from firsttouch.programs import build_program
+from firsttouch.catalog.arms import Arm
+from firsttouch.vm.guest import Guest
+from firsttouch.build.images import KernelImage
+from firsttouch.catalog.machines import Machine
+from firsttouch.build.programs import build_program
 from firsttouch.progress import Reporter
-from firsttouch.sources import KernelSource
-from firsttouch.survey.facts import patterns, read_facts
-from firsttouch.survey.plan import counter_tasks, told, touch_tasks, zero_pages_task
+from firsttouch.build.sources import KernelSource
+from firsttouch.survey.host import patterns, read_facts
+from firsttouch.survey.tasks import counter_tasks, told, touch_tasks, zero_pages_task
 from firsttouch.survey.samples import Line, Sample
-from firsttouch.survey.taking import Taken
+from firsttouch.survey.run import Taken
 
 # Every round gives the same counts but for the first: see Sample.
 _ROUNDS = 3

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from firsttouch.quantities import format_size
-from firsttouch.survey.facts import WRITE_INTENT
+from firsttouch.survey.host import WRITE_INTENT
 from firsttouch.survey.findings import ColorFinding, Findings, TouchFinding
 from firsttouch.survey.geometry import CacheFinding, describe
-from firsttouch.survey.plan import FLOOR, kind_name
+from firsttouch.survey.tasks import FLOOR, kind_name
 from firsttouch.survey.samples import Figure, differ
 
 ATOMICS = ("ldadd", "swp", "cas", "casp", "ldxr")

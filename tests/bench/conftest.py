@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from firsttouch.toolchain import cross_compile
+from firsttouch.build.compiler import cross_compile
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BENCH = REPOSITORY / "bench"

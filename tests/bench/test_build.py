@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from firsttouch.toolchain import cross_compile
+from firsttouch.build.compiler import cross_compile
 from tests.bench.conftest import BENCH, Ftbench, make_ftbench
 
 

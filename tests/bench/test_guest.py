@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.guest import Guest
-from firsttouch.machines import load_machine
-from firsttouch.programs import build_program
+from firsttouch.vm.guest import Guest
+from firsttouch.catalog.machines import load_machine
+from firsttouch.build.programs import build_program
 from firsttouch.progress import Reporter
 from tests.bench.conftest import Line
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from firsttouch.sources import KernelSource
+from firsttouch.build.sources import KernelSource
 from tests.bench.conftest import BENCH
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from firsttouch.experiments import Experiment, load_experiment
+from firsttouch.catalog.experiments import Experiment, load_experiment
 from firsttouch.quantities import parse_size
-from firsttouch.report.dataset import EXPERIMENTS
+from firsttouch.analysis.dataset import EXPERIMENTS
 
 # Cache experiments with few values, whatever the plan of the day has.
 _CACHES = {

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from firsttouch.survey.facts import Cache, Facts
+from firsttouch.survey.host import Cache, Facts
 from firsttouch.survey.findings import Findings, examine
-from firsttouch.survey.plan import Task, color_tasks, geometry_tasks, told
+from firsttouch.survey.tasks import Task, color_tasks, geometry_tasks, told
 from firsttouch.survey.samples import Sample
 from firsttouch.survey.sentences import conclude
 

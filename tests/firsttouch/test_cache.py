@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.cache import Entry, write_atomically
+from firsttouch.build.store import Entry, write_atomically
 from firsttouch.errors import MachineError
 
 
@@ -75,7 +75,7 @@ def test_two_processes_make_an_entry_once_and_the_second_says_that_it_waits(
     own_cache: Path, tmp_path: Path
 ) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from firsttouch.cache import Entry\n"
+        "import sys, time; from pathlib import Path; from firsttouch.build.store import Entry\n"
         "def make(w, k):\n"
         "    print('making', flush=True); time.sleep(1); (k / 'file').write_text('x')\n"
         "Entry('kind', 'd' * 64).obtain(make, lambda line: print(line, flush=True))\n"

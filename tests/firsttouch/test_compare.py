@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from firsttouch.compare import Comparison, compare
-from firsttouch.experiments import load_experiment
-from firsttouch.report.dataset import EXPERIMENTS
+from firsttouch.analysis.comparison import Comparison, compare
+from firsttouch.catalog.experiments import load_experiment
+from firsttouch.analysis.dataset import EXPERIMENTS
 from tests.conftest import Firsttouch
 from tests.firsttouch import made_results
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.debian import (
+from firsttouch.build.packages import (
     fetch_package,
     find_closure,
     find_package,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.cache import digest_file
-from firsttouch.disks import Disk, FileDisk, RootDisk
+from firsttouch.build.store import digest_file
+from firsttouch.build.disks import Disk, FileDisk, RootDisk
 from firsttouch.progress import Reporter
 
 pytestmark = pytest.mark.kernel

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch import keeper
+from firsttouch import kill_with_parent as keeper
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from firsttouch.ktap import Case, parse
+from tests.support.ktap import Case, parse
 
 _KUNIT = """\
 [    0.912345] KTAP version 1

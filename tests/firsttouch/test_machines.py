@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch import pptt
+from tests.support import pptt
 from firsttouch.errors import UserError
-from firsttouch.guest import QEMU
-from firsttouch.machine_values import colors, expand
-from firsttouch.machines import load_machine, machine_names
-from firsttouch.pmu import Pmu
+from firsttouch.vm.guest import QEMU
+from firsttouch.catalog.machine_values import colors, expand
+from firsttouch.catalog.machines import load_machine, machine_names
+from firsttouch.vm.pmu import Pmu
 
 NAMES = machine_names()
 

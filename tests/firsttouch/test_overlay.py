@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch import overlay
+from firsttouch.build import overlay
 from firsttouch.errors import UserError
-from firsttouch.overlay import Patch
-from firsttouch.sources import LINUX, Release, releases
+from firsttouch.build.overlay import Patch
+from firsttouch.build.sources import LINUX, Release, releases
 
 _FAULT = "arch/arm64/mm/fault.c"
 _ORIGINAL = "".join(f"line {number}\n" for number in range(1, 41))

@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from firsttouch import cache_digest, guest
+from firsttouch.analysis import cache_statistics as cache_digest
+from firsttouch.vm import guest
 from firsttouch.errors import GuestError
-from firsttouch.lab import build_parts, run_cells
-from firsttouch.plan import Request, make_plan
-from firsttouch.pmu import region_metrics
+from firsttouch.lab.run import build_parts, run_cells
+from firsttouch.lab.plan import Request, make_plan
+from firsttouch.vm.pmu import region_metrics
 from firsttouch.progress import Reporter
-from firsttouch.results import ResultStore
-from firsttouch.sources import KernelSource
-from firsttouch.summary import summarize
+from firsttouch.lab.results import ResultStore
+from firsttouch.build.sources import KernelSource
+from firsttouch.analysis.summary import summarize
 
 _EVENTS = (
     "instructions", "dsb", "dc_zva", "dc_zva_unplaced", "untranslated_accesses",

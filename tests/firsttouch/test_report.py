@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from firsttouch.report import draw_report
-from firsttouch.report.answers import answer
-from firsttouch.report.claims import list_claims
-from firsttouch.report.conflict import predicted_knee, sweep
-from firsttouch.report.dataset import EXPERIMENTS, Dataset, Setting, read_dataset
-from firsttouch.report.facts import off_costs, origins
-from firsttouch.report.faults import faults_per_page
-from firsttouch.report.scales import Scale, round_up, scale_for
+from firsttouch.output.html import draw_report
+from firsttouch.analysis.answers import answer
+from firsttouch.analysis.claims import list_claims
+from firsttouch.output.html.conflict import predicted_knee, sweep
+from firsttouch.analysis.dataset import EXPERIMENTS, Dataset, Setting, read_dataset
+from firsttouch.analysis.facts import off_costs, origins
+from firsttouch.output.html.faults import faults_per_page
+from firsttouch.output.html.scales import Scale, round_up, scale_for
 from tests.conftest import Finished, Firsttouch
 from tests.firsttouch import made_results
 

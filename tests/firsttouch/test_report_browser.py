@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from firsttouch.report import draw_report
+from firsttouch.output.html import draw_report
 from tests.conftest import REPOSITORY
 from tests.firsttouch import made_results
 from tests.firsttouch.browser import Browser, browser

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.experiments import Published, load_experiment
-from firsttouch.results import ResultStore, read_results
-from firsttouch.summary import change_percent, summarize, verdict
+from firsttouch.catalog.experiments import Published, load_experiment
+from firsttouch.lab.results import ResultStore, read_results
+from firsttouch.analysis.summary import change_percent, summarize, verdict
 
 
 def _result(key: str, arm: str = "stock", **metrics: float) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.experiments import experiment_names, load_experiment
-from firsttouch.machines import load_machine, machine_names
-from firsttouch.sources import REPOSITORY
+from firsttouch.catalog.experiments import experiment_names, load_experiment
+from firsttouch.catalog.machines import load_machine, machine_names
+from firsttouch.build.sources import REPOSITORY
 
 
 @pytest.mark.parametrize("name", experiment_names())

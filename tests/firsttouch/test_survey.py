@@ -16,10 +16,10 @@ from rich.console import Console
 
 from firsttouch.errors import UserError
 from firsttouch.progress import Step
-from firsttouch.sources import releases
+from firsttouch.build.sources import releases
 from firsttouch.survey import taking
-from firsttouch.survey.facts import Facts
-from firsttouch.survey.plan import Task
+from firsttouch.survey.host import Facts
+from firsttouch.survey.tasks import Task
 from firsttouch.survey.samples import Sample, Samples
 from tests.conftest import Finished, Firsttouch
 from tests.firsttouch.surveys import facts

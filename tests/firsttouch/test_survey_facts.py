@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.survey.facts import Cache, Facts, read_facts
+from firsttouch.survey.host import Cache, Facts, read_facts
 from firsttouch.survey.processors import arm64_name
 
 _CPU = "/sys/devices/system/cpu"

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.survey.facts import Facts
+from firsttouch.survey.host import Facts
 from firsttouch.survey.geometry import CacheFinding, examine_caches, knee
-from firsttouch.survey.plan import Geometry, conflict_name
+from firsttouch.survey.tasks import Geometry, conflict_name
 from firsttouch.survey.samples import Samples
 from tests.firsttouch.surveys import Silicon, cache, facts
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from firsttouch.survey.facts import Facts
+from firsttouch.survey.host import Facts
 from firsttouch.survey.findings import Findings, examine
-from firsttouch.survey.plan import touch_tasks
+from firsttouch.survey.tasks import touch_tasks
 from firsttouch.survey.samples import Sample
 from firsttouch.survey.sentences import conclude
-from firsttouch.survey.taking import Taken
-from firsttouch.survey.terminal import print_survey
+from firsttouch.survey.run import Taken
+from firsttouch.output.survey import print_survey
 from tests.firsttouch.surveys import (
     Silicon,
     cache,

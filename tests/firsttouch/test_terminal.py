@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from firsttouch.experiments import experiment_names, load_experiment
-from firsttouch.machine_values import expand
-from firsttouch.machines import load_machine
-from firsttouch.terminal import print_summary
+from firsttouch.catalog.experiments import experiment_names, load_experiment
+from firsttouch.catalog.machine_values import expand
+from firsttouch.catalog.machines import load_machine
+from firsttouch.output.terminal import print_summary
 
 _EXPERIMENTS = {name: load_experiment(name) for name in experiment_names()}
 

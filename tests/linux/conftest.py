@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.arms import ARMS
-from firsttouch.debian import unpack
-from firsttouch.guest import Guest
-from firsttouch.images import KernelImage
-from firsttouch.ktap import Case
-from firsttouch.machines import load_machine
-from firsttouch.programs import build_program
+from firsttouch.catalog.arms import ARMS
+from firsttouch.build.packages import unpack
+from firsttouch.vm.guest import Guest
+from firsttouch.build.images import KernelImage
+from tests.support.ktap import Case
+from firsttouch.catalog.machines import load_machine
+from firsttouch.build.programs import build_program
 from firsttouch.progress import Reporter
-from firsttouch.sources import KernelSource
+from firsttouch.build.sources import KernelSource
 from tests.linux.outcomes import Outcomes
 
 HERE = Path(__file__).parent

@@ -13,8 +13,8 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from firsttouch.cache import write_atomically
-from firsttouch.guest import Done, Guest, recipe_key
+from firsttouch.build.store import write_atomically
+from firsttouch.vm.guest import Done, Guest, recipe_key
 
 
 @dataclass(frozen=True)

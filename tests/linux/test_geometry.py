@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from firsttouch import cpio
-from firsttouch.guest import FIRMWARE, Guest
-from firsttouch.machines import Cache, Machine, load_machine, machine_names
-from firsttouch.pptt import as_archive
+from firsttouch.vm import initramfs as cpio
+from firsttouch.vm.guest import FIRMWARE, Guest
+from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_names
+from tests.support.pptt import as_archive
 from firsttouch.processes import output
-from firsttouch.programs import build_program
+from firsttouch.build.programs import build_program
 from firsttouch.progress import Reporter
-from firsttouch.sources import releases
+from firsttouch.build.sources import releases
 from tests.linux.cache_tables import BAD_TABLES, GOOD_TABLES, L2, Table
 from tests.linux.cache_trees import BAD_TREES, GOOD_TREES, Tree
 

@@ -16,11 +16,11 @@ from typing import Any, Protocol
 
 import pytest
 
-from firsttouch.guest import splats_in
-from firsttouch.ktap import Case, parse
-from firsttouch.programs import build_kernel_suites
+from firsttouch.vm.guest import splats_in
+from tests.support.ktap import Case, parse
+from firsttouch.build.programs import build_kernel_suites
 from firsttouch.progress import Reporter
-from firsttouch.sources import KernelSource, releases
+from firsttouch.build.sources import KernelSource, releases
 from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcome, Outcomes
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch import cpio
-from firsttouch.guest import Guest
-from firsttouch.ktap import parse
-from firsttouch.machines import load_machine
-from firsttouch.programs import build_program, build_selftests
+from firsttouch.vm import initramfs as cpio
+from firsttouch.vm.guest import Guest
+from tests.support.ktap import parse
+from firsttouch.catalog.machines import load_machine
+from firsttouch.build.programs import build_program, build_selftests
 from firsttouch.progress import Reporter
-from firsttouch.sources import KernelSource, releases
-from firsttouch.toolchain import cross_compile
+from firsttouch.build.sources import KernelSource, releases
+from firsttouch.build.compiler import cross_compile
 
 pytestmark = pytest.mark.kernel
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.arms import ARMS
-from firsttouch.guest import Guest
-from firsttouch.images import KernelImage
-from firsttouch.ktap import parse
-from firsttouch.machines import load_machine
-from firsttouch.programs import build_program, build_selftests
+from firsttouch.catalog.arms import ARMS
+from firsttouch.vm.guest import Guest
+from firsttouch.build.images import KernelImage
+from tests.support.ktap import parse
+from firsttouch.catalog.machines import load_machine
+from firsttouch.build.programs import build_program, build_selftests
 from firsttouch.progress import Reporter
-from firsttouch.sources import KernelSource
+from firsttouch.build.sources import KernelSource
 
 pytestmark = [pytest.mark.kernel, pytest.mark.regress]
 

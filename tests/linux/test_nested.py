@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from firsttouch.disks import RootDisk
-from firsttouch.ktap import parse
+from firsttouch.build.disks import RootDisk
+from tests.support.ktap import parse
 from firsttouch.progress import Reporter
 from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcomes

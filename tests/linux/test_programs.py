@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from firsttouch.experiments import load_experiment
-from firsttouch.guest import Done, Guest, Timing
-from firsttouch.ktap import Case
-from firsttouch.programs import build_program
+from firsttouch.catalog.experiments import load_experiment
+from firsttouch.vm.guest import Done, Guest, Timing
+from tests.support.ktap import Case
+from firsttouch.build.programs import build_program
 from firsttouch.progress import Reporter
-from firsttouch.sources import releases
+from firsttouch.build.sources import releases
 from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 

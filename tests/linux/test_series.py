@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.images import KernelImage
-from firsttouch.overlay import lay_over, series
-from firsttouch.series import touched_files, write_series
-from firsttouch.sources import KernelSource, releases
-from firsttouch.toolchain import cross_compile
+from firsttouch.build.images import KernelImage
+from firsttouch.build.overlay import lay_over, series
+from firsttouch.build.series import touched_files, write_series
+from firsttouch.build.sources import KernelSource, releases
+from firsttouch.build.compiler import cross_compile
 
 pytestmark = pytest.mark.kernel
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.disks import FileDisk
+from firsttouch.build.disks import FileDisk
 from firsttouch.errors import GuestError
-from firsttouch.guest import Guest
-from firsttouch.images import variant_names
-from firsttouch.ktap import Case, parse
-from firsttouch.programs import SELFTESTS, build_selftests
+from firsttouch.vm.guest import Guest
+from firsttouch.build.images import variant_names
+from tests.support.ktap import Case, parse
+from firsttouch.build.programs import SELFTESTS, build_selftests
 from firsttouch.progress import Reporter
-from firsttouch.sources import LINUX, KernelSource, releases
+from firsttouch.build.sources import LINUX, KernelSource, releases
 from tests.linux.conftest import Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The dataset: results as cases with their arms side by side, and a row for each figure.
+
+Terminal, report, comparison and summary.json all draw the same one, which is
+made once, by `make_dataset`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from firsttouch.analysis.measurement import Measurement, measure
+from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.collection import Catalog
+from firsttouch.catalog.experiments import Derived, Experiment, Params, Published, Value
+from firsttouch.errors import UserError
+from firsttouch.lab.results import Result
+
+VERDICTS = ("reproduced", "exceeded", "not reproduced", "no claim")
+
+
+@dataclass(frozen=True, order=True)
+class Platform:
+    """Where cells were run: a kernel release on a machine of the catalogue."""
+
+    release: str
+    machine: str
+
+    def __str__(self) -> str:
+        return f"{self.release} on {self.machine}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of parameters of an experiment on a platform; a measurement for each arm."""
+
+    platform: Platform
+    experiment: Experiment
+    params: Params
+    arms: Mapping[str, Measurement]
+
+    def value(self, arm: str, metric: str) -> float | None:
+        """Return what `arm` measured; None if it did not."""
+        return self.arms[arm].metrics.get(metric) if arm in self.arms else None
+
+    def values(self, metric: str) -> dict[str, float]:
+        """Return what each arm measured, for those that did."""
+        found = {arm: self.value(arm, metric) for arm in self.arms}
+        return {arm: value for arm, value in found.items() if value is not None}
+
+    def command(self, arm: str) -> str:
+        """Return the command that runs the cell of `arm` alone."""
+        return self.arms[arm].result.provenance.command
+
+    def number(self, name: str) -> int:
+        """Return a parameter that is a whole number, as ftbench takes it; 0 where it is none."""
+        value = self.params.get(name, 0)
+        return value if isinstance(value, int) else 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure across arms: a metric, measured or derived, of one case.
+
+    `arms` has those that have the figure. `change_percent` is that of the arm
+    that the experiment compares, against stock; None where it has no meaning.
+    """
+
+    case: Case
+    metric: str
+    unit: str
+    arms: Mapping[str, float]
+    change_percent: float | None
+    published: Published | None
+    verdict: str
+
+    def change(self, arm: str, base: str = BASE) -> float | None:
+        """Return by how many per cent `arm` differs from `base`."""
+        return change_percent(self.arms.get(base), self.arms.get(arm))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A metric of a case that some arms do not have, and why each has not."""
+
+    case: Case
+    metric: str
+    reasons: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """All figures of some results. `notes` says what could not be read, a sentence each."""
+
+    catalog: Catalog
+    cases: tuple[Case, ...]
+    rows: tuple[Row, ...]
+    gaps: tuple[Gap, ...]
+    notes: tuple[str, ...]
+
+    def results(self) -> list[Result]:
+        """Return the results behind the figures, in the order of the cases and their arms."""
+        return [measured.result for case in self.cases for measured in case.arms.values()]
+
+    def platforms(self) -> list[Platform]:
+        """Return the platforms, in order of release and machine."""
+        return sorted({case.platform for case in self.cases})
+
+    def of(self, platform: Platform, *names: str) -> list[Case]:
+        """Return the cases of the named experiments on a platform."""
+        return [
+            case
+            for case in self.cases
+            if case.platform == platform and case.experiment.name in names
+        ]
+
+    def find(
+        self, platform: Platform, name: str, metric: str, params: Mapping[str, Value]
+    ) -> Case | None:
+        """Return the largest case with these parameters where both arms measured `metric`."""
+        found = [
+            case
+            for case in self.of(platform, name)
+            if params.items() <= case.params.items()
+            and {BASE, case.experiment.compare} <= case.values(metric).keys()
+        ]
+        return max(found, key=lambda case: case.number("size"), default=None)
+
+
+def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[str] = ()) -> Dataset:
+    """Return the dataset of `results`; what the catalogue lacks, or cannot be read, is noted."""
+    said = list(notes)
+    groups: dict[tuple[Platform, str, tuple[tuple[str, Value], ...]], dict[str, Measurement]] = {}
+    unknown: dict[str, int] = {}
+    for result in results:
+        cell = result.cell
+        experiment = catalog.experiments.get(cell.experiment)
+        if experiment is None:
+            unknown[cell.experiment] = unknown.get(cell.experiment, 0) + 1
+            continue
+        try:
+            measured = measure(result, experiment)
+        except UserError as error:
+            said.append(str(error))
+            continue
+        platform = Platform(cell.release, cell.machine)
+        key = (platform, cell.experiment, tuple(cell.params.items()))
+        groups.setdefault(key, {})[cell.arm] = measured
+    for name, count in unknown.items():
+        why = catalog.broken.get(name, f"experiments/{name}.toml is missing")
+        said.append(f"{why.rstrip('.')}: {count:,} of its results are not drawn.")
+    cases = sorted(
+        (
+            Case(
+                platform,
+                catalog.experiments[name],
+                dict(params),
+                {arm: arms[arm] for arm in sorted(arms, key=catalog.arm_order)},
+            )
+            for (platform, name, params), arms in groups.items()
+        ),
+        key=lambda case: (
+            case.platform, case.experiment.order, case.experiment.name,
+            case.experiment.place(case.params),
+        ),
+    )  # fmt: skip
+    rows, gaps = _rows(cases)
+    return Dataset(catalog, tuple(cases), tuple(rows), tuple(gaps), tuple(said))
+
+
+def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:
+    by_params = {
+        (case.platform, case.experiment.name, tuple(case.params.items())): case for case in cases
+    }
+    rows, gaps = [], []
+    for (platform, name, _), case in by_params.items():
+        experiment = case.experiment
+        figures: list[tuple[str, str, dict[str, float]]] = []
+        for metric in experiment.metrics:
+            figures.append((metric.name, metric.unit, case.values(metric.name)))
+            reasons = {
+                arm: measured.missing.get(metric.name, "not reported")
+                for arm, measured in case.arms.items()
+                if metric.name not in measured.metrics
+            }
+            if reasons:
+                gaps.append(Gap(case, metric.name, reasons))
+        for derived in experiment.derived:
+            at_floor = {name: derived.above.get(name, value) for name, value in case.params.items()}
+            floor = by_params.get((platform, name, tuple(at_floor.items())))
+            if floor is not case or not derived.above:
+                figures.append((derived.name, derived.unit, _derive(derived, case, floor)))
+        for figure, unit, arms in figures:
+            if arms:
+                claim = experiment.claim(figure, case.params)
+                change = change_percent(arms.get(BASE), arms.get(experiment.compare))
+                rows.append(Row(case, figure, unit, arms, change, claim, verdict(claim, change)))
+    return rows, gaps
+
+
+def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]:
+    """Return the figure for each arm that has all that it is made from."""
+    arms = {}
+    for arm in case.arms:
+        value = case.value(arm, figure.of)
+        base = floor.value(arm, figure.of) if floor else None
+        per = floor.value(arm, figure.per) if floor else None
+        if figure.above and value is not None:
+            value = None if base is None else value - base
+        if value is not None and per:
+            arms[arm] = round(value / per, 2)
+    return arms
+
+
+def change_percent(base: float | None, other: float | None) -> float | None:
+    """Return by how many per cent `other` differs from `base`; None where that has no meaning."""
+    if base is None or other is None:
+        return None
+    if base == 0:
+        return 0.0 if other == 0 else None
+    return round(100 * (other - base) / base, 4)
+
+
+def verdict(claim: Published | None, change: float | None) -> str:
+    """Return what the measured change says of a published claim.
+
+    ``exceeded`` means further in the direction claimed than the tolerance
+    allows; a claim that could not be measured counts as none.
+    """
+    if claim is None or change is None:
+        return "no claim"
+    if claim.at_most is not None:
+        return "reproduced" if change <= claim.at_most else "not reproduced"
+    assert claim.change is not None
+    if abs(change - claim.change) <= claim.tolerance:
+        return "reproduced"
+    further = change < claim.change if claim.change < 0 else change > claim.change
+    return "exceeded" if further and claim.change else "not reproduced"

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Metrics derived from a result: what ftbench printed, and the PMU's counts by region.
+
+What each count of the PMU means stands in pmu/README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from firsttouch.catalog.experiments import Experiment
+from firsttouch.lab.results import Counts, Result
+from firsttouch.tables import Table
+
+# Accesses that the caches saw for each that they may have missed.
+_SEEN_PER_UNSEEN = 10_000
+
+
+@dataclass(frozen=True)
+class FaultSample:
+    """One page fault: nanoseconds since the first touch began, base page, read or write."""
+
+    time: int
+    page: int
+    write: bool
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Faults one by one, where an experiment asked for them; `absent` says why there are none."""
+
+    samples: tuple[FaultSample, ...] = ()
+    lost: int = 0
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The figures of one result: metrics by name, and why others are not to be had."""
+
+    result: Result
+    metrics: Mapping[str, float]
+    missing: Mapping[str, str]
+    timeline: Timeline = field(default_factory=Timeline)
+
+
+def measure(result: Result, experiment: Experiment) -> Measurement:
+    """Return the figures of `result`; UserError if its lines are not ftbench's."""
+    if not result.lines:
+        raise Table("a result", {}).error("lines", "is empty: its command printed nothing.")
+    line = Table(f"the result of {result.cell.title}", result.lines[-1])
+    metrics: dict[str, float] = dict(line.table("metrics").values_of(float))
+    missing = line.table("unavailable").values_of(str)
+    if result.counts is not None:
+        for region in result.counts.regions:
+            counted, lost = _count(Table(line.file, region, "region"), result.counts)
+            for name, value in counted.items():
+                metrics[name] = metrics.get(name, 0) + value
+            missing.update(lost)
+    for metric in experiment.metrics:
+        if metric.name not in metrics and metric.name not in missing:
+            missing[metric.name] = _why_not(metric.name, metrics, missing)
+    return Measurement(result, metrics, missing, _timeline(line))
+
+
+def _why_not(metric: str, metrics: Mapping[str, float], missing: Mapping[str, str]) -> str:
+    """Return why the guest did not report `metric`."""
+    if not metrics and missing:
+        # The CPU lacks the instruction, or the kernel the page size: one
+        # reason for everything.
+        return next(iter(missing.values()))
+    return f"{metric} was reported by neither ftbench nor the PMU plugin"
+
+
+def _timeline(line: Table) -> Timeline:
+    samples = line.take("timeline", list, [])
+    return Timeline(
+        tuple(
+            FaultSample(int(entry[0]), int(entry[1]), bool(entry[2]))
+            for entry in samples
+            if isinstance(entry, list) and len(entry) == 3
+        ),
+        line.take("timeline_lost", int, 0),
+        line.take("timeline_absent", str, ""),
+    )
+
+
+def _count(region: Table, counts: Counts) -> tuple[dict[str, int], dict[str, str]]:
+    """Return the metrics of one region, and why the others are not to be had.
+
+    Cache counts that leave out more than one access in 10,000 are no metrics:
+    at the kernel's ticks an old QEMU always hides a few.
+    """
+    modes = [region.table("user"), region.table("kernel")]
+    user, kernel = modes
+
+    def both(name: str) -> int:
+        return sum(mode.take(name, int) for mode in modes)
+
+    metrics = {
+        "instructions_user": user.take("instructions", int),
+        "instructions_kernel": kernel.take("instructions", int),
+        "tlbi": region.table("tlbi").take("total", int),
+        "dsb": both("dsb"),
+    }
+    levels = [level for level in ("l1d", "l2") if kernel.has(level)]
+    if not levels:
+        return metrics, {}
+    cached = {
+        f"{level}_{what}": sum(mode.table(level).take(what, int) for mode in modes)
+        for level in levels
+        for what in ("accesses", "misses")
+    }
+    modelled = "dc_zva_lines" not in counts.not_modelled
+    unplaced = both("dc_zva_unplaced" if modelled else "dc_zva")
+    lost = both("untranslated_accesses")
+    # Each may be a miss that was not counted and, with LRU, the cause of one more.
+    if (unplaced + lost) * _SEEN_PER_UNSEEN <= cached["l1d_accesses"]:
+        return {**metrics, **cached}, {}
+    why = (
+        f"this QEMU does not show where {unplaced:,} DC ZVA of the region wrote"
+        if unplaced
+        else f"QEMU withheld the address of {lost:,} accesses"
+    )
+    return metrics, dict.fromkeys(cached, why)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How cells and cases are called in tables, pictures and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from firsttouch.analysis.dataset import Case
+from firsttouch.catalog.experiments import Experiment, Params, Value
+from firsttouch.quantities import format_size, parse_size
+
+_SIZES = ("size", "heap")
+
+
+def format_params(params: Mapping[str, Value]) -> str:
+    """Return a cell's parameters as a person reads them: ``ldadd 4k``, ``size 1 GiB``."""
+    words = []
+    for name, value in params.items():
+        if name in _SIZES:
+            words.append(f"{name} {format_size(parse_size(value))}")
+        elif isinstance(value, int):
+            words.append(f"{name} {value}")
+        else:
+            words.append(value)
+    return " ".join(words)
+
+
+def varying(experiment: Experiment, params: Params) -> Params:
+    """Return the parameters that an experiment or the machine varies."""
+
+    def varies(name: str) -> bool:
+        listed = [str(value) for value in experiment.parameters.get(name, ())]
+        return len(listed) != 1 or listed[0].startswith("@")
+
+    return {name: value for name, value in params.items() if varies(name)}
+
+
+def cell_name(experiment: Experiment, params: Params) -> str:
+    """Return an experiment and those parameters that it or the machine varies, and the size."""
+    telling = varying(experiment, params)
+    shown = {name: value for name, value in params.items() if name in telling or name == "size"}
+    return f"{experiment.name} {format_params(shown)}".replace(" size ", " ").rstrip()
+
+
+def case_label(case: Case, among: Sequence[Case]) -> str:
+    """Return the parameters of `case` that tell it from the others."""
+    telling = {
+        name: value
+        for name, value in case.params.items()
+        if len({str(other.params.get(name)) for other in among}) > 1
+    }
+    return format_params(telling) if telling else cell_name(case.experiment, case.params)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernel images, built once and kept by the hash of what they are built from."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.build import overlay
+from firsttouch import processes
+from firsttouch.build.store import Entry, digest, digest_file
+from firsttouch.errors import KernelBuildError, UserError
+from firsttouch.progress import Reporter, Step
+from firsttouch.build.sources import LINUX, KernelSource
+from firsttouch.build.compiler import compiler_identity, cross_compile
+
+# The same image whoever builds it, wherever and whenever.
+_REPRODUCIBLE = {
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+    "KBUILD_BUILD_USER": "firsttouch",
+    "KBUILD_BUILD_HOST": "firsttouch",
+    "KBUILD_BUILD_VERSION": "1",
+    "LC_ALL": "C",
+}
+# make names each object it is done with: "  CC      mm/memory.o".
+_OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
+_ERROR = re.compile(r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition")
+
+
+@dataclass(frozen=True)
+class KernelImage:
+    """A kernel to be had: `changed` tells whether linux/ is laid over the source.
+
+    `variant` is a file of linux/configs/variants, laid over the lab's
+    configuration; `mistakes` are patches over linux/, for tests that must find them.
+    """
+
+    source: KernelSource
+    changed: bool
+    variant: str | None = None
+    mistakes: tuple[Path, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What a person calls the image."""
+        kind = "with linux/" if self.changed else "stock"
+        more = [self.variant] if self.variant else []
+        more += ["and mistakes"] if self.mistakes else []
+        return " ".join([self.source.version, kind, *more])
+
+    def fragments(self) -> list[Path]:
+        """Return the configuration fragments, laid over tinyconfig in this order."""
+        configs = LINUX / "configs"
+        release = configs / f"lab-{self.source.release.name}"
+        return [
+            configs / "lab",
+            *([release] if release.exists() else []),
+            *([configs / "features"] if self.changed else []),
+            *([configs / "variants" / self.variant] if self.variant else []),
+        ]
+
+    def entry(self) -> Entry:
+        """Return the image's place in the cache: source, overlay, hooks, config and compiler."""
+        mistakes = [digest_file(file) for file in self.mistakes]
+        made_from = {
+            "source": self.source.identity,
+            "overlay": overlay.overlay_identity(self.source.release) if self.changed else None,
+            "config": [digest_file(fragment) for fragment in self.fragments()],
+            "compiler": compiler_identity(),
+            "environment": _REPRODUCIBLE,
+            **({"mistakes": mistakes} if mistakes else {}),
+        }
+        return Entry("images", digest(made_from))
+
+    def obtain(self, reporter: Reporter, log: Path | None = None) -> Path:
+        """Return the directory that holds ``Image``, ``config`` and ``build.log``.
+
+        Builds them if they are not cached; `log` gets a copy of the build's
+        log either way. Raises KernelBuildError with the compiler's errors.
+        """
+
+        def make(workplace: Path, kept: Path) -> None:
+            try:
+                self._build(workplace, kept, reporter)
+            finally:
+                if log and (workplace / "build.log").exists():
+                    log.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(workplace / "build.log", log)
+
+        directory = self.entry().obtain(make, reporter.say)
+        if log and not log.exists():
+            log.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(directory / "build.log", log)
+        return directory
+
+    def _build(self, workplace: Path, kept: Path, reporter: Reporter) -> None:
+        """Build in `workplace`, going on from what a killed build left there."""
+        objects = workplace / "objects"
+        resumed = (workplace / "configured").exists()
+        if not resumed:
+            shutil.rmtree(objects, ignore_errors=True)
+            shutil.rmtree(workplace / "tree", ignore_errors=True)
+        tree = self._tree(workplace)
+        if not resumed:
+            self.configure(tree, objects)
+            (workplace / "configured").touch()
+        try:
+            self._make_image(tree, objects, workplace / "build.log", reporter)
+        except KernelBuildError:
+            # A build that was killed while it wrote a file of make's own
+            # cannot go on; one from nothing can.
+            if not resumed:
+                raise
+            shutil.rmtree(objects)
+            self.configure(tree, objects)
+            self._make_image(tree, objects, workplace / "build.log", reporter)
+        shutil.copyfile(objects / "arch/arm64/boot/Image", kept / "Image")
+        shutil.copyfile(objects / ".config", kept / "config")
+        shutil.copyfile(workplace / "build.log", kept / "build.log")
+
+    def _tree(self, workplace: Path) -> Path:
+        if not self.changed:
+            return self.source.tree()
+        tree = workplace / "tree"
+        if not tree.exists():
+            partial = workplace / "tree.partial"
+            shutil.rmtree(partial, ignore_errors=True)
+            overlay.lay_over(self.source, partial)
+            for mistake in self.mistakes:
+                overlay.apply_hook(mistake, self.source.release, partial)
+            partial.rename(tree)
+        return tree
+
+    def configure(self, tree: Path, objects: Path) -> None:
+        """Write `objects`/.config: tinyconfig with the fragments laid over it.
+
+        Raises UserError if an option is not what the fragments ask for.
+        """
+        objects.mkdir(parents=True)
+        self._make(tree, objects, "tinyconfig")
+        wanted = "".join(fragment.read_text() for fragment in self.fragments())
+        with (objects / ".config").open("a") as config:
+            config.write(wanted)
+        self._make(tree, objects, "olddefconfig")
+        got = set((objects / ".config").read_text().splitlines())
+        # Of two lines for one option the later holds, as it does for Kconfig.
+        lines = re.findall(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", wanted, re.M)
+        missed = [name for name, value in dict(lines).items() if not _fulfilled(name, value, got)]
+        if missed:
+            raise UserError(
+                f"linux/configs asks {self.title} for options that it does not have or that "
+                f"others rule out: take out {', '.join(missed)}."
+            )
+
+    def _make(self, tree: Path, objects: Path, target: str) -> None:
+        processes.output(self._command(tree, objects, target), env=_REPRODUCIBLE)
+
+    def _command(self, tree: Path, objects: Path, target: str) -> list[str]:
+        return [
+            "make",
+            f"-j{os.cpu_count() or 1}",
+            f"-C{tree}",
+            f"O={objects}",
+            "ARCH=arm64",
+            f"CROSS_COMPILE={cross_compile()}",
+            target,
+        ]
+
+    def _make_image(self, tree: Path, objects: Path, log: Path, reporter: Reporter) -> None:
+        title = f"Building {self.title}"
+        errors: deque[str] = deque(maxlen=20)
+        with (
+            reporter.step(title, "objects", self.source.release.objects) as step,
+            log.open("w") as sink,
+            processes.kept(
+                self._command(tree, objects, "Image"), env=_REPRODUCIBLE, stdout=subprocess.PIPE
+            ) as make,
+        ):
+            # Objects that a killed build left count as done.
+            step.go_on_from(sum(1 for _ in objects.rglob("*.o")))
+            assert make.stdout is not None
+            for line in make.stdout:
+                sink.write(line)
+                _follow(line, step, errors)
+        if make.returncode:
+            raise KernelBuildError(
+                f"{title} failed: mend the error below; the whole log is {log}.", errors
+            )
+
+
+def _follow(line: str, step: Step, errors: deque[str]) -> None:
+    if _OBJECT.match(line):
+        step.advance()
+    elif _ERROR.search(line):
+        errors.append(line.rstrip())
+
+
+def _fulfilled(name: str, value: str, got: set[str]) -> bool:
+    """Tell whether .config has an option as asked; one that is gone is not set."""
+    if value == " is not set":
+        return not any(option.startswith(f"{name}=") for option in got)
+    return f"{name}{value}" in got
+
+
+def variant_names() -> list[str]:
+    """Return the names of the variants of the lab's configuration."""
+    return sorted(path.name for path in (LINUX / "configs/variants").iterdir())

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0
+"""linux/ laid over a kernel tree, without a second copy of the tree.
+
+The changed tree is a farm of symbolic links into the unchanged one; only what
+a patch of the series adds or changes is a file of its own. All directories
+are real, so that a relative #include finds the changed header, not the
+unchanged one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.build.store import digest, digest_file
+from firsttouch.errors import UserError
+from firsttouch.build.sources import LINUX, KernelSource, Release
+
+_NOT_OURS = {"hooks", "configs"}
+# Parts of a kernel tree from which no image is made.
+_NOT_BUILT = ("Documentation/", "tools/")
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One logical change of the series: its message, its new files, its hook for a release."""
+
+    name: str
+    subject: str
+    message: str
+    files: tuple[str, ...]
+    releases: tuple[str, ...]
+
+    def hook(self, release: Release) -> Path | None:
+        """Return the patch of existing files that belongs to this change, if it has one."""
+        path = release.hooks / f"{self.name}.patch"
+        return path if path.is_file() else None
+
+
+def series(release: Release) -> list[Patch]:
+    """Return the series for `release`, in order, from linux/series.toml."""
+    data = tomllib.loads((LINUX / "series.toml").read_text())
+    patches = [
+        Patch(
+            entry["name"],
+            entry["subject"],
+            entry["message"].strip() + "\n",
+            tuple(entry.get("files", ())),
+            tuple(entry.get("releases", ())),
+        )
+        for entry in data["patch"]
+    ]
+    return [patch for patch in patches if not patch.releases or release.name in patch.releases]
+
+
+def new_files() -> list[Path]:
+    """Return the files of linux/ that go into a kernel tree at the path they have there."""
+    return sorted(
+        path
+        for path in LINUX.rglob("*")
+        if path.is_file()
+        and path.relative_to(LINUX).parts[0] not in _NOT_OURS
+        and path.parent != LINUX
+    )
+
+
+def overlay_identity(release: Release) -> str:
+    """Return the digest of all that the series lays over a tree of `release` and builds from."""
+    contents = {}
+    for patch in series(release):
+        hook = patch.hook(release)
+        files = [name for name in patch.files if not name.startswith(_NOT_BUILT)]
+        if hook or files:
+            contents[patch.name] = {
+                "hook": digest_file(hook) if hook else None,
+                "files": {name: digest_file(LINUX / name) for name in files},
+            }
+    return digest(contents)
+
+
+def lay_over(source: KernelSource, destination: Path) -> None:
+    """Make at `destination` the tree that `source` becomes with the whole series applied.
+
+    Raises UserError, which names the file and the hunk, if a hook does not apply.
+    """
+    link_tree(source.tree(), destination)
+    for patch in series(source.release):
+        apply(patch, source.release, destination)
+
+
+def link_tree(tree: Path, destination: Path) -> None:
+    """Make at `destination` the directories of `tree`, with links for its files."""
+    for folder, folders, files in os.walk(tree):
+        if ".git" in folders:
+            folders.remove(".git")
+        here = destination / Path(folder).relative_to(tree)
+        here.mkdir(parents=True)
+        for name in files:
+            file = Path(folder, name)
+            # A link of the tree's own stays relative to where it is.
+            (here / name).symlink_to(file.readlink() if file.is_symlink() else file)
+        for name in [name for name in folders if Path(folder, name).is_symlink()]:
+            (here / name).symlink_to(Path(folder, name).readlink())
+
+
+def apply(patch: Patch, release: Release, tree: Path) -> None:
+    """Apply one change of the series to the linked tree `tree`."""
+    for name in patch.files:
+        target = tree / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((LINUX / name).read_bytes())
+        target.chmod((LINUX / name).stat().st_mode & 0o755)
+    hook = patch.hook(release)
+    if hook is not None:
+        apply_hook(hook, release, tree)
+
+
+def apply_hook(hook: Path, release: Release, tree: Path) -> None:
+    """Apply a patch of existing files to the linked tree `tree`; UserError if it does not apply."""
+    for name in changed_files(hook):
+        if not (tree / name).exists():
+            raise _does_not_apply(release, hook, f"it has no {name}")
+        _own_copy(tree / name)
+    # No fuzz: a hunk whose surroundings have changed may no longer mean what it did.
+    done = subprocess.run(
+        ["patch", "-p1", "-F0", "-N", "-r-", "--no-backup-if-mismatch", "-i", str(hook)],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise _does_not_apply(release, hook, _failed_hunk(done.stdout))
+
+
+def _failed_hunk(said: str) -> str:
+    """Return which hunk of which file `patch` could not apply, from what it printed."""
+    file = "a file"
+    for line in said.splitlines():
+        if match := re.match(r"patching file '?([^']+)'?", line):
+            file = match[1]
+        elif match := re.match(r"Hunk #(\d+) FAILED at (\d+)", line):
+            return f"hunk {match[1]}, at line {match[2]}, of {file} does not fit"
+    return f"{file} does not fit: {said.strip()[-200:]}"
+
+
+def _does_not_apply(release: Release, hook: Path, why: str) -> UserError:
+    return UserError(
+        f"the hooks of {release.name} do not apply to this source ({why}, for "
+        f"hooks/{release.name}/{hook.name}): give a tree nearer to {release.name}."
+    )
+
+
+def changed_files(hook: Path) -> list[str]:
+    """Return the paths, in the kernel tree, of the files that a hook changes."""
+    return re.findall(r"^\+\+\+ b/(\S+)", hook.read_text(), re.M)
+
+
+def _own_copy(path: Path) -> None:
+    """Replace a link into the unchanged tree by a copy that may be changed."""
+    if path.is_symlink():
+        original = path.resolve()
+        contents, mode = original.read_bytes(), original.stat().st_mode
+        path.unlink()
+        path.write_bytes(contents)
+        path.chmod(mode)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernel sources: Debian's, by release, and any tree a user names."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch import processes
+from firsttouch.build.store import Entry, digest, digest_file
+from firsttouch.build.packages import Package, fetch_package, known_package
+from firsttouch.errors import MachineError, UserError, nearest
+from firsttouch.progress import Reporter
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+LINUX = REPOSITORY / "linux"
+
+
+@dataclass(frozen=True)
+class Release:
+    """A kernel release that has hooks: data of linux/hooks/RELEASE/source.toml."""
+
+    name: str
+    package: str
+    suites: tuple[str, ...]
+    objects: int
+
+    @property
+    def hooks(self) -> Path:
+        """The directory of the release's hook patches."""
+        return LINUX / "hooks" / self.name
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """An unchanged kernel tree and what it is known by.
+
+    `identity` is the digest of its contents or of the package it comes from;
+    `tree` unpacks it if need be and returns its directory.
+    """
+
+    release: Release
+    version: str
+    identity: str
+    tree: Callable[[], Path]
+
+
+def releases() -> dict[str, Release]:
+    """Return the releases that have hooks, by name."""
+    found = {}
+    for file in sorted((LINUX / "hooks").glob("*/source.toml")):
+        data = tomllib.loads(file.read_text())
+        found[file.parent.name] = Release(
+            file.parent.name, data["package"], tuple(data["suites"]), data["objects"]
+        )
+    return found
+
+
+def find_release(name: str) -> Release:
+    """Return release `name`; UserError if it has no hooks."""
+    known = releases()
+    if name not in known:
+        raise UserError(f"unknown release {name!r}: {nearest(name, known)}")
+    return known[name]
+
+
+def debian_source(release: Release, reporter: Reporter, *, newest: bool = False) -> KernelSource:
+    """Return Debian's source of `release`.
+
+    The version that was fetched before is used again, so that results stay
+    comparable, unless `newest` asks for what the archive has now.
+    """
+    package = None if newest else known_package(release.package)
+    if package is None:
+        package = fetch_package(release.package, release.suites, reporter)
+    known = package
+
+    def tree() -> Path:
+        entry = Entry("trees", known.sha256, deep=False)
+
+        def unpack(workplace: Path, kept: Path) -> None:
+            deb = known
+            if not deb.entry.whole():
+                deb = fetch_package(release.package, release.suites, reporter)
+            if deb.sha256 != known.sha256:
+                raise MachineError(
+                    f"{release.package} {known.version} is no longer in the archive: run "
+                    f"`firsttouch kernel fetch --release {release.name}` to go on with "
+                    f"{deb.version}."
+                )
+            _unpack(deb, workplace, kept, reporter)
+
+        return entry.obtain(unpack, reporter.say)
+
+    version = re.split(r"[-~+]", package.version)[0]
+    return KernelSource(release, version, digest({"package": package.sha256}), tree)
+
+
+def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -> None:
+    """Unpack the kernel tree that `package` carries as an archive into `kept`."""
+    outer = workplace / "package"
+    shutil.rmtree(outer, ignore_errors=True)
+    processes.output(["dpkg-deb", "-x", package.entry.path / "package.deb", outer])
+    archive = next(outer.glob("usr/src/linux-source-*.tar.xz"))
+    size = archive.stat().st_size
+    with (
+        reporter.step(f"Unpacking {package.name} {package.version}", "MiB", size >> 20) as step,
+        archive.open("rb") as file,
+        subprocess.Popen(
+            ["tar", "-xJ", "--strip-components=1", "--no-same-owner", "-C", str(kept)],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as tar,
+    ):
+        assert tar.stdin is not None and tar.stderr is not None
+        try:
+            while chunk := file.read(1 << 20):
+                tar.stdin.write(chunk)
+                step.at(file.tell() >> 20)
+            tar.stdin.close()
+        except BrokenPipeError:
+            pass
+        message = tar.stderr.read().decode(errors="replace").strip().splitlines()
+    if tar.returncode:
+        raise MachineError(
+            f"unpacking {package.name} below {kept.parent.parent} failed: free some space there.",
+            message[-3:],
+        )
+
+
+def user_source(tree: Path) -> KernelSource:
+    """Return the kernel tree in directory `tree`, with the hooks of the nearest release.
+
+    Raises UserError if there is no kernel, or one that was built in.
+    """
+    tree = tree.resolve()
+    makefile = tree / "Makefile"
+    if not makefile.is_file() or not (tree / "arch/arm64/mm/fault.c").is_file():
+        raise UserError(f"{tree} holds no Linux kernel source: give the top of a kernel tree.")
+    head = makefile.read_text(errors="replace")[:2000]
+    numbers = [
+        match[1] if (match := re.search(rf"^{name} *= *(\d+)", head, re.M)) else ""
+        for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")
+    ]
+    if not all(numbers):
+        raise UserError(f"{makefile} states no kernel version: give the top of a kernel tree.")
+    if (tree / ".config").exists() or (tree / "include/config").exists():
+        raise UserError(f"{tree} has been built in: run `make mrproper` there first.")
+    return KernelSource(
+        _nearest_release(int(numbers[0]), int(numbers[1])),
+        ".".join(numbers),
+        digest({"tree": _tree_digest(tree)}),
+        lambda: tree,
+    )
+
+
+def _nearest_release(major: int, minor: int) -> Release:
+    """Return the release with hooks that is nearest to MAJOR.MINOR."""
+
+    def place(release: Release) -> tuple[int, ...]:
+        return tuple(int(part) for part in release.name.split("."))
+
+    # Major releases follow each other every 20 minor ones or so.
+    wanted = major * 20 + minor
+    return min(
+        releases().values(),
+        key=lambda release: abs(place(release)[0] * 20 + place(release)[1] - wanted),
+    )
+
+
+def _tree_digest(tree: Path) -> str:
+    """Return the digest of all files below `tree`, a repository's own data left out."""
+    contents: dict[str, str] = {}
+    for folder, folders, files in os.walk(tree):
+        if ".git" in folders:
+            folders.remove(".git")
+        for name in files:
+            path = Path(folder, name)
+            contents[str(path.relative_to(tree))] = (
+                f"-> {path.readlink()}" if path.is_symlink() else digest_file(path)
+            )
+    return digest(contents)

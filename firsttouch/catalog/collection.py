@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The entries of the catalogue that a run or a set of results is about, each loaded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from firsttouch.catalog.arms import Arm, load_arm
+from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.catalog.experiments import Experiment
+from firsttouch.catalog.machines import Machine, load_machine
+from firsttouch.errors import UserError
+from firsttouch.places import EXPERIMENTS
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Experiments in the order in which they are reported, machines and arms, by name.
+
+    `broken` says of each name that results refer to why it could not be loaded.
+    """
+
+    experiments: Mapping[str, Experiment]
+    machines: Mapping[str, Machine]
+    arms: Mapping[str, Arm]
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+    def arm_order(self, name: str) -> tuple[int, str]:
+        """Return the place of an arm among others; ones that have no file come last."""
+        arm = self.arms.get(name)
+        return (arm.order if arm else len(self.arms) + 1000, name)
+
+
+def collect(
+    experiments: Iterable[Experiment], machines: Iterable[Machine], arms: Iterable[Arm]
+) -> Catalog:
+    """Return the catalogue of what is loaded already."""
+    ordered = sorted(experiments, key=lambda experiment: (experiment.order, experiment.name))
+    return Catalog(
+        {experiment.name: experiment for experiment in ordered},
+        {machine.name: machine for machine in machines},
+        {arm.name: arm for arm in arms},
+    )
+
+
+def load_known(
+    experiments: Iterable[str],
+    machines: Iterable[str],
+    arms: Iterable[str],
+    folder: Path = EXPERIMENTS,
+) -> Catalog:
+    """Return the catalogue of what can be loaded; for the rest, `broken` says why it cannot."""
+    broken: dict[str, str] = {}
+
+    def load(names: Iterable[str], load_one: Callable[[str], T]) -> list[T]:
+        found = []
+        for name in dict.fromkeys(names):
+            try:
+                found.append(load_one(name))
+            except UserError as error:
+                broken[name] = str(error)
+        return found
+
+    loaded = collect(
+        load(experiments, lambda name: load_experiment(name, folder)),
+        load(machines, load_machine),
+        load(arms, load_arm),
+    )
+    return Catalog(loaded.experiments, loaded.machines, loaded.arms, broken)

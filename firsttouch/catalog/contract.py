@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What ftbench and the modelled PMU can do, and experiments held against it.
+
+ftbench tells by ``ftbench --list=json`` which experiments, parameters, values,
+options and metrics it has. A file that asks for anything else is refused
+before a kernel is built or a guest booted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.catalog.experiments import Experiment, Params, Value
+from firsttouch.errors import UserError, nearest
+from firsttouch.places import EXPERIMENTS
+from firsttouch.quantities import format_size, parse_size
+from firsttouch.tables import Table, parse_json
+
+# Metrics of the PMU by what they need, with their units: counting alone, or modelled caches.
+COUNTED = {
+    "instructions_user": "instructions", "instructions_kernel": "instructions",
+    "tlbi": "instructions", "dsb": "instructions",
+}  # fmt: skip
+MODELLED = {
+    "l1d_accesses": "accesses", "l1d_misses": "misses",
+    "l2_accesses": "accesses", "l2_misses": "misses",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter or option of ftbench.
+
+    `kind` is ``choice``, ``size`` (bytes), ``count``, ``flag`` or ``path``;
+    `most` is None where there is no bound.
+    """
+
+    name: str
+    kind: str
+    choices: tuple[str, ...]
+    least: int
+    most: int | None
+
+    def problem(self, value: Value) -> str | None:
+        """Return what is wrong with `value`, as the end of a sentence; None if nothing is."""
+        if self.kind == "choice":
+            known = str(value) in self.choices
+            return None if known else f"is {value!r}: {nearest(str(value), self.choices)}"
+        if self.kind in ("size", "count"):
+            return self._number_problem(value)
+        return None
+
+    def _number_problem(self, value: Value) -> str | None:
+        shown = format_size if self.kind == "size" else str
+        try:
+            # Nought is a size to ftbench where its bounds say so.
+            zero = self.kind == "count" or value == 0
+            number = int(value) if zero else parse_size(value)
+        except ValueError:
+            what = "a number of bytes, such as 64M" if self.kind == "size" else "a whole number"
+            return f"is {value!r}: give {what}."
+        if number < self.least:
+            return f"is {value!r}: give at least {shown(self.least)}."
+        if self.most is not None and number > self.most:
+            return f"is {value!r}: give at most {shown(self.most)}."
+        return None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One experiment of ftbench: its parameters, its options, the units of its metrics."""
+
+    parameters: Mapping[str, Parameter]
+    options: Mapping[str, Parameter]
+    units: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Contract:
+    """All experiments of ftbench, by name."""
+
+    benchmarks: Mapping[str, Benchmark]
+
+    def check(self, experiment: Experiment, folder: Path = EXPERIMENTS) -> None:
+        """Raise UserError for the first thing in an experiment's file that ftbench has not.
+
+        Values that begin with ``@`` follow from a machine: `check_params` looks at those.
+        """
+        table = Table(folder / f"{experiment.name}.toml", {})
+        benchmark = self.benchmarks.get(experiment.runs)
+        if benchmark is None:
+            raise table.error("runs", f"is {experiment.runs!r}: {_near(experiment, self)}")
+        for name, values in experiment.parameters.items():
+            if name not in benchmark.parameters:
+                problem = f"is no parameter of ftbench {experiment.runs}: "
+                raise table.error(f"parameters.{name}", problem + nearest(name, benchmark.parameters))
+            for value in values:
+                problem_of = benchmark.parameters[name].problem
+                if not str(value).startswith("@") and (problem := problem_of(value)):
+                    raise table.error(f"parameters.{name}", problem)
+        _check_options(table, experiment, benchmark)
+        units = {**benchmark.units, **COUNTED, **MODELLED}
+        for number, metric in enumerate(experiment.metrics):
+            if metric.name not in units:
+                problem = f"is {metric.name!r}: {nearest(metric.name, units)}"
+                raise table.error(f"metrics[{number}].name", problem)
+            if metric.unit != units[metric.name]:
+                problem = f"of {metric.name} is {metric.unit!r}: write {units[metric.name]!r}."
+                raise table.error(f"metrics[{number}].unit", problem)
+
+    def check_params(self, experiment: Experiment, params: Params) -> None:
+        """Raise UserError if ftbench would not take a value that the user or a machine gave."""
+        for name, value in params.items():
+            problem = self.benchmarks[experiment.runs].parameters[name].problem(value)
+            if problem:
+                raise UserError(f"{experiment.name}: {name} {problem}")
+
+
+def _near(experiment: Experiment, contract: Contract) -> str:
+    return f"ftbench has no such experiment; {nearest(experiment.runs, contract.benchmarks)}"
+
+
+def _check_options(table: Table, experiment: Experiment, benchmark: Benchmark) -> None:
+    words = list(experiment.options)
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.removeprefix("--").partition("=")
+        option = benchmark.options.get(name)
+        if not word.startswith("--") or option is None:
+            known = [f"--{known}" for known in benchmark.options]
+            raise table.error("options", f"names {word!r}: {nearest(word, known)}")
+        if option.kind == "flag":
+            continue
+        if not equals and not words:
+            raise table.error("options", f"ends in {word!r}: give its value after it.")
+        if problem := option.problem(value if equals else words.pop(0)):
+            raise table.error("options", f"{word!r} {problem}")
+
+
+def parse_contract(text: str) -> Contract:
+    """Return the contract that `text`, the output of ``ftbench --list=json``, states."""
+    table = parse_json(text, "ftbench --list=json")
+    return Contract(
+        {
+            entry.take("name", str): Benchmark(
+                _parameters(entry.tables("params")),
+                _parameters(entry.tables("options")),
+                {
+                    metric.take("name", str): metric.take("unit", str)
+                    for metric in entry.tables("metrics")
+                },
+            )
+            for entry in table.tables("experiments")
+        }
+    )
+
+
+def _parameters(entries: list[Table]) -> dict[str, Parameter]:
+    found = {}
+    for entry in entries:
+        name = entry.take("name", str)
+        found[name] = Parameter(
+            name,
+            entry.take("type", str),
+            entry.strings("choices", ()),
+            entry.take("min", int, 0),
+            entry.optional("max", int),
+        )
+    return found

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+"""experiments/NAME.toml read: every key checked, every name that it refers to known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from firsttouch.catalog.arms import arm_names
+from firsttouch.catalog.experiments import (
+    Derived,
+    Experiment,
+    Metric,
+    Packages,
+    Published,
+    Value,
+)
+from firsttouch.errors import nearest
+from firsttouch.places import EXPERIMENTS
+from firsttouch.quantities import parse_size
+from firsttouch.tables import Table, names_in, read_named
+
+# Experiments that ask for no place of their own come after those that do.
+_LAST = 1000
+# Pictures: the two that any experiment can have, and those made for one kind of experiment.
+CHARTS = (
+    "dumbbells", "lines", "faults-per-page", "timeline", "set-conflict", "zero-conflict",
+    "zero-scan",
+)  # fmt: skip
+
+
+def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
+    """Return the names of all experiments."""
+    return names_in(folder)
+
+
+def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
+    """Return experiment `name`; UserError if there is none, or its file is wrong."""
+    table = read_named("experiment", name, folder)
+    known = arm_names()
+    arms = table.strings("arms", ("stock", "on"))
+    for arm in arms:
+        if arm not in known:
+            raise table.error("arms", f"names {arm!r}: {nearest(arm, known)}")
+    experiment = Experiment(
+        name=name,
+        runs=table.take("runs", str, name),
+        title=table.take("title", str),
+        question=table.take("question", str),
+        order=table.take("order", int, _LAST),
+        default=table.take("default", bool, False),
+        arms=arms,
+        compare=table.choice("compare", known, "on"),
+        parameters=_parameters(table.table("parameters")),
+        options=table.strings("options", ()),
+        file_size=table.optional("file_size", str),
+        root=_root(table),
+        one_guest=table.take("one_guest", bool, False),
+        metrics=tuple(_metrics(table)),
+        derived=tuple(_derived(table)),
+        published=tuple(_published(table)),
+        cited=table.strings("cited", ()),
+        chart=table.choice("chart", CHARTS, "dumbbells"),
+    )
+    table.done()
+    if experiment.file_size and experiment.file_size not in experiment.parameters:
+        raise table.error(
+            "file_size",
+            f"is {experiment.file_size!r}: {nearest(experiment.file_size, experiment.parameters)}",
+        )
+    _check_references(table, experiment)
+    return experiment
+
+
+def _check_references(table: Table, experiment: Experiment) -> None:
+    """Raise UserError if a derived or published figure names what the experiment has not."""
+    metrics = [metric.name for metric in experiment.metrics]
+    derived = [figure.name for figure in experiment.derived]
+    named: list[tuple[str, str, list[str]]] = []
+    for number, figure in enumerate(experiment.derived):
+        named += [
+            (f"derived[{number}].of", figure.of, metrics),
+            (f"derived[{number}].per", figure.per, metrics),
+        ]
+        named += [
+            (f"derived[{number}].above.{key}", key, list(experiment.parameters))
+            for key in figure.above
+        ]
+    for number, claim in enumerate(experiment.published):
+        named.append((f"published[{number}].metric", claim.metric, metrics + derived))
+        named += [
+            (f"published[{number}].where.{key}", key, list(experiment.parameters))
+            for key in claim.where
+        ]
+    for place, name, known in named:
+        if name not in known:
+            what = "is not a parameter" if place.endswith(f".{name}") else f"is {name!r}"
+            raise table.error(place, f"{what}: {nearest(name, known)}")
+
+
+def _parameters(table: Table) -> dict[str, tuple[Value, ...]]:
+    parameters: dict[str, tuple[Value, ...]] = {}
+    for name, values in table.lists().items():
+        if name == "size":
+            try:
+                parameters[name] = tuple(parse_size(value) for value in values)
+            except ValueError as error:
+                raise table.error(name, f"cannot be read: {error}.") from None
+        else:
+            parameters[name] = values
+    return parameters
+
+
+def _root(table: Table) -> Packages | None:
+    if not table.has("root"):
+        return None
+    entry = table.table("root")
+    root = Packages(entry.take("suite", str), entry.strings("packages"))
+    entry.done()
+    return root
+
+
+def _metrics(table: Table) -> list[Metric]:
+    metrics = []
+    for entry in table.tables("metrics"):
+        metrics.append(
+            Metric(
+                entry.take("name", str), entry.take("unit", str), entry.take("shown", bool, False)
+            )
+        )
+        entry.done()
+    if not metrics:
+        raise table.error("metrics", "is missing: add one [[metrics]] table per metric.")
+    return metrics
+
+
+def _derived(table: Table) -> list[Derived]:
+    derived = []
+    for entry in table.tables("derived"):
+        figure = Derived(
+            name=entry.take("name", str),
+            unit=entry.take("unit", str),
+            of=entry.take("of", str),
+            per=entry.take("per", str),
+            above=entry.table("above").scalars(),
+        )
+        entry.done()
+        derived.append(figure)
+    return derived
+
+
+def _published(table: Table) -> list[Published]:
+    published = []
+    for entry in table.tables("published"):
+        claim = Published(
+            metric=entry.take("metric", str),
+            where=entry.table("where").scalars(),
+            figure=entry.take("figure", str),
+            source=entry.take("source", str),
+            change=entry.optional("change_percent", float),
+            tolerance=entry.take("tolerance", float, 0.0),
+            at_most=entry.optional("at_most_percent", float),
+        )
+        entry.done()
+        if (claim.change is None) == (claim.at_most is None):
+            raise entry.error(
+                "change_percent", "or at_most_percent: give one of the two, to say what is claimed."
+            )
+        published.append(claim)
+    return published

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The catalogue of machines: a CPU's caches, each figure with its source, from machines/*.toml."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.places import MACHINES
+from firsttouch.quantities import parse_size
+from firsttouch.tables import Table, names_in, read_named
+
+POLICIES = ("lru", "plru", "random")
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One cache: `size` and `line` in bytes, `sets` = size / ways / line."""
+
+    size: int
+    ways: int
+    line: int
+    policy: str
+    source: str
+
+    @property
+    def sets(self) -> int:
+        """Number of sets."""
+        return self.size // self.ways // self.line
+
+    @property
+    def way_size(self) -> int:
+        """Bytes in one way: what decides the number of colours."""
+        return self.size // self.ways
+
+
+@dataclass(frozen=True)
+class CpuKind:
+    """CPUs of one kind: how many there are, and the caches that each has of its own."""
+
+    count: int
+    l1d: Cache
+    l1i: Cache
+    l2: Cache | None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine of the catalogue; `cpu` is what QEMU calls the nearest CPU it has."""
+
+    name: str
+    title: str
+    cpu: str
+    used_in: str
+    cpus: tuple[CpuKind, ...]
+    l3: Cache | None
+
+    @property
+    def count(self) -> int:
+        """How many CPUs the machine has in the laboratory."""
+        return sum(kind.count for kind in self.cpus)
+
+    def cpu_kinds(self) -> list[CpuKind]:
+        """Return the kind of each CPU, in order."""
+        return [kind for kind in self.cpus for _ in range(kind.count)]
+
+    def kinds_of(self, cpus: int) -> list[CpuKind]:
+        """Return the kind of each of a guest's `cpus`, which take the machine's in turn."""
+        return list(itertools.islice(itertools.cycle(self.cpu_kinds()), cpus))
+
+
+def machine_names(folder: Path = MACHINES) -> list[str]:
+    """Return the names of the machines in the catalogue."""
+    return names_in(folder)
+
+
+def load_machine(name: str, folder: Path = MACHINES) -> Machine:
+    """Return machine `name`; UserError if there is none, or its file or geometry is wrong."""
+    table = read_named("machine", name, folder)
+    kinds = []
+    for entry in table.tables("cpus"):
+        kinds.append(
+            CpuKind(
+                _count(entry),
+                _cache(entry, "l1d"),
+                _cache(entry, "l1i"),
+                _cache(entry, "l2") if entry.has("l2") else None,
+            )
+        )
+        entry.done()
+    if not kinds:
+        raise table.error("cpus", "is missing: add one [[cpus]] table per kind of CPU.")
+    machine = Machine(
+        name,
+        table.take("title", str),
+        table.take("cpu", str),
+        table.take("used_in", str, ""),
+        tuple(kinds),
+        _cache(table, "l3") if table.has("l3") else None,
+    )
+    table.done()
+    return machine
+
+
+def _count(table: Table) -> int:
+    count = table.take("count", int, 1)
+    if not 1 <= count <= 8:
+        raise table.error("count", f"is {count}: it must be between 1 and 8.")
+    return count
+
+
+def _cache(parent: Table, key: str) -> Cache:
+    table = parent.table(key)
+    try:
+        size = parse_size(table.take("size", str))
+    except ValueError as error:
+        raise table.error("size", f"cannot be read: {error}.") from None
+    cache = Cache(
+        size,
+        table.take("ways", int),
+        table.take("line", int, 64),
+        table.choice("policy", POLICIES, "lru"),
+        table.take("source", str),
+    )
+    table.done()
+    for what, value in (("ways", cache.ways), ("line", cache.line)):
+        if value <= 0:
+            raise table.error(what, f"is {value}: it must be more than 0.")
+    if cache.line & (cache.line - 1):
+        raise table.error("line", f"is {cache.line}: it must be a power of two.")
+    if size % (cache.ways * cache.line) or cache.sets & (cache.sets - 1):
+        raise table.error(
+            "size",
+            f"is impossible: {size} bytes in {cache.ways} ways of {cache.line}-byte lines "
+            "is not a power of two of sets.",
+        )
+    return cache

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernel releases that the series has hooks for: linux/hooks/RELEASE/source.toml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.errors import UserError, nearest
+from firsttouch.places import LINUX
+from firsttouch.tables import read_toml
+
+
+@dataclass(frozen=True)
+class Release:
+    """A kernel release: Debian's source `package`, and the `suites` asked for it.
+
+    `objects` is how many object files a lab build has: the scale of its
+    progress bar.
+    """
+
+    name: str
+    package: str
+    suites: tuple[str, ...]
+    objects: int
+
+    @property
+    def hooks(self) -> Path:
+        """The directory of the release's hook patches."""
+        return LINUX / "hooks" / self.name
+
+
+def release_names() -> list[str]:
+    """Return the names of the releases that have hooks, oldest first."""
+    names = [file.parent.name for file in (LINUX / "hooks").glob("*/source.toml")]
+    return sorted(names, key=version_of)
+
+
+def version_of(name: str) -> tuple[int, ...]:
+    """Return what a release's name sorts by: ``6.12`` is (6, 12)."""
+    return tuple(int(part) for part in name.split("."))
+
+
+def load_release(name: str) -> Release:
+    """Return release `name`; UserError if it has no hooks, or its file is wrong."""
+    known = release_names()
+    if name not in known:
+        raise UserError(f"unknown release {name!r}: {nearest(name, known)}")
+    table = read_toml(LINUX / "hooks" / name / "source.toml")
+    release = Release(
+        name,
+        table.take("package", str),
+        table.strings("suites"),
+        table.take("objects", int),
+    )
+    table.done()
+    return release

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Files that are whole or not there, and the digests they are known by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def digest_bytes(data: bytes) -> str:
+    """Return the SHA-256 of `data`, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest(value: object) -> str:
+    """Return the SHA-256 of a value's canonical JSON, in hexadecimal."""
+    return digest_bytes(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
+
+
+def digest_files(root: Path, files: Iterable[Path]) -> str:
+    """Return one digest of the names below `root` and the contents of `files`."""
+    return digest({str(path.relative_to(root)): digest_file(path) for path in sorted(files)})
+
+
+def write_atomically(path: Path, data: str | bytes) -> None:
+    """Write a file so that it is whole or not there, whatever happens in between."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Unique among hosts too: the directory may be a share.
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with partial.open("wb") as file:
+            file.write(data.encode() if isinstance(data, str) else data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cells: what is to be run, by name. What came of a cell is a `Result` (lab/results.py)."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from firsttouch.catalog.experiments import Params
+from firsttouch.tables import Json, Table
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: a release, an arm, a machine, an experiment and its parameters.
+
+    `cpus` is how many CPUs the guest has. `midr` is the MIDR_EL1 that QEMU is
+    given, None for that of its own CPU. `board` are more properties of QEMU's
+    board. `layout` numbers the arrangements of kernel and program that ought
+    not to matter; 0 is the one they have by themselves.
+    """
+
+    release: str
+    arm: str
+    machine: str
+    experiment: str
+    params: Params
+    cpus: int = 1
+    midr: int | None = None
+    board: tuple[str, ...] = ()
+    layout: int = 0
+
+    @property
+    def identity(self) -> str:
+        """What tells a cell from all others of any request, as one word per property."""
+        return repr((
+            self.release, self.machine, self.experiment, self.arm, tuple(self.params.items()),
+            self.cpus, self.midr, self.board, self.layout,
+        ))  # fmt: skip
+
+    @property
+    def title(self) -> str:
+        """The cell in a person's words, and in the name of its log."""
+        values = " ".join(f"{name}={value}" for name, value in self.params.items())
+        return f"{self.experiment} {values} {self.arm} {self.machine} {self.release}"
+
+    @property
+    def log_name(self) -> str:
+        """The name of the file that gets the guest's kernel log."""
+        return self.title.replace(" ", "_").replace("/", "-") + ".log"
+
+    def command(self) -> str:
+        """Return the command that runs this cell alone, for a shell."""
+        words = [
+            "firsttouch", "lab", "--release", self.release, "--machine", self.machine,
+            "--experiment", self.experiment, "--arm", self.arm,
+        ]  # fmt: skip
+        for name, value in self.params.items():
+            words += ["--size", str(value)] if name == "size" else ["--set", f"{name}={value}"]
+        return shlex.join(words)
+
+    def document(self) -> dict[str, Json]:
+        """Return the cell as results.jsonl has it."""
+        return {**asdict(self), "params": dict(self.params), "board": list(self.board)}
+
+
+def make_cell(
+    release: str,
+    arm: str,
+    machine: str,
+    experiment: str,
+    params: Params,
+    more: Mapping[str, Json] | None = None,
+) -> Cell:
+    """Return a cell; `more` are the properties that it does not share with most others.
+
+    Raises UserError for a property that a cell has not.
+    """
+    table = Table("cell", more or {})
+    cell = Cell(
+        release,
+        arm,
+        machine,
+        experiment,
+        dict(params),
+        cpus=table.take("cpus", int, 1),
+        midr=table.optional("midr", int),
+        board=table.strings("board", ()),
+        layout=table.take("layout", int, 0),
+    )
+    table.done()
+    return cell

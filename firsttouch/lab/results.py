@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Results: what came of cells, raw. results.jsonl has one line a cell.
+
+Figures are derived on reading (analysis/measurement.py): a result holds what
+the guest printed and what the PMU counted, and nothing made of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from firsttouch.errors import UserError
+from firsttouch.files import write_atomically
+from firsttouch.lab.cells import Cell, make_cell
+from firsttouch.tables import Json, Table, json_object
+
+SCHEMA = 2
+FILE_NAME = "results.jsonl"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the PMU counted for one cell, as the plugin writes it.
+
+    `regions` are those that the cell's lines name, in order; `not_modelled`
+    names the kinds of access that this QEMU does not show the plugin.
+    """
+
+    regions: tuple[Mapping[str, Json], ...]
+    not_modelled: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What decided a result: versions in words, files by their SHA-256.
+
+    `digests` has those of the kernel image, the initial RAM disk, the programs
+    in it, the device tree, the disk, the plugin and QEMU. `boot` is the
+    kernel's command line, `commands` what the guest ran, `command` what runs
+    the cell alone.
+    """
+
+    kernel_version: str
+    qemu: str
+    compiler: str
+    digests: Mapping[str, str]
+    boot: str
+    commands: tuple[str, ...]
+    command: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a cell: the JSON lines that its command printed, and the PMU's counts.
+
+    `key` is the digest of all that decided it.
+    """
+
+    key: str
+    cell: Cell
+    lines: tuple[Mapping[str, Json], ...]
+    counts: Counts | None
+    provenance: Provenance
+
+    def document(self) -> dict[str, Json]:
+        """Return the result as a line of results.jsonl has it."""
+        made = self.provenance
+        return {
+            "schema": SCHEMA,
+            "key": self.key,
+            "cell": self.cell.document(),
+            "lines": list(self.lines),
+            "counts": None if self.counts is None else {
+                "regions": list(self.counts.regions),
+                "not_modelled": list(self.counts.not_modelled),
+            },
+            "provenance": {
+                **asdict(made), "digests": dict(made.digests), "commands": list(made.commands),
+            },
+        }  # fmt: skip
+
+
+def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
+    """Return the result that a line of results.jsonl holds; UserError if it holds none."""
+    table = Table(source, document)
+    counts = table.table("counts") if document.get("counts") is not None else None
+    return Result(
+        table.take("key", str),
+        _read_cell(table.table("cell")),
+        table.objects("lines"),
+        Counts(counts.objects("regions"), counts.strings("not_modelled")) if counts else None,
+        _read_provenance(table.table("provenance")),
+    )
+
+
+def _read_cell(table: Table) -> Cell:
+    return make_cell(
+        table.take("release", str),
+        table.take("arm", str),
+        table.take("machine", str),
+        table.take("experiment", str),
+        table.table("params").scalars(),
+        table.rest(),
+    )
+
+
+def _read_provenance(table: Table) -> Provenance:
+    return Provenance(
+        table.take("kernel_version", str),
+        table.take("qemu", str),
+        table.take("compiler", str),
+        table.table("digests").values_of(str),
+        table.take("boot", str),
+        table.strings("commands"),
+        table.take("command", str),
+    )
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a results file holds: results, and the number of lines that are none."""
+
+    results: tuple[Result, ...]
+    broken: int
+
+
+def read_results(directory: Path) -> Reading:
+    """Return what `directory`/results.jsonl holds; a later line for a cell replaces an earlier.
+
+    Raises UserError if there is no such file, or it is of another schema.
+    """
+    file = directory / FILE_NAME
+    hint = "give a directory that `firsttouch lab --out` has filled"
+    if not directory.is_dir():
+        raise UserError(f"{directory} is not a directory: {hint}.")
+    try:
+        text = file.read_text(errors="replace")
+    except OSError as error:
+        raise UserError(f"{file} cannot be read ({error.strerror}): {hint}.") from None
+    found: dict[str, Result] = {}
+    lines = text.split("\n")
+    # What follows the last newline was cut off.
+    broken = int(bool(lines.pop()))
+    for line in lines:
+        document = json_object(line)
+        if document is None:
+            broken += 1
+            continue
+        if document.get("schema", SCHEMA) != SCHEMA:
+            raise UserError(
+                f"{file} is of schema {document['schema']}, and this firsttouch reads schema "
+                f"{SCHEMA}: measure again with `firsttouch lab --out` and another directory, or "
+                "read it with the version that wrote it."
+            )
+        try:
+            result = read_result(document, file)
+        except UserError:
+            broken += 1
+            continue
+        found[result.cell.identity] = result
+    return Reading(tuple(found.values()), broken)
+
+
+def write_results(directory: Path, results: Iterable[Result]) -> None:
+    """Write `directory`/results.jsonl: these results and no others."""
+    lines = (json.dumps(result.document()) + "\n" for result in results)
+    write_atomically(directory / FILE_NAME, "".join(lines))

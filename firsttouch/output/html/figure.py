@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a figure is on the page: its pictures for wide and narrow screens, its cells, its words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from firsttouch.analysis.dataset import Case
+from firsttouch.output.labels import case_label, value_label
+from firsttouch.output.html.svg import Drawing
+
+# Units across: a drawing is made once for each, since text that is scaled
+# down for a phone cannot be read.
+WIDE, NARROW = 720.0, 344.0
+
+
+@dataclass(frozen=True)
+class CellLine:
+    """One cell under a figure: what it is, what it measured, how to run it alone."""
+
+    label: str
+    arm: str
+    value: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small table under a figure."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: `wide` and `narrow` show the same; `cells` are all it is drawn from."""
+
+    heading: str
+    caption: str
+    wide: Markup
+    narrow: Markup
+    shown: tuple[CellLine, ...]
+    cells: tuple[CellLine, ...]
+    table: Table | None = None
+
+
+def cell_lines(
+    cases: Sequence[Case], arms: Sequence[str], metric: str, unit: str
+) -> tuple[CellLine, ...]:
+    """Return a line for each cell of `cases` in `arms`."""
+    return tuple(
+        CellLine(
+            case_label(case, cases),
+            arm,
+            value_label(case.value(arm, metric), unit),
+            case.command(arm),
+        )
+        for case in cases
+        for arm in arms
+        if arm in case.arms
+    )
+
+
+def telling_cells(
+    cases: Sequence[Case], arms: Sequence[str], metric: str, unit: str
+) -> tuple[CellLine, ...]:
+    """Return the lines of the one case whose arms differ most: whose command is shown first."""
+
+    def spread(case: Case) -> float:
+        found = [value for arm in arms if (value := case.value(arm, metric)) is not None]
+        return max(found) - min(found) if found else 0.0
+
+    telling = max(cases, key=spread)
+    lines = cell_lines(cases, arms, metric, unit)
+    wanted = {telling.command(arm) for arm in arms if arm in telling.arms}
+    return tuple(line for line in lines if line.command in wanted)
+
+
+def pictures(
+    name: str, title: str, description: str, draw: Callable[[float], Drawing]
+) -> tuple[Markup, Markup]:
+    """Return the wide and the narrow picture that `draw` makes."""
+    return (
+        draw(WIDE).svg(f"{name}-wide", title, description),
+        draw(NARROW).svg(f"{name}-narrow", title, description),
+    )

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Faults one by one: which page, when, and whether it was a read or a write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from firsttouch.analysis.dataset import Case, Dataset, Setting, arm_order
+from firsttouch.output.html.figure import Figure, cell_lines, pictures
+from firsttouch.output.labels import TOUCHES, page_label
+from firsttouch.output.html.scales import Scale, round_up, tick_label
+from firsttouch.output.html.svg import CHARACTER, Drawing, number
+
+# So many pages can be told apart on a phone: a page is a line of 14 units.
+_FEW = 16
+# A huge page's worth; more would be drawn over each other.
+_MOST = 512
+_LEFT, _HEAD, _FOOT, _BETWEEN = 40.0, 58.0, 40.0, 24.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One page fault: microseconds since the first touch began, base page, kind."""
+
+    time: float
+    page: int
+    write: bool
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The samples of one arm that are drawn."""
+
+    arm: str
+    samples: tuple[Sample, ...]
+
+    def count(self, *, write: bool) -> int:
+        """Return how many of the faults are writes, or reads."""
+        return sum(sample.write == write for sample in self.samples)
+
+    def words(self) -> str:
+        """Return the panel in words."""
+        reads, writes = self.count(write=False), self.count(write=True)
+        return f"{reads:,} read and {writes:,} write fault{'' if writes == 1 else 's'}"
+
+
+def timeline_figures(dataset: Dataset, setting: Setting, name: str) -> list[Figure]:
+    """Return a figure for each case in a setting of which single faults were sampled."""
+    cases = [
+        case
+        for case in dataset.cases
+        if case.setting == setting and any(_samples(result) for result in case.arms.values())
+    ]
+    return [_figure(case, f"{name}-{index}") for index, case in enumerate(cases)]
+
+
+def why_not_sampled(dataset: Dataset) -> list[str]:
+    """Return the reasons why cells that were to sample their faults have not, each once."""
+    found = (result.get("timeline_absent") for result in dataset.results)
+    return list(dict.fromkeys(str(reason) for reason in found if reason))
+
+
+def _samples(result: dict[str, object]) -> list[Sample]:
+    """Return the samples of a result; those that are none of ours are left out."""
+    timeline = result.get("timeline")
+    if not isinstance(timeline, list):
+        return []
+    return [
+        Sample(entry[0] / 1000, entry[1], bool(entry[2]))
+        for entry in timeline
+        if isinstance(entry, list) and len(entry) == 3
+    ]
+
+
+def _figure(case: Case, name: str) -> Figure:
+    # Where each fault takes a page in, few show how they pair up; where one
+    # may take in a huge page, all of it must be seen.
+    huge = case.params.get("page") == "2m"
+    pages = _MOST if huge else _FEW
+    panels = [
+        Panel(arm, tuple(sample for sample in found if sample.page < pages))
+        for arm in sorted(case.arms, key=arm_order)
+        if (found := _samples(case.arms[arm]))
+    ]
+    by = str(case.params.get("by", ""))
+    touch = TOUCHES.get(by, by)
+    page = page_label(str(case.params.get("page", "4k")))
+    shown = f"the first {pages:,} base pages" if not huge else "one huge page, 512 base pages"
+    described = "; ".join(
+        f"{panel.arm}: {panel.words()}, the last after "
+        f"{max(sample.time for sample in panel.samples):,.0f} microseconds"
+        for panel in panels
+    )
+    wide, narrow = pictures(
+        name,
+        f"Page faults over time, first touch by {touch}, {page} pages, {case.setting}",
+        f"Pages touched against time, for {shown}. {described}.",
+        lambda width: _draw(width, panels, pages),
+    )
+    lost = sum(int(result.get("timeline_lost", 0)) for result in case.arms.values())
+    missing = f" {lost:,} samples were lost and are not drawn." if lost else ""
+    arms = list(case.arms)
+    return Figure(
+        f"{page} pages, {case.setting}",
+        f"First touch by {touch}, in order of address; {shown}. One mark for each fault, from the "
+        "samples of perf's page-faults event. The event does not tell reads from writes: "
+        "the last fault of a page is the one that lets the write through, those before it are "
+        f"reads.{missing}",
+        wide,
+        narrow,
+        cell_lines([case], arms, "page_faults", "faults"),
+        (),
+    )
+
+
+def _draw(width: float, panels: Sequence[Panel], pages: int) -> Drawing:
+    """Return the panels side by side, one below the other where there is no room."""
+    across = len(panels) if width > 500 else 1
+    down = -(-len(panels) // across)
+    tall = 220.0
+    drawing = Drawing(width, 26 + down * (tall + _HEAD + _FOOT))
+    _draw_legend(drawing)
+    room = (width - (across - 1) * _BETWEEN) / across
+    # One scale for all: an arm that is done sooner is seen to be.
+    longest = max(sample.time for panel in panels for sample in panel.samples) or 1.0
+    for index, panel in enumerate(panels):
+        left = index % across * (room + _BETWEEN) + _LEFT
+        top = 26 + index // across * (tall + _HEAD + _FOOT) + _HEAD
+        time = Scale(0, longest, left + 6, left - _LEFT + room - 8)
+        page = Scale(0, pages, top + tall - 4, top + 4)
+        _draw_panel(drawing, panel, time, page, (left, top, left - _LEFT + room, top + tall))
+    return drawing
+
+
+def _draw_legend(drawing: Drawing) -> None:
+    drawing.marks("circle", [(6, 12)], 4, "m fault-read")
+    drawing.text(15, 16, "read fault")
+    second = 15 + 10 * CHARACTER + 18
+    drawing.marks("diamond", [(second, 12)], 3.6, "m fault-write")
+    drawing.text(second + 9, 16, "write fault")
+
+
+def _draw_panel(
+    drawing: Drawing,
+    panel: Panel,
+    time: Scale,
+    page: Scale,
+    box: tuple[float, float, float, float],
+) -> None:
+    left, top, right, bottom = box
+    drawing.text(left - _LEFT, top - 30, panel.arm, "t strong")
+    drawing.text(left - _LEFT, top - 12, panel.words(), "t dim")
+    for tick in (0, page.high / 2, page.high):
+        drawing.line(left, page.at(tick), right, page.at(tick), "grid")
+        drawing.text(left - 6, page.at(tick) + 4, f"{tick:,.0f}", "t dim", "end")
+    step = round_up(time.high / 6)
+    for index in range(int(time.high / step) + 1):
+        x = time.at(index * step)
+        drawing.line(x, top, x, bottom, "grid")
+        drawing.text(x, bottom + 16, tick_label(index * step), "t dim", "middle")
+    drawing.text(right, bottom + 33, "µs since the first touch", "t dim", "end")
+    drawing.text(left - _LEFT, bottom + 33, "↑ page", "t dim")
+    dense = len(panel.samples) > 4 * _FEW
+    reads = [(time.at(s.time), page.at(s.page + 0.5)) for s in panel.samples if not s.write]
+    writes = [(time.at(s.time), page.at(s.page + 0.5)) for s in panel.samples if s.write]
+    if dense:
+        _draw_dots(drawing, writes)
+    else:
+        drawing.marks("diamond", writes, 3.0, "m fault-write")
+    if reads:
+        crowded = len(reads) > 2 * _FEW
+        drawing.marks("circle", reads, 1.4 if crowded else 3.4, "m fault-read")
+
+
+def _draw_dots(drawing: Drawing, points: Sequence[tuple[float, float]]) -> None:
+    """Draw marks too many to have a shape; points that would fall on one dot share it."""
+    places = dict.fromkeys((number(x), number(y)) for x, y in points)
+    drawing.marks("square", [(float(x), float(y)) for x, y in places], 1.1, "m fault-write")

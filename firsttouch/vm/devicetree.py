@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The guest's device tree: QEMU's own, with a machine's caches and the cell's disk laid over it.
+
+Bindings: Devicetree Specification v0.4, 3.8 and 3.9 (CPU and cache nodes);
+Documentation/devicetree/bindings/pmem/pmem-region.txt of the kernel.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+from firsttouch.catalog.machines import Cache, Machine
+from firsttouch.processes import output
+
+
+def write_device_tree(
+    qemu: Sequence[str],
+    machine: Machine,
+    cpus: int,
+    disk: tuple[int, int] | None,
+    destination: Path,
+) -> None:
+    """Write to `destination` the device tree blob for a guest started by `qemu`.
+
+    `qemu` is the command line without kernel and disk; `cpus` is how many
+    CPUs it asks for; `disk` is the guest physical address and size in bytes
+    of a RAM-backed disk. Raises
+    MachineError if QEMU or the device tree compiler is missing or fails.
+    """
+    base, source, overlay = (
+        destination.with_suffix(suffix) for suffix in (".base", ".dts", ".overlay")
+    )
+    command = list(qemu)
+    board = command.index("-M") + 1
+    command[board] += f",dumpdtb={base}"
+    output(command)
+    source.write_text(overlay_source(machine, cpus, disk))
+    # -@ is not asked for: all targets are given by path.
+    output(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", overlay, source])
+    output(["fdtoverlay", "-i", base, "-o", destination, overlay])
+
+
+def overlay_source(machine: Machine, cpus: int, disk: tuple[int, int] | None) -> str:
+    """Return the overlay's source: cache properties of each CPU, cache nodes, the disk."""
+    kinds = list(itertools.islice(itertools.cycle(machine.cpu_kinds()), cpus))
+    lines = ["/dts-v1/;", "/plugin/;"]
+    for number, kind in enumerate(kinds):
+        # Both sides of the L1 are stated: the kernel counts no leaf for a
+        # level of which it knows only one, and the L2 is lost with it.
+        properties = [*_properties("d", kind.l1d), *_properties("i", kind.l1i)]
+        below = f"&cpu{number}_l2" if kind.l2 else "&l3" if machine.l3 else ""
+        if below:
+            properties.append(f"next-level-cache = <{below}>;")
+        lines += _target(f"/cpus/cpu@{number}", properties)
+    nodes = []
+    for number, kind in enumerate(kinds):
+        if kind.l2:
+            below = "next-level-cache = <&l3>;" if machine.l3 else ""
+            nodes += _unified(f"cpu{number}_l2", f"cpu{number}-l2-cache", 2, kind.l2, below)
+    if machine.l3:
+        nodes += _unified("l3", "l3-cache", 3, machine.l3, "")
+    if nodes:
+        lines += _target("/cpus", nodes)
+    if disk:
+        lines += _target("/", _ram_disk(*disk))
+    return "\n".join(lines) + "\n"
+
+
+def _target(path: str, body: list[str]) -> list[str]:
+    name = path.strip("/").replace("/", "-").replace("@", "-") or "root"
+    return [
+        f'/ {{ fragment-{name} {{ target-path = "{path}"; __overlay__ {{',
+        *(f"\t{line}" for line in body),
+        "}; }; };",
+    ]
+
+
+def _properties(prefix: str, cache: Cache) -> list[str]:
+    return [
+        f"{prefix}-cache-size = <{cache.size}>;",
+        f"{prefix}-cache-line-size = <{cache.line}>;",
+        f"{prefix}-cache-sets = <{cache.sets}>;",
+    ]
+
+
+def _unified(label: str, node: str, level: int, cache: Cache, below: str) -> list[str]:
+    return [
+        f"{label}: {node} {{",
+        '\tcompatible = "cache";',
+        f"\tcache-level = <{level}>;",
+        "\tcache-unified;",
+        f"\tcache-size = <{cache.size}>;",
+        f"\tcache-line-size = <{cache.line}>;",
+        f"\tcache-sets = <{cache.sets}>;",
+        *([f"\t{below}"] if below else []),
+        "};",
+    ]
+
+
+def _ram_disk(address: int, size: int) -> list[str]:
+    cells = f"<{address >> 32:#x} {address & 0xFFFFFFFF:#x} {size >> 32:#x} {size & 0xFFFFFFFF:#x}>"
+    return [
+        f"pmem@{address:x} {{",
+        '\tcompatible = "pmem-region";',
+        f"\treg = {cells};",
+        "};",
+    ]
