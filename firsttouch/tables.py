@@ -98,6 +98,15 @@ class Table:
         """Return all entries, which must be of type `kind`: their keys are the author's choice."""
         return {key: self.take(key, kind) for key in self._data}
 
+    def numbers(self) -> dict[str, float]:
+        """Return all entries, which must be numbers; whole ones stay whole."""
+        found: dict[str, float] = {}
+        for key, value in self._all().items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise self.error(key, f"is {value!r}: it must be a number.")
+            found[key] = value
+        return found
+
     def scalars(self) -> dict[str, str | int]:
         """Return all entries, which must be strings or whole numbers."""
         return {key: self._scalar(key, value) for key, value in self._all().items()}

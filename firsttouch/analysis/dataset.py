@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.catalog.arms import BASE
-from firsttouch.catalog.collection import Catalog
+from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.experiments import Derived, Experiment, Params, Published, Value
 from firsttouch.errors import UserError
-from firsttouch.lab.results import Result
+from firsttouch.lab.results import FILE_NAME, Result, read_results
+from firsttouch.places import EXPERIMENTS
 
 VERDICTS = ("reproduced", "exceeded", "not reproduced", "no claim")
 
@@ -167,6 +169,34 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
     )  # fmt: skip
     rows, gaps = _rows(cases)
     return Dataset(catalog, tuple(cases), tuple(rows), tuple(gaps), tuple(said))
+
+
+def read_dataset(directory: Path, folder: Path = EXPERIMENTS) -> Dataset:
+    """Return the dataset of `directory`/results.jsonl, read by the experiments in `folder`.
+
+    Raises UserError if there is no such file, or nothing in it can be drawn.
+    """
+    reading = read_results(directory)
+    cells = [result.cell for result in reading.results]
+    catalog = load_known(
+        (cell.experiment for cell in cells),
+        (cell.machine for cell in cells),
+        (cell.arm for cell in cells),
+        folder,
+    )
+    file = directory / FILE_NAME
+    notes = []
+    if reading.broken:
+        lines = "1 line that is" if reading.broken == 1 else f"{reading.broken:,} lines that are"
+        notes.append(f"{file} holds {lines} cut off or no result.")
+    dataset = make_dataset(reading.results, catalog, notes)
+    if not dataset.cases:
+        reason = dataset.notes[0] if dataset.notes else f"{file} is empty"
+        raise UserError(
+            f"{reason.removesuffix('.')}: nothing is left to draw, run "
+            f"`firsttouch lab --out {directory}` first."
+        )
+    return dataset
 
 
 def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:

@@ -50,7 +50,7 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
     if not result.lines:
         raise Table("a result", {}).error("lines", "is empty: its command printed nothing.")
     line = Table(f"the result of {result.cell.title}", result.lines[-1])
-    metrics: dict[str, float] = dict(line.table("metrics").values_of(float))
+    metrics = line.table("metrics").numbers()
     missing = line.table("unavailable").values_of(str)
     if result.counts is not None:
         for region in result.counts.regions:
