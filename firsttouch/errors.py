@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What can go wrong, by who can mend it.
+"""What can go wrong, by who can fix it.
 
-Each message is one sentence that names the mend. A build or a guest that
+Each message is one sentence that says what to do. A build or a guest that
 fails carries the lines that show why besides.
 """
 
@@ -22,15 +22,15 @@ class FirsttouchError(Exception):
 
 
 class UserError(FirsttouchError):
-    """The request cannot be carried out as it was put; the user can mend it."""
+    """The request cannot be carried out as it was put; the user can fix it."""
 
 
-class MachineError(FirsttouchError):
-    """This machine lacks something: a tool, space, a package."""
+class HostError(FirsttouchError):
+    """This host lacks something: a tool, space, a package."""
 
 
-class KernelBuildError(FirsttouchError):
-    """A kernel did not build; `detail` holds the compiler's errors."""
+class BuildError(FirsttouchError):
+    """A kernel or a program did not build; `detail` holds the compiler's errors."""
 
     exit_status = 1
 

@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
+from firsttouch.errors import HostError
+
 
 def digest_bytes(data: bytes) -> str:
     """Return the SHA-256 of `data`, in hexadecimal."""
@@ -45,3 +47,16 @@ def write_atomically(path: Path, data: str | bytes) -> None:
         partial.rename(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def check_writable(directory: Path) -> None:
+    """Make `directory` if need be; HostError if no file can be written there."""
+    probe = directory / f".{uuid.uuid4().hex}"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise HostError(
+            f"cannot write to {directory} ({error.strerror}): name another directory by --out."
+        ) from None

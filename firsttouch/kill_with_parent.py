@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs one command and sees to it that the command does not outlive its parent.
+"""Runs one command and kills it when its parent ends.
 
-Called as ``python -S keeper.py COMMAND ARG...`` with standard input a pipe
+Called as ``python -S kill_with_parent.py COMMAND ARG...`` with standard input a pipe
 whose other end only the parent holds. When the parent is gone, however it
 went, the pipe reads as closed and the command's whole process group is
 killed: a guest or a build of hundreds of processes leaves nothing behind.

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from firsttouch.errors import MachineError
+from firsttouch.errors import HostError
 
-_KEEPER = Path(__file__).with_name("keeper.py")
+_KEEPER = Path(__file__).with_name("kill_with_parent.py")
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def output(
 ) -> str:
     """Return what `command` prints on standard output; `env` is added to the environment.
 
-    Raises MachineError if it is not there or fails, with the last line it
+    Raises HostError if it is not there or fails, with the last line it
     wrote to standard error.
     """
     name = Path(command[0]).name
@@ -73,10 +73,10 @@ def output(
             check=False,
         )
     except FileNotFoundError:
-        raise MachineError(
+        raise HostError(
             f"{name} is missing: `firsttouch doctor` says what installs it."
         ) from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines()
-        raise MachineError(f"{name} failed with status {done.returncode}: see below.", lines[-8:])
+        raise HostError(f"{name} failed with status {done.returncode}: see below.", lines[-8:])
     return done.stdout

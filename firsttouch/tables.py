@@ -178,6 +178,11 @@ def parse_json(text: str, source: Path | str) -> Table:
     return Table(source, data)
 
 
+def dump_json(value: Mapping[str, object]) -> str:
+    """Return the JSON of a document, in lines."""
+    return json.dumps(value, indent=1) + "\n"
+
+
 def json_object(text: str) -> Mapping[str, Json] | None:
     """Return the object that `text` is in JSON, as it is; None if it is none."""
     try:

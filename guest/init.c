@@ -7,7 +7,8 @@
  * port; its standard error and what init itself has to say go to the console,
  * beside the kernel's log. After each command a line on the results channel
  * tells how it ended, and after the last one a line tells that there are no
- * more: results without that line are those of a guest that died.
+ * more: results without that line are those of a guest that died. A line break
+ * goes before the line after a command, whose output may have ended without.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_ARGS	64
 /* The port appears a moment after boot: its driver learns of it by message. */
 #define PORT_TRIES	1000
 #define PORT_WAIT_NS	5000000L
@@ -113,16 +113,21 @@ static int open_results(void)
 	return -1;
 }
 
-static int split(char *line, char **args)
+/* Returns the words of a line, ending in NULL; the caller frees the array. */
+static char **split(char *line)
 {
-	char *save = NULL, *word;
-	int count = 0;
+	char **args = NULL, *save = NULL, *word = strtok_r(line, " \n", &save);
+	size_t count = 0;
 
-	for (word = strtok_r(line, " \n", &save); word && count < MAX_ARGS - 1;
-	     word = strtok_r(NULL, " \n", &save))
+	for (;;) {
+		args = reallocarray(args, count + 1, sizeof(*args));
+		if (!args)
+			die("a command's words");
 		args[count++] = word;
-	args[count] = NULL;
-	return count;
+		if (!word)
+			return args;
+		word = strtok_r(NULL, " \n", &save);
+	}
 }
 
 /* Returns the exit status as a shell has it: 128 + N for signal N. */
@@ -148,7 +153,7 @@ static int run(char **args, int results)
 
 int main(void)
 {
-	char *line = NULL, *args[MAX_ARGS];
+	char *line = NULL, **args;
 	size_t room = 0;
 	int number = 0, results;
 	FILE *commands;
@@ -161,13 +166,15 @@ int main(void)
 	if (!commands)
 		die("/cell/commands");
 	while (getline(&line, &room, commands) > 0) {
-		if (!split(line, args))
-			continue;
-		/* The kernel's log shows a sign of life for each command. */
-		fprintf(stderr, "init: command %d: %s\n", number, args[0]);
-		dprintf(results, "{\"command\": %d, \"status\": %d}\n", number,
-			run(args, results));
-		number++;
+		args = split(line);
+		if (args[0]) {
+			/* The kernel's log shows a sign of life for each command. */
+			fprintf(stderr, "init: command %d: %s\n", number, args[0]);
+			dprintf(results, "\n{\"command\": %d, \"status\": %d}\n",
+				number, run(args, results));
+			number++;
+		}
+		free(args);
 	}
 	dprintf(results, "{\"commands\": %d}\n", number);
 	power_off();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guests' disks: ext4 file systems, the same bytes each time."""
+"""The guests' disks: ext4 file systems, the same bytes whoever makes them, wherever and when."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.store import Entry, digest, digest_file
 from firsttouch.build.packages import Closure, obtain_from_closure
+from firsttouch.build.programs import build_ftbench
+from firsttouch.build.store import Entry
+from firsttouch.catalog.experiments import Packages
+from firsttouch.files import digest_file
 from firsttouch.processes import output
-from firsttouch.build.programs import build_program
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_size
+from firsttouch.tables import Json
 
 # Where the guest mounts its disk.
 _MOUNTED = "/data"
@@ -33,15 +36,23 @@ _MKE2FS = (
     "-O", "^has_journal,^metadata_csum_seed", "-U", "b2a14c04-5f39-4a0d-9c05-6d1f0f0c0de5",
     "-E", "hash_seed=b2a14c04-5f39-4a0d-9c05-6d1f0f0c0de5,lazy_itable_init=0,root_owner=0:0",
 )  # fmt: skip
-# mke2fs takes an inode's time of change from the file that it copies, where
-# nothing can set it. The first inode that is not ext4's own is 12.
+# mke2fs copies an inode's owner and its time of change from the file, where
+# only root can set the one and nothing the other. The first inode that is not
+# ext4's own is 12, the root directory's is 2.
 _FIRST_INODE = 12
-_SET_CHANGED = f"set_inode_field <{{}}> ctime @{_TIME}\n"
+_ROOT_INODE = 2
+_SET_INODE = "".join(
+    f"set_inode_field <{{0}}> {field} {value}\n"
+    for field, value in (("ctime", f"@{_TIME}"), ("uid", 0), ("gid", 0))
+)
+# What mke2fs goes by beside its arguments: the order of names, the time of day.
+_ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "E2FSPROGS_FAKE_TIME": str(_TIME)}
 # What the packages' scripts would have made, and programs look for.
 _ACCOUNTS = {
     "etc/passwd": "root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n",
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",
 }
+_DIRECTORY, _PROGRAM, _FILE = 0o755, 0o755, 0o644
 _MOUNT_POINTS = ("dev", "proc", "sys", "tmp", "var/tmp")
 
 
@@ -58,8 +69,8 @@ class FileDisk:
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the disk's image. ftbench itself writes the file, and knows it again."""
-        ftbench = build_program("bench", reporter, native=True)
-        made_from = {"file_size": self.size, "ftbench": digest_file(ftbench)}
+        ftbench = build_ftbench(reporter, native=True)
+        recipe: dict[str, Json] = {"file_size": self.size, "ftbench": digest_file(ftbench)}
 
         def make(workplace: Path, kept: Path) -> None:
             reporter.say(f"Writing the guest's disk, {format_size(self.size)}")
@@ -70,19 +81,17 @@ class FileDisk:
             )  # fmt: skip
             _write_image(folder, kept)
 
-        return _entry(made_from).obtain(make, reporter.say) / _IMAGE
+        return _entry(recipe, f"disk with a file of {format_size(self.size)}").obtain(make, reporter.say) / _IMAGE
 
 
 @dataclass(frozen=True)
 class RootDisk:
     """A disk with Debian packages for arm64, unpacked: none of their code runs here.
 
-    `packages` and what they depend on come from `suite` of the machine's own
-    mirror, in the versions that were fetched first.
+    They come from the host's own mirror, in the versions that were fetched first.
     """
 
-    suite: str
-    packages: tuple[str, ...]
+    packages: Packages
 
     @property
     def arguments(self) -> str:
@@ -90,16 +99,15 @@ class RootDisk:
         return f"--root {_MOUNTED}"
 
     def obtain(self, reporter: Reporter) -> Path:
-        """Return the disk's image; MachineError if the packages cannot be had."""
+        """Return the disk's image; HostError if the packages cannot be had."""
 
         def entry(closure: Closure) -> Entry:
-            return _entry(
-                {
-                    "packages": closure.files,
-                    "accounts": _ACCOUNTS,
-                    "mount_points": _MOUNT_POINTS,
-                }
-            )
+            recipe: dict[str, Json] = {
+                "packages": [listed.sha256 for listed in closure.files],
+                "accounts": _ACCOUNTS,
+                "mount_points": _MOUNT_POINTS,
+            }
+            return _entry(recipe, f"disk with {', '.join(self.packages.names)}")
 
         def make(closure: Closure, workplace: Path, kept: Path) -> None:
             folder = _empty_root(workplace)
@@ -114,14 +122,17 @@ class RootDisk:
                 (folder / name).mkdir(parents=True, exist_ok=True)
             _write_image(folder, kept)
 
-        return obtain_from_closure(self.suite, self.packages, entry, make, reporter) / _IMAGE
+        return obtain_from_closure(self.packages, entry, make, reporter) / _IMAGE
 
 
 Disk = FileDisk | RootDisk
 
 
-def _entry(made_from: Mapping[str, object]) -> Entry:
-    return Entry("disks", digest({**made_from, "mke2fs": _MKE2FS, "debugfs": _SET_CHANGED}))
+def _entry(recipe: Mapping[str, Json], title: str) -> Entry:
+    made_by: dict[str, Json] = {
+        "mke2fs": _MKE2FS, "inodes": _SET_INODE, "modes": [_DIRECTORY, _PROGRAM, _FILE],
+    }  # fmt: skip
+    return Entry("disks", {**recipe, **made_by}, title)
 
 
 def _empty_root(workplace: Path) -> Path:
@@ -134,25 +145,30 @@ def _empty_root(workplace: Path) -> Path:
 
 def _write_image(folder: Path, kept: Path) -> None:
     """Write into `kept` an ext4 with what is in `folder`, which is used up."""
-    folder.chmod(0o755)
-    size = _set_times(folder)
+    size = _make_alike(folder)
     image = kept / _IMAGE
     with image.open("wb") as whole:
         whole.truncate(-(-(size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT)
-    # mke2fs stamps what it makes with the time of day unless told another.
-    now = {"E2FSPROGS_FAKE_TIME": str(_TIME)}
-    output([*_MKE2FS, "-d", folder, image], env=now)
+    output([*_MKE2FS, "-d", folder, image], env=_ENVIRONMENT)
     inodes = len({path.lstat().st_ino for path in folder.rglob("*")})
-    script = folder.with_name("times")
-    script.write_text("".join(_SET_CHANGED.format(_FIRST_INODE + i) for i in range(inodes)))
-    output(["debugfs", "-w", "-f", script, image], env=now)
+    script = folder.with_name("inodes")
+    script.write_text(
+        "".join(
+            _SET_INODE.format(number)
+            for number in (_ROOT_INODE, *range(_FIRST_INODE, _FIRST_INODE + inodes))
+        )
+    )
+    output(["debugfs", "-w", "-f", script, image], env=_ENVIRONMENT)
     shutil.rmtree(folder)
 
 
-def _set_times(folder: Path) -> int:
-    """Give all in `folder` one time, and return the bytes of its blocks."""
+def _make_alike(folder: Path) -> int:
+    """Give all in `folder` one time and modes that no umask decides; return the bytes of blocks."""
     size = 0
-    for path in (folder, *folder.rglob("*")):
+    for path in (folder, *sorted(folder.rglob("*"))):
+        if not path.is_symlink():
+            program = path.stat().st_mode & 0o100
+            path.chmod(_DIRECTORY if path.is_dir() else _PROGRAM if program else _FILE)
         os.utime(path, (_TIME, _TIME), follow_symlinks=False)
         size += -(-path.lstat().st_size // _BLOCK) * _BLOCK
     return size

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernel images, built once and kept by the hash of what they are built from."""
+"""Kernel images, built once and kept by what they are built from."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -11,13 +10,16 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build import overlay
 from firsttouch import processes
-from firsttouch.build.store import Entry, digest, digest_file
-from firsttouch.errors import KernelBuildError, UserError
+from firsttouch.build import overlay
+from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
+from firsttouch.build.sources import KernelSource
+from firsttouch.build.store import Entry
+from firsttouch.errors import BuildError, UserError
+from firsttouch.files import digest_file
+from firsttouch.places import LINUX
 from firsttouch.progress import Reporter, Step
-from firsttouch.build.sources import LINUX, KernelSource
-from firsttouch.build.compiler import compiler_identity, cross_compile
+from firsttouch.tables import Json
 
 # The same image whoever builds it, wherever and whenever.
 _REPRODUCIBLE = {
@@ -36,24 +38,23 @@ _ERROR = re.compile(r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple
 class KernelImage:
     """A kernel to be had: `changed` tells whether linux/ is laid over the source.
 
-    `variant` is a file of linux/configs/variants, laid over the lab's
-    configuration; `mistakes` are patches over linux/, for tests that must find them.
+    `fragments` are laid over the lab's configuration; `patches` are applied
+    over linux/. `label` tells a person of both.
     """
 
     source: KernelSource
     changed: bool
-    variant: str | None = None
-    mistakes: tuple[Path, ...] = ()
+    fragments: tuple[Path, ...] = ()
+    patches: tuple[Path, ...] = ()
+    label: str = ""
 
     @property
     def title(self) -> str:
         """What a person calls the image."""
         kind = "with linux/" if self.changed else "stock"
-        more = [self.variant] if self.variant else []
-        more += ["and mistakes"] if self.mistakes else []
-        return " ".join([self.source.version, kind, *more])
+        return " ".join([self.source.version, kind, *([self.label] if self.label else [])])
 
-    def fragments(self) -> list[Path]:
+    def configuration(self) -> list[Path]:
         """Return the configuration fragments, laid over tinyconfig in this order."""
         configs = LINUX / "configs"
         release = configs / f"lab-{self.source.release.name}"
@@ -61,27 +62,27 @@ class KernelImage:
             configs / "lab",
             *([release] if release.exists() else []),
             *([configs / "features"] if self.changed else []),
-            *([configs / "variants" / self.variant] if self.variant else []),
+            *self.fragments,
         ]
 
     def entry(self) -> Entry:
-        """Return the image's place in the cache: source, overlay, hooks, config and compiler."""
-        mistakes = [digest_file(file) for file in self.mistakes]
-        made_from = {
+        """Return the image's place in the store: source, overlay, hooks, config and tools."""
+        release = self.source.release
+        recipe: dict[str, Json] = {
             "source": self.source.identity,
-            "overlay": overlay.overlay_identity(self.source.release) if self.changed else None,
-            "config": [digest_file(fragment) for fragment in self.fragments()],
-            "compiler": compiler_identity(),
+            "overlay": overlay.overlay_identity(release) if self.changed else None,
+            "config": [digest_file(fragment) for fragment in self.configuration()],
+            "patches": [digest_file(file) for file in self.patches],
+            "tools": toolchain_identity(),
             "environment": _REPRODUCIBLE,
-            **({"mistakes": mistakes} if mistakes else {}),
         }
-        return Entry("images", digest(made_from))
+        return Entry("images", recipe, f"kernel {self.title}")
 
     def obtain(self, reporter: Reporter, log: Path | None = None) -> Path:
         """Return the directory that holds ``Image``, ``config`` and ``build.log``.
 
-        Builds them if they are not cached; `log` gets a copy of the build's
-        log either way. Raises KernelBuildError with the compiler's errors.
+        Builds them if they are not in the store; `log` gets a copy of the build's
+        log either way. Raises BuildError with the compiler's errors.
         """
 
         def make(workplace: Path, kept: Path) -> None:
@@ -111,7 +112,7 @@ class KernelImage:
             (workplace / "configured").touch()
         try:
             self._make_image(tree, objects, workplace / "build.log", reporter)
-        except KernelBuildError:
+        except BuildError:
             # A build that was killed while it wrote a file of make's own
             # cannot go on; one from nothing can.
             if not resumed:
@@ -131,8 +132,8 @@ class KernelImage:
             partial = workplace / "tree.partial"
             shutil.rmtree(partial, ignore_errors=True)
             overlay.lay_over(self.source, partial)
-            for mistake in self.mistakes:
-                overlay.apply_hook(mistake, self.source.release, partial)
+            for patch in self.patches:
+                overlay.apply_hook(patch, self.source.release, partial)
             partial.rename(tree)
         return tree
 
@@ -143,7 +144,7 @@ class KernelImage:
         """
         objects.mkdir(parents=True)
         self._make(tree, objects, "tinyconfig")
-        wanted = "".join(fragment.read_text() for fragment in self.fragments())
+        wanted = "".join(fragment.read_text() for fragment in self.configuration())
         with (objects / ".config").open("a") as config:
             config.write(wanted)
         self._make(tree, objects, "olddefconfig")
@@ -163,7 +164,7 @@ class KernelImage:
     def _command(self, tree: Path, objects: Path, target: str) -> list[str]:
         return [
             "make",
-            f"-j{os.cpu_count() or 1}",
+            f"-j{processors()}",
             f"-C{tree}",
             f"O={objects}",
             "ARCH=arm64",
@@ -188,8 +189,8 @@ class KernelImage:
                 sink.write(line)
                 _follow(line, step, errors)
         if make.returncode:
-            raise KernelBuildError(
-                f"{title} failed: mend the error below; the whole log is {log}.", errors
+            raise BuildError(
+                f"{title} failed: fix the error below; the whole log is {log}.", errors
             )
 
 
@@ -205,8 +206,3 @@ def _fulfilled(name: str, value: str, got: set[str]) -> bool:
     if value == " is not set":
         return not any(option.startswith(f"{name}=") for option in got)
     return f"{name}{value}" in got
-
-
-def variant_names() -> list[str]:
-    """Return the names of the variants of the lab's configuration."""
-    return sorted(path.name for path in (LINUX / "configs/variants").iterdir())

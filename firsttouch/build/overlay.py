@@ -12,13 +12,15 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.store import digest, digest_file
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.releases import Release
 from firsttouch.errors import UserError
-from firsttouch.build.sources import LINUX, KernelSource, Release
+from firsttouch.files import digest, digest_file
+from firsttouch.places import LINUX
+from firsttouch.tables import read_toml
 
 _NOT_OURS = {"hooks", "configs"}
 # Parts of a kernel tree from which no image is made.
@@ -43,17 +45,20 @@ class Patch:
 
 def series(release: Release) -> list[Patch]:
     """Return the series for `release`, in order, from linux/series.toml."""
-    data = tomllib.loads((LINUX / "series.toml").read_text())
-    patches = [
-        Patch(
-            entry["name"],
-            entry["subject"],
-            entry["message"].strip() + "\n",
-            tuple(entry.get("files", ())),
-            tuple(entry.get("releases", ())),
+    table = read_toml(LINUX / "series.toml")
+    patches = []
+    for entry in table.tables("patch"):
+        patches.append(
+            Patch(
+                entry.take("name", str),
+                entry.take("subject", str),
+                entry.take("message", str).strip() + "\n",
+                entry.strings("files", ()),
+                entry.strings("releases", ()),
+            )
         )
-        for entry in data["patch"]
-    ]
+        entry.done()
+    table.done()
     return [patch for patch in patches if not patch.releases or release.name in patch.releases]
 
 

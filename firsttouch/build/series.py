@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from firsttouch.build import overlay
-from firsttouch.errors import MachineError
+from firsttouch.errors import HostError
 from firsttouch.processes import output
 from firsttouch.build.sources import KernelSource
 
@@ -22,7 +22,7 @@ def write_series(source: KernelSource, destination: Path, author: str) -> list[P
 
     `author` is ``Name <address>``. The patches are made by git from the very
     trees that the laboratory builds, change by change. Raises UserError if a
-    hook does not apply, MachineError if the directory cannot be written.
+    hook does not apply, HostError if the directory cannot be written.
     """
     patches = overlay.series(source.release)
     tree = source.tree()
@@ -54,7 +54,7 @@ def write_series(source: KernelSource, destination: Path, author: str) -> list[P
                 for file in sorted(Path(scratch, "series").iterdir())
             ]
         except OSError as error:
-            raise MachineError(
+            raise HostError(
                 f"cannot write the series to {destination} ({error.strerror}): "
                 "name another directory by --out."
             ) from None

@@ -7,35 +7,17 @@ import os
 import re
 import shutil
 import subprocess
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch import processes
-from firsttouch.build.store import Entry, digest, digest_file
 from firsttouch.build.packages import Package, fetch_package, known_package
-from firsttouch.errors import MachineError, UserError, nearest
+from firsttouch.build.store import Entry
+from firsttouch.catalog.releases import Release, load_release, release_names, version_of
+from firsttouch.errors import HostError, UserError
+from firsttouch.files import digest, digest_file
 from firsttouch.progress import Reporter
-
-REPOSITORY = Path(__file__).resolve().parent.parent
-LINUX = REPOSITORY / "linux"
-
-
-@dataclass(frozen=True)
-class Release:
-    """A kernel release that has hooks: data of linux/hooks/RELEASE/source.toml."""
-
-    name: str
-    package: str
-    suites: tuple[str, ...]
-    objects: int
-
-    @property
-    def hooks(self) -> Path:
-        """The directory of the release's hook patches."""
-        return LINUX / "hooks" / self.name
-
 
 @dataclass(frozen=True)
 class KernelSource:
@@ -51,25 +33,6 @@ class KernelSource:
     tree: Callable[[], Path]
 
 
-def releases() -> dict[str, Release]:
-    """Return the releases that have hooks, by name."""
-    found = {}
-    for file in sorted((LINUX / "hooks").glob("*/source.toml")):
-        data = tomllib.loads(file.read_text())
-        found[file.parent.name] = Release(
-            file.parent.name, data["package"], tuple(data["suites"]), data["objects"]
-        )
-    return found
-
-
-def find_release(name: str) -> Release:
-    """Return release `name`; UserError if it has no hooks."""
-    known = releases()
-    if name not in known:
-        raise UserError(f"unknown release {name!r}: {nearest(name, known)}")
-    return known[name]
-
-
 def debian_source(release: Release, reporter: Reporter, *, newest: bool = False) -> KernelSource:
     """Return Debian's source of `release`.
 
@@ -82,14 +45,14 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
     known = package
 
     def tree() -> Path:
-        entry = Entry("trees", known.sha256, deep=False)
+        entry = Entry("trees", {"package": known.sha256}, f"{known.name} {known.version}", deep=False)
 
         def unpack(workplace: Path, kept: Path) -> None:
             deb = known
-            if not deb.entry.whole():
+            if deb.entry.use() is None:
                 deb = fetch_package(release.package, release.suites, reporter)
             if deb.sha256 != known.sha256:
-                raise MachineError(
+                raise HostError(
                     f"{release.package} {known.version} is no longer in the archive: run "
                     f"`firsttouch kernel fetch --release {release.name}` to go on with "
                     f"{deb.version}."
@@ -128,7 +91,7 @@ def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -
             pass
         message = tar.stderr.read().decode(errors="replace").strip().splitlines()
     if tar.returncode:
-        raise MachineError(
+        raise HostError(
             f"unpacking {package.name} below {kept.parent.parent} failed: free some space there.",
             message[-3:],
         )
@@ -136,6 +99,16 @@ def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -
 
 def user_source(tree: Path) -> KernelSource:
     """Return the kernel tree in directory `tree`, with the hooks of the nearest release.
+
+    Raises UserError as `tree_release` does.
+    """
+    release, version = tree_release(tree)
+    tree = tree.resolve()
+    return KernelSource(release, version, digest({"tree": _tree_digest(tree)}), lambda: tree)
+
+
+def tree_release(tree: Path) -> tuple[Release, str]:
+    """Return the release whose hooks are nearest to a kernel tree, and the tree's version.
 
     Raises UserError if there is no kernel, or one that was built in.
     """
@@ -152,26 +125,18 @@ def user_source(tree: Path) -> KernelSource:
         raise UserError(f"{makefile} states no kernel version: give the top of a kernel tree.")
     if (tree / ".config").exists() or (tree / "include/config").exists():
         raise UserError(f"{tree} has been built in: run `make mrproper` there first.")
-    return KernelSource(
-        _nearest_release(int(numbers[0]), int(numbers[1])),
-        ".".join(numbers),
-        digest({"tree": _tree_digest(tree)}),
-        lambda: tree,
-    )
+    return _nearest_release(int(numbers[0]), int(numbers[1])), ".".join(numbers)
 
 
 def _nearest_release(major: int, minor: int) -> Release:
     """Return the release with hooks that is nearest to MAJOR.MINOR."""
 
-    def place(release: Release) -> tuple[int, ...]:
-        return tuple(int(part) for part in release.name.split("."))
+    def distance(name: str) -> int:
+        # Major releases follow each other every 20 minor ones or so.
+        here = version_of(name)
+        return abs((here[0] - major) * 20 + here[1] - minor)
 
-    # Major releases follow each other every 20 minor ones or so.
-    wanted = major * 20 + minor
-    return min(
-        releases().values(),
-        key=lambda release: abs(place(release)[0] * 20 + place(release)[1] - wanted),
-    )
+    return load_release(min(release_names(), key=distance))
 
 
 def _tree_digest(tree: Path) -> str:

@@ -1,114 +1,161 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The user's cache: entries named by the hash of what they are made from.
+"""The store: what was built, under the digest of the recipe that it was built by.
 
-An entry is a directory that appears in one rename, with a manifest of the
-SHA-256 of each file in it. It is checked against the manifest each time it is
-used: one that was damaged is made again. Makers of the same entry wait for
-each other, across processes.
+An entry is a directory that appears in one rename. Its manifest holds the
+recipe and the SHA-256 of each file, so that the store knows which recipe gave
+which bytes. An entry is checked against its manifest each time it is used,
+and one that was damaged is made again. Makers of the same entry wait for each
+other, across processes and hosts.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import fcntl
-import hashlib
+import errno
 import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.errors import MachineError
+from firsttouch.build.claims import claimed, clock, is_claimed
+from firsttouch.errors import HostError, UserError
+from firsttouch.files import digest, digest_file, write_atomically
+from firsttouch.tables import Json, Table, json_object
 
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
+# Where each process that uses the store says so, for `firsttouch store prune`.
+RUNS = "runs"
+PRUNING = "pruning"
 # Seconds after which a half-made entry that is nobody's is given up: a week.
 _ABANDONED = 7 * 24 * 3600
 
 
-def cache_root() -> Path:
-    """Return the cache's directory, as the XDG base directory specification places it."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+def store_root() -> Path:
+    """Return the store's directory, as the XDG base directory specification places it.
+
+    Raises UserError if the environment names a relative one.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    if not Path(base).is_absolute():
+        raise UserError(f"XDG_CACHE_HOME is {base!r}: set it to an absolute path.")
     return Path(base) / "firsttouch"
 
 
-def digest_file(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+@dataclass(frozen=True)
+class Manifest:
+    """What an entry says of itself: what it is of, its recipe, and the state of its files."""
+
+    title: str
+    recipe: Mapping[str, Json]
+    files: Mapping[str, str]
 
 
-def digest(value: object) -> str:
-    """Return the SHA-256 of a value's canonical JSON, in hexadecimal."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def digest_files(root: Path, files: list[Path]) -> str:
-    """Return one digest of the names below `root` and the contents of `files`."""
-    return digest({str(path.relative_to(root)): digest_file(path) for path in sorted(files)})
-
-
-def write_atomically(path: Path, data: str | bytes) -> None:
-    """Write a file so that it is whole or not there, whatever happens in between."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+def read_manifest(directory: Path) -> Manifest | None:
+    """Return the manifest of the entry in `directory`; None if it has none that can be read."""
     try:
-        with partial.open("wb") as file:
-            file.write(data.encode() if isinstance(data, str) else data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.rename(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        document = json_object((directory / MANIFEST).read_text())
+        table = Table(directory / MANIFEST, document or {})
+        return Manifest(
+            table.take("title", str),
+            table.table("recipe").rest(),
+            table.table("files").values_of(str),
+        )
+    except (OSError, UserError):
+        return None
 
 
-@contextmanager
-def locked(path: Path, wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold the lock file `path`; call `wait` once if another process holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            wait()
-            fcntl.flock(file, fcntl.LOCK_EX)
-        # The kernel drops the lock with the descriptor, so a killed holder
-        # leaves nothing behind.
-        yield
+# Makes an entry: gets a workplace, where what a killed maker left still is,
+# and an empty directory for what is to be kept.
+Maker = Callable[[Path, Path], None]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry: `kind` names the shelf, `key` is the digest of what it is made from.
+    """One entry: `kind` names the shelf, `recipe` all that it is made from, `title` what it is of.
 
     `deep` entries are checked by content; the others, of very many files, by
     the files' sizes and modification times.
     """
 
     kind: str
-    key: str
+    recipe: Mapping[str, Json]
+    title: str
     deep: bool = True
 
     @property
     def path(self) -> Path:
         """The entry's directory; it exists once the entry does."""
-        return cache_root() / self.kind / self.key[:32]
+        return store_root() / self.kind / digest(self.recipe)[:32]
 
-    @property
-    def workplace(self) -> Path:
-        """The directory in which the entry is made; what a killed maker left is still there."""
-        return self.path.with_name(f"{self.path.name}.making")
+    def contents(self) -> Mapping[str, str] | None:
+        """Return the digest of each file; None if the entry is not there, or was damaged.
 
-    def whole(self) -> bool:
-        """Tell whether the entry is there and each file is what it was when it was made."""
+        Those of an entry that is not `deep` are sizes and times.
+        """
+        manifest = read_manifest(self.path)
+        if manifest is None:
+            return None
         try:
-            manifest = json.loads((self.path / _MANIFEST).read_text())
-            return all(self._state(self.path / name) == was for name, was in manifest.items())
-        except (OSError, ValueError, AttributeError):
-            return False
+            for name, was in manifest.files.items():
+                if self._state(self.path / name) != was:
+                    return None
+        except OSError:
+            return None
+        return manifest.files
+
+    def use(self) -> Path | None:
+        """Return the entry's directory and note that it is used; None as `contents`."""
+        enter_run()
+        if self.contents() is None:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(self.path / MANIFEST)
+        return self.path
+
+    def obtain(self, make: Maker, say: Callable[[str], None]) -> Path:
+        """Return the entry's directory; have `make` fill it if it is not there.
+
+        Raises HostError if the store cannot be written.
+        """
+        try:
+            return self.use() or self._make(make, say)
+        except OSError as error:
+            if (reason := _store_problem(error)) is None:
+                raise
+            raise HostError(reason) from None
+
+    def _make(self, make: Maker, say: Callable[[str], None]) -> Path:
+        what = f"{self.kind}/{self.path.name}"
+        waiting = f"Another run is making {self.title} ({what}); waiting for it."
+        with claimed(self.path.with_suffix(".claim"), lambda: say(waiting)):
+            if found := self.use():
+                return found
+            if self.path.exists():
+                say(f"The stored {self.title} ({what}) is damaged; making it again.")
+                shutil.rmtree(self.path)
+            workplace = self.path.with_suffix(".making")
+            workplace.mkdir(parents=True, exist_ok=True)
+            kept = workplace / "kept"
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.mkdir()
+            make(workplace, kept)
+            files: dict[str, Json] = {
+                str(file.relative_to(kept)): self._state(file)
+                for file in sorted(kept.rglob("*"))
+                if file.is_file()
+            }
+            manifest = {"title": self.title, "recipe": self.recipe, "files": files}
+            write_atomically(kept / MANIFEST, json.dumps(manifest, indent=1))
+            kept.rename(self.path)
+            shutil.rmtree(workplace, ignore_errors=True)
+        sweep_workplaces(self.path.parent)
+        return self.path
 
     def _state(self, file: Path) -> str:
         if self.deep:
@@ -116,61 +163,47 @@ class Entry:
         status = file.lstat()
         return f"{status.st_size} {status.st_mtime_ns}"
 
-    def obtain(
-        self,
-        make: Callable[[Path, Path], None],
-        say: Callable[[str], None],
-    ) -> Path:
-        """Return the entry's directory, making it first if it is missing or damaged.
 
-        `make` is called with the workplace, in which it may find what a
-        killed maker left, and with an empty directory for what is to be kept.
-        """
-        try:
-            return self._obtain(make, say)
-        except OSError as error:
-            raise _no_room(error, self.path) from None
-
-    def _obtain(self, make: Callable[[Path, Path], None], say: Callable[[str], None]) -> Path:
-        if self.whole():
-            return self.path
-        lock = self.path.with_name(f"{self.path.name}.lock")
-        what = f"{self.kind}/{self.path.name}"
-        with locked(lock, lambda: say(f"Another run is making {what}; waiting for it.")):
-            if self.whole():
-                return self.path
-            if self.path.exists():
-                say(f"The cached {what} is damaged; making it again.")
-                shutil.rmtree(self.path)
-            self.workplace.mkdir(parents=True, exist_ok=True)
-            kept = self.workplace / "kept"
-            shutil.rmtree(kept, ignore_errors=True)
-            kept.mkdir()
-            make(self.workplace, kept)
-            manifest = {
-                str(file.relative_to(kept)): self._state(file)
-                for file in sorted(kept.rglob("*"))
-                if file.is_file()
-            }
-            write_atomically(kept / _MANIFEST, json.dumps(manifest, indent=1))
-            kept.rename(self.path)
-            shutil.rmtree(self.workplace)
-        self._sweep()
-        return self.path
-
-    def _sweep(self) -> None:
-        """Remove what killed makers of this kind left long ago and nobody has gone on with."""
-        for workplace in self.path.parent.glob("*.making"):
-            lock = workplace.with_suffix(".lock")
-            with contextlib.suppress(OSError), lock.open("a") as file:
-                if time.time() - workplace.stat().st_mtime > _ABANDONED:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(workplace)
+def sweep_workplaces(shelf: Path) -> None:
+    """Remove what killed makers left on a shelf long ago and nobody has gone on with."""
+    for workplace in shelf.glob("*.making"):
+        claim = workplace.with_suffix(".claim")
+        with contextlib.suppress(OSError):
+            if time.time() - workplace.stat().st_mtime > _ABANDONED and not is_claimed(claim):
+                shutil.rmtree(workplace)
 
 
-def _no_room(error: OSError, path: Path) -> MachineError:
-    reason = error.strerror or str(error)
-    return MachineError(
-        f"cannot write below {path.parent} ({reason}): free some space there, "
-        "or set XDG_CACHE_HOME to a directory that can be written."
-    )
+def _store_problem(error: OSError) -> str | None:
+    """Return what is to be done where the store cannot be written; None for any other error."""
+    root = store_root()
+    if error.filename and not Path(str(error.filename)).is_relative_to(root):
+        return None
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"no space left below {root} ({error.strerror}): free some there by `firsttouch store "
+            "prune --keep 5G`, or set XDG_CACHE_HOME to a directory with room."
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return (
+            f"cannot write below {root} ({error.strerror}): "
+            "set XDG_CACHE_HOME to a directory that you can write."
+        )
+    return None
+
+
+_entered: set[Path] = set()
+
+
+def enter_run() -> None:
+    """Say in the store that this process uses it, from now to its end."""
+    root = store_root()
+    if root in _entered:
+        return
+    # Who prunes looks at the runs once: none may begin in between.
+    with claimed(root / PRUNING):
+        run = ExitStack()
+        # The name tells from when on the process may have used entries.
+        name = f"{int(clock(root))}-{uuid.uuid4().hex}"
+        run.enter_context(claimed(root / RUNS / name))
+    atexit.register(run.close)
+    _entered.add(root)

@@ -94,8 +94,10 @@ class Contract:
             raise table.error("runs", f"is {experiment.runs!r}: {_near(experiment, self)}")
         for name, values in experiment.parameters.items():
             if name not in benchmark.parameters:
-                problem = f"is no parameter of ftbench {experiment.runs}: "
-                raise table.error(f"parameters.{name}", problem + nearest(name, benchmark.parameters))
+                near = nearest(name, benchmark.parameters)
+                raise table.error(
+                    f"parameters.{name}", f"is no parameter of ftbench {experiment.runs}: {near}"
+                )
             for value in values:
                 problem_of = benchmark.parameters[name].problem
                 if not str(value).startswith("@") and (problem := problem_of(value)):

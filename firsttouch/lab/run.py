@@ -1,162 +1,165 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The main job: plan, kernels, guests, results, summary; each step goes on where it was."""
+"""A run: plan, parts, guard, guests, results; each step goes on where it was."""
 
 from __future__ import annotations
 
 import concurrent.futures
-import json
-import os
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from firsttouch.build.store import Entry, locked, write_atomically
+from firsttouch.build.claims import claimed
+from firsttouch.build.host_tools import processors
+from firsttouch.build.outcomes import kept_outcome
+from firsttouch.build.sources import debian_source, tree_release, user_source
+from firsttouch.catalog.collection import Catalog
+from firsttouch.catalog.contract import Contract
+from firsttouch.catalog.releases import load_release
+from firsttouch.errors import GuestError, UserError
+from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
-from firsttouch.errors import GuestError, MachineError
 from firsttouch.lab.guard import check_double_fault
-from firsttouch.vm.guest import Guest, StoppedError, recipe_key
-from firsttouch.build.images import KernelImage
-from firsttouch.lab.plan import Parts, Request, Run, make_plan
-from firsttouch.build.programs import build_pmu, build_program
+from firsttouch.lab.guests import Job, build_parts, make_jobs
+from firsttouch.lab.outcomes import measure_guest, results_of
+from firsttouch.lab.plan import Plan, Request, make_plan
+from firsttouch.lab.results import FILE_NAME, Result, read_results, write_results
 from firsttouch.progress import Reporter
-from firsttouch.output.html import draw_report
-from firsttouch.lab.results import Result, ResultStore
-from firsttouch.build.sources import KernelSource, debian_source, find_release, user_source
-from firsttouch.analysis.summary import summarize
+from firsttouch.quantities import format_size
+from firsttouch.tables import Table
+from firsttouch.vm.guest import MEMORY
+from firsttouch.vm.qemu import guest_key
+from firsttouch.vm.supervision import StoppedError
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of the laboratory came to."""
+    """What a run came to: results in the order of the request, the cells that failed and why."""
 
-    summary: dict[str, Any]
-    failures: list[tuple[Cell, GuestError]]
-    results: Path
+    results: tuple[Result, ...]
+    catalog: Catalog
+    failures: tuple[tuple[Cell, GuestError], ...]
 
 
-def run_lab(request: Request, reporter: Reporter) -> Outcome:
-    """Do all that `request` asks for and is not done yet; return everything measured for it.
+def run_lab(request: Request, contract: Contract, reporter: Reporter) -> Outcome:
+    """Measure what `request` asks for and the store does not have; return all of it.
 
-    Raises UserError for a request that cannot be carried out, MachineError
-    for a machine that lacks something, KernelBuildError, and GuestError if
-    the guard finds that the effect is hidden. Cells that fail are returned.
+    `request.out` gets results.jsonl, with the results of the request and no
+    others, and the guests' logs. Raises UserError for a request that cannot
+    be carried out, HostError for a host that lacks something, BuildError, and
+    GuestError if the guard finds that the effect is hidden. Cells that fail
+    are returned.
     """
-    release = find_release(request.release)
-    runs = make_plan(request)
-    _prepare_out(request.out)
+    release = tree_release(request.source)[0] if request.source else load_release(request.release)
+    plan = make_plan(request, release.name, contract)
+    at_once = guests_at_once(request.jobs)
+    check_writable(request.out)
+    if (request.out / FILE_NAME).exists():
+        # Results of another schema are not written over.
+        read_results(request.out)
     waiting = f"Another run is writing to {request.out}; waiting for it."
-    with locked(request.out / ".lock", lambda: reporter.say(waiting)):
+    with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
         source = user_source(request.source) if request.source else debian_source(release, reporter)
-        parts = build_parts(source, runs, request.out / "log", reporter)
-        store = ResultStore(request.out)
-        if store.broken:
-            reporter.say(
-                f"{store.file}: {store.broken} unfinished or foreign lines; "
-                "their cells are run again."
-            )
-        cells = parts.cells(runs)
-        missing = [cell for cell in cells if store.get(cell.key) is None]
-        if missing:
-            for machine_cells in _stock_by_machine(missing):
-                _guard(parts, machine_cells, request.out / "log", reporter)
-        failures = run_cells(missing, store, request.out / "log", reporter)
-        results = [result for cell in cells if (result := store.get(cell.key)) is not None]
-        experiments = {run.experiment.name: run.experiment for run in runs}
-        summary = summarize(results, experiments)
-        write_atomically(
-            request.out / "summary.json", json.dumps(summary, indent=1, sort_keys=True) + "\n"
-        )
-        if results:
-            drawn = draw_report(request.out, {cell.key for cell in cells})
-            reporter.say(f"Report: {drawn.file}")
-    return Outcome(summary, failures, store.file)
+        logs = request.out / "log"
+        jobs = make_jobs(plan, build_parts(source, plan, logs, reporter))
+        missing = [job for job in jobs if kept_outcome(job.key) is None]
+        try:
+            for job in _stock_by_machine(missing, plan):
+                _guard(job, logs, reporter)
+            failures = run_jobs(missing, at_once, logs, reporter)
+        finally:
+            # What an interrupted run has finished is there to be looked at.
+            results = collect(jobs, plan)
+            write_results(request.out, results)
+    return Outcome(tuple(results), plan.catalog, tuple(failures))
 
 
-def build_parts(source: KernelSource, runs: Sequence[Run], logs: Path, reporter: Reporter) -> Parts:
-    """Return the kernels, programs and disks that `runs` need, building what is not cached."""
-    ftbench, init = build_program("bench", reporter), build_program("guest", reporter)
-    images = {}
-    for changed in sorted({run.arm.changed for run in runs}):
-        image = KernelImage(source, changed)
-        log = logs / f"build-{source.version}-{'changed' if changed else 'stock'}.log"
-        images[changed] = image.obtain(reporter, log) / "Image"
-    wanted = dict.fromkeys(run.disk for run in runs if run.disk)
-    disks = {disk: disk.obtain(reporter) for disk in wanted}
-    return Parts(source, images, ftbench, init, build_pmu(reporter), disks)
+def collect(jobs: Sequence[Job], plan: Plan) -> list[Result]:
+    """Return the results of the plan's cells that the store has, in the plan's order."""
+    found = {
+        result.cell.identity: result for job in jobs for result in results_of(job) or ()
+    }
+    return [found[cell.identity] for cell in plan.cells if cell.identity in found]
 
 
-def _prepare_out(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        write_atomically(out / ".writable", "")
-        (out / ".writable").unlink()
-    except OSError as error:
-        raise MachineError(
-            f"cannot write to {out} ({error.strerror}): name another directory by --out."
-        ) from None
+def guests_at_once(jobs: int | None) -> int:
+    """Return how many guests run at once: `jobs`, or as many as CPUs and memory allow.
+
+    Raises UserError for fewer than one.
+    """
+    if jobs is not None:
+        if jobs < 1:
+            raise UserError(f"--jobs {jobs} is too few: give at least 1.")
+        return jobs
+    return max(1, min(processors(), _available_memory() // MEMORY))
 
 
-def _stock_by_machine(cells: Sequence[Cell]) -> list[Cell]:
-    """Return one stock cell per machine: where the guard looks."""
-    return list({cell.machine.name: cell for cell in cells if not cell.arm.changed}.values())
+def _available_memory() -> int:
+    """Return the bytes that processes may still use without pushing others out."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return MEMORY
 
 
-def _guard(parts: Parts, cell: Cell, logs: Path, reporter: Reporter) -> None:
-    """Check once per kernel, machine and QEMU that the effect shows; the cache remembers."""
+def _stock_by_machine(jobs: Sequence[Job], plan: Plan) -> list[Job]:
+    """Return a job on the stock kernel for each machine: where the guard looks."""
+    return list(
+        {
+            job.cells[0].machine: job
+            for job in jobs
+            if not plan.catalog.arms[job.cells[0].arm].changed
+        }.values()
+    )
 
-    def run(command: str) -> list[dict[str, Any]]:
-        guest = Guest(
-            cell.guest.image, parts.init, cell.machine, (), (command,), {"/ftbench": parts.ftbench}
-        )
-        entry = Entry("guard", recipe_key(guest.identity()))
 
-        def boot(_: Path, kept: Path) -> None:
-            lines = guest.run(logs / f"guard-{cell.machine.name}.log")
-            write_atomically(kept / "lines.json", json.dumps(lines))
+def _guard(job: Job, logs: Path, reporter: Reporter) -> None:
+    """Check once per kernel, machine and QEMU that the effect shows; the store remembers."""
+    machine = job.cells[0].machine
 
-        lines = json.loads((entry.obtain(boot, reporter.say) / "lines.json").read_text())
-        assert isinstance(lines, list)
-        return lines
+    def run(command: str) -> Table:
+        guest = replace(job.guest, commands=(command,), boot=(), disk=None, pmu=None)
+        key = guest_key(guest)
+        log = logs / f"guard-{machine}.log"
+        outcome = kept_outcome(key) or measure_guest(guest, key, log)
+        (done,) = outcome.tables("commands")
+        return done.tables("lines")[-1]
 
     faults = check_double_fault(run)
-    reporter.say(f"Guard: stock on {cell.machine.name} takes {faults:,} faults for 1,024 atomics.")
+    reporter.say(f"Guard: stock on {machine} takes {faults:,} faults for 1,024 atomics.")
 
 
-def run_cells(
-    cells: Sequence[Cell], store: ResultStore, logs: Path, reporter: Reporter
+def run_jobs(
+    jobs: Sequence[Job], at_once: int, logs: Path, reporter: Reporter
 ) -> list[tuple[Cell, GuestError]]:
-    """Run `cells`, as many side by side as there are cores; return those that failed."""
-    if not cells:
+    """Run the guests of `jobs`, `at_once` side by side; return the cells that failed."""
+    if not jobs:
         return []
     failures: list[tuple[Cell, GuestError]] = []
     stop = threading.Event()
-    guests: dict[str, list[Cell]] = {}
-    for cell in cells:
-        guests.setdefault(recipe_key(cell.guest.identity()), []).append(cell)
-
-    def run(members: list[Cell]) -> list[Result]:
-        lines = members[0].guest.run_commands(logs / members[0].log_name, stop=stop)
-        return [cell.result(lines[cell.position]) for cell in members]
-
+    cells = sum(len(job.cells) for job in jobs)
+    reporter.say(f"Running {at_once} guests at once, {format_size(MEMORY)} each (--jobs).")
     with (
-        reporter.step("Measuring", "cells", len(cells)) as step,
-        concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool,
+        reporter.step("Measuring", "cells", cells) as step,
+        concurrent.futures.ThreadPoolExecutor(at_once) as pool,
     ):
-        running = {pool.submit(run, members): members for members in guests.values()}
+        running = {
+            pool.submit(
+                measure_guest, job.guest, job.key, logs / job.cells[0].log_name, stop=stop
+            ): job
+            for job in jobs
+        }
         try:
             for done in concurrent.futures.as_completed(running):
-                members = running[done]
+                job = running[done]
                 try:
-                    for result in done.result():
-                        store.add(result)
+                    done.result()
                 except GuestError as error:
-                    failures += [(cell, error) for cell in members]
-                    reporter.say(f"Failed: {members[0].title}: {error}")
+                    failures += [(cell, error) for cell in job.cells]
+                    reporter.say(f"Failed: {job.cells[0].title}: {error}")
                 except StoppedError:
                     continue
-                for _ in members:
+                for _ in job.cells:
                     step.advance()
         finally:
             # An error or an interrupt ends the guests that still run.

@@ -35,7 +35,7 @@ def take_in_guest(
 
     A cache does not show in such a clock: what tells by time per read is
     left out. `logs` gets the guests' kernel logs. Raises GuestError and
-    KernelBuildError.
+    BuildError.
     """
     image = KernelImage(source, arm.changed).obtain(reporter) / "Image"
     ftbench, init = build_program("bench", reporter), build_program("guest", reporter)

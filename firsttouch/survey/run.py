@@ -72,7 +72,7 @@ def check_seconds(seconds: int) -> None:
 def take_here(seconds: int, reporter: Reporter) -> Taken:
     """Survey this machine for at most `seconds` once ftbench is built.
 
-    Raises UserError on another architecture, KernelBuildError if ftbench
+    Raises UserError on another architecture, BuildError if ftbench
     does not build, GuestError if it cannot even show the machine's files.
     """
     if platform.machine() not in ARCHITECTURES:

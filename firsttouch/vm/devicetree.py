@@ -7,44 +7,41 @@ Documentation/devicetree/bindings/pmem/pmem-region.txt of the kernel.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+import functools
+import tempfile
 from pathlib import Path
 
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.processes import output
 
 
-def write_device_tree(
-    qemu: Sequence[str],
-    machine: Machine,
-    cpus: int,
-    disk: tuple[int, int] | None,
-    destination: Path,
-) -> None:
-    """Write to `destination` the device tree blob for a guest started by `qemu`.
+@functools.lru_cache(maxsize=64)
+def device_tree(
+    qemu: tuple[str, ...], machine: Machine, cpus: int, disk: tuple[int, int] | None
+) -> bytes:
+    """Return the device tree blob for a guest started by `qemu`.
 
-    `qemu` is the command line without kernel and disk; `cpus` is how many
-    CPUs it asks for; `disk` is the guest physical address and size in bytes
-    of a RAM-backed disk. Raises
-    MachineError if QEMU or the device tree compiler is missing or fails.
+    `qemu` is the command line without kernel and disk, with ``-M`` among it;
+    `cpus` is how many CPUs it asks for; `disk` is the guest physical address
+    and size in bytes of a RAM-backed disk. Raises HostError if QEMU or the
+    device tree compiler is missing or fails.
     """
-    base, source, overlay = (
-        destination.with_suffix(suffix) for suffix in (".base", ".dts", ".overlay")
-    )
-    command = list(qemu)
-    board = command.index("-M") + 1
-    command[board] += f",dumpdtb={base}"
-    output(command)
-    source.write_text(overlay_source(machine, cpus, disk))
-    # -@ is not asked for: all targets are given by path.
-    output(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", overlay, source])
-    output(["fdtoverlay", "-i", base, "-o", destination, overlay])
+    # Names without a path: QEMU takes a comma in one for the end of an option.
+    with tempfile.TemporaryDirectory(prefix="firsttouch-tree-") as folder:
+        command = list(qemu)
+        command[command.index("-M") + 1] += ",dumpdtb=base"
+        output(command, cwd=Path(folder))
+        Path(folder, "source").write_text(overlay_source(machine, cpus, disk))
+        # -@ is not asked for: all targets are given by path.
+        compile_overlay = ["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", "overlay", "source"]
+        output(compile_overlay, cwd=Path(folder))
+        output(["fdtoverlay", "-i", "base", "-o", "tree", "overlay"], cwd=Path(folder))
+        return Path(folder, "tree").read_bytes()
 
 
 def overlay_source(machine: Machine, cpus: int, disk: tuple[int, int] | None) -> str:
     """Return the overlay's source: cache properties of each CPU, cache nodes, the disk."""
-    kinds = list(itertools.islice(itertools.cycle(machine.cpu_kinds()), cpus))
+    kinds = machine.kinds_of(cpus)
     lines = ["/dts-v1/;", "/plugin/;"]
     for number, kind in enumerate(kinds):
         # Both sides of the L1 are stated: the kernel counts no leaf for a

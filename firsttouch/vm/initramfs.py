@@ -9,10 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from firsttouch.vm.guest import Guest
+
 _TRAILER = "TRAILER!!!"
 _DIRECTORY = 0o040755
 _FILE = 0o100755
 _CONSOLE = 0o020600
+
+
+def guest_archive(guest: Guest) -> bytes:
+    """Return a guest's initial RAM disk: init, its files, and what it is to do."""
+    members = {"/init": guest.init, **guest.files}
+    # Files of /cell are read by guest/init.c.
+    orders = {"/cell/commands": "".join(f"{command}\n" for command in guest.commands).encode()}
+    if guest.disk and guest.mounted:
+        orders["/cell/mount-disk"] = b""
+    if guest.timing == "identical":
+        orders["/cell/settle"] = b""
+    return (
+        # The kernel looks for ACPI tables in the first archive only.
+        guest.tables
+        + console_archive()
+        + archive({name: path.read_bytes() for name, path in members.items()})
+        + archive(orders)
+    )
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.store import Entry, write_atomically
-from firsttouch.errors import MachineError
+from firsttouch.errors import HostError
 
 
 def _maker(contents: str, calls: list[str]):  # type: ignore[no-untyped-def]
@@ -107,7 +107,7 @@ def test_no_room_is_one_sentence_that_names_the_mend(own_cache: Path) -> None:
     def full(_: Path, kept: Path) -> None:
         raise OSError(28, "No space left on device", str(kept))
 
-    with pytest.raises(MachineError, match=r"No space left on device.*XDG_CACHE_HOME"):
+    with pytest.raises(HostError, match=r"No space left on device.*XDG_CACHE_HOME"):
         Entry("kind", "e" * 64).obtain(full, print)
 
 

@@ -17,7 +17,7 @@ from firsttouch.build.packages import (
     known_package,
     unpack,
 )
-from firsttouch.errors import MachineError
+from firsttouch.errors import HostError
 from firsttouch.progress import Reporter
 
 # They ask the package registry, as the kernel layer's set-up does.
@@ -110,17 +110,17 @@ def test_an_unsigned_archive_is_refused(
         ["apt-get", *insecure, "download", "-qq", "linux-source-0.0"], cwd=apt, check=True
     )
     assert (apt / package.name).exists()
-    with pytest.raises(MachineError, match=r"linux-source-0\.0"):
+    with pytest.raises(HostError, match=r"linux-source-0\.0"):
         fetch_package("linux-source-0.0", (), reporter)
 
 
 def test_a_package_that_nobody_has_is_one_sentence(own_cache: Path) -> None:
-    with pytest.raises(MachineError, match=r"offers linux-source-2\.4.*--source"):
+    with pytest.raises(HostError, match=r"offers linux-source-2\.4.*--source"):
         find_package("linux-source-2.4", ("trixie",))
 
 
 def test_a_program_that_the_suite_lacks_is_one_sentence(own_cache: Path) -> None:
-    with pytest.raises(MachineError, match=r"trixie .*does not offer no-such-program for arm64: "):
+    with pytest.raises(HostError, match=r"trixie .*does not offer no-such-program for arm64: "):
         find_closure("trixie", ("no-such-program",))
 
 

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Asking the host's own Debian mirror, without touching the host's configuration.
+
+apt is given a private root below the store whose only sources are those
+archives of the host's configuration that are Debian's, or one more suite of
+the same mirror. Every archive there must be signed by a key that the host's
+configuration names for it, or by Debian's: what the host's configuration
+trusts without a signature is refused.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.build.claims import claimed
+from firsttouch.build.store import store_root
+from firsttouch.errors import HostError
+from firsttouch.files import digest, write_atomically
+
+_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+_URI = re.compile(r"'(?P<uri>[^']+)' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
+_SIGNED = (
+    "-oAcquire::AllowInsecureRepositories=false",
+    "-oAcquire::AllowWeakRepositories=false",
+    "-oAPT::Get::AllowUnauthenticated=false",
+    "-oAPT::Sandbox::User=root",
+)
+_ARM64 = ("-oAPT::Architecture=arm64", "-oAPT::Architectures=arm64")
+INSTALL = ("-oAcquire::ForceHash=SHA256", "-y", "--no-install-recommends", "install")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A Debian archive of the host's configuration: where it is, its suite, its keyring."""
+
+    uri: str
+    suite: str
+    keyring: str
+
+    @property
+    def source(self) -> str:
+        """The archive as an entry of a deb822 sources file."""
+        return (
+            f"Types: deb\nURIs: {self.uri}\nSuites: {self.suite}\nComponents: main\n"
+            f"Signed-By: {self.keyring}\nTrusted: no\n"
+        )
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A file of an archive: its name, size in bytes and SHA-256, as signed lists have them."""
+
+    file: str
+    size: int
+    sha256: str
+
+
+def apt_get(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run apt-get to its end; HostError if this host has none."""
+    try:
+        return subprocess.run(
+            ["apt-get", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError:
+        raise HostError(
+            "apt-get is missing, so Debian's packages cannot be fetched: "
+            "give a kernel tree by --source."
+        ) from None
+
+
+def listed_files(output: str) -> list[Listed]:
+    """Return the files that ``apt-get --print-uris`` has printed."""
+    return [
+        Listed(match["file"], int(match["size"]), match["sha256"])
+        for match in _URI.finditer(output)
+    ]
+
+
+def host_archives() -> list[Archive]:
+    """Return the Debian archives of the host's own configuration; HostError if it has none."""
+    listed = apt_get(
+        ["indextargets", "--no-release-info", "--format", "$(REPO_URI)|$(RELEASE)|$(SIGNED_BY)",
+         "Created-By: Packages", "Component: main"]
+    ).stdout.splitlines()  # fmt: skip
+    found = {}
+    for line in listed:
+        uri, suite, keyring = (*line.split("|"), "", "")[:3]
+        # The path tells Debian's archives from others before their lists are fetched.
+        if re.search(r"/debian(-security)?/?$", uri):
+            name = keyring if keyring.startswith("/") else _KEYRING
+            found[uri, suite] = Archive(uri, suite, name)
+    if not found:
+        raise HostError(
+            "this host's package sources name no Debian mirror: add one to /etc/apt, "
+            "or give a kernel tree by --source."
+        )
+    return list(found.values())
+
+
+def mirror_archive(suite: str) -> Archive:
+    """Return `suite` of the mirror that this host is configured to use."""
+    for archive in host_archives():
+        if archive.uri.rstrip("/").endswith("/debian"):
+            return Archive(archive.uri, suite, archive.keyring)
+    raise HostError(
+        "this host's package sources name no mirror of Debian's main archive: add one to "
+        "/etc/apt, or give a kernel tree by --source."
+    )
+
+
+def private_root(archives: Sequence[Archive], *, arm64: bool = False) -> list[str]:
+    """Give apt a root that knows `archives` alone, with fresh lists; return its options.
+
+    `arm64`: a root for that architecture, on which nothing is installed.
+    Raises HostError if a list cannot be fetched, or is not signed.
+    """
+    more = _ARM64 if arm64 else ()
+    text = "\n".join(archive.source for archive in archives)
+    root = store_root() / "apt" / digest([text, *more])[:16]
+    for folder in ("lists/partial", "cache/archives/partial"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    sources = root / "mirror.sources"
+    options = [
+        *_SIGNED,
+        f"-oDir::Etc::sourcelist={sources}",
+        "-oDir::Etc::sourceparts=-",
+        f"-oDir::State::lists={root / 'lists'}",
+        f"-oDir::Cache={root / 'cache'}",
+        *more,
+    ]
+    with claimed(root / "claim"):
+        write_atomically(sources, text)
+        if arm64:
+            write_atomically(root / "status", "")
+            options.append(f"-oDir::State::status={root / 'status'}")
+        done = apt_get([*options, "-oAPT::Update::Error-Mode=any", "update"])
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.startswith(("E:", "W:"))]
+        raise HostError(
+            f"apt could not fetch the signed lists of {archives[0].uri} {archives[0].suite}: "
+            "check the network and this host's package sources.",
+            said[-5:],
+        )
+    return options

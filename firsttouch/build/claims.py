@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Claims: who makes a thing, agreed by hard links, so that a share of several hosts can hold it.
+
+A claim is a file that its holder touches as long as it lives. A claim that
+was not touched for a lease's time belongs to nobody; so does one whose
+process is gone, where this host can tell. File locks are not used: a share
+need not have them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from firsttouch.tables import json_object
+
+# Seconds. A holder touches its claim three times in a lease.
+LEASE = 60.0
+_POLL = 0.2
+
+
+@contextmanager
+def claimed(
+    path: Path, wait: Callable[[], None] = lambda: None, lease: float = LEASE
+) -> Iterator[None]:
+    """Hold the claim `path` for as long as the context lasts; call `wait` once if it is held."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    own.write_text(json.dumps(_holder()))
+    waited = False
+    try:
+        while not _take(path, own):
+            if not _give_up(path, lease):
+                if not waited:
+                    wait()
+                waited = True
+                time.sleep(_POLL)
+        with _kept_alive(own, lease):
+            yield
+    finally:
+        # Only the holder's own file is removed: another may have taken over.
+        with contextlib.suppress(OSError):
+            if path.samefile(own):
+                path.unlink()
+        own.unlink(missing_ok=True)
+
+
+def clock(directory: Path) -> float:
+    """Return the time by the clock of a directory's file system, in seconds since the epoch."""
+    probe = directory / f".{uuid.uuid4().hex}"
+    try:
+        probe.touch()
+        return probe.stat().st_mtime
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def is_claimed(path: Path, lease: float = LEASE) -> bool:
+    """Tell whether a living process holds the claim `path`."""
+    try:
+        return not _is_abandoned(path, lease)
+    except FileNotFoundError:
+        return False
+
+
+def _take(path: Path, own: Path) -> bool:
+    try:
+        os.link(own, path)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _give_up(path: Path, lease: float) -> bool:
+    """Remove the claim `path` if it is nobody's; tell whether it may be taken now."""
+    try:
+        holder = path.stat()
+        if not _is_abandoned(path, lease):
+            return False
+        # One link for each abandoned claim: of several that saw it, one
+        # removes it, and none removes what was claimed in the meantime.
+        dead = path.with_name(f".{path.name}.dead-{holder.st_ino}-{holder.st_mtime_ns}")
+        os.link(path, dead)
+    except FileNotFoundError:
+        return True
+    except FileExistsError:
+        # Another removes it. Should that one die, its own link ages too.
+        with contextlib.suppress(OSError):
+            if clock(path.parent) - dead.stat().st_ctime > lease:
+                dead.unlink()
+        return False
+    try:
+        if dead.stat().st_ino == holder.st_ino:
+            path.unlink(missing_ok=True)
+    finally:
+        dead.unlink(missing_ok=True)
+    return True
+
+
+def _is_abandoned(path: Path, lease: float) -> bool:
+    """Tell whether the claim `path` is nobody's; FileNotFoundError if it is gone."""
+    touched = path.stat().st_mtime
+    # The clock of the file system: those of several hosts may differ.
+    if clock(path.parent) - touched > lease:
+        return True
+    holder = json_object(path.read_text(errors="replace")) or {}
+    here = _holder()
+    if holder.get("host") != here["host"]:
+        return False
+    pid = holder.get("pid")
+    return not isinstance(pid, int) or holder.get("started") != _started(pid)
+
+
+def _holder() -> dict[str, str | int | None]:
+    pid = os.getpid()
+    return {"host": _host(), "name": socket.gethostname(), "pid": pid, "started": _started(pid)}
+
+
+@functools.cache
+def _host() -> str:
+    """Return what tells this boot of this host, and its process numbers, from all others."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    identity = boot.read_text().strip() if boot.exists() else socket.gethostname()
+    # A container counts its processes from 1 again.
+    space = Path("/proc/self/ns/pid")
+    return f"{identity} {space.readlink()}" if space.is_symlink() else identity
+
+
+def _started(pid: int) -> str | None:
+    """Return when a process of this host began, by which its number is told from a later one."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return None
+
+
+@contextmanager
+def _kept_alive(own: Path, lease: float) -> Iterator[None]:
+    """Touch the file behind a claim as long as the context lasts."""
+    ended = threading.Event()
+
+    def touch() -> None:
+        while not ended.wait(lease / 3):
+            with contextlib.suppress(OSError):
+                os.utime(own)
+
+    thread = threading.Thread(target=touch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The tools of this host that decide what is made: compilers, linker, QEMU."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import shutil
+from pathlib import Path
+
+from firsttouch.errors import HostError
+from firsttouch.files import digest_file
+from firsttouch.processes import output
+
+QEMU = "qemu-system-aarch64"
+
+
+def cross_compile() -> str:
+    """Return the prefix of the arm64 tools, as kernel makefiles take it in CROSS_COMPILE."""
+    return "" if platform.machine() == "aarch64" else "aarch64-linux-gnu-"
+
+
+def processors() -> int:
+    """Return how many CPUs this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+@functools.cache
+def compiler_version(*, native: bool = False) -> str:
+    """Return the first line of what the arm64 compiler, or this host's own, says of itself.
+
+    Raises HostError if it is not installed.
+    """
+    return _version(f"{'' if native else cross_compile()}gcc")
+
+
+@functools.cache
+def toolchain_identity(*, native: bool = False) -> str:
+    """Return the versions of compiler and linker: what an image or a program is built by.
+
+    Raises HostError if one of them is not installed.
+    """
+    prefix = "" if native else cross_compile()
+    return f"{compiler_version(native=native)}; {_version(f'{prefix}ld')}"
+
+
+@functools.cache
+def qemu_version() -> str:
+    """Return the first line of what QEMU says of its version; HostError if it is missing."""
+    return _version(QEMU)
+
+
+@functools.cache
+def qemu_digest() -> str:
+    """Return the SHA-256 of QEMU's program; HostError if it is missing."""
+    return digest_file(Path(_find(QEMU)))
+
+
+def _find(tool: str) -> str:
+    found = shutil.which(tool)
+    if found is None:
+        raise HostError(
+            f"{tool} is missing: install the package that `firsttouch doctor` names, or put the "
+            "directory that holds it on PATH."
+        )
+    return found
+
+
+def _version(tool: str) -> str:
+    return output([_find(tool), "--version"]).splitlines()[0]

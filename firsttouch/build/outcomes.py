@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What guests did, kept by the digest of all that decides it.
+
+An outcome is one JSON file that appears in one rename, with the digest of its
+contents: one that was damaged counts as none. Doing a guest twice is
+harmless, for it gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from firsttouch.build.store import enter_run, store_root
+from firsttouch.files import digest, write_atomically
+from firsttouch.tables import Json, Table, json_object
+
+OUTCOMES = "outcomes"
+
+
+def _place(key: str) -> Path:
+    # No directory with more than some thousands of entries: 256 of them.
+    return store_root() / OUTCOMES / key[:2] / f"{key}.json"
+
+
+def kept_outcome(key: str) -> Table | None:
+    """Return the outcome that is kept under `key`; None if there is none that is whole."""
+    enter_run()
+    place = _place(key)
+    try:
+        document = json_object(place.read_text())
+        outcome = document.get("outcome") if document else None
+        if document is None or document.get("digest") != digest(outcome):
+            return None
+        os.utime(place)
+    except (OSError, UnicodeDecodeError):
+        return None
+    return Table(place, document).table("outcome")
+
+
+def keep_outcome(key: str, outcome: Mapping[str, Json]) -> None:
+    """Keep `outcome` under `key`; it is on the disk when this returns."""
+    document = {"digest": digest(outcome), "outcome": outcome}
+    write_atomically(_place(key), json.dumps(document) + "\n")
+
+
+def forget_outcome(key: str) -> None:
+    """Remove the outcome that is kept under `key`, if there is one."""
+    with contextlib.suppress(OSError):
+        _place(key).unlink()

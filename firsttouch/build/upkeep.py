@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the store holds, and how it is kept small without taking what a run uses."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.build.claims import claimed, clock, is_claimed
+from firsttouch.build.outcomes import OUTCOMES
+from firsttouch.build.store import MANIFEST, PRUNING, RUNS, read_manifest, store_root
+
+# Below the store's root, beside the shelves with entries.
+_NOT_SHELVES = (RUNS, OUTCOMES, "apt")
+# Seconds. Claims are touched, and files written, in much less.
+_LITTER = 24 * 3600
+
+
+@dataclass(frozen=True)
+class Held:
+    """One thing in the store; `size` in bytes, `used` in seconds since the epoch.
+
+    `path` is a directory, or a file of results. `in_use`: a run that still
+    lives has used it, or somebody makes it.
+    """
+
+    kind: str
+    title: str
+    path: Path
+    size: int
+    used: float
+    in_use: bool
+
+
+def held() -> list[Held]:
+    """Return what the store holds, what was used last first."""
+    since = _oldest_run()
+    found = [*_entries(since), *_workplaces(), *_outcomes(since)]
+    return sorted(found, key=lambda one: -one.used)
+
+
+def prune(keep: int) -> list[Held]:
+    """Remove what was used longest ago until the store has at most `keep` bytes; return it.
+
+    What a living run uses stays, even if the store then has more.
+    """
+    removed = []
+    root = store_root()
+    with claimed(root / PRUNING):
+        for litter in root.glob("*/.*"):
+            # What a killed process left of a claim or of a file it was writing.
+            with contextlib.suppress(OSError):
+                if litter.is_file() and clock(root) - litter.stat().st_mtime > _LITTER:
+                    litter.unlink()
+        left = held()
+        size = sum(one.size for one in left)
+        for one in reversed(left):
+            if size <= keep:
+                break
+            if not one.in_use:
+                _remove(one.path)
+                size -= one.size
+                removed.append(one)
+    return removed
+
+
+def _remove(path: Path) -> None:
+    if path.is_file():
+        path.unlink(missing_ok=True)
+        return
+    # In one step: a killed prune leaves no half of an entry.
+    gone = path.with_name(f".{path.name}.pruned")
+    path.rename(gone)
+    shutil.rmtree(gone)
+
+
+def _oldest_run() -> float:
+    """Return when the run began that has used the store for longest; infinity if none does."""
+    began = float("inf")
+    for run in (store_root() / RUNS).glob("[!.]*"):
+        with contextlib.suppress(OSError):
+            if is_claimed(run):
+                began = min(began, float(run.name.partition("-")[0]))
+            else:
+                run.unlink()
+    return began
+
+
+def _entries(since: float) -> Iterator[Held]:
+    for shelf in _shelves():
+        for path in shelf.iterdir():
+            if not path.is_dir() or path.suffix == ".making" or path.name.startswith("."):
+                continue
+            manifest = read_manifest(path)
+            title = manifest.title if manifest else "made by another version of firsttouch"
+            used = _time(path / MANIFEST) or _time(path)
+            making = is_claimed(path.with_suffix(".claim"))
+            yield Held(shelf.name, title, path, _size(path), used, making or used >= since)
+
+
+def _workplaces() -> Iterator[Held]:
+    for shelf in _shelves():
+        for path in shelf.glob("*.making"):
+            making = is_claimed(path.with_suffix(".claim"))
+            yield Held(shelf.name, "half made", path, _size(path), _time(path), making)
+
+
+def _outcomes(since: float) -> Iterator[Held]:
+    for path in (store_root() / OUTCOMES).glob("*/*.json"):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            used = status.st_mtime
+            yield Held(OUTCOMES, path.stem, path, status.st_size, used, used >= since)
+
+
+def _shelves() -> Iterator[Path]:
+    root = store_root()
+    if root.is_dir():
+        yield from (
+            path for path in root.iterdir() if path.is_dir() and path.name not in _NOT_SHELVES
+        )
+
+
+def _time(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _size(path: Path) -> int:
+    size = 0
+    for folder, _, files in os.walk(path):
+        for name in files:
+            with contextlib.suppress(OSError):
+                size += Path(folder, name).lstat().st_size
+    return size

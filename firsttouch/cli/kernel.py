@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch kernel`: fetch a source, build an image, write the series."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from firsttouch.build.images import KernelImage
+from firsttouch.build.series import write_series
+from firsttouch.build.sources import KernelSource, debian_source, user_source
+from firsttouch.catalog.releases import load_release
+from firsttouch.cli.options import Commands, add_source, release_of
+from firsttouch.errors import HostError
+from firsttouch.lab.plan import DEFAULT_RELEASE
+from firsttouch.processes import output
+from firsttouch.progress import Reporter
+
+
+def add_command(commands: Commands) -> None:
+    """Add `firsttouch kernel` with its actions."""
+    kernel = commands.add_parser("kernel", help="fetch or build a kernel, write the series")
+    actions = kernel.add_subparsers(required=True, metavar="ACTION")
+    fetch = actions.add_parser("fetch", help="fetch the newest source of a release")
+    fetch.add_argument("--release", default=DEFAULT_RELEASE, metavar="R")
+    fetch.set_defaults(run=_fetch)
+    build = actions.add_parser("build", help="build one image and print its path")
+    add_source(build)
+    build.add_argument("--stock", action="store_true", help="without linux/")
+    build.set_defaults(run=_build)
+    series = actions.add_parser("series", help="write the patches, for git am")
+    add_source(series)
+    series.add_argument(
+        "--out",
+        type=Path,
+        default=Path("series"),
+        metavar="DIR",
+        help="where the patches go (default series/)",
+    )
+    series.set_defaults(run=_series)
+
+
+def _source(options: argparse.Namespace, reporter: Reporter) -> KernelSource:
+    release = load_release(release_of(options))
+    return user_source(options.source) if options.source else debian_source(release, reporter)
+
+
+def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
+    print(debian_source(load_release(options.release), reporter, newest=True).version)
+    return 0
+
+
+def _build(options: argparse.Namespace, reporter: Reporter) -> int:
+    image = KernelImage(_source(options, reporter), not options.stock)
+    print(image.obtain(reporter) / "Image")
+    return 0
+
+
+def _series(options: argparse.Namespace, reporter: Reporter) -> int:
+    for file in write_series(_source(options, reporter), options.out, _author()):
+        print(file)
+    return 0
+
+
+def _author() -> str:
+    """Return who the patches are from: git's user, or the project where git knows none."""
+    try:
+        return output(["git", "var", "GIT_AUTHOR_IDENT"]).rsplit(" ", 2)[0]
+    except HostError:
+        return "firsttouch <firsttouch@localhost>"

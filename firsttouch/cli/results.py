@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch report` and `firsttouch compare`: results drawn again, and set side by side."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from firsttouch.analysis.comparison import compare
+from firsttouch.analysis.dataset import read_dataset
+from firsttouch.cli.options import Commands
+from firsttouch.output.comparison import print_comparison
+from firsttouch.output.export import comparison_document
+from firsttouch.output.html import write_report
+from firsttouch.output.terminal import output_console
+from firsttouch.progress import Reporter
+from firsttouch.tables import dump_json
+
+
+def add_command(commands: Commands) -> None:
+    """Add `firsttouch report` and `firsttouch compare`."""
+    report = commands.add_parser("report", help="draw DIR/report.html again from its results")
+    report.add_argument("directory", type=Path, metavar="DIR", help="what `lab --out` has filled")
+    report.set_defaults(run=_report)
+    sets = commands.add_parser("compare", help="two result sets side by side")
+    for name in ("A", "B"):
+        sets.add_argument(name.lower(), type=Path, metavar=name, help="a directory of results")
+    sets.add_argument("--json", action="store_true", help="print the comparison as JSON")
+    sets.set_defaults(run=_compare)
+
+
+def _report(options: argparse.Namespace, reporter: Reporter) -> int:
+    dataset = read_dataset(options.directory)
+    print(write_report(dataset, options.directory))
+    for note in dataset.notes:
+        reporter.say(f"firsttouch: {note}")
+    return 1 if dataset.notes else 0
+
+
+def _compare(options: argparse.Namespace, _reporter: Reporter) -> int:
+    comparison = compare(read_dataset(options.a), read_dataset(options.b))
+    if options.json:
+        print(dump_json(comparison_document(comparison)), end="")
+    else:
+        print_comparison(comparison, options.a, options.b, output_console())
+    return 1 if comparison.contradictions else 0

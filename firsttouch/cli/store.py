@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch store`: what was built and measured, and how to make room."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterable
+
+from firsttouch.build.outcomes import OUTCOMES
+from firsttouch.build.store import store_root
+from firsttouch.build.upkeep import Held, held, prune
+from firsttouch.cli.options import Commands, size_of
+from firsttouch.errors import UserError
+from firsttouch.progress import Reporter
+
+
+def add_command(commands: Commands) -> None:
+    """Add `firsttouch store` with its actions."""
+    store = commands.add_parser("store", help="list or prune what was built and measured")
+    actions = store.add_subparsers(required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="what is there: kind, size, last use, what it is of")
+    listing.set_defaults(run=_list)
+    pruning = actions.add_parser("prune", help="remove what was used longest ago, never what a "
+                                 "run uses")  # fmt: skip
+    pruning.add_argument(
+        "--keep", required=True, metavar="BYTES", help="how much may stay; K, M and G are understood"
+    )
+    pruning.set_defaults(run=_prune)
+
+
+def _list(_options: argparse.Namespace, _reporter: Reporter) -> int:
+    found = held()
+    print(f"{store_root()}: {_size(sum(one.size for one in found))}")
+    _print(found)
+    return 0
+
+
+def _prune(options: argparse.Namespace, _reporter: Reporter) -> int:
+    # Nothing at all may be kept, which is no size otherwise.
+    keep = 0 if options.keep == "0" else size_of("--keep", options.keep)
+    if keep is None:
+        raise UserError("--keep is missing: give how much may stay, such as 20G.")
+    removed = prune(keep)
+    _print(removed)
+    freed, left = sum(one.size for one in removed), sum(one.size for one in held())
+    print(f"removed {_size(freed)}; {_size(left)} stay below {store_root()}")
+    return 0
+
+
+def _print(found: Iterable[Held]) -> None:
+    """Print a line for each entry, and one for all results, of which there are very many."""
+    outcomes = [one for one in found if one.kind == OUTCOMES]
+    for one in found:
+        if one.kind != OUTCOMES:
+            _line(one.kind, one.size, one.used, one.title + (", in use" if one.in_use else ""))
+    if outcomes:
+        size, used = sum(one.size for one in outcomes), max(one.used for one in outcomes)
+        _line(OUTCOMES, size, used, f"what {len(outcomes):,} guests did")
+
+
+def _line(kind: str, size: int, used: float, title: str) -> None:
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
+    print(f"{kind:10}{_size(size):>11}  {when}  {title}")
+
+
+def _size(size: int) -> str:
+    """Return a size in the unit in which it has at most four digits before the point."""
+    value, unit = float(size), "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if value < 1024:
+            break
+        value, unit = value / 1024, larger
+    return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What cells run in: the parts that guests are made from, and a guest for each group of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.build.disks import Disk, FileDisk, RootDisk
+from firsttouch.build.host_tools import compiler_version, qemu_version
+from firsttouch.build.images import KernelImage
+from firsttouch.build.programs import build_ftbench, build_init, build_pmu
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.contract import COUNTED, MODELLED
+from firsttouch.catalog.experiments import Experiment, Params
+from firsttouch.files import digest
+from firsttouch.lab.cells import Cell
+from firsttouch.lab.plan import Plan
+from firsttouch.progress import Reporter
+from firsttouch.tables import Json
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.pmu import Pmu
+from firsttouch.vm.qemu import file_digest, guest_key, inputs
+
+FTBENCH = "/ftbench"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the guests of a run are made from, once it is built; `images` by "is changed"."""
+
+    source: KernelSource
+    images: Mapping[bool, Path]
+    ftbench: Path
+    init: Path
+    pmu: Path
+    disks: Mapping[Disk, Path]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A guest that is to be run, and the cells that its commands are, in order.
+
+    `key` is the digest of all that decides what it does.
+    """
+
+    guest: Guest
+    key: str
+    cells: tuple[Cell, ...]
+    source: KernelSource
+
+    def cell_key(self, position: int) -> str:
+        """Return the key of the cell at `position`."""
+        return digest([self.key, position])
+
+    def provenance(self, cell: Cell) -> dict[str, Json]:
+        """Return what decided the result of `cell`, as results.jsonl has it."""
+        return {
+            "kernel_version": self.source.version,
+            "qemu": qemu_version(),
+            "compiler": compiler_version(),
+            "digests": self._digests(),
+            "boot": self.guest.command_line(),
+            "commands": list(self.guest.commands),
+            "command": cell.command(),
+        }
+
+    def _digests(self) -> dict[str, Json]:
+        return {
+            **inputs(self.guest).digests(),
+            "init": file_digest(self.guest.init),
+            "ftbench": file_digest(self.guest.files[FTBENCH]),
+        }
+
+
+def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter) -> Parts:
+    """Return the kernels, programs and disks that `plan` needs, building what is not stored."""
+    ftbench, init = build_ftbench(reporter), build_init(reporter)
+    images = {}
+    arms = {plan.catalog.arms[cell.arm] for cell in plan.cells}
+    for changed in sorted({arm.changed for arm in arms}):
+        log = logs / f"build-{source.version}-{'changed' if changed else 'stock'}.log"
+        images[changed] = KernelImage(source, changed).obtain(reporter, log) / "Image"
+    disks = {}
+    for group in plan.groups:
+        disk = _disk(plan.catalog.experiments[group[0].experiment], group[0].params)
+        if disk and disk not in disks:
+            disks[disk] = disk.obtain(reporter)
+    return Parts(source, images, ftbench, init, build_pmu(reporter), disks)
+
+
+def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
+    """Return the guests that run the cells of `plan`."""
+    jobs = []
+    for cells in plan.groups:
+        guest = _guest(cells, plan, parts)
+        jobs.append(Job(guest, guest_key(guest), cells, parts.source))
+    return jobs
+
+
+def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
+    """Return the guest that runs `cells`, which differ in nothing but their parameters."""
+    first = cells[0]
+    experiment, arm = plan.catalog.experiments[first.experiment], plan.catalog.arms[first.arm]
+    disk = _disk(experiment, first.params)
+    more = f" {disk.arguments}" if disk else ""
+    wanted = {metric.name for metric in experiment.metrics}
+    pmu = None
+    if not wanted.isdisjoint(COUNTED.keys() | MODELLED.keys()):
+        pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED))
+    return Guest(
+        image=parts.images[arm.changed],
+        init=parts.init,
+        machine=plan.catalog.machines[first.machine],
+        boot=arm.boot,
+        commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),
+        files={FTBENCH: parts.ftbench},
+        disk=parts.disks[disk] if disk else None,
+        cpus=first.cpus,
+        board=first.board,
+        pmu=pmu,
+    )
+
+
+def arguments(experiment: Experiment, params: Params) -> str:
+    """Return the command that the guest runs for a cell."""
+    words = [FTBENCH, experiment.runs, *experiment.options]
+    for name, value in params.items():
+        words += [f"--{name}", str(value)]
+    return " ".join(words)
+
+
+def _disk(experiment: Experiment, params: Params) -> Disk | None:
+    """Return what the guest of a cell has on its disk; None if it needs none."""
+    if experiment.file_size:
+        return FileDisk(int(params[experiment.file_size]))
+    return RootDisk(experiment.root) if experiment.root else None

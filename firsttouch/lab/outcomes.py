@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Guests' outcomes: run once, kept in the store by the guest's key, taken apart into results."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from firsttouch.build.outcomes import keep_outcome, kept_outcome
+from firsttouch.errors import GuestError
+from firsttouch.lab.guests import Job
+from firsttouch.lab.results import SCHEMA, Result, read_result
+from firsttouch.tables import Json, Table
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.pmu import PmuCounts
+from firsttouch.vm.protocol import Done
+from firsttouch.vm.supervision import log_end, run_guest
+
+
+def measure_guest(
+    guest: Guest, key: str, log: Path, *, stop: threading.Event | None = None
+) -> Table:
+    """Run `guest`, keep its outcome under `key` and return it.
+
+    The outcome has for each command the lines that it printed and the regions
+    that the PMU counted for them. Raises GuestError and StoppedError as
+    `run_guest` does, and GuestError if a command fails or prints anything but
+    JSON objects.
+    """
+    ended = run_guest(guest, log, stop=stop)
+    printed = [_lines(number, done, log) for number, done in enumerate(ended.commands)]
+    outcome: dict[str, Json] = {"commands": _join(printed, ended.counts, log)}
+    if ended.counts is not None:
+        outcome["not_modelled"] = list(ended.counts.not_modelled)
+    keep_outcome(key, outcome)
+    return Table(log, outcome)
+
+
+def _lines(number: int, done: Done, log: Path) -> list[Mapping[str, Json]]:
+    if done.status:
+        # ftbench says on the console what was wrong, in one sentence.
+        said = [line for line in log.read_text(errors="replace").splitlines() if "ftbench: " in line]
+        why = f": {said[-1][said[-1].index('ftbench: ') :]}" if said else ""
+        raise GuestError(
+            f"command {number} of the guest failed with status {done.status}{why}", log_end(log)
+        )
+    if not done.lines:
+        raise GuestError(f"command {number} of the guest printed nothing", log_end(log))
+    try:
+        return list(done.objects())
+    except ValueError as error:
+        raise GuestError(
+            f"the guest sent a line that is no result: {str(error)[:80]!r}", log_end(log)
+        ) from None
+
+
+def _join(
+    printed: list[list[Mapping[str, Json]]], counts: PmuCounts | None, log: Path
+) -> list[Json]:
+    """Return each command's lines with the regions that they name: the next ones counted."""
+    named = [sum(len(Table(log, line).take("regions", list, [])) for line in lines)
+             for lines in printed]  # fmt: skip
+    if counts is not None and sum(named) != len(counts.regions):
+        raise GuestError(
+            f"the PMU counted {len(counts.regions)} regions where the guest's programs name "
+            f"{sum(named)}",
+            log_end(log),
+        )
+    commands: list[Json] = []
+    begin = 0
+    for lines, regions in zip(printed, named, strict=True):
+        counted = counts.regions[begin : begin + regions] if counts else ()
+        commands.append({"lines": list(lines), "regions": list(counted)})
+        begin += regions
+    return commands
+
+
+def results_of(job: Job) -> list[Result] | None:
+    """Return the results of a job's cells from the store; None if it was not run yet."""
+    outcome = kept_outcome(job.key)
+    if outcome is None:
+        return None
+    modelled = outcome.strings("not_modelled") if outcome.has("not_modelled") else None
+    results = []
+    for position, command in enumerate(outcome.objects("commands")):
+        cell = job.cells[position]
+        counts = None
+        if modelled is not None:
+            counts = {"regions": command["regions"], "not_modelled": list(modelled)}
+        document: dict[str, Json] = {
+            "schema": SCHEMA,
+            "key": job.cell_key(position),
+            "cell": cell.document(),
+            "lines": command["lines"],
+            "counts": counts,
+            "provenance": job.provenance(cell),
+        }
+        results.append(read_result(document, outcome.file))
+    return results

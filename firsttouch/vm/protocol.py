@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The results channel: what a guest's commands printed, and how each ended.
+
+guest/init.c writes each command's output there, and after it a line of its
+own; a line break before that one, which an output that ends in one has too
+many, keeps it a line of its own whatever the command printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from firsttouch.tables import Json, json_object
+
+_COMMAND_ENDED = re.compile(r"\n?^\{\"command\": (\d+), \"status\": (\d+)\}\n", re.M)
+_ALL_ENDED = re.compile(r'\{"commands": (\d+)\}\n')
+
+
+@dataclass(frozen=True)
+class Done:
+    """How one command of a guest ended: its exit status as a shell has it, and its output."""
+
+    status: int
+    lines: tuple[str, ...]
+
+    def objects(self) -> tuple[Mapping[str, Json], ...]:
+        """Return the lines as the JSON objects they are; ValueError names one that is none."""
+        found = []
+        for line in self.lines:
+            value = json_object(line)
+            if value is None:
+                raise ValueError(line)
+            found.append(value)
+        return tuple(found)
+
+
+def read_channel(text: str) -> list[Done] | None:
+    """Return how the commands of a guest ended; None if the guest ended before they did."""
+    commands: list[Done] = []
+    begin = 0
+    for ended in _COMMAND_ENDED.finditer(text):
+        if int(ended[1]) != len(commands):
+            return None
+        output = text[begin : ended.start()]
+        commands.append(Done(int(ended[2]), tuple(output.splitlines())))
+        begin = ended.end()
+    last = _ALL_ENDED.fullmatch(text[begin:])
+    return commands if last and int(last[1]) == len(commands) else None

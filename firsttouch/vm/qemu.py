@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What QEMU is given for a guest: arguments and files, and the digest of all of it.
+
+The arguments are made by one function, once with the files' paths and once
+with their digests. So the key of a guest is that of the bytes that QEMU gets,
+wherever they lie.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.build.host_tools import QEMU, qemu_digest
+from firsttouch.files import digest, digest_bytes, digest_file
+from firsttouch.vm.devicetree import device_tree
+from firsttouch.vm.guest import Guest, Timing
+from firsttouch.vm.initramfs import guest_archive
+
+# Start of RAM of QEMU's virt board.
+_RAM_BASE = 0x4000_0000
+_TIMINGS: Mapping[Timing, tuple[str, ...]] = {
+    "identical": ("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
+    "interleaved": ("-accel", "tcg,thread=single"),
+    "parallel": ("-accel", "tcg,thread=multi"),
+}
+# What the guest and the plugin write, by the name that stands for the path in a key.
+LOG, RESULTS, COUNTS = "kernel log", "results", "counts"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The bytes that QEMU is given for a guest: files that exist, and blobs that are made here."""
+
+    files: Mapping[str, Path]
+    blobs: Mapping[str, bytes]
+
+    def digests(self) -> dict[str, str]:
+        """Return the SHA-256 of each, and of QEMU itself."""
+        return {
+            **{name: file_digest(path) for name, path in self.files.items()},
+            **{name: digest_bytes(blob) for name, blob in self.blobs.items()},
+            "QEMU": qemu_digest(),
+        }
+
+
+def inputs(guest: Guest) -> Inputs:
+    """Return the files and blobs that `guest` is made from.
+
+    Raises HostError if QEMU or the device tree compiler is missing or fails.
+    """
+    files = {"kernel image": guest.image}
+    if guest.disk:
+        files["disk"] = guest.disk
+    if guest.pmu:
+        files["PMU"] = guest.pmu.plugin
+    if guest.firmware:
+        files["firmware"] = guest.firmware
+    blobs = {"initial RAM disk": guest_archive(guest)}
+    if not guest.firmware:
+        disk = (_RAM_BASE + guest.memory, guest.disk.stat().st_size) if guest.disk else None
+        board = (QEMU, *_board(guest))
+        blobs["device tree"] = device_tree(board, guest.machine, guest.cpus, disk)
+    return Inputs(files, blobs)
+
+
+def guest_key(guest: Guest) -> str:
+    """Return the digest of all that decides what `guest` does: QEMU, arguments and files."""
+    digests = inputs(guest).digests()
+    names = {name: f"sha256:{value}" for name, value in digests.items()}
+    for written in (LOG, RESULTS, COUNTS):
+        names[written] = written
+    return digest({"QEMU": digests["QEMU"], "arguments": arguments(guest, names)})
+
+
+def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
+    """Return QEMU's arguments, with `files` by the names that `inputs` and this module give."""
+    firmware = ["-bios", files["firmware"]] if guest.firmware else ["-dtb", files["device tree"]]
+    disk = []
+    if guest.disk:
+        address = _RAM_BASE + guest.memory
+        disk = ["-device", f"loader,file={_value(files['disk'])},addr={address:#x},force-raw=on"]
+    plugin = []
+    if guest.pmu:
+        options = [f"file={_value(files['PMU'])}", f"out={_value(files[COUNTS])}"]
+        plugin = ["-plugin", ",".join([*options, *guest.pmu.options(guest.machine, guest.cpus)])]
+    return [
+        *_board(guest),
+        "-kernel", files["kernel image"],
+        "-initrd", files["initial RAM disk"],
+        "-append", guest.command_line(),
+        "-serial", f"file:{files[LOG]}",
+        "-device", "virtio-serial-device",
+        "-chardev", f"file,id=results,path={_value(files[RESULTS])}",
+        "-device", "virtserialport,chardev=results,name=results",
+        *firmware,
+        *disk,
+        *plugin,
+    ]  # fmt: skip
+
+
+def _board(guest: Guest) -> list[str]:
+    """Return QEMU's arguments but for the files."""
+    memory = guest.memory + (guest.disk.stat().st_size if guest.disk else 0)
+    return [
+        "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none", "-no-reboot",
+        "-M", ",".join(("virt,gic-version=3,dtb-randomness=off", *guest.board)),
+        "-cpu", guest.cpu or guest.machine.cpu,
+        "-smp", str(guest.cpus),
+        "-m", f"{memory >> 20}M",
+        *_nodes(guest, memory),
+        *_TIMINGS[guest.timing],
+    ]  # fmt: skip
+
+
+def _nodes(guest: Guest, memory: int) -> list[str]:
+    """Return QEMU's arguments for the nodes of `memory` bytes; the last has a disk's, too."""
+    if guest.nodes == 1:
+        return []
+    share = guest.memory // guest.nodes
+    words = []
+    for node in range(guest.nodes):
+        size = share if node < guest.nodes - 1 else memory - share * node
+        cpus = f"cpus=0-{guest.cpus - 1}," if node == 0 else ""
+        words += [
+            "-object", f"memory-backend-ram,id=node{node},size={size >> 20}M",
+            "-numa", f"node,nodeid={node},{cpus}memdev=node{node}",
+        ]  # fmt: skip
+    return words
+
+
+def _value(path: str) -> str:
+    """Return a path as a value among QEMU's options, where a comma ends one."""
+    return path.replace(",", ",,")
+
+
+@functools.lru_cache(maxsize=256)
+def file_digest(path: Path) -> str:
+    """Return a file's SHA-256; the files of a run do not change while it lasts."""
+    return digest_file(path)

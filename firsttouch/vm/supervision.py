@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A guest run to its end: watched for silence and for complaints of its kernel."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.build.host_tools import QEMU
+from firsttouch.errors import GuestError, UserError
+from firsttouch.processes import kept
+from firsttouch.quantities import format_duration
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.pmu import PmuCounts, read_counts
+from firsttouch.vm.protocol import Done, read_channel
+from firsttouch.vm.qemu import COUNTS, LOG, RESULTS, arguments, inputs
+
+_SPLATS = ("Kernel panic", "Internal error", "Oops", "BUG:", "WARNING:", "Unable to handle kernel")
+# Seconds without a word on either channel, after which a guest counts as
+# hung. The longest cell of the default plan is silent for a tenth of this.
+SILENCE = 240.0
+_LOG_LINES = 20
+
+
+class StoppedError(Exception):
+    """The run was told to stop before its guests had ended."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a guest did: how its commands ended, and the PMU's counts if it had one."""
+
+    commands: tuple[Done, ...]
+    counts: PmuCounts | None
+
+
+def run_guest(
+    guest: Guest,
+    log: Path,
+    *,
+    silence: float = SILENCE,
+    stop: threading.Event | None = None,
+    splats: bool = False,
+) -> Ended:
+    """Run `guest` to its end; `log` gets the kernel's log.
+
+    Raises GuestError, with the end of the log, if the kernel complains of
+    itself (unless `splats` are expected), the guest is silent for `silence`
+    seconds or ends before its commands do; StoppedError as soon as `stop` is
+    set.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_bytes(b"")
+    with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as scratch:
+        given = inputs(guest)
+        files = {name: str(path) for name, path in given.files.items()}
+        for number, (name, blob) in enumerate(given.blobs.items()):
+            blob_file = Path(scratch, f"blob{number}")
+            blob_file.write_bytes(blob)
+            files[name] = str(blob_file)
+        results, counts = Path(scratch, "results"), Path(scratch, "counts.json")
+        results.write_bytes(b"")
+        files |= {LOG: str(log), RESULTS: str(results), COUNTS: str(counts)}
+        command = [QEMU, *arguments(guest, files)]
+        complaint = _watch(command, Path(scratch, "qemu"), (log, results), silence, stop)
+        if not splats:
+            _check_splats(log)
+        commands = read_channel(results.read_text(errors="replace"))
+        if complaint or commands is None:
+            raise GuestError(f"the guest {complaint or 'ended before its commands did'}", log_end(log))
+        return Ended(tuple(commands), _read_counts(counts, log) if guest.pmu else None)
+
+
+def _watch(
+    command: list[str],
+    said: Path,
+    written: tuple[Path, Path],
+    silence: float,
+    stop: threading.Event | None,
+) -> str:
+    """Run QEMU to its end; return what was wrong with that end, if anything."""
+    with said.open("w") as sink, kept(command, stdout=sink) as qemu:
+        size, since = 0, time.monotonic()
+        while qemu.poll() is None:
+            time.sleep(0.05)
+            if stop and stop.is_set():
+                raise StoppedError
+            now = sum(file.stat().st_size for file in written)
+            if now != size:
+                size, since = now, time.monotonic()
+            elif time.monotonic() - since > silence:
+                return f"gave no sign of life for {format_duration(silence)}"
+    if qemu.returncode:
+        return f"ended with QEMU's status {qemu.returncode}: {said.read_text().strip()[-200:]}"
+    return ""
+
+
+def _read_counts(file: Path, log: Path) -> PmuCounts:
+    try:
+        return read_counts(file.read_text())
+    except (OSError, UserError) as error:
+        raise GuestError(f"the PMU plugin wrote no counts: {error}", log_end(log)) from None
+
+
+def splats_in(log: Iterable[str]) -> list[str]:
+    """Return the lines of a kernel's log with which it complains of itself."""
+    return [line.strip() for line in log if any(mark in line for mark in _SPLATS)]
+
+
+def _check_splats(log: Path) -> None:
+    if splats := splats_in(log.read_text(errors="replace").splitlines()):
+        raise GuestError(f"the guest's kernel complained: {splats[0]}", log_end(log))
+
+
+def log_end(log: Path) -> list[str]:
+    """Return the last lines of a kernel's log, for an error about its guest."""
+    return log.read_text(errors="replace").splitlines()[-_LOG_LINES:]
