@@ -72,6 +72,7 @@ def test_static(ftbench: Ftbench, arm64_ftbench: Path) -> None:
         headers = subprocess.run(
             ["readelf", "-l", path], capture_output=True, text=True, check=True
         ).stdout
+        assert "LOAD" in headers
         assert "INTERP" not in headers
 
 
