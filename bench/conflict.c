@@ -4,16 +4,16 @@
 #include "arch.h"
 #include "conflict.h"
 #include "memory.h"
-#include "pagemap.h"
-#include "run.h"
+#include "region.h"
+#include "result.h"
 
-const struct param conflict_params[] = {
+static const struct param params[] = {
 	{
 		.name = "hot_color", .type = PARAM_COUNT, .def = "0",
 		.help = "colour of the hot lines in a way of that cache",
 	}, {
 		.name = "level", .help = "the cache whose sets are filled",
-		.type = PARAM_CHOICE, .choices = geometry_levels, .def = "l2",
+		.type = PARAM_CHOICE, .choices = geometry_level, .def = "l2",
 	}, {
 		.name = "ways", .type = PARAM_COUNT, .min = 1, .max = 1024,
 		.help = "of that cache (default: as the kernel tells)",
@@ -30,17 +30,25 @@ const struct param conflict_params[] = {
 		.min = 1, .max = 1048576,
 		.help = "pages of zeroes, read in turn",
 	},
-	{ }
 };
 
-const struct metric conflict_metrics[] = {
+static const struct metric metrics[] = {
 	{ "reads", "reads", "loads of the experiment in the region" },
 	{ "hot_lines_checked", "lines", "whose page frame has the wanted colour" },
 	{ "zero_frame", "frame", "page frame number of the first zero page" },
 	{ "zero_frames", "frames", "different page frames behind the zero pages" },
 	{ "zero_color", "colour", "of the first zero page in a way of that cache" },
-	{ }
 };
+
+const struct param *conflict_param(size_t place)
+{
+	return place < ARRAY_SIZE(params) ? &params[place] : NULL;
+}
+
+const struct metric *conflict_metric(size_t place)
+{
+	return place < ARRAY_SIZE(metrics) ? &metrics[place] : NULL;
+}
 
 static uint64_t colors(const struct conflict *conflict)
 {
@@ -56,10 +64,10 @@ static enum status check_hot_lines(struct run *run,
 
 	for (uint64_t i = 0; i < geometry->ways; i++) {
 		const char *line = conflict->first_hot + i * geometry->way_size;
-		int64_t frame = pagemap_frame(line);
+		int64_t frame = memory_frame(line);
 
 		if (frame < 0) {
-			result_absent(run, "hot_lines_checked", PAGEMAP_HIDDEN);
+			result_absent(run, "hot_lines_checked", MEMORY_FRAME_HIDDEN);
 			return STATUS_OK;
 		}
 		if (frame % colors(conflict) != conflict->hot_color)
@@ -134,11 +142,11 @@ static void report_zero_frames(struct run *run,
 	int64_t first;
 
 	for (size_t i = 0; frames && i < pages; i++)
-		frames[i] = pagemap_frame(zero + i * page_size());
+		frames[i] = memory_frame(zero + i * page_size());
 	if (!frames || frames[0] < 0) {
-		result_absent(run, "zero_frame", PAGEMAP_HIDDEN);
-		result_absent(run, "zero_frames", PAGEMAP_HIDDEN);
-		result_absent(run, "zero_color", PAGEMAP_HIDDEN);
+		result_absent(run, "zero_frame", MEMORY_FRAME_HIDDEN);
+		result_absent(run, "zero_frames", MEMORY_FRAME_HIDDEN);
+		result_absent(run, "zero_color", MEMORY_FRAME_HIDDEN);
 		free(frames);
 		return;
 	}

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ftbench.h"
 #include "geometry.h"
 #include "hugepage.h"
+#include "run.h"
 
 struct conflict {
 	struct geometry geometry;
@@ -39,7 +39,7 @@ enum status conflict_measure(struct run *run, struct conflict *conflict,
 void conflict_finish(struct conflict *conflict);
 
 /* For struct experiment's shared ones. */
-extern const struct param conflict_params[];
-extern const struct metric conflict_metrics[];
+const struct param *conflict_param(size_t place);
+const struct metric *conflict_metric(size_t place);
 
 #endif /* CONFLICT_H */

@@ -6,7 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "run.h"
+#include "counters.h"
+#include "result.h"
 
 #define CACHE(cache, op, result)					\
 	(PERF_COUNT_HW_CACHE_##cache |					\
@@ -21,22 +22,44 @@ enum mode { USER, KERNEL, BOTH };
  */
 static const struct event {
 	const char *set;
-	const char *name;
+	struct metric metric;
 	uint32_t type;
 	uint64_t config;
 	enum mode mode;
 } events[NR_COUNTERS] = {
-	{ "core", "cycles_user", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, USER },
-	{ "core", "cycles_kernel", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, KERNEL },
-	{ "core", "instructions_user", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, USER },
-	{ "core", "instructions_kernel", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, KERNEL },
-	{ "cache", "l1d_loads", PERF_TYPE_HW_CACHE, CACHE(L1D, READ, ACCESS), BOTH },
-	{ "cache", "l1d_load_misses", PERF_TYPE_HW_CACHE, CACHE(L1D, READ, MISS), BOTH },
-	{ "cache", "llc_loads", PERF_TYPE_HW_CACHE, CACHE(LL, READ, ACCESS), BOTH },
-	{ "cache", "llc_load_misses", PERF_TYPE_HW_CACHE, CACHE(LL, READ, MISS), BOTH },
-	{ "tlb", "dtlb_loads", PERF_TYPE_HW_CACHE, CACHE(DTLB, READ, ACCESS), BOTH },
-	{ "tlb", "dtlb_load_misses", PERF_TYPE_HW_CACHE, CACHE(DTLB, READ, MISS), BOTH },
+	{ "core", { "cycles_user", "cycles", "processor cycles in user mode" },
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, USER },
+	{ "core", { "cycles_kernel", "cycles", "processor cycles in the kernel" },
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, KERNEL },
+	{ "core", { "instructions_user", "instructions", "retired in user mode" },
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, USER },
+	{ "core", { "instructions_kernel", "instructions", "retired in the kernel" },
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, KERNEL },
+	{ "cache", { "l1d_loads", "loads", "hardware counter" },
+	  PERF_TYPE_HW_CACHE, CACHE(L1D, READ, ACCESS), BOTH },
+	{ "cache", { "l1d_load_misses", "misses", "hardware counter" },
+	  PERF_TYPE_HW_CACHE, CACHE(L1D, READ, MISS), BOTH },
+	{ "cache", { "llc_loads", "loads", "hardware counter, last level" },
+	  PERF_TYPE_HW_CACHE, CACHE(LL, READ, ACCESS), BOTH },
+	{ "cache", { "llc_load_misses", "misses", "hardware counter, last level" },
+	  PERF_TYPE_HW_CACHE, CACHE(LL, READ, MISS), BOTH },
+	{ "tlb", { "dtlb_loads", "loads", "hardware counter" },
+	  PERF_TYPE_HW_CACHE, CACHE(DTLB, READ, ACCESS), BOTH },
+	{ "tlb", { "dtlb_load_misses", "misses", "hardware counter" },
+	  PERF_TYPE_HW_CACHE, CACHE(DTLB, READ, MISS), BOTH },
 };
+
+const char *counters_set(size_t place)
+{
+	static const char * const sets[] = { "none", "core", "cache", "tlb" };
+
+	return place < ARRAY_SIZE(sets) ? sets[place] : NULL;
+}
+
+const struct metric *counters_metric(size_t place)
+{
+	return place < NR_COUNTERS ? &events[place].metric : NULL;
+}
 
 static bool in_set(const struct counters *counters, size_t i)
 {
@@ -109,7 +132,7 @@ void counters_open(struct counters *counters)
 bool counters_wanted(const struct counters *counters, const char *name)
 {
 	for (size_t i = 0; i < NR_COUNTERS; i++)
-		if (!strcmp(events[i].name, name))
+		if (!strcmp(events[i].metric.name, name))
 			return in_set(counters, i);
 	return true;
 }
@@ -139,7 +162,7 @@ static bool read_paranoid(int *level)
 
 static void report_absent(struct run *run, const struct event *event, int error)
 {
-	const char *name = event->name;
+	const char *name = event->metric.name;
 	int paranoid;
 
 	if (!read_paranoid(&paranoid)) {
@@ -174,11 +197,11 @@ static void report_one(struct run *run, const struct event *event,
 	uint64_t running = e->running_ns - b->running_ns;
 
 	if (running < enabled)
-		result_absent(run, event->name,
+		result_absent(run, event->metric.name,
 			      "counted for %u %% of the time only, others use the counters: stop them (perf, the NMI watchdog)",
 			      (unsigned int)(running * 100 / enabled));
 	else
-		result_add(run, event->name, value);
+		result_add(run, event->metric.name, value);
 }
 
 void counters_report(struct run *run, const struct counters *counters,

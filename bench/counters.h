@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct run;
+#include "run.h"
 
 #define NR_COUNTERS	10
 
@@ -28,6 +28,12 @@ struct counter_value {
 struct counter_values {
 	struct counter_value of[NR_COUNTERS];
 };
+
+/* The choices of --counters. */
+const char *counters_set(size_t place);
+
+/* The metric at that place of those of all sets, or NULL. */
+const struct metric *counters_metric(size_t place);
 
 /* Opens what can be opened; before any thread that shall be counted starts. */
 void counters_open(struct counters *counters);

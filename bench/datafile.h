@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "ftbench.h"
+#include "run.h"
 
 #define WORD_STEP	512	/* bytes between the words that are checked */
 

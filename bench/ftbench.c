@@ -2,64 +2,40 @@
 /*
  * ftbench: finds the experiment that is asked for, runs it, prints its results.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalogue.h"
 #include "files.h"
-#include "run.h"
+#include "list.h"
+#include "nearest.h"
+#include "options.h"
+#include "region.h"
+#include "result.h"
 
-static void complain(const struct run *run, const char *what, va_list args)
+static const struct experiment *
+find_experiment(const struct experiment * const *list, const char *name)
 {
-	fputs("ftbench: ", stderr);
-	if (run)
-		fprintf(stderr, "%s: ", run->experiment->name);
-	vfprintf(stderr, what, args);
-	fputc('\n', stderr);
+	while (*list && strcmp((*list)->name, name))
+		list++;
+	return *list;
 }
 
-enum status refuse(const struct run *run, const char *what, ...)
+static enum status refuse_experiment(const struct experiment * const *list,
+				     const char *name)
 {
-	va_list args;
-
-	va_start(args, what);
-	complain(run, what, args);
-	va_end(args);
-	return STATUS_USAGE;
-}
-
-enum status wrong(const struct run *run, const char *what, ...)
-{
-	va_list args;
-
-	va_start(args, what);
-	complain(run, what, args);
-	va_end(args);
-	return STATUS_WRONG;
-}
-
-static const struct experiment *find_experiment(const char *name)
-{
-	const struct experiment * const *e;
-
-	for (e = __start_ft_experiments; e < __stop_ft_experiments; e++)
-		if (!strcmp((*e)->name, name))
-			return *e;
-	return NULL;
-}
-
-static enum status refuse_experiment(const char *name)
-{
-	const struct experiment **list = experiments_sorted();
-	size_t nr = __stop_ft_experiments - __start_ft_experiments;
-	const char *names[nr + 1];
 	const char *meant;
+	size_t nr = 0;
+
+	while (list[nr])
+		nr++;
+
+	const char *names[nr + 1];
 
 	for (size_t i = 0; i < nr; i++)
 		names[i] = list[i]->name;
 	names[nr] = NULL;
-	free(list);
 
 	meant = nearest_word(name, names);
 	if (meant)
@@ -79,22 +55,38 @@ static enum status flush_results(enum status status)
 	return status;
 }
 
+/* A counter that was not asked for has neither a number nor a reason. */
+static void expect_metrics(struct run *run)
+{
+	const struct metric *metric;
+
+	for (size_t i = 0; (metric = catalogue_metric(run->experiment, i)); i++) {
+		if (!counters_wanted(&run->region->counters, metric->name))
+			continue;
+		if (run->nr_metrics == MAX_RESULTS)
+			abort();
+		run->metrics[run->nr_metrics++] = metric;
+	}
+}
+
 static enum status measure_all(struct run *run)
 {
 	unsigned int repeat = param_number(run, "repeat");
+	struct region *region = run->region;
 	enum status status = STATUS_OK;
 
-	run->counters.set = param_text(run, "counters");
-	counters_open(&run->counters);
+	region->counters.set = param_text(run, "counters");
+	expect_metrics(run);
+	counters_open(&region->counters);
 	for (run->nr = 1; run->nr <= repeat && !status; run->nr++) {
 		result_reset(run);
 		status = run->experiment->measure(run);
 		if (!status) {
-			result_print(run, stdout);
+			result_print(run, &region->timeline, stdout);
 			status = flush_results(status);
 		}
+		timeline_close(&region->timeline);
 	}
-	result_reset(run);
 	return status;
 }
 
@@ -106,15 +98,17 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
-static enum status main_experiment(int argc, char **argv)
+static enum status main_experiment(const struct experiment * const *list,
+				   int argc, char **argv)
 {
 	/* Large, and not to be on the stack that the kernel must fault in. */
-	static struct run run;
+	static struct region region;
+	static struct run run = { .region = &region };
 	enum status status;
 
-	run.experiment = find_experiment(argv[1]);
+	run.experiment = find_experiment(list, argv[1]);
 	if (!run.experiment)
-		return refuse_experiment(argv[1]);
+		return refuse_experiment(list, argv[1]);
 	if (asks_for_help(argc - 2, argv + 2)) {
 		help_experiment(run.experiment, stdout);
 		return flush_results(STATUS_OK);
@@ -125,32 +119,42 @@ static enum status main_experiment(int argc, char **argv)
 	return measure_all(&run);
 }
 
-int main(int argc, char **argv)
+static enum status answer(const struct experiment * const *list, int argc,
+			  char **argv)
 {
-	void (*answer)(FILE *out) = NULL;
+	void (*print)(const struct experiment * const *list, FILE *out) = NULL;
 
 	if (argc < 2)
 		return refuse(NULL,
 			      "no experiment is named: ftbench --list names them, ftbench --help explains");
 	if (argv[1][0] != '-')
-		return main_experiment(argc, argv);
+		return main_experiment(list, argc, argv);
 
 	if (!strcmp(argv[1], "--files")) {
 		files_print(argv + 2, stdout);
 		return flush_results(STATUS_OK);
 	}
 	if (!strcmp(argv[1], "--help"))
-		answer = help_program;
+		print = help_program;
 	else if (!strcmp(argv[1], "--list"))
-		answer = list_plain;
+		print = list_plain;
 	else if (!strcmp(argv[1], "--list=json"))
-		answer = list_json;
-	if (!answer)
+		print = list_json;
+	if (!print)
 		return refuse(NULL, "\"%s\" is not an experiment: name it first, then its options",
 			      argv[1]);
 	if (argc > 2)
 		return refuse(NULL, "\"%s\" is too much after %s: leave it out",
 			      argv[2], argv[1]);
-	answer(stdout);
+	print(list, stdout);
 	return flush_results(STATUS_OK);
+}
+
+int main(int argc, char **argv)
+{
+	const struct experiment **list = catalogue_experiments();
+	enum status status = answer(list, argc, argv);
+
+	free(list);
+	return status;
 }

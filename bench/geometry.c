@@ -8,7 +8,12 @@
 
 #define CACHE_DIR	"/sys/devices/system/cpu/cpu%d/cache/index%d/%s"
 
-const char * const geometry_levels[] = { "l1d", "l2", NULL };
+const char *geometry_level(size_t place)
+{
+	static const char * const levels[] = { "l1d", "l2" };
+
+	return place < ARRAY_SIZE(levels) ? levels[place] : NULL;
+}
 
 static bool read_word(int cpu, int index, const char *name, char *word)
 {

@@ -5,9 +5,10 @@
 #ifndef GEOMETRY_H
 #define GEOMETRY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-#include "ftbench.h"
+#include "run.h"
 
 struct geometry {
 	uint64_t ways;
@@ -15,11 +16,12 @@ struct geometry {
 };
 
 /* The choices of --level: l1d, l2. */
-extern const char * const geometry_levels[];
+const char *geometry_level(size_t place);
 
 /*
- * Takes --level, --ways and --way_size of the run, and what is missing from the sysfs of
- * the CPU that this runs on; enters what it took as the run's parameters.
+ * Takes --level, --ways and --way_size of the run, and what is missing from the
+ * sysfs of the CPU that this runs on; enters what it took as the run's
+ * parameters.
  */
 enum status geometry_of_run(struct run *run, struct geometry *geometry);
 

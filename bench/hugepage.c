@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "hugepage.h"
+#include "result.h"
 #include "thp.h"
 
 #define POOL		"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-#include "ftbench.h"
 #include "memory.h"
+#include "run.h"
 
 #define HUGEPAGE_BYTES	2097152ul
 

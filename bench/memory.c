@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,10 @@
 #include "memory.h"
 
 #define CHECK_STEP	64	/* bytes: a word of each cache line is looked at */
+
+/* Documentation/admin-guide/mm/pagemap.rst */
+#define PRESENT		0x8000000000000000ull
+#define FRAME_MASK	0x007fffffffffffffull
 
 size_t page_size(void)
 {
@@ -209,4 +214,21 @@ int64_t memory_smaps(const void *start, size_t size, const char *field)
 	if (file)
 		fclose(file);
 	return sum;
+}
+
+int64_t memory_frame(const void *address)
+{
+	off_t at = (uintptr_t)address / page_size() * sizeof(uint64_t);
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return -1;
+	got = pread(fd, &entry, sizeof(entry), at);
+	close(fd);
+	/* Frame 0 is what those see who may not see frames. */
+	if (got != sizeof(entry) || !(entry & PRESENT) || !(entry & FRAME_MASK))
+		return -1;
+	return entry & FRAME_MASK;
 }

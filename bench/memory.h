@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ftbench.h"
+#include "run.h"
 
 /*
  * The alignment of what is measured: page tables of the same shape in every
@@ -58,5 +58,15 @@ enum status memory_check_contents(const struct run *run,
  * VMAs that lie in [start, start + size). Returns -1 if it cannot be read.
  */
 int64_t memory_smaps(const void *start, size_t size, const char *field);
+
+/*
+ * The number of the page frame (in pages of the kernel's size) behind an
+ * address that is mapped. -1: the kernel does not tell (it takes CAP_SYS_ADMIN
+ * and CONFIG_PROC_PAGE_MONITOR) or nothing is mapped.
+ */
+int64_t memory_frame(const void *address);
+
+/* Why memory_frame() has just returned -1, and what helps. */
+#define MEMORY_FRAME_HIDDEN	"/proc/self/pagemap does not show page frames: run as root"
 
 #endif /* MEMORY_H */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "run.h"
+#include "nearest.h"
 
 #define LONGEST	64
 

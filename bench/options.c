@@ -9,93 +9,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run.h"
+#include "catalogue.h"
+#include "nearest.h"
+#include "options.h"
 
-static const char * const counter_sets[] = {
-	"none", "core", "cache", "tlb", NULL
-};
+#define MAX_CHOICES	64	/* that the nearest one is looked for among */
 
-const struct param common_params[] = {
-	{
-		.name = "repeat",
-		.help = "measure so many times, one line of JSON each",
-		.type = PARAM_COUNT, .def = "1", .min = 1, .max = 1000000,
-		.option = true,
-	}, {
-		.name = "counters",
-		.help = "a set of hardware counters to read by perf_event_open",
-		.type = PARAM_CHOICE, .choices = counter_sets, .def = "none",
-		.option = true,
-	},
-	{ }
-};
-
-static void add_params(struct run *run, const struct param *param)
+static void add_params(struct run *run)
 {
-	for (; param && param->name; param++) {
+	const struct param *param;
+
+	while ((param = catalogue_param(run->experiment, run->nr_values))) {
 		if (run->nr_values == MAX_PARAMS)
 			abort();
 		run->values[run->nr_values++].param = param;
 	}
 }
 
-static struct value *find_value(const struct run *run, const char *name)
-{
-	for (size_t i = 0; i < run->nr_values; i++)
-		if (!strcmp(run->values[i].param->name, name))
-			return (struct value *)&run->values[i];
-	return NULL;
-}
-
-/* An experiment that reads a parameter it does not declare is wrong. */
-static struct value *own_value(const struct run *run, const char *name)
-{
-	struct value *value = find_value(run, name);
-
-	if (!value) {
-		fprintf(stderr, "ftbench: %s does not declare --%s\n",
-			run->experiment->name, name);
-		abort();
-	}
-	return value;
-}
-
-uint64_t param_number(const struct run *run, const char *name)
-{
-	return own_value(run, name)->number;
-}
-
-const char *param_text(const struct run *run, const char *name)
-{
-	return own_value(run, name)->text;
-}
-
-bool param_given(const struct run *run, const char *name)
-{
-	return own_value(run, name)->given;
-}
-
-void param_decide(struct run *run, const char *name, uint64_t number)
-{
-	struct value *value = own_value(run, name);
-
-	value->number = number;
-	value->given = true;
-}
-
 static enum status refuse_choice(const struct run *run,
 				 const struct param *param, const char *text)
 {
-	const char *meant = nearest_word(text, param->choices);
+	const char *names[MAX_CHOICES + 1] = { };
+	const char *meant;
 	char all[160];
 	size_t len = 0;
 
+	for (size_t i = 0; i < MAX_CHOICES && catalogue_choice(param, i); i++)
+		names[i] = catalogue_choice(param, i);
+	meant = nearest_word(text, names);
 	if (meant)
 		return refuse(run, "--%s \"%s\" is unknown: did you mean \"%s\"?",
 			      param->name, text, meant);
-	for (const char * const *c = param->choices; *c && len < sizeof(all); c++)
+	for (size_t i = 0; names[i] && len < sizeof(all); i++)
 		len += snprintf(all + len, sizeof(all) - len, "%s%s",
-				len ? ", " : "", *c);
+				len ? ", " : "", names[i]);
 	return refuse(run, "--%s \"%s\" is unknown: give one of %s",
 		      param->name, text, all);
 }
@@ -163,6 +110,7 @@ static enum status set_value(const struct run *run, struct value *value,
 			     const char *text)
 {
 	const struct param *param = value->param;
+	const char *choice;
 
 	value->given = true;
 	switch (param->type) {
@@ -181,9 +129,9 @@ static enum status set_value(const struct run *run, struct value *value,
 	case PARAM_CHOICE:
 		break;
 	}
-	for (const char * const *c = param->choices; *c; c++) {
-		if (!strcmp(*c, text)) {
-			value->text = *c;
+	for (size_t i = 0; (choice = catalogue_choice(param, i)); i++) {
+		if (!strcmp(choice, text)) {
+			value->text = choice;
 			return STATUS_OK;
 		}
 	}
@@ -211,7 +159,7 @@ static enum status parse_one(struct run *run, char **argv, int *used)
 	const char *text = argv[0];
 	char name[64];
 	struct value *value;
-	size_t len;
+	size_t len, place;
 
 	*used = 1;
 	if (strncmp(text, "--", 2) || !text[2])
@@ -225,9 +173,10 @@ static enum status parse_one(struct run *run, char **argv, int *used)
 			      text, run->experiment->name);
 	memcpy(name, text, len);
 	name[len] = '\0';
-	value = find_value(run, name);
-	if (!value)
+	place = param_place(run, name);
+	if (place == run->nr_values)
 		return refuse_name(run, name);
+	value = &run->values[place];
 	if (value->by_user)
 		return refuse(run, "--%s is given twice: give it once", name);
 	value->by_user = true;
@@ -252,9 +201,7 @@ enum status options_parse(struct run *run, int argc, char **argv)
 	enum status status = STATUS_OK;
 	int used;
 
-	add_params(run, run->experiment->params);
-	add_params(run, run->experiment->shared_params);
-	add_params(run, common_params);
+	add_params(run);
 	for (size_t i = 0; i < run->nr_values && !status; i++)
 		if (run->values[i].param->def)
 			status = set_value(run, &run->values[i],

@@ -13,7 +13,8 @@
 
 #include "arch.h"
 #include "program.h"
-#include "run.h"
+#include "region.h"
+#include "result.h"
 
 #define INTENT		"/sys/kernel/mm/write_intent/"
 #define NOT_STARTED	127
@@ -192,26 +193,32 @@ enum status program_measure(struct run *run, const char *root,
 	return STATUS_OK;
 }
 
-const struct param program_params[] = {
-	{
+const struct param *program_param(size_t place)
+{
+	static const struct param root = {
 		.name = "root", .help = "the directory that the program has as its /",
 		.type = PARAM_PATH, .def = "/", .option = true,
-	},
-	{ }
-};
+	};
 
-const struct metric program_metrics[] = {
-	{
-		.name = "upgraded_rmw", .unit = "faults",
-		.help = "read faults of atomics that were taken as write faults",
-	},
-	{
-		.name = "upgraded_exclusive", .unit = "faults",
-		.help = "the same of load-exclusives",
-	},
-	{
-		.name = "anon_huge_bytes", .unit = "bytes",
-		.help = "in huge pages when the program ended; not of its children",
-	},
-	{ }
-};
+	return place ? NULL : &root;
+}
+
+const struct metric *program_metric(size_t place)
+{
+	static const struct metric metrics[] = {
+		{
+			.name = "upgraded_rmw", .unit = "faults",
+			.help = "read faults of atomics that were taken as write faults",
+		},
+		{
+			.name = "upgraded_exclusive", .unit = "faults",
+			.help = "the same of load-exclusives",
+		},
+		{
+			.name = "anon_huge_bytes", .unit = "bytes",
+			.help = "in huge pages when the program ended; not of its children",
+		},
+	};
+
+	return place < ARRAY_SIZE(metrics) ? &metrics[place] : NULL;
+}

@@ -1,78 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "region.h"
-#include "run.h"
+#include "result.h"
 
-#define VMSTAT(name)	{ name, "events", "/proc/vmstat, the whole system" }
+const struct metric *region_metric(size_t place)
+{
+	static const struct metric own[] = {
+		{ "page_faults", "faults", "minor and major faults of the process" },
+		{ "minor_faults", "faults", "faults that needed no I/O" },
+		{ "major_faults", "faults", "faults that needed I/O" },
+		{ "elapsed_ns", "ns", "time by CLOCK_MONOTONIC" },
+		{ "user_ns", "ns", "processor time in user mode, all threads" },
+		{ "sys_ns", "ns", "processor time in the kernel, all threads" },
+	};
+	size_t i;
 
-const struct metric region_metrics[] = {
-	{ "page_faults", "faults", "minor and major faults of the process" },
-	{ "minor_faults", "faults", "faults that needed no I/O" },
-	{ "major_faults", "faults", "faults that needed I/O" },
-	{ "elapsed_ns", "ns", "time by CLOCK_MONOTONIC" },
-	{ "user_ns", "ns", "processor time in user mode, all threads" },
-	{ "sys_ns", "ns", "processor time in the kernel, all threads" },
-	VMSTAT("pgfault"),
-	VMSTAT("pgmajfault"),
-	VMSTAT("pgreuse"),
-	VMSTAT("pgalloc_dma"),
-	VMSTAT("pgalloc_dma32"),
-	VMSTAT("pgalloc_normal"),
-	VMSTAT("pgalloc_movable"),
-	VMSTAT("pgfree"),
-	VMSTAT("thp_fault_alloc"),
-	VMSTAT("thp_fault_fallback"),
-	VMSTAT("thp_collapse_alloc"),
-	VMSTAT("thp_split_page"),
-	VMSTAT("thp_split_pmd"),
-	VMSTAT("thp_zero_page_alloc"),
-	VMSTAT("thp_zero_page_alloc_failed"),
-	VMSTAT("compact_stall"),
-	VMSTAT("pgscan_direct"),
-	{ "cycles_user", "cycles", "processor cycles in user mode" },
-	{ "cycles_kernel", "cycles", "processor cycles in the kernel" },
-	{ "instructions_user", "instructions", "retired in user mode" },
-	{ "instructions_kernel", "instructions", "retired in the kernel" },
-	{ "l1d_loads", "loads", "hardware counter" },
-	{ "l1d_load_misses", "misses", "hardware counter" },
-	{ "llc_loads", "loads", "hardware counter, last level" },
-	{ "llc_load_misses", "misses", "hardware counter, last level" },
-	{ "dtlb_loads", "loads", "hardware counter" },
-	{ "dtlb_load_misses", "misses", "hardware counter" },
-	{ }
-};
+	if (place < ARRAY_SIZE(own))
+		return &own[place];
+	place -= ARRAY_SIZE(own);
+	for (i = 0; vmstat_metric(i); i++, place--)
+		if (!place)
+			return vmstat_metric(i);
+	return counters_metric(place);
+}
 
 /*
  * The fault counts are the innermost at both ends: the rest of the
  * bookkeeping may fault, and must not be seen to.
  */
-static void take_begin(struct run *run, struct snapshot *s)
+static void take_begin(const struct region *region, struct snapshot *s)
 {
 	vmstat_take(&s->vmstat);
-	counters_read(&run->counters, &s->counters);
-	getrusage(run->region.who, &s->usage);
+	counters_read(&region->counters, &s->counters);
+	getrusage(region->who, &s->usage);
 	clock_gettime(CLOCK_MONOTONIC, &s->time);
 }
 
-static void take_end(struct run *run, struct snapshot *s)
+static void take_end(const struct region *region, struct snapshot *s)
 {
 	clock_gettime(CLOCK_MONOTONIC, &s->time);
-	getrusage(run->region.who, &s->usage);
-	counters_read(&run->counters, &s->counters);
+	getrusage(region->who, &s->usage);
+	counters_read(&region->counters, &s->counters);
 	vmstat_take(&s->vmstat);
 }
 
 void region_begin_of(struct run *run, const char *name, int who)
 {
-	run->region.who = who;
+	struct region *region = run->region;
+
+	region->who = who;
 	run->regions[run->nr_regions++] = name;
 	/*
 	 * A dry run of both ends touches their code, their data, the vDSO and
 	 * the stack, all of which would fault inside the region otherwise.
 	 */
-	take_begin(run, &run->region.begin);
-	take_end(run, &run->region.end);
-	timeline_start(&run->timeline);
-	take_begin(run, &run->region.begin);
+	take_begin(region, &region->begin);
+	take_end(region, &region->end);
+	timeline_start(&region->timeline);
+	take_begin(region, &region->begin);
 }
 
 void region_begin(struct run *run, const char *name)
@@ -82,8 +66,16 @@ void region_begin(struct run *run, const char *name)
 
 void region_end(struct run *run)
 {
-	take_end(run, &run->region.end);
-	timeline_stop(&run->timeline);
+	struct region *region = run->region;
+
+	take_end(region, &region->end);
+	timeline_stop(&region->timeline);
+}
+
+void region_timeline(struct run *run, void *map, size_t size, bool writes)
+{
+	if (param_number(run, "timeline"))
+		timeline_open(&run->region->timeline, map, size, writes);
 }
 
 static uint64_t timespec_ns(struct timespec begin, struct timespec end)
@@ -100,7 +92,8 @@ static uint64_t timeval_ns(struct timeval begin, struct timeval end)
 
 void region_report(struct run *run)
 {
-	const struct snapshot *b = &run->region.begin, *e = &run->region.end;
+	struct region *region = run->region;
+	const struct snapshot *b = &region->begin, *e = &region->end;
 	uint64_t minor = e->usage.ru_minflt - b->usage.ru_minflt;
 	uint64_t major = e->usage.ru_majflt - b->usage.ru_majflt;
 
@@ -113,6 +106,6 @@ void region_report(struct run *run)
 	result_add(run, "sys_ns", timeval_ns(b->usage.ru_stime,
 					     e->usage.ru_stime));
 	vmstat_report(run, &b->vmstat, &e->vmstat);
-	counters_report(run, &run->counters, &b->counters, &e->counters);
-	timeline_collect(&run->timeline, b->time);
+	counters_report(run, &region->counters, &b->counters, &e->counters);
+	timeline_collect(&region->timeline, b->time);
 }

@@ -17,9 +17,9 @@
 #include <time.h>
 
 #include "counters.h"
+#include "run.h"
+#include "timeline.h"
 #include "vmstat.h"
-
-struct run;
 
 struct snapshot {
 	struct vmstat vmstat;
@@ -29,9 +29,20 @@ struct snapshot {
 };
 
 struct region {
-	struct snapshot begin, end;
 	int who;		/* RUSAGE_SELF, or another of getrusage()'s */
+	struct snapshot begin, end;
+	struct counters counters;
+	struct timeline timeline;
 };
+
+/* The metric at that place of those that every region has, or NULL. */
+const struct metric *region_metric(size_t place);
+
+/*
+ * Prepares to record the faults of a mapping, if the run's --timeline asks.
+ * @writes: the touch writes.
+ */
+void region_timeline(struct run *run, void *map, size_t size, bool writes);
 
 /* Nothing that these touch for the first time is counted in the region. */
 void region_begin(struct run *run, const char *name);

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What comes out of a run: metrics, those that are absent and why, and the
- * line of JSON that carries both.
- */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
-#include "run.h"
+#include "result.h"
 
-static bool declared(const struct metric *metrics, const char *name)
+static bool declared(const struct run *run, const char *name)
 {
-	for (; metrics && metrics->name; metrics++)
-		if (!strcmp(metrics->name, name))
+	for (size_t i = 0; i < run->nr_metrics; i++)
+		if (!strcmp(run->metrics[i]->name, name))
 			return true;
 	return false;
 }
@@ -24,9 +20,7 @@ static struct result *new_result(struct run *run, const char *name)
 {
 	struct result *result = &run->results[run->nr_results];
 
-	if (!declared(run->experiment->metrics, name) &&
-	    !declared(run->experiment->shared_metrics, name) &&
-	    !declared(region_metrics, name)) {
+	if (!declared(run, name)) {
 		fprintf(stderr, "ftbench: %s does not declare the metric %s\n",
 			run->experiment->name, name);
 		abort();
@@ -63,14 +57,6 @@ void result_note(struct run *run, const char *name, const char *text)
 	snprintf(note->text, sizeof(note->text), "%s", text);
 }
 
-static void absent_all(struct run *run, const struct metric *metrics,
-		       const char *why)
-{
-	for (; metrics && metrics->name; metrics++)
-		if (counters_wanted(&run->counters, metrics->name))
-			result_absent(run, metrics->name, "%s", why);
-}
-
 enum status result_unavailable(struct run *run, const char *why, ...)
 {
 	char text[sizeof(run->results[0].absent)];
@@ -81,9 +67,8 @@ enum status result_unavailable(struct run *run, const char *why, ...)
 	va_end(args);
 
 	result_reset(run);
-	absent_all(run, region_metrics, text);
-	absent_all(run, run->experiment->metrics, text);
-	absent_all(run, run->experiment->shared_metrics, text);
+	for (size_t i = 0; i < run->nr_metrics; i++)
+		result_absent(run, run->metrics[i]->name, "%s", text);
 	return STATUS_OK;
 }
 
@@ -92,7 +77,6 @@ void result_reset(struct run *run)
 	run->nr_results = 0;
 	run->nr_notes = 0;
 	run->nr_regions = 0;
-	timeline_close(&run->timeline);
 }
 
 static void print_params(const struct run *run, FILE *out)
@@ -139,7 +123,8 @@ static void print_results(const struct run *run, FILE *out, bool absent)
 	fputc('}', out);
 }
 
-void result_print(const struct run *run, FILE *out)
+void result_print(const struct run *run, const struct timeline *timeline,
+		  FILE *out)
 {
 	fputs("{\"schema\":1,\"experiment\":", out);
 	json_string(out, run->experiment->name);
@@ -154,7 +139,7 @@ void result_print(const struct run *run, FILE *out)
 		fputc(':', out);
 		json_string(out, run->notes[i].text);
 	}
-	timeline_print(&run->timeline, out);
+	timeline_print(timeline, out);
 	fputs(",\"regions\":[", out);
 	for (size_t i = 0; i < run->nr_regions; i++) {
 		fputs(i ? "," : "", out);

@@ -8,12 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "counters.h"
-#include "ftbench.h"
-#include "region.h"
-#include "timeline.h"
+#include "experiment.h"
 
 #define MAX_PARAMS	24
 #define MAX_RESULTS	96
@@ -37,10 +33,15 @@ struct note {
 	char text[64];
 };
 
+struct region;
+
 struct run {
 	const struct experiment *experiment;
 	struct value values[MAX_PARAMS];
 	size_t nr_values;
+	/* Those that must come out: all but counters not asked for. */
+	const struct metric *metrics[MAX_RESULTS];
+	size_t nr_metrics;
 
 	unsigned int nr;	/* which of the repetitions, from 1 */
 	struct result results[MAX_RESULTS];
@@ -50,37 +51,28 @@ struct run {
 	const char *regions[4];
 	size_t nr_regions;
 
-	struct region region;
-	struct counters counters;
-	struct timeline timeline;
+	struct region *region;	/* what measures; see region.h */
 };
 
-/* Options that every experiment has, and metrics that every region has. */
-extern const struct param common_params[];
-extern const struct metric region_metrics[];
+/* The value of a parameter of this run, by the name in struct param. */
+uint64_t param_number(const struct run *run, const char *name);
+const char *param_text(const struct run *run, const char *name);
+bool param_given(const struct run *run, const char *name);
+
+/* Fills in a parameter that was not given: it is reported as if it was. */
+void param_decide(struct run *run, const char *name, uint64_t number);
+
+/* The place of a parameter in run->values; run->nr_values: there is none. */
+size_t param_place(const struct run *run, const char *name);
 
 /*
- * Reads the arguments after the experiment's name into run->values.
- * An error is printed and STATUS_USAGE returned.
+ * Two ways to give up; each prints one sentence and returns the status to hand
+ * back. wrong: a self-check failed. refuse: the user must change the request,
+ * and the sentence says what. @run is NULL before there is an experiment.
  */
-enum status options_parse(struct run *run, int argc, char **argv);
-
-/* The candidate that a misspelt word was most probably meant to be, or NULL. */
-const char *nearest_word(const char *word, const char * const *candidates);
-
-/* Forgets the results of the last repetition. */
-void result_reset(struct run *run);
-
-/* Writes the run as one line of JSON. */
-void result_print(const struct run *run, FILE *out);
-
-/* --list, --list=json, --help and EXPERIMENT --help. */
-void list_plain(FILE *out);
-void list_json(FILE *out);
-void help_program(FILE *out);
-void help_experiment(const struct experiment *experiment, FILE *out);
-
-/* The experiments in the order of their names; ends in NULL. */
-const struct experiment **experiments_sorted(void);
+enum status wrong(const struct run *run, const char *what, ...)
+	__printf(2, 3);
+enum status refuse(const struct run *run, const char *what, ...)
+	__printf(2, 3);
 
 #endif /* RUN_H */

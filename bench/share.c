@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "arch.h"
-#include "run.h"
+#include "region.h"
 #include "share.h"
 
 #ifndef MADV_POPULATE_WRITE

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include "ftbench.h"
 #include "memory.h"
+#include "run.h"
 #include "touch.h"
 
 struct meeting;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "hugepage.h"
+#include "result.h"
 #include "shmem.h"
 #include "thp.h"
 

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-#include "ftbench.h"
 #include "memory.h"
+#include "run.h"
 
 struct shmem {
 	int fd;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "result.h"
 #include "thp.h"
 
 #define THP_DIR		"/sys/kernel/mm/transparent_hugepage"
@@ -16,18 +17,26 @@
 #define PATH_LEN	192
 #define LARGEST		1073741824ul	/* of the sizes that may be listed */
 
-static bool policy_is_ours;
+static const struct {
+	const char *choice;
+	size_t bytes;
+} pages[] = {
+	{ "base", 0 },
+	{ "4k", 4096 },
+	{ "64k", 65536 },
+	{ "2m", 2097152 },
+};
 
-const char * const thp_choices[] = { "base", "4k", "64k", "2m", NULL };
+const char *thp_page(size_t place)
+{
+	return place < ARRAY_SIZE(pages) ? pages[place].choice : NULL;
+}
 
 size_t thp_page_bytes(const char *choice)
 {
-	if (!strcmp(choice, "4k"))
-		return 4096;
-	if (!strcmp(choice, "64k"))
-		return 65536;
-	if (!strcmp(choice, "2m"))
-		return 2097152;
+	for (size_t i = 1; i < ARRAY_SIZE(pages); i++)
+		if (!strcmp(pages[i].choice, choice))
+			return pages[i].bytes;
 	return page_size();
 }
 
@@ -157,7 +166,6 @@ static int set_policy(size_t bytes)
 	    !write_text(KHUGEPAGED "pages_to_scan", "1000000000") ||
 	    !write_text(KHUGEPAGED "scan_sleep_millisecs", "3600000"))
 		return -errno;
-	policy_is_ours = true;
 	return 0;
 }
 
@@ -253,13 +261,17 @@ int thp_advise(const struct memory *memory, size_t bytes)
 {
 	int advice = bytes == page_size() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
 
-	int64_t scans = khugepaged_scans();
-
 	if (!thp_pmd_bytes())
 		return 0;	/* there are none to keep away */
-	if (madvise(memory->start, memory->size, advice))
-		return -errno;
-	if (policy_is_ours && advice == MADV_HUGEPAGE)
+	return madvise(memory->start, memory->size, advice) ? -errno : 0;
+}
+
+int thp_advise_and_wait(const struct memory *memory, size_t bytes)
+{
+	int64_t scans = khugepaged_scans();
+	int error = thp_advise(memory, bytes);
+
+	if (!error && thp_pmd_bytes() && bytes != page_size())
 		wait_for_khugepaged(scans);
-	return 0;
+	return error;
 }

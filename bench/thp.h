@@ -8,15 +8,15 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "ftbench.h"
 #include "memory.h"
+#include "run.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE	25	/* Linux 6.1 */
 #endif
 
 /* The choices of --page, and the bytes that one stands for. */
-extern const char * const thp_choices[];
+const char *thp_page(size_t place);
 size_t thp_page_bytes(const char *choice);
 
 /*
@@ -37,6 +37,12 @@ enum status thp_require(struct run *run, const char *policy, bool set,
 
 /* Asks for pages of @bytes in the mapping, and for no larger ones. 0 or -errno. */
 int thp_advise(const struct memory *memory, size_t bytes);
+
+/*
+ * The same where the policy is one that thp_prepare() wrote: returns when
+ * khugepaged has looked at the mapping, which it then leaves alone.
+ */
+int thp_advise_and_wait(const struct memory *memory, size_t bytes);
 
 /* The size of a page that a PMD maps, or 0 on a kernel without THP. */
 size_t thp_pmd_bytes(void);

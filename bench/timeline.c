@@ -10,7 +10,7 @@
 
 #include "json.h"
 #include "memory.h"
-#include "run.h"
+#include "timeline.h"
 
 /* What a sample of PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR looks like. */
 struct record {
@@ -62,13 +62,10 @@ static void *map_ring(int fd, size_t pages, size_t *size)
 	return NULL;
 }
 
-void timeline_open(struct run *run, void *map, size_t size, bool writes)
+void timeline_open(struct timeline *timeline, void *map, size_t size,
+		   bool writes)
 {
-	struct timeline *timeline = &run->timeline;
-
-	timeline->asked = param_number(run, "timeline");
-	if (!timeline->asked)
-		return;
+	timeline->asked = true;
 	timeline->begin = map;
 	timeline->end = timeline->begin + size;
 	timeline->writes = writes;

@@ -12,11 +12,10 @@
 #define TIMELINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>
-
-struct run;
 
 struct fault_sample {
 	uint64_t t_ns;		/* since the region began */
@@ -25,7 +24,7 @@ struct fault_sample {
 };
 
 struct timeline {
-	bool asked;		/* --timeline was given */
+	bool asked;		/* timeline_open() was called */
 	bool open;		/* fd is */
 	const char *begin;	/* the mapping whose faults are wanted */
 	const char *end;
@@ -48,11 +47,9 @@ struct timeline {
 		.type = PARAM_FLAG, .option = true,			\
 	}
 
-/*
- * Prepares to record the faults of a mapping, if the run's --timeline asks.
- * @writes: the touch writes.
- */
-void timeline_open(struct run *run, void *map, size_t size, bool writes);
+/* Prepares to record the faults of a mapping. @writes: the touch writes. */
+void timeline_open(struct timeline *timeline, void *map, size_t size,
+		   bool writes);
 
 /* Around the region. */
 void timeline_start(struct timeline *timeline);

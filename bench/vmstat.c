@@ -8,18 +8,35 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run.h"
+#include "result.h"
 #include "vmstat.h"
 
-static const char * const reported[] = {
-	"pgfault", "pgmajfault", "pgreuse",
-	"pgalloc_dma", "pgalloc_dma32", "pgalloc_normal", "pgalloc_movable",
-	"pgfree",
-	"thp_fault_alloc", "thp_fault_fallback", "thp_collapse_alloc",
-	"thp_split_page", "thp_split_pmd",
-	"thp_zero_page_alloc", "thp_zero_page_alloc_failed",
-	"compact_stall", "pgscan_direct",
+#define EVENTS(name)	{ name, "events", "/proc/vmstat, the whole system" }
+
+static const struct metric metrics[] = {
+	EVENTS("pgfault"),
+	EVENTS("pgmajfault"),
+	EVENTS("pgreuse"),
+	EVENTS("pgalloc_dma"),
+	EVENTS("pgalloc_dma32"),
+	EVENTS("pgalloc_normal"),
+	EVENTS("pgalloc_movable"),
+	EVENTS("pgfree"),
+	EVENTS("thp_fault_alloc"),
+	EVENTS("thp_fault_fallback"),
+	EVENTS("thp_collapse_alloc"),
+	EVENTS("thp_split_page"),
+	EVENTS("thp_split_pmd"),
+	EVENTS("thp_zero_page_alloc"),
+	EVENTS("thp_zero_page_alloc_failed"),
+	EVENTS("compact_stall"),
+	EVENTS("pgscan_direct"),
 };
+
+const struct metric *vmstat_metric(size_t place)
+{
+	return place < ARRAY_SIZE(metrics) ? &metrics[place] : NULL;
+}
 
 void vmstat_take(struct vmstat *vmstat)
 {
@@ -59,8 +76,8 @@ void vmstat_report(struct run *run, const struct vmstat *begin,
 {
 	uint64_t a, b;
 
-	for (size_t i = 0; i < ARRAY_SIZE(reported); i++) {
-		const char *name = reported[i];
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++) {
+		const char *name = metrics[i].name;
 
 		if (find(begin, name, &a) && find(end, name, &b))
 			result_add(run, name, b - a);

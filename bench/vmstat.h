@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-struct run;
+#include "run.h"
 
 /* The text of /proc/vmstat, kept as it is until nothing is measured any more. */
 struct vmstat {
@@ -15,7 +15,10 @@ struct vmstat {
 /* Takes /proc/vmstat; an empty text where there is none. */
 void vmstat_take(struct vmstat *vmstat);
 
-/* Adds the differences of the listed counters to the run's results. */
+/* The metric at that place of those that are reported, or NULL. */
+const struct metric *vmstat_metric(size_t place);
+
+/* Adds the differences of those counters to the run's results. */
 void vmstat_report(struct run *run, const struct vmstat *begin,
 		   const struct vmstat *end);
 

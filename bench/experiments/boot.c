@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run.h"
+#include "result.h"
 
 /* What the kernel says as the last thing before it becomes the first process. */
 #define LAST_WORDS	"as init process"

@@ -91,8 +91,8 @@ static const struct experiment colors_here = {
 	.example = "--colors 4 --hot_color 0 --level l2 --rounds 1000000",
 	.params = params,
 	.metrics = metrics,
-	.shared_params = conflict_params,
-	.shared_metrics = conflict_metrics,
+	.shared_params = conflict_param,
+	.shared_metrics = conflict_metric,
 	.measure = measure,
 };
 

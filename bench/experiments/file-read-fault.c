@@ -13,7 +13,7 @@
 #include "arch.h"
 #include "datafile.h"
 #include "memory.h"
-#include "run.h"
+#include "region.h"
 #include "touch.h"
 
 #define CHUNK		1048576ul	/* bytes read at once */
@@ -105,7 +105,7 @@ static enum status measure_map(struct run *run, int fd, char *map, uint64_t size
 	if (status)
 		return status;
 
-	timeline_open(run, map, size, false);
+	region_timeline(run, map, size, false);
 	/* The loop's own first call, on memory that is there. */
 	touch->pages((char *)run, (char *)run + 1, page_size());
 	region_begin(run, "file-read-fault");
@@ -155,7 +155,7 @@ static enum status measure(struct run *run)
 static const struct param params[] = {
 	{
 		.name = "cache", .help = "state of the page cache",
-		.type = PARAM_CHOICE, .choices = caches, .def = "cold",
+		.type = PARAM_CHOICE, .words = caches, .def = "cold",
 	}, {
 		.name = "size", .help = "bytes of the file",
 		.type = PARAM_SIZE, .def = "1073741824", .min = 4096,

@@ -10,7 +10,7 @@
 
 #include "arch.h"
 #include "memory.h"
-#include "run.h"
+#include "region.h"
 #include "thp.h"
 #include "touch.h"
 

@@ -9,7 +9,7 @@
 #include "arch.h"
 #include "memory.h"
 #include "program.h"
-#include "run.h"
+#include "result.h"
 #include "thp.h"
 
 static const char * const releases[] = { "21", "25", NULL };
@@ -24,7 +24,10 @@ static const struct {
 	{ "g1", "-XX:+UseG1GC" },
 };
 
-static const char * const collector_names[] = { "serial", "parallel", "g1", NULL };
+static const char *collector_name(size_t place)
+{
+	return place < ARRAY_SIZE(collectors) ? collectors[place].name : NULL;
+}
 
 static const char *collector_option(const char *name)
 {
@@ -76,19 +79,19 @@ static enum status measure(struct run *run)
 static const struct param params[] = {
 	{
 		.name = "java", .help = "release of Debian's openjdk-N-jre-headless",
-		.type = PARAM_CHOICE, .choices = releases, .def = "21",
+		.type = PARAM_CHOICE, .words = releases, .def = "21",
 	},
 	{
 		.name = "collector", .help = "garbage collector",
-		.type = PARAM_CHOICE, .choices = collector_names, .def = "g1",
+		.type = PARAM_CHOICE, .choices = collector_name, .def = "g1",
 	},
 	{
 		.name = "thp", .help = "the policy of transparent huge pages",
-		.type = PARAM_CHOICE, .choices = policies, .def = "never",
+		.type = PARAM_CHOICE, .words = policies, .def = "never",
 	},
 	{
 		.name = "pretouch", .help = "-XX:+AlwaysPreTouch",
-		.type = PARAM_CHOICE, .choices = on_or_off, .def = "on",
+		.type = PARAM_CHOICE, .words = on_or_off, .def = "on",
 	},
 	{
 		.name = "heap", .help = "bytes of heap, initial and maximal",
@@ -117,8 +120,8 @@ static const struct experiment openjdk_pretouch = {
 	.example = "--java 21 --collector g1 --pretouch on",
 	.params = params,
 	.metrics = metrics,
-	.shared_params = program_params,
-	.shared_metrics = program_metrics,
+	.shared_params = program_param,
+	.shared_metrics = program_metric,
 	.measure = measure,
 };
 

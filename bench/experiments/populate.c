@@ -7,17 +7,13 @@
 #include <string.h>
 
 #include "memory.h"
-#include "run.h"
+#include "region.h"
+#include "result.h"
 #include "share.h"
 #include "thp.h"
 #include "touch.h"
 
 #define MAX_THREADS	1024
-
-static const char * const kinds[] = {
-	"store", "load-store", "ldadd", "swp", "cas", "casp", "ldxr",
-	"madvise", NULL
-};
 
 /* What the kernel says about the pages, against what was asked for. */
 static enum status report_pages(struct run *run, const struct memory *memory,
@@ -112,15 +108,17 @@ static enum status measure_memory(struct run *run, const struct touch *touch,
 	}
 	error = thp_advise(&scratch, page_size());
 	if (!error)
-		error = thp_advise(memory, page);
+		error = param_number(run, "set-thp") ?
+			thp_advise_and_wait(memory, page) :
+			thp_advise(memory, page);
 	if (error) {
 		status = wrong(run, "madvise: %s", strerror(-error));
 	} else {
 		for (unsigned int i = 0; i < threads; i++) {
-			shares[i].touch = touch;
+			shares[i].touch = touch->pages ? touch : NULL;
 			shares[i].scratch = scratch.start + i * page_size();
 		}
-		timeline_open(run, memory->start, memory->size, true);
+		region_timeline(run, memory->start, memory->size, true);
 		status = measure_shares(run, memory, shares, page);
 	}
 	memory_unmap(&scratch);
@@ -128,7 +126,8 @@ static enum status measure_memory(struct run *run, const struct touch *touch,
 	return status;
 }
 
-static enum status check_request(struct run *run, size_t page)
+static enum status check_request(struct run *run, const struct touch *touch,
+				 size_t page)
 {
 	uint64_t threads = param_number(run, "threads");
 	uint64_t pages = param_number(run, "size") / page;
@@ -144,8 +143,7 @@ static enum status check_request(struct run *run, size_t page)
 	if (threads > 1 && param_number(run, "timeline"))
 		return refuse(run,
 			      "--timeline follows one thread: leave it out or give --threads 1");
-	if (!strcmp(param_text(run, "by"), "madvise") &&
-	    param_number(run, "timeline"))
+	if (!touch->pages && param_number(run, "timeline"))
 		return refuse(run,
 			      "--timeline sees nothing of madvise, whose faults are the kernel's own: leave it out");
 	return STATUS_OK;
@@ -154,22 +152,17 @@ static enum status check_request(struct run *run, size_t page)
 static enum status measure(struct run *run)
 {
 	size_t page = thp_page_bytes(param_text(run, "page"));
-	const char *by = param_text(run, "by");
-	const struct touch *touch = NULL;
+	const struct touch *touch = touch_find(param_text(run, "by"));
 	struct memory memory;
 	enum status status;
 	bool unavailable;
 	int error;
 
-	status = check_request(run, page);
+	status = check_request(run, touch, page);
 	if (status)
 		return status;
-	if (strcmp(by, "madvise")) {
-		touch = touch_find(by);
-		if (touch_unavailable(touch))
-			return result_unavailable(run, "%s",
-						  touch_unavailable(touch));
-	}
+	if (touch_unavailable(touch))
+		return result_unavailable(run, "%s", touch_unavailable(touch));
 	status = thp_prepare(run, page, param_number(run, "set-thp"),
 			     &unavailable);
 	if (status || unavailable)
@@ -187,10 +180,10 @@ static enum status measure(struct run *run)
 static const struct param params[] = {
 	{
 		.name = "by", .help = "what touches first",
-		.type = PARAM_CHOICE, .choices = kinds, .def = "ldadd",
+		.type = PARAM_CHOICE, .choices = touch_writing, .def = "ldadd",
 	}, {
 		.name = "page", .help = "size of page to be faulted in",
-		.type = PARAM_CHOICE, .choices = thp_choices, .def = "4k",
+		.type = PARAM_CHOICE, .choices = thp_page, .def = "4k",
 	}, {
 		.name = "size", .help = "bytes of memory",
 		.type = PARAM_SIZE, .def = "1073741824", .min = 4096,

@@ -66,13 +66,10 @@ static const struct program programs[] = {
 	} },
 };
 
-static const char * const names[] = {
-	"stress-ng-vm", "stress-ng-fault", "stress-ng-malloc", "stress-ng-shm",
-	"stress-ng-atomic", "stress-ng-mmap", "stress-ng-mremap", "stress-ng-madvise",
-	"stress-ng-userfaultfd", "stress-ng-ksm", "stress-ng-fork", "stress-ng-vma",
-	"stress-ng-mprotect", "stress-ng-numa", "postgresql", "sqlite", "python",
-	NULL,
-};
+static const char *program_name(size_t place)
+{
+	return place < ARRAY_SIZE(programs) ? programs[place].name : NULL;
+}
 
 static enum status measure(struct run *run)
 {
@@ -89,7 +86,7 @@ static enum status measure(struct run *run)
 static const struct param params[] = {
 	{
 		.name = "program", .help = "which, and what it does",
-		.type = PARAM_CHOICE, .choices = names, .def = "stress-ng-vm",
+		.type = PARAM_CHOICE, .choices = program_name, .def = "stress-ng-vm",
 	},
 	{ }
 };
@@ -108,8 +105,8 @@ static const struct experiment programs_experiment = {
 	.example = "--program stress-ng-vm",
 	.params = params,
 	.metrics = metrics,
-	.shared_params = program_params,
-	.shared_metrics = program_metrics,
+	.shared_params = program_param,
+	.shared_metrics = program_metric,
 	.measure = measure,
 };
 

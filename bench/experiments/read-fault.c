@@ -6,7 +6,7 @@
 
 #include "arch.h"
 #include "memory.h"
-#include "run.h"
+#include "region.h"
 #include "thp.h"
 #include "touch.h"
 
@@ -50,7 +50,7 @@ static enum status measure(struct run *run)
 	if (error) {
 		status = wrong(run, "madvise: %s", strerror(-error));
 	} else {
-		timeline_open(run, memory.start, memory.size, false);
+		region_timeline(run, memory.start, memory.size, false);
 		status = measure_memory(run, &memory);
 	}
 	memory_unmap(&memory);

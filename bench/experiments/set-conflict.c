@@ -7,7 +7,8 @@
 
 #include "arch.h"
 #include "hugepage.h"
-#include "run.h"
+#include "region.h"
+#include "result.h"
 
 #define SPAN_MAX	(32 * HUGEPAGE_BYTES)	/* of memory that is stepped over */
 
@@ -100,7 +101,7 @@ static const struct param params[] = {
 		.max = HUGEPAGE_BYTES,
 		.help = "bytes between the places (a way's size keeps them in one set)",
 	}, {
-		.name = "loads", .type = PARAM_CHOICE, .choices = load_kinds,
+		.name = "loads", .type = PARAM_CHOICE, .words = load_kinds,
 		.def = "independent",
 		.help = "whether a read waits for the one before",
 	},

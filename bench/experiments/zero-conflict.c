@@ -55,8 +55,8 @@ static const struct experiment zero_conflict = {
 	.example = "--hot_color 3 --level l2 --ways 8 --way_size 32K --rounds 100000",
 	.params = params,
 	.metrics = metrics,
-	.shared_params = conflict_params,
-	.shared_metrics = conflict_metrics,
+	.shared_params = conflict_param,
+	.shared_metrics = conflict_metric,
 	.measure = measure,
 };
 

@@ -6,7 +6,8 @@
 
 #include "arch.h"
 #include "hugepage.h"
-#include "run.h"
+#include "region.h"
+#include "result.h"
 #include "thp.h"
 
 #define LINE	64	/* bytes: no CPU that is modelled has shorter lines */

@@ -8,19 +8,17 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from firsttouch.build.compiler import cross_compile
+from firsttouch.build.host_tools import cross_compile
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BENCH = REPOSITORY / "bench"
 
-Make = Callable[[str, Path], Path]
 Line = dict[str, Any]
 
 
@@ -47,9 +45,9 @@ class Ftbench:
         return line
 
 
-def make_ftbench(prefix: str, output: Path, source: Path = BENCH) -> Path:
+def make_ftbench(prefix: str, output: Path) -> Path:
     done = subprocess.run(
-        ["make", "-s", "-j2", "-C", source, f"CROSS_COMPILE={prefix}", f"OUTPUT={output}"],
+        ["make", "-s", "-j2", "-C", BENCH, f"CROSS_COMPILE={prefix}", f"OUTPUT={output}"],
         capture_output=True,
         text=True,
         check=False,

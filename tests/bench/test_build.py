@@ -8,15 +8,63 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from firsttouch.build.compiler import cross_compile
-from tests.bench.conftest import BENCH, Ftbench, make_ftbench
+import pytest
+
+from firsttouch.build.host_tools import cross_compile
+from tests.bench.conftest import BENCH, REPOSITORY, Ftbench
 
 
-def test_same_bytes_from_another_folder(arm64_ftbench: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "somewhere-else" / "bench"
-    shutil.copytree(BENCH, copy, ignore=shutil.ignore_patterns("build"))
-    again = make_ftbench(cross_compile(), tmp_path / "objects", copy)
-    assert again.read_bytes() == arm64_ftbench.read_bytes()
+def copy_of(name: str, folder: Path) -> Path:
+    """Copy the repository's folder `name` into `folder`, without what was built in it."""
+    return Path(
+        shutil.copytree(
+            REPOSITORY / name,
+            folder / name,
+            ignore=shutil.ignore_patterns("build", "init", "__pycache__"),
+        )
+    )
+
+
+def test_same_bytes_whoever_builds_it_where_and_when(arm64_ftbench: Path, tmp_path: Path) -> None:
+    copy = copy_of("bench", tmp_path / "somewhere else's")
+    for path in copy.rglob("*"):
+        path.chmod(0o700)
+        os.utime(path, (0, 0))
+    environment = {
+        "LC_ALL": "C.UTF-8",
+        "TZ": "Asia/Kathmandu",
+        # What __DATE__ and __TIME__ would say, were they used.
+        "SOURCE_DATE_EPOCH": "1000000000",
+        "CFLAGS": "-O0",
+        "HOME": str(tmp_path),
+    }
+    output = tmp_path / "objects"
+    subprocess.run(
+        ["sh", "-c", 'umask 077; exec "$@"', "sh", "make", "-s", "-C", copy,
+         f"CROSS_COMPILE={cross_compile()}", f"OUTPUT={output}"],
+        env={**os.environ, **environment},
+        check=True,
+    )  # fmt: skip
+    assert (output / "ftbench").read_bytes() == arm64_ftbench.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "made"),
+    [
+        ("bench", [], "../build/bench/ftbench"),
+        ("guest", [], "init"),
+        ("pmu", ["API=4"], "build/libftpmu.so"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_path_with_a_space(tmp_path: Path, name: str, arguments: list[str], made: str) -> None:
+    folder = copy_of(name, tmp_path / "my tools" / "first touch's")
+    done = subprocess.run(
+        ["make", "-s", "-C", folder, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert (folder / made).is_file()
 
 
 def test_static(ftbench: Ftbench, arm64_ftbench: Path) -> None:
@@ -24,6 +72,7 @@ def test_static(ftbench: Ftbench, arm64_ftbench: Path) -> None:
         headers = subprocess.run(
             ["readelf", "-l", path], capture_output=True, text=True, check=True
         ).stdout
+        assert "LOAD" in headers
         assert "INTERP" not in headers
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -12,17 +13,19 @@ from tests.bench.conftest import BENCH, Ftbench
 
 TYPES = {"choice": str, "size": int, "count": int, "flag": bool, "path": str}
 
-# The names that other parts of the project use for these.
+CONFLICT = {"hot_color", "level", "ways", "way_size", "rounds", "zero_pages"}
+
+# The names that other parts of the project use for these; all there are.
 PARAMS = {
     "boot": set(),
     "populate": {"by", "page", "size", "threads"},
     "read-fault": {"size"},
     "file-read-fault": {"cache", "size"},
     "fork-exit": {"size"},
-    "set-conflict": {"n", "rounds"},
-    "zero-conflict": {"hot_color", "level", "rounds"},
-    "zero-scan": {"stride", "working_set"},
-    "colors-here": {"colors", "hot_color"},
+    "set-conflict": {"n", "rounds", "stride", "loads"},
+    "zero-conflict": CONFLICT,
+    "zero-scan": {"stride", "working_set", "rounds", "zero_pages"},
+    "colors-here": {"colors"} | CONFLICT,
     "openjdk-pretouch": {"java", "collector", "thp", "pretouch", "heap"},
     "programs": {"program"},
 }
@@ -33,6 +36,7 @@ def listed(ftbench: Ftbench) -> dict[str, dict[str, Any]]:
     document = ftbench.line("--list=json")
     assert document["schema"] == 1
     assert document["program"] == "ftbench"
+    assert document["experiments"]
     return {experiment["name"]: experiment for experiment in document["experiments"]}
 
 
@@ -52,7 +56,7 @@ def test_plain_list_names_the_same(ftbench: Ftbench, listed: dict[str, dict[str,
 def test_parameters_have_the_agreed_names(
     listed: dict[str, dict[str, Any]], name: str, params: set[str]
 ) -> None:
-    assert params <= {param["name"] for param in listed[name]["params"]}
+    assert {param["name"] for param in listed[name]["params"]} == params
 
 
 def test_parameters_are_complete(listed: dict[str, dict[str, Any]]) -> None:
@@ -66,8 +70,16 @@ def test_parameters_are_complete(listed: dict[str, dict[str, Any]]) -> None:
             assert param["default"] is None or type(param["default"]) is kind
             if param["type"] == "choice":
                 assert param["default"] in param["choices"]
-            if param["default"] is not None and "min" in param:
-                assert param["default"] >= param["min"]
+                assert len(param["choices"]) == len(set(param["choices"]))
+            else:
+                assert "choices" not in param
+            if param["type"] in ("size", "count"):
+                least, most = param.get("min", 0), param.get("max", 1 << 63)
+                assert least < most
+                assert param["default"] is None or least <= param["default"] <= most
+            else:
+                assert not {"min", "max"} & param.keys()
+        assert {"repeat", "counters"} <= {option["name"] for option in experiment["options"]}
 
 
 def test_metrics_are_complete(listed: dict[str, dict[str, Any]]) -> None:
@@ -90,7 +102,13 @@ def test_help_has_examples_that_parse(ftbench: Ftbench, listed: dict[str, dict[s
             for param in listed[name][key]
         }
         for option, value in zip(options[::2], options[1::2], strict=True):
-            assert value in known[option].get("choices", [value])
+            param = known[option]
+            if param["type"] == "choice":
+                assert value in param["choices"]
+            else:
+                assert re.fullmatch(
+                    {"size": r"\d+[KMG]?", "count": r"\d+", "path": ".+"}[param["type"]], value
+                )
 
 
 def test_help_of_each_experiment(ftbench: Ftbench, listed: dict[str, dict[str, Any]]) -> None:

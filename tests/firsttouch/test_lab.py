@@ -26,7 +26,7 @@ from firsttouch.build.programs import build_program
 from firsttouch.progress import Reporter
 from firsttouch.lab.results import ResultStore, read_results
 from firsttouch.build.sources import KernelSource, releases
-from firsttouch.build.compiler import cross_compile
+from firsttouch.build.host_tools import cross_compile
 from tests.conftest import Firsttouch
 
 pytestmark = pytest.mark.kernel

@@ -17,7 +17,7 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.build.programs import build_program, build_selftests
 from firsttouch.progress import Reporter
 from firsttouch.build.sources import KernelSource, releases
-from firsttouch.build.compiler import cross_compile
+from firsttouch.build.host_tools import cross_compile
 
 pytestmark = pytest.mark.kernel
 

@@ -14,7 +14,7 @@ from firsttouch.build.images import KernelImage
 from firsttouch.build.overlay import lay_over, series
 from firsttouch.build.series import touched_files, write_series
 from firsttouch.build.sources import KernelSource, releases
-from firsttouch.build.compiler import cross_compile
+from firsttouch.build.host_tools import cross_compile
 
 pytestmark = pytest.mark.kernel
 

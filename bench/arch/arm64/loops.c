@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <stdbool.h>
 #include <sys/auxv.h>
 
-#include "touch.h"
+#include "loops.h"
 
 #define LSE		".arch_extension lse\n\t"
 
-/* HWCAP_ATOMICS is FEAT_LSE, and that has CASP too. */
-static bool have_lse(void)
-{
-	return getauxval(AT_HWCAP) & HWCAP_ATOMICS;
-}
-
-static void touch_load(char *page, const char *end, size_t step)
+void touch_load(char *page, const char *end, size_t step)
 {
 	uint64_t old;
 
@@ -20,14 +15,14 @@ static void touch_load(char *page, const char *end, size_t step)
 			     : "=r" (old) : "Q" (*page));
 }
 
-static void touch_store(char *page, const char *end, size_t step)
+void touch_store(char *page, const char *end, size_t step)
 {
 	for (; page < end; page += step)
 		asm volatile("str %1, %0"
 			     : "=Q" (*page) : "r" (TOUCH_VALUE) : "memory");
 }
 
-static void touch_load_store(char *page, const char *end, size_t step)
+void touch_load_store(char *page, const char *end, size_t step)
 {
 	uint64_t old;
 
@@ -40,7 +35,7 @@ static void touch_load_store(char *page, const char *end, size_t step)
 }
 
 /* Adds zero, as OpenJDK's pretouch does. */
-static void touch_ldadd(char *page, const char *end, size_t step)
+void touch_ldadd(char *page, const char *end, size_t step)
 {
 	uint64_t old;
 
@@ -50,7 +45,7 @@ static void touch_ldadd(char *page, const char *end, size_t step)
 			     : "r" (0ull) : "memory");
 }
 
-static void touch_swp(char *page, const char *end, size_t step)
+void touch_swp(char *page, const char *end, size_t step)
 {
 	uint64_t old;
 
@@ -60,7 +55,7 @@ static void touch_swp(char *page, const char *end, size_t step)
 			     : "r" (TOUCH_VALUE) : "memory");
 }
 
-static void touch_cas(char *page, const char *end, size_t step)
+void touch_cas(char *page, const char *end, size_t step)
 {
 	for (; page < end; page += step) {
 		uint64_t old = 0;
@@ -72,7 +67,7 @@ static void touch_cas(char *page, const char *end, size_t step)
 }
 
 /* CASP takes pairs of registers that begin with an even one. */
-static void touch_casp(char *page, const char *end, size_t step)
+void touch_casp(char *page, const char *end, size_t step)
 {
 	register uint64_t new0 asm("x6") = TOUCH_VALUE;
 	register uint64_t new1 asm("x7") = 0;
@@ -88,7 +83,7 @@ static void touch_casp(char *page, const char *end, size_t step)
 }
 
 /* The loop of a CPU without LSE: a fault in between loses the reservation. */
-static void touch_ldxr(char *page, const char *end, size_t step)
+void touch_ldxr(char *page, const char *end, size_t step)
 {
 	uint64_t old;
 	uint32_t failed;
@@ -103,23 +98,30 @@ static void touch_ldxr(char *page, const char *end, size_t step)
 			     : "r" (TOUCH_VALUE) : "memory");
 }
 
-#define NEEDS_LSE	.present = have_lse, .absent = "this CPU has no LSE atomics"
-
-const struct touch touches[] = {
-	{ .name = "load", .pages = touch_load },
-	{ .name = "store", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_store },
-	{ .name = "load-store", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_load_store },
-	{ .name = "ldadd", .writes = true, .leaves = 0,
-	  .pages = touch_ldadd, NEEDS_LSE },
-	{ .name = "swp", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_swp, NEEDS_LSE },
-	{ .name = "cas", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_cas, NEEDS_LSE },
-	{ .name = "casp", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_casp, NEEDS_LSE },
-	{ .name = "ldxr", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_ldxr },
-	{ }
+/*
+ * Those that need no LSE stand here too: the compiler puts the loops into the
+ * order in which they are referred to, and that decides which of them it aligns
+ * by a NOP, which is counted.
+ */
+static const struct {
+	void (*loop)(char *page, const char *end, size_t step);
+	bool lse;
+} loops[] = {
+	{ touch_load, false }, { touch_store, false },
+	{ touch_load_store, false },
+	{ touch_ldadd, true }, { touch_swp, true },
+	{ touch_cas, true }, { touch_casp, true },
+	{ touch_ldxr, false },
 };
+
+const char *loop_unavailable(void (*loop)(char *page, const char *end,
+					  size_t step))
+{
+	size_t i = 0;
+
+	while (loops[i].loop != loop)
+		i++;
+	/* HWCAP_ATOMICS is FEAT_LSE, and that has CASP too. */
+	return loops[i].lse && !(getauxval(AT_HWCAP) & HWCAP_ATOMICS) ?
+	       "this CPU has no LSE atomics" : NULL;
+}

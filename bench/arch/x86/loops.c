@@ -4,8 +4,10 @@
  * memory is locked without the prefix). x86 raises one write fault for each.
  */
 #include <cpuid.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
-#include "touch.h"
+#include "loops.h"
 
 static bool have_cx16(void)
 {
@@ -14,7 +16,7 @@ static bool have_cx16(void)
 	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_CMPXCHG16B);
 }
 
-static void touch_load(char *page, const char *end, size_t step)
+void touch_load(char *page, const char *end, size_t step)
 {
 	uint64_t old;
 
@@ -23,14 +25,14 @@ static void touch_load(char *page, const char *end, size_t step)
 			     : "=r" (old) : "m" (*page));
 }
 
-static void touch_store(char *page, const char *end, size_t step)
+void touch_store(char *page, const char *end, size_t step)
 {
 	for (; page < end; page += step)
 		asm volatile("movq %1, %0"
 			     : "=m" (*page) : "r" (TOUCH_VALUE) : "memory");
 }
 
-static void touch_load_store(char *page, const char *end, size_t step)
+void touch_load_store(char *page, const char *end, size_t step)
 {
 	uint64_t old;
 
@@ -43,7 +45,7 @@ static void touch_load_store(char *page, const char *end, size_t step)
 }
 
 /* Adds zero, as OpenJDK's pretouch does. */
-static void touch_ldadd(char *page, const char *end, size_t step)
+void touch_ldadd(char *page, const char *end, size_t step)
 {
 	for (; page < end; page += step) {
 		uint64_t value = 0;
@@ -53,7 +55,7 @@ static void touch_ldadd(char *page, const char *end, size_t step)
 	}
 }
 
-static void touch_swp(char *page, const char *end, size_t step)
+void touch_swp(char *page, const char *end, size_t step)
 {
 	for (; page < end; page += step) {
 		uint64_t value = TOUCH_VALUE;
@@ -63,7 +65,7 @@ static void touch_swp(char *page, const char *end, size_t step)
 	}
 }
 
-static void touch_cas(char *page, const char *end, size_t step)
+void touch_cas(char *page, const char *end, size_t step)
 {
 	for (; page < end; page += step) {
 		uint64_t old = 0;
@@ -74,7 +76,7 @@ static void touch_cas(char *page, const char *end, size_t step)
 	}
 }
 
-static void touch_casp(char *page, const char *end, size_t step)
+void touch_casp(char *page, const char *end, size_t step)
 {
 	for (; page < end; page += step) {
 		uint64_t old0 = 0, old1 = 0;
@@ -85,21 +87,21 @@ static void touch_casp(char *page, const char *end, size_t step)
 	}
 }
 
-const struct touch touches[] = {
-	{ .name = "load", .pages = touch_load },
-	{ .name = "store", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_store },
-	{ .name = "load-store", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_load_store },
-	{ .name = "ldadd", .writes = true, .leaves = 0,
-	  .pages = touch_ldadd },
-	{ .name = "swp", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_swp },
-	{ .name = "cas", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_cas },
-	{ .name = "casp", .writes = true, .leaves = TOUCH_VALUE,
-	  .pages = touch_casp, .present = have_cx16,
-	  .absent = "this CPU has no CMPXCHG16B" },
-	{ .name = "ldxr", .missing = "x86-64 has no load-exclusive" },
-	{ }
-};
+/* No counterpart; touch_unavailable() keeps everyone from coming here. */
+void touch_ldxr(char *page, const char *end, size_t step)
+{
+	(void)page;
+	(void)end;
+	(void)step;
+	abort();
+}
+
+const char *loop_unavailable(void (*loop)(char *page, const char *end,
+					  size_t step))
+{
+	if (loop == touch_ldxr)
+		return "x86-64 has no load-exclusive";
+	if (loop == touch_casp && !have_cx16())
+		return "this CPU has no CMPXCHG16B";
+	return NULL;
+}
