@@ -18,7 +18,7 @@ from firsttouch.survey.findings import examine
 from firsttouch.survey.guests import take_in_guest
 from firsttouch.survey.sentences import conclude
 from firsttouch.survey.run import DEFAULT_SECONDS, Taken, check_seconds, take_here
-from firsttouch.output.survey import print_survey
+from firsttouch.survey.printing import print_survey
 from firsttouch.output.terminal import output_console
 
 

@@ -15,7 +15,7 @@ from firsttouch.survey.tasks import Task, color_tasks, geometry_tasks, told
 from firsttouch.survey.samples import Sample
 from firsttouch.survey.sentences import conclude
 
-RECORDED = Path(__file__).parent / "recorded"
+RECORDED = Path(__file__).parent.parent / "survey/recorded"
 
 
 def read_survey(file: Path) -> tuple[Facts, list[Sample], bool]:

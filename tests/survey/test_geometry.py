@@ -9,7 +9,7 @@ from firsttouch.survey.host import Facts
 from firsttouch.survey.geometry import CacheFinding, examine_caches, knee
 from firsttouch.survey.tasks import Geometry, conflict_name
 from firsttouch.survey.samples import Samples
-from tests.firsttouch.surveys import Silicon, cache, facts
+from tests.support.surveys import Silicon, cache, facts
 
 K = 1024
 # (L1D ways, way; L2 ways, way), of machines/ and of facts known of others.

@@ -17,12 +17,12 @@ from rich.console import Console
 from firsttouch.errors import UserError
 from firsttouch.progress import Step
 from firsttouch.build.sources import releases
-from firsttouch.survey import taking
+from firsttouch.survey import run as taking
 from firsttouch.survey.host import Facts
 from firsttouch.survey.tasks import Task
 from firsttouch.survey.samples import Sample, Samples
 from tests.conftest import Finished, Firsttouch
-from tests.firsttouch.surveys import facts
+from tests.support.surveys import facts
 
 PAGE = os.sysconf("SC_PAGESIZE")
 # Enough for each first touch once, on a machine that is busy with other tests.

@@ -15,8 +15,8 @@ from firsttouch.survey.tasks import touch_tasks
 from firsttouch.survey.samples import Sample
 from firsttouch.survey.sentences import conclude
 from firsttouch.survey.run import Taken
-from firsttouch.output.survey import print_survey
-from tests.firsttouch.surveys import (
+from firsttouch.survey.printing import print_survey
+from tests.support.surveys import (
     Silicon,
     cache,
     color_samples,
