@@ -6,20 +6,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from firsttouch.catalog.arms import ARMS, find_arm
-from firsttouch.build.store import write_atomically
-from firsttouch.errors import UserError
-from firsttouch.catalog.machines import load_machine
-from firsttouch.lab.plan import DEFAULT_MACHINE, DEFAULT_RELEASE
-from firsttouch.progress import Reporter
 from firsttouch.build.sources import debian_source, find_release
-from firsttouch.survey.document import document, write_survey
-from firsttouch.survey.findings import examine
-from firsttouch.survey.guests import take_in_guest
-from firsttouch.survey.sentences import conclude
-from firsttouch.survey.run import DEFAULT_SECONDS, Taken, check_seconds, take_here
-from firsttouch.survey.printing import print_survey
+from firsttouch.catalog.arms import ARMS, find_arm
+from firsttouch.catalog.machines import load_machine
+from firsttouch.errors import UserError
+from firsttouch.files import write_atomically
+from firsttouch.lab.plan import DEFAULT_MACHINE, DEFAULT_RELEASE
 from firsttouch.output.terminal import output_console
+from firsttouch.progress import Reporter
+from firsttouch.survey.document import write_survey
+from firsttouch.survey.findings import examine
+from firsttouch.survey.in_guest import survey_guest
+from firsttouch.survey.on_host import DEFAULT_SECONDS, check_seconds, survey_host
+from firsttouch.survey.printing import print_survey
+from firsttouch.survey.samples import Survey
+from firsttouch.survey.sentences import conclude
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -63,23 +64,23 @@ def survey(options: argparse.Namespace, reporter: Reporter) -> int:
         file = options.out / f"survey-{arm.name}.json"
         _check_out(file)
         source = debian_source(release, reporter)
-        taken = take_in_guest(source, arm, machine, options.out / "log", reporter)
+        surveyed = survey_guest(source, arm, machine, options.out / "log", reporter)
     else:
         seconds = DEFAULT_SECONDS if options.seconds is None else options.seconds
         check_seconds(seconds)
         file = options.out / "survey.json"
         _check_out(file)
-        taken = take_here(seconds, reporter)
-    return _finish(taken, file)
+        surveyed = survey_host(seconds, reporter)
+    return _finish(surveyed, file)
 
 
-def _finish(taken: Taken, file: Path) -> int:
-    findings = examine(taken.facts, taken.samples, virtual_time=taken.virtual_time)
+def _finish(surveyed: Survey, file: Path) -> int:
+    findings = examine(surveyed)
     sentences = conclude(findings)
-    write_survey(file, document(taken, findings, sentences))
+    write_survey(file, surveyed, findings, sentences)
     console = output_console()
-    print_survey(taken, findings, sentences, console)
-    console.print(f"\nAll {len(taken.samples):,} samples are in {file}.", markup=False)
+    print_survey(surveyed, findings, sentences, console)
+    console.print(f"\nAll {len(surveyed.samples):,} samples are in {file}.", markup=False)
     return 1 if findings.failures else 0
 
 
