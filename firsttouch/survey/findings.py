@@ -32,7 +32,7 @@ _COUNTERS = {
     "cache": ("l1d_loads", "l1d_load_misses", "llc_loads", "llc_load_misses"),
     "tlb": ("dtlb_loads", "dtlb_load_misses"),
 }
-# What is done while the counters count: touches by two kinds, reads that fit and that conflict.
+# What the counters are read around: touches by two kinds, reads that fit and that conflict.
 COUNTED = ("store", "ldadd", "hits", "conflict")
 
 

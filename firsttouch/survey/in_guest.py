@@ -24,7 +24,7 @@ _ROUNDS = 3
 _SIZE = 32 << 20
 _WATCH_EVERY = 0.2
 # What guest/init.c writes to the console before each command.
-_SIGN_OF_LIFE = "init: command "
+_COMMAND_BEGINS = "init: command "
 
 
 def survey_guest(
@@ -73,7 +73,7 @@ def _watched(guest: Guest, log: Path, reporter: Reporter) -> list[Line]:
         try:
             while not concurrent.futures.wait([running], _WATCH_EVERY).done:
                 if log.exists():
-                    step.at(log.read_text(errors="replace").count(_SIGN_OF_LIFE))
+                    step.at(log.read_text(errors="replace").count(_COMMAND_BEGINS))
         finally:
             # An interrupt ends the guest, so that the pool can end.
             stop.set()

@@ -40,8 +40,6 @@ _COLOR_ROUNDS = 100_000
 _OTHER_COLORS = 3
 COUNTER_SETS = ("core", "cache", "tlb")
 _COUNTED_SIZE = 16 << 20
-
-
 # Bytes to touch first: fewer show too little, more show nothing new.
 _SIZES = tuple(1 << shift for shift in range(23, 29))
 PROBE_SIZE = _SIZES[0]
@@ -113,8 +111,8 @@ def touch_name(kind: str, page: str) -> str:
 def touch_tasks(host: Host, size: int) -> list[Task]:
     """Return the first touches of `size` bytes, by each kind and page size of the kernel."""
     tasks = []
-    for page, bytes_ in PAGES.items():
-        if bytes_ is not None and bytes_ not in (*host.mthp, host.pmd_size):
+    for page, fixed_size in PAGES.items():
+        if fixed_size is not None and fixed_size not in (*host.mthp, host.pmd_size):
             continue
         for kind in KINDS if page == "base" else _HUGE_KINDS:
             name = touch_name(kind, page)
@@ -183,23 +181,23 @@ def zero_pages_task() -> Task:
     )
 
 
-def counted_name(counters: str, what: str) -> str:
-    """Return the name of the task that reads the `counters` during `what`."""
-    return f"counters {counters} {what}"
+def counted_name(counters: str, work: str) -> str:
+    """Return the name of the task that reads the set `counters` during `work`."""
+    return f"counters {counters} {work}"
 
 
 def counter_tasks(geometries: Sequence[Geometry]) -> list[Task]:
     """Return the tasks that read hardware counters: two kinds of touch, and a set conflict."""
-    work: dict[str, tuple[str, ...]] = {
+    works: dict[str, tuple[str, ...]] = {
         kind: ("populate", "--by", kind, "--page", "base", "--size", str(_COUNTED_SIZE))
         for kind in ("store", "ldadd")
     }
     for geometry in geometries:
         if geometry.level == "l1d":
-            for what, n in (("hits", geometry.ways), ("conflict", geometry.ways + 1)):
-                work[what] = _conflict(geometry.way_size, n, 1).arguments
+            for work, n in (("hits", geometry.ways), ("conflict", geometry.ways + 1)):
+                works[work] = _conflict(geometry.way_size, n, 1).arguments
     return [
-        Task(counted_name(counters, what), (*arguments, "--counters", counters))
+        Task(counted_name(counters, work), (*arguments, "--counters", counters))
         for counters in COUNTER_SETS
-        for what, arguments in work.items()
+        for work, arguments in works.items()
     ]

@@ -57,7 +57,7 @@ class Fake:
         return self.runner.samples
 
 
-def test_rounds_are_interleaved_to_and_fro(tmp_path: Path) -> None:
+def test_rounds_alternate_their_order(tmp_path: Path) -> None:
     fake = Fake(tmp_path)
     samples = fake.rounds("a", "b", "c")
     assert fake.order == ["a", "b", "c", "c", "b", "a", "a", "b", "c"]
@@ -99,7 +99,7 @@ def test_the_budget_ends_the_rounds(tmp_path: Path) -> None:
     assert Samples(fake.runner.samples).reason("never run").startswith("there was no time for it")
 
 
-def test_a_task_that_hangs_is_given_up(tmp_path: Path) -> None:
+def test_a_task_that_hangs_is_killed(tmp_path: Path) -> None:
     (sample,) = Fake(tmp_path, timeout=0.2).rounds("hung", rounds=3)
     assert sample.error == "took longer than 0.2 s"
 

@@ -124,7 +124,7 @@ def test_a_recorded_x86_virtual_machine() -> None:
 
 
 @pytest.mark.parametrize("name", ["stock", "off", "on", "x86-64"])
-def test_the_terminal_has_room_for_all_of_it(name: str) -> None:
+def test_all_of_it_fits_the_terminal(name: str) -> None:
     survey = recorded(name)
     findings = examine(survey)
     output = io.StringIO()
@@ -147,7 +147,7 @@ def test_what_the_double_fault_costs_and_what_to_do() -> None:
     assert "Transparent huge pages are off" in today
 
 
-def test_only_what_doubles_is_named() -> None:
+def test_only_kinds_that_fault_twice_are_named() -> None:
     findings = examined(N1_HOST, touches(N1_HOST, {"ldxr": 2}, {"ldxr": 800}))
     said = texts(findings, "double fault")
     assert "by ldxr takes 2.00 page faults, by ldadd, swp, cas and casp one." in said
@@ -158,7 +158,7 @@ def test_only_what_doubles_is_named() -> None:
     assert "two faults a page" in texts(findings, "today")
 
 
-def test_a_kernel_with_the_series_switched_off_is_told_so() -> None:
+def test_a_kernel_with_the_series_switched_off() -> None:
     host = dataclasses.replace(N1_HOST, write_intent="rmw")
     findings = examined(host, touches(host, {"ldxr": 2}, {"ldxr": 800}))
     today = texts(findings, "today")
@@ -167,7 +167,7 @@ def test_a_kernel_with_the_series_switched_off_is_told_so() -> None:
     assert "kernel series" not in today
 
 
-def test_a_cpu_without_lse_is_judged_by_its_exclusives() -> None:
+def test_a_cpu_without_lse_has_load_exclusives() -> None:
     missing = dict.fromkeys(("ldadd", "swp", "cas", "casp"), "this CPU has no LSE")
     samples = touches(N1_HOST, {"ldxr": 2}, {"ldxr": 900}, unavailable=missing)
     findings = examined(N1_HOST, samples)
@@ -187,7 +187,7 @@ def test_nothing_is_claimed_where_nothing_could_be_measured() -> None:
     assert "two faults" not in texts(findings, "today")
 
 
-def test_64k_pages_are_paid_for_per_page() -> None:
+def test_what_the_double_fault_costs_with_64k_pages() -> None:
     host = dataclasses.replace(N1_HOST, page_size=65536)
     findings = doubled(host)
     assert "The double fault costs 5 ms per GiB" in texts(findings, "cost")
@@ -231,16 +231,16 @@ def test_noise_is_named_with_its_remedy() -> None:
     assert "ldadd in 4 KiB pages" in said
     assert "the load is 7.5 on 4 CPUs" in said
     assert "schedutil" in said
-    # Faults are counts: they are still told.
+    # Faults are counts: noise does not change them.
     assert "Atomics fault twice here" in texts(findings, "double fault")
 
 
-def test_a_difference_within_the_noise_is_not_sold_as_one() -> None:
+def test_a_difference_within_the_noise_is_no_cost() -> None:
     samples = touches(N1_HOST, dict.fromkeys(ATOMICS, 2), dict.fromkeys(ATOMICS, 550), jitter=0.4)
     assert "lost in the noise" in texts(examined(N1_HOST, samples), "cost")
 
 
-def test_few_repetitions_are_owned_to() -> None:
+def test_few_repetitions_are_reported() -> None:
     findings = doubled(N1_HOST, rounds=2)
     assert "rest on 1 repetition" in texts(findings, "certainty")
     assert texts(doubled(N1_HOST), "certainty") == ""
