@@ -6,24 +6,31 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from firsttouch.catalog.arms import ARMS, find_arm
-from firsttouch.build.store import write_atomically
-from firsttouch.errors import UserError
+from firsttouch.build.sources import debian_source
+from firsttouch.catalog.arms import arm_names, load_arm
 from firsttouch.catalog.machines import load_machine
+from firsttouch.catalog.releases import load_release
+from firsttouch.cli.options import Commands
+from firsttouch.errors import UserError
+from firsttouch.files import check_writable
 from firsttouch.lab.plan import DEFAULT_MACHINE, DEFAULT_RELEASE
-from firsttouch.progress import Reporter
-from firsttouch.build.sources import debian_source, find_release
-from firsttouch.survey.document import document, write_survey
-from firsttouch.survey.findings import examine
-from firsttouch.survey.guests import take_in_guest
-from firsttouch.survey.sentences import conclude
-from firsttouch.survey.run import DEFAULT_SECONDS, Taken, check_seconds, take_here
-from firsttouch.output.survey import print_survey
 from firsttouch.output.terminal import output_console
+from firsttouch.progress import Reporter
+from firsttouch.survey.document import write_survey
+from firsttouch.survey.findings import examine
+from firsttouch.survey.in_guest import survey_guest
+from firsttouch.survey.on_host import DEFAULT_SECONDS, check_seconds, survey_host
+from firsttouch.survey.printing import print_survey
+from firsttouch.survey.samples import Survey
+from firsttouch.survey.sentences import conclude
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch survey`."""
+def add_command(commands: Commands) -> None:
+    """Add `firsttouch survey`."""
+    parser = commands.add_parser(
+        "survey", help="the experiments on this host and its own kernel, without root"
+    )
+    parser.set_defaults(run=_run)
     parser.add_argument(
         "--seconds",
         type=int,
@@ -33,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--guest",
         metavar="ARM",
-        help=f"survey a guest of the laboratory instead; one of {', '.join(ARMS)}",
+        help=f"survey a guest of the laboratory instead; one of {', '.join(arm_names())}",
     )
     parser.add_argument(
         "--release", metavar="R", help=f"the guest's kernel release (default {DEFAULT_RELEASE})"
@@ -50,55 +57,44 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def survey(options: argparse.Namespace, reporter: Reporter) -> int:
-    """Survey this machine, or a guest; return the exit status: 1 if something failed.
+def _run(options: argparse.Namespace, reporter: Reporter) -> int:
+    """Survey this host, or a guest; return the exit status: 1 if something failed.
 
     Raises UserError for options that do not go together or name nothing.
     """
     _check_together(options)
     if options.guest:
-        arm = find_arm(options.guest)
+        arm = load_arm(options.guest)
         machine = load_machine(options.machine or DEFAULT_MACHINE)
-        release = find_release(options.release or DEFAULT_RELEASE)
+        release = load_release(options.release or DEFAULT_RELEASE)
         file = options.out / f"survey-{arm.name}.json"
-        _check_out(file)
+        check_writable(options.out)
         source = debian_source(release, reporter)
-        taken = take_in_guest(source, arm, machine, options.out / "log", reporter)
+        surveyed = survey_guest(source, arm, machine, options.out / "log", reporter)
     else:
         seconds = DEFAULT_SECONDS if options.seconds is None else options.seconds
         check_seconds(seconds)
         file = options.out / "survey.json"
-        _check_out(file)
-        taken = take_here(seconds, reporter)
-    return _finish(taken, file)
+        check_writable(options.out)
+        surveyed = survey_host(seconds, reporter)
+    return _finish(surveyed, file)
 
 
-def _finish(taken: Taken, file: Path) -> int:
-    findings = examine(taken.facts, taken.samples, virtual_time=taken.virtual_time)
+def _finish(surveyed: Survey, file: Path) -> int:
+    findings = examine(surveyed)
     sentences = conclude(findings)
-    write_survey(file, document(taken, findings, sentences))
+    write_survey(file, surveyed, findings, sentences)
     console = output_console()
-    print_survey(taken, findings, sentences, console)
-    console.print(f"\nAll {len(taken.samples):,} samples are in {file}.", markup=False)
+    print_survey(surveyed, findings, sentences, console)
+    console.print(f"\nAll {len(surveyed.samples):,} samples are in {file}.", markup=False)
     return 1 if findings.failures else 0
 
 
 def _check_together(options: argparse.Namespace) -> None:
     if options.guest and options.seconds is not None:
         raise UserError(
-            "--seconds does not go with --guest: a guest's clock is not this machine's."
+            "--seconds does not go with --guest: a guest's clock is not this host's."
         )
     for name in ("release", "machine"):
         if getattr(options, name) and not options.guest:
-            raise UserError(f"--{name} goes with --guest: this machine runs its own kernel.")
-
-
-def _check_out(file: Path) -> None:
-    """Find out before anything is measured whether the survey can be written."""
-    try:
-        write_atomically(file.with_name(".writable"), "")
-        file.with_name(".writable").unlink()
-    except OSError as error:
-        raise UserError(
-            f"cannot write to {file.parent} ({error.strerror}): name another directory by --out."
-        ) from None
+            raise UserError(f"--{name} goes with --guest: this host runs its own kernel.")

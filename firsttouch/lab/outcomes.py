@@ -29,7 +29,7 @@ def measure_guest(
     JSON objects.
     """
     ended = run_guest(guest, log, stop=stop)
-    printed = [_lines(number, done, log) for number, done in enumerate(ended.commands)]
+    printed = [printed_objects(number, done, log) for number, done in enumerate(ended.commands)]
     outcome: dict[str, Json] = {"commands": _join(printed, ended.counts, log)}
     if ended.counts is not None:
         outcome["not_modelled"] = list(ended.counts.not_modelled)
@@ -37,7 +37,8 @@ def measure_guest(
     return Table(log, outcome)
 
 
-def _lines(number: int, done: Done, log: Path) -> list[Mapping[str, Json]]:
+def printed_objects(number: int, done: Done, log: Path) -> list[Mapping[str, Json]]:
+    """Return what command `number` of a guest printed; GuestError if it failed or printed else."""
     if done.status:
         # ftbench says on the console what was wrong, in one sentence.
         said = [line for line in log.read_text(errors="replace").splitlines() if "ftbench: " in line]

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The survey: the experiments on one machine with its own kernel, and what follows from them.
+"""The survey: the experiments on the host and its own kernel, and what follows from them.
 
-The flow, one module each::
+The flow, a module for each step::
 
-    facts ─► plan ─► samples ─► geometry, findings ─► sentences ─► terminal, survey.json
-             tasks   one JSON line a task and round
+    host ─► tasks ─► on_host, in_guest ─► samples ─► geometry, findings ─► sentences, advice
+                                                             └─► printing, document
+
+It runs ftbench for each task, interleaved, and keeps every line that is printed.
 """

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the samples of a survey come to: first touches, colours, counters, noise."""
+"""What the samples of a survey show: first touches, colours, counters, noise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from firsttouch.quantities import format_size
-from firsttouch.survey.host import Facts
 from firsttouch.survey.geometry import CacheFinding, examine_caches
+from firsttouch.survey.host import Geometry, Host
+from firsttouch.survey.samples import Figure, Line, Samples, Survey, figure
 from firsttouch.survey.tasks import (
     COUNTER_SETS,
     FLOOR,
     KINDS,
     PAGES,
     ZERO_PAGES,
-    Geometry,
     color_name,
     counted_name,
     hot_colors,
@@ -23,27 +23,28 @@ from firsttouch.survey.tasks import (
     touch_name,
     touch_tasks,
 )
-from firsttouch.survey.samples import Figure, Line, Sample, Samples, busy_ns, figure
 
-# A middle half wider than this part of its median says little.
+ATOMICS = ("ldadd", "swp", "cas", "casp", "ldxr")
+# A figure is noisy if its middle half is wider than this fraction of its median.
 NOISY = 0.15
 _COUNTERS = {
     "core": ("cycles_user", "cycles_kernel", "instructions_user", "instructions_kernel"),
     "cache": ("l1d_loads", "l1d_load_misses", "llc_loads", "llc_load_misses"),
     "tlb": ("dtlb_loads", "dtlb_load_misses"),
 }
-_COUNTED = ("store", "ldadd", "hits", "conflict")
+# What the counters are read around: touches by two kinds, reads that fit and that conflict.
+COUNTED = ("store", "ldadd", "hits", "conflict")
 
 
 @dataclass(frozen=True)
 class TouchFinding:
     """First touches of one kind, per page of `page_size` bytes; times in ns.
 
-    `elapsed` is the clock's time. `busy` is the processor's, user and kernel
-    together: all of it but the touching instruction is the kernel's, and the
-    scheduler accounts it exactly. `system` is the part that getrusage calls
-    the kernel's, a mean over all samples: most kernels split by the tick.
-    `against_floor` is `busy` divided by MADV_POPULATE_WRITE's. Without
+    `elapsed` is wall-clock time. `busy` is processor time, user and kernel
+    together: all but the touching instruction is the kernel's, and the
+    scheduler accounts the sum exactly. `system` is getrusage's part of the
+    kernel, a mean over all samples, because most kernels split by the tick.
+    `against_floor` is `busy` divided by that of MADV_POPULATE_WRITE. Without
     figures, `unavailable` says why.
     """
 
@@ -60,11 +61,10 @@ class TouchFinding:
 
 @dataclass(frozen=True)
 class ColorFinding:
-    """One cache: a loop of hot lines and zero pages, in ns a round.
+    """One cache: a loop over hot lines and zero pages, in ns a round.
 
-    `meeting` has the single zero page of the hot lines' colour, `apart` of
-    another; `spread` has one of each colour. `mean` is what a single one
-    takes over all hot colours.
+    With a single zero page, `meeting` is for hot lines of its colour, `apart`
+    for others, `mean` over all hot colours. `spread` has one of each colour.
     """
 
     geometry: Geometry
@@ -78,33 +78,33 @@ class ColorFinding:
 
 @dataclass(frozen=True)
 class CounterFinding:
-    """One hardware counter: its figure by what was counted (per page, per read), or why not."""
+    """One hardware counter: a figure per page or per read for each work, or why there is none."""
 
     name: str
-    figures: dict[str, Figure]
+    figures: Mapping[str, Figure]
     unavailable: str
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a survey found. In `virtual_time` a ns is an instruction.
+    """All that a survey found; in `virtual_time` 1 ns is one instruction.
 
-    `zero_pages` is how many the kernel has, `no_zero_pages` why that is not
-    known. `noisy` names what is too unsteady for a sentence to rest on, `few`
-    is the least number of samples behind a first touch.
+    `zero_pages` is how many the kernel has; `no_zero_pages` why that is not
+    known. `noisy` names the figures that are too noisy to conclude from. `few`
+    is the least number of samples of a first touch.
     """
 
-    facts: Facts
+    host: Host
     virtual_time: bool
-    caches: list[CacheFinding]
-    touches: list[TouchFinding]
-    colors: list[ColorFinding]
+    caches: tuple[CacheFinding, ...]
+    touches: tuple[TouchFinding, ...]
+    colors: tuple[ColorFinding, ...]
     zero_pages: int | None
     no_zero_pages: str
-    counters: list[CounterFinding]
-    noisy: list[str]
+    counters: tuple[CounterFinding, ...]
+    noisy: tuple[str, ...]
     few: int
-    failures: list[str]
+    failures: tuple[str, ...]
 
     def touch(self, kind: str, page: str = "base") -> TouchFinding | None:
         """Return the finding of `kind`, if it has figures."""
@@ -112,55 +112,71 @@ class Findings:
             (t for t in self.touches if (t.kind, t.page) == (kind, page) and t.elapsed), None
         )
 
+    @property
+    def atomics(self) -> list[TouchFinding]:
+        """The findings of atomics and load-exclusives that have figures."""
+        return [touch for kind in ATOMICS if (touch := self.touch(kind))]
 
-def examine(facts: Facts, taken: Sequence[Sample], *, virtual_time: bool = False) -> Findings:
-    """Return what the samples `taken` on the machine of `facts` come to."""
-    samples = Samples(taken)
-    caches = examine_caches(facts, samples, virtual_time=virtual_time)
-    planned = {task.name for task in touch_tasks(facts, 0)}
-    touches = [
-        _touch(kind, page, bytes_ or facts.page_size, samples)
-        for page, bytes_ in PAGES.items()
+    @property
+    def doubled(self) -> list[TouchFinding]:
+        """Those of them whose first touch takes more than one fault a page."""
+        return [t for t in self.atomics if t.faults is not None and t.faults > 1.5]
+
+
+def examine(survey: Survey) -> Findings:
+    """Return what the samples of `survey` show."""
+    host, samples, virtual_time = survey.host, Samples(survey.samples), survey.virtual_time
+    caches = examine_caches(host, samples, virtual_time=virtual_time)
+    planned = {task.name for task in touch_tasks(host, 0)}
+    touches = tuple(
+        _touch(kind, page, fixed_size or host.page_size, samples)
+        for page, fixed_size in PAGES.items()
         for kind in KINDS
         if touch_name(kind, page) in planned
-    ]
-    colors = [_colors(cache.used, facts, samples, virtual_time) for cache in caches if cache.used]
+    )
+    colors = tuple(
+        _colors(cache.used, host, samples, virtual_time) for cache in caches if cache.used
+    )
+    zero_pages, no_zero_pages = _zero_pages(host, samples)
     return Findings(
-        facts,
+        host,
         virtual_time,
-        caches,
+        tuple(caches),
         touches,
         colors,
-        *_zero_pages(facts, samples),
-        [_counter(counters, name, facts, samples) for counters in COUNTER_SETS
-         for name in _COUNTERS[counters]],
-        _noisy(facts, touches, colors),
+        zero_pages,
+        no_zero_pages,
+        tuple(
+            _counter(counters, name, host, samples)
+            for counters in COUNTER_SETS
+            for name in _COUNTERS[counters]
+        ),
+        _noisy(host, touches, colors),
         min((t.elapsed.samples for t in touches if t.elapsed), default=0),
-        sorted({f"{s.task}: {s.error}" for s in samples.failures()}),
-    )  # fmt: skip
-
-
-def _per_page(metric: str, page_size: int) -> Callable[[Line], float]:
-    return lambda line: float(line["metrics"][metric]) * page_size / line["params"]["size"]
+        tuple(sorted({f"{s.task}: {s.error}" for s in samples.failures()})),
+    )
 
 
 def _touch(kind: str, page: str, page_size: int, samples: Samples) -> TouchFinding:
     task = touch_name(kind, page)
 
-    def take(metric: str) -> Figure | None:
-        return samples.figure(task, _per_page(metric, page_size))
+    def per_page(metric: Callable[[Line], float]) -> Callable[[Line], float]:
+        return lambda line: metric(line) * page_size / line.number("size")
 
     def busy(of: str) -> Figure | None:
-        return samples.figure(of, lambda line: busy_ns(line) * page_size / line["params"]["size"])
+        return samples.figure(of, per_page(lambda line: line.busy_ns))
 
-    faults, own, floor = take("page_faults"), busy(task), busy(touch_name(FLOOR, page))
-    system = [_per_page("sys_ns", page_size)(line) for line in samples.lines(task)]
+    faults = samples.figure(task, per_page(lambda line: line.metrics["page_faults"]))
+    elapsed = samples.figure(task, per_page(lambda line: line.metrics["elapsed_ns"]))
+    of_kernel = per_page(lambda line: line.metrics["sys_ns"])
+    system = [of_kernel(line) for line in samples.lines(task)]
+    own, floor = busy(task), busy(touch_name(FLOOR, page))
     return TouchFinding(
         kind,
         page,
         page_size,
         faults.median if faults else None,
-        take("elapsed_ns"),
+        elapsed,
         own,
         sum(system) / len(system) if system else None,
         own.median / floor.median if own and floor and floor.median else None,
@@ -169,11 +185,11 @@ def _touch(kind: str, page: str, page_size: int, samples: Samples) -> TouchFindi
 
 
 def _ns_per_round(line: Line) -> float:
-    return busy_ns(line) / float(line["params"]["rounds"])
+    return line.busy_ns / line.number("rounds")
 
 
-def _colors(geometry: Geometry, facts: Facts, samples: Samples, virtual_time: bool) -> ColorFinding:
-    colors = geometry.colors(facts.page_size)
+def _colors(geometry: Geometry, host: Host, samples: Samples, virtual_time: bool) -> ColorFinding:
+    colors = geometry.colors(host.page_size)
     if colors == 1:
         return ColorFinding(geometry, 1, None, None, None, None, "")
     if virtual_time:
@@ -192,54 +208,56 @@ def _colors(geometry: Geometry, facts: Facts, samples: Samples, virtual_time: bo
     meeting, apart, spread = take(1, [0]), take(1, others), take(colors, [0, *others])
     mean = None
     if meeting and apart:
-        # One hot colour of all meets the single zero page.
+        # The single zero page has one of the colours.
         mean = (meeting.median + (colors - 1) * apart.median) / colors
     reason = "" if spread else samples.reason(color_name(geometry.level, 1, 0))
     return ColorFinding(geometry, colors, meeting, apart, spread, mean, reason)
 
 
-def _zero_pages(facts: Facts, samples: Samples) -> tuple[int | None, str]:
-    if facts.zero_page_colors:
-        return facts.zero_page_colors, ""
+def _zero_pages(host: Host, samples: Samples) -> tuple[int | None, str]:
+    if host.zero_page_colors:
+        return host.zero_page_colors, ""
     for line in samples.lines(ZERO_PAGES):
-        if "zero_frames" in line["metrics"]:
-            return line["metrics"]["zero_frames"], ""
-        return None, line["unavailable"]["zero_frames"]
+        if "zero_frames" in line.metrics:
+            return int(line.metrics["zero_frames"]), ""
+        return None, line.unavailable["zero_frames"]
     return None, samples.reason(ZERO_PAGES)
 
 
-def _counter(counters: str, name: str, facts: Facts, samples: Samples) -> CounterFinding:
+def _counter(counters: str, name: str, host: Host, samples: Samples) -> CounterFinding:
     figures: dict[str, Figure] = {}
     reason = ""
-    for what in _COUNTED:
-        task = counted_name(counters, what)
-        lines = [line for line in samples.lines(task) if name in line["metrics"]]
-        taken = figure(_per_unit(name, line, facts.page_size) for line in lines)
-        if taken:
-            figures[what] = taken
-        elif samples.has(task):
-            absent = [line["unavailable"][name] for line in samples.lines(task)
-                      if name in line["unavailable"]]  # fmt: skip
-            reason = reason or (absent[0] if absent else samples.reason(task))
-    reason = reason or samples.reason(counted_name(counters, _COUNTED[0]))
+    for work in COUNTED:
+        task = counted_name(counters, work)
+        lines = samples.lines(task)
+        counted = figure(
+            _per_unit(name, line, host.page_size) for line in lines if name in line.metrics
+        )
+        if counted:
+            figures[work] = counted
+        elif samples.has(task) and not reason:
+            reasons = (line.unavailable[name] for line in lines if name in line.unavailable)
+            reason = next(reasons, samples.reason(task))
+    reason = reason or samples.reason(counted_name(counters, COUNTED[0]))
     return CounterFinding(name, figures, "" if figures else reason)
 
 
 def _per_unit(name: str, line: Line, page_size: int) -> float:
     """Return a count per base page touched, or per read."""
-    metrics, params = line["metrics"], line["params"]
-    if "reads" in metrics:
-        return float(metrics[name]) / float(metrics["reads"])
-    return float(metrics[name]) * page_size / float(params["size"])
+    if "reads" in line.metrics:
+        return line.metrics[name] / line.metrics["reads"]
+    return line.metrics[name] * page_size / line.number("size")
 
 
-def _noisy(facts: Facts, touches: list[TouchFinding], colors: list[ColorFinding]) -> list[str]:
-    """Return what the sentences rest on and is too unsteady to bear them."""
+def _noisy(
+    host: Host, touches: Iterable[TouchFinding], colors: Iterable[ColorFinding]
+) -> tuple[str, ...]:
+    """Return the names of the figures that are too noisy to conclude from."""
     figures = {
-        f"{kind_name(t.kind, facts)} in {format_size(t.page_size)} pages": t.busy for t in touches
+        f"{kind_name(t.kind, host)} in {format_size(t.page_size)} pages": t.busy for t in touches
     }
     for finding in colors:
         level = finding.geometry.level.upper()
         figures[f"{level}, one zero page"] = finding.meeting
         figures[f"{level}, {finding.colors} zero pages"] = finding.spread
-    return [name for name, fig in figures.items() if fig and fig.relative_spread > NOISY]
+    return tuple(name for name, fig in figures.items() if fig and fig.relative_spread > NOISY)

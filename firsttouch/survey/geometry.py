@@ -1,39 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Caches as measured: the knee of set-conflict by time per read, and what a conflict costs."""
+"""Caches as measured: their ways, from the time per read, and what a set conflict costs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from firsttouch.quantities import format_size
-from firsttouch.survey.host import Facts
-from firsttouch.survey.tasks import LEVELS, Geometry, conflict_name, strides, told
-from firsttouch.survey.samples import Figure, Line, Samples, busy_ns
+from firsttouch.survey.host import LEVELS, Geometry, Host
+from firsttouch.survey.samples import Figure, Line, Samples
+from firsttouch.survey.tasks import conflict_name, strides
 
-# A read that misses takes at least three times as long as one that hits.
-# Random replacement spares most reads just behind the knee, which leaves
-# about half as much again on the average.
+# A miss takes at least three times as long as a hit. With random replacement
+# most reads just behind the knee still hit: the mean rises by about half.
 _RISE = 1.3
 
+# The least ns per read, by the number of lines read in turn.
 Curve = Mapping[int, float]
 
 
 @dataclass(frozen=True)
 class CacheFinding:
-    """One cache: what the kernel tells of it and what time per read shows.
+    """One cache: its geometry in sysfs (`told`), and what time per read shows (`measured`).
 
-    `curves` has, by stride in bytes, the least ns per read for each number of
-    places. `used` is the geometry that the other experiments went by.
-    `within` is ns per read of places that still fit, `beyond` and `twice` of
-    one place more than there are ways and of twice as many. `unavailable` says why there
-    are no curves.
+    `curves` has a curve for each stride in bytes; without any, `unavailable`
+    says why. `within` is ns per read of as many lines of one set as fit,
+    `beyond` of one line more than there are ways, `twice` of twice as many.
     """
 
     level: str
     told: Geometry | None
     measured: Geometry | None
-    curves: dict[int, dict[int, float]]
+    curves: Mapping[int, Curve]
     agreement: str
     unavailable: str
     within: Figure | None
@@ -42,17 +39,17 @@ class CacheFinding:
 
     @property
     def used(self) -> Geometry | None:
-        """The kernel's word where there is one, else what was measured."""
+        """The geometry that the other experiments use: sysfs's if there is one."""
         return self.told or self.measured
 
 
 def ns_per_read(line: Line) -> float:
     """Return the processor time of one read in ns."""
-    return busy_ns(line) / float(line["metrics"]["reads"])
+    return line.busy_ns / line.metrics["reads"]
 
 
-def curve(samples: Samples, stride: int) -> dict[int, float]:
-    """Return the least ns per read by number of places: noise only ever adds time."""
+def curve(samples: Samples, stride: int) -> Curve:
+    """Return the least ns per read by number of lines: noise only ever adds time."""
     found: dict[int, float] = {}
     n = 1
     while (least := samples.least(conflict_name(stride, n), ns_per_read)) is not None:
@@ -61,19 +58,22 @@ def curve(samples: Samples, stride: int) -> dict[int, float]:
     return found
 
 
-def knee(times: Curve, hit: float | None = None) -> int | None:
-    """Return the greatest number of places that still fit: the ways; None if time never rises.
+def largest_fitting(values: Mapping[int, float], limit: float) -> int | None:
+    """Return the largest N whose value is at most `limit`; None if there is none."""
+    return max((n for n, value in values.items() if value <= limit), default=None)
 
-    `hit` is how long a read takes that the cache still serves, in ns: by
-    default the shortest time of all. A disturbed point shows too long a time
-    and never too short a one: what counts is the last point that did not rise.
+
+def ways_shown(times: Curve, hit: float | None = None) -> int | None:
+    """Return the knee of a curve, the most lines that still fit; None if time never rises.
+
+    `hit` is the time of a read that hits, in ns: by default the shortest of
+    all. Noise makes a point too slow and never too fast, so slow points below
+    the last fast one do not count, and one slow point at the end is no rise.
     """
     if not times:
         return None
-    limit = _RISE * (min(times.values()) if hit is None else hit)
-    low = [n for n, time in times.items() if time <= limit]
-    # One point above, at the end of the curve, may be a disturbed one.
-    return max(low) if low and max(low) <= max(times) - 2 else None
+    last = largest_fitting(times, _RISE * (min(times.values()) if hit is None else hit))
+    return last if last is not None and last <= max(times) - 2 else None
 
 
 def find_geometry(
@@ -81,82 +81,81 @@ def find_geometry(
 ) -> Geometry | None:
     """Return the geometry that the curves of several strides show.
 
-    A stride of a way's size or a multiple puts all places into one set; half
+    A stride of a way's size or a multiple puts all lines into one set; half
     of that spreads them over two sets and shows twice the ways.
     """
-    knees = {stride: knee(times, hit) for stride, times in sorted(curves.items())}
-    seen = {stride: ways for stride, ways in knees.items() if ways}
-    if not seen:
+    shown = {stride: ways_shown(times, hit) for stride, times in curves.items()}
+    found = {stride: ways for stride, ways in shown.items() if ways}
+    if not found:
         return None
-    ways = min(seen.values())
-    way_size = min(stride for stride, found in seen.items() if found == ways)
-    return Geometry(level, ways, way_size)
+    ways = min(found.values())
+    return Geometry(level, ways, min(stride for stride in found if found[stride] == ways))
 
 
-def _hit(samples: Samples, before: Geometry) -> float | None:
-    """Return how long a read takes that misses in the cache `before` and hits in the next."""
-    times = curve(samples, before.way_size)
-    return min((time for n, time in times.items() if n > before.ways), default=None)
-
-
-def examine_caches(facts: Facts, samples: Samples, *, virtual_time: bool) -> list[CacheFinding]:
+def examine_caches(host: Host, samples: Samples, *, virtual_time: bool) -> list[CacheFinding]:
     """Return what the set-conflict tasks show of each cache.
 
-    In `virtual_time` every instruction takes as long as every other.
+    In `virtual_time` all instructions take the same time and no cache shows.
     """
-    claims = {geometry.level: geometry for geometry in told(facts)}
     findings: list[CacheFinding] = []
-    # What misses in the cache before and hits in this one: the places that
-    # fill one set of the former.
+    # A hit in this cache is timed with lines that miss in the one before.
     before: Geometry | None = None
     blind = "the guest's clock counts instructions, in which no cache shows" if virtual_time else ""
     for level in LEVELS:
-        curves = {
-            stride: points for stride in strides(level, facts) if (points := curve(samples, stride))
-        }
-        hit = _hit(samples, before) if before else None
-        claim = claims.get(level)
-        measured = find_geometry(level, curves, hit)
-        used = claim or measured
-        unavailable = "" if curves else blind or _reason(level, facts, samples)
-        times: list[Figure | None] = [None, None, None]
-        if used:
-            fits = (before, used.ways + 1) if before else (used, used.ways)
-            times = [
-                samples.figure(conflict_name(geometry.way_size, n), ns_per_read)
-                for geometry, n in (fits, (used, used.ways + 1), (used, 2 * used.ways))
-            ]
-        agreement = _agreement(claim, measured, unavailable, facts)
+        tried = strides(level, host)
+        curves = {stride: points for stride in tried if (points := curve(samples, stride))}
+        reported = host.geometry(level)
+        measured = find_geometry(level, curves, _hit(samples, before) if before else None)
+        used = reported or measured
+        unavailable = "" if curves else blind or samples.reason(conflict_name(tried[0], 1))
         findings.append(
-            CacheFinding(level, claim, measured, curves, agreement, unavailable, *times)
+            CacheFinding(
+                level,
+                reported,
+                measured,
+                curves,
+                _agreement(reported, measured, unavailable, host),
+                unavailable,
+                *(_times(samples, used, before) if used else (None, None, None)),
+            )
         )
         before = used
     return findings
 
 
-def _reason(level: str, facts: Facts, samples: Samples) -> str:
-    return samples.reason(conflict_name(strides(level, facts)[0], 1))
+def _hit(samples: Samples, before: Geometry) -> float | None:
+    """Return the time of a read that misses in the cache `before` and hits in the next."""
+    times = curve(samples, before.way_size)
+    return min((time for n, time in times.items() if n > before.ways), default=None)
 
 
-def describe(geometry: Geometry) -> str:
-    """Return a geometry in words: ``8 ways of 4 KiB``."""
-    return f"{geometry.ways} ways of {format_size(geometry.way_size)}"
+def _times(
+    samples: Samples, used: Geometry, before: Geometry | None
+) -> tuple[Figure | None, Figure | None, Figure | None]:
+    """Return `within`, `beyond` and `twice` of a CacheFinding."""
+
+    def time(geometry: Geometry, n: int) -> Figure | None:
+        return samples.figure(conflict_name(geometry.way_size, n), ns_per_read)
+
+    # As many lines as `beyond` reads, all in one set of the cache before: they hit in this one.
+    within = time(before, used.ways + 1) if before else time(used, used.ways)
+    return within, time(used, used.ways + 1), time(used, 2 * used.ways)
 
 
 def _agreement(
-    claim: Geometry | None, measured: Geometry | None, unavailable: str, facts: Facts
+    reported: Geometry | None, measured: Geometry | None, unavailable: str, host: Host
 ) -> str:
     if unavailable:
         return f"not measured: {unavailable}"
     if measured is None:
         sentence = "the time of a read does not rise with the lines of one set"
-        if facts.virtual and claim and claim.way_size > facts.page_size:
-            # Below a page's size the addresses of guest and host agree.
+        if host.virtual and reported and reported.way_size > host.page_size:
+            # Only within a page are the guest's and the host's address bits the same.
             sentence += ", since this virtual machine's physical addresses are not the host's"
         return sentence
-    knee = f"the time of a read rises behind {measured.ways} lines of one set"
-    if claim is None:
-        return f"{knee}, which shows {describe(measured)}"
-    if claim == measured:
-        return f"{knee}, which agrees"
-    return f"{knee}, which shows {describe(measured)} and does not agree"
+    rise = f"the time of a read rises behind {measured.ways} lines of one set"
+    if reported is None:
+        return f"{rise}, which shows {measured}"
+    if reported == measured:
+        return f"{rise}, which agrees"
+    return f"{rise}, which shows {measured} and does not agree"

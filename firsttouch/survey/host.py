@@ -1,26 +1,118 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the kernel tells of a machine, from the files that `ftbench --files` shows."""
+"""The host as its kernel describes it, read from the files that `ftbench --files` prints."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from firsttouch.quantities import format_size
 from firsttouch.survey.processors import arm64_name
+from firsttouch.tables import Json, Table
 
-_THP = "/sys/kernel/mm/transparent_hugepage/"
-# What the series adds: documented beside it, linux/Documentation/arch/arm64.
+# The caches that the survey measures.
+LEVELS = ("l1d", "l2")
+# The series adds these two; linux/Documentation/arch/arm64 describes them.
 WRITE_INTENT = "/sys/kernel/mm/write_intent/mode"
 _COLORS = "/sys/kernel/mm/zero_page/colors"
+_THP = "/sys/kernel/mm/transparent_hugepage/"
 _GOVERNOR = "cpufreq/scaling_governor"
-# What a virtual machine's firmware calls it, where the CPU does not tell.
+# How the firmware of a virtual machine names itself. On arm64 no register shows one.
 _VIRTUAL = re.compile(r"KVM|QEMU|Virtual|VMware|Compute Engine|dummy-virt|Bochs", re.IGNORECASE)
 
 
-def patterns(cpu: int) -> tuple[str, ...]:
-    """Return the files to be shown for a survey on CPU number `cpu`."""
+@dataclass(frozen=True)
+class Geometry:
+    """The ways of a cache and the bytes of one way."""
+
+    level: str
+    ways: int
+    way_size: int
+
+    def colors(self, page_size: int) -> int:
+        """Return how many colours pages of `page_size` bytes have."""
+        return max(self.way_size // page_size, 1)
+
+    def __str__(self) -> str:
+        """``8 ways of 4 KiB``."""
+        return f"{self.ways} ways of {format_size(self.way_size)}"
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A data or unified cache in sysfs; sizes in bytes, None for what sysfs leaves out."""
+
+    level: str
+    size: int | None
+    ways: int | None
+    line: int | None
+    sets: int | None
+
+    @property
+    def way_size(self) -> int | None:
+        """Bytes in one way."""
+        return self.size // self.ways if self.size and self.ways else None
+
+    @property
+    def geometry(self) -> Geometry | None:
+        """The geometry; None where sysfs has no ways."""
+        if not self.ways or not self.way_size:
+            return None
+        return Geometry(self.level, self.ways, self.way_size)
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where the survey runs, as the kernel describes it; sizes in bytes.
+
+    `cpu` is the CPU that the tasks run on. `memory` is how much may still be
+    used: what is free, or what a container leaves. `thp` has the THP policies
+    by file name, `mthp` those of each mTHP size. `write_intent` (the mode of
+    write-intent faults) and `zero_page_colors` are None without the series.
+    `virtual` is None where neither the CPU nor the firmware says.
+    """
+
+    architecture: str
+    processor: str
+    cpu: int
+    cpus: int
+    kernel: str
+    page_size: int
+    memory: int
+    caches: tuple[Cache, ...]
+    thp: Mapping[str, str]
+    mthp: Mapping[int, str]
+    write_intent: str | None
+    zero_page_colors: int | None
+    virtual: bool | None
+    governor: str | None
+    load: float | None
+    perf_event_paranoid: int | None
+
+    def cache(self, level: str) -> Cache | None:
+        """Return the cache called `level`: ``l1d``, ``l2``, ``l3``."""
+        return next((cache for cache in self.caches if cache.level == level), None)
+
+    def geometry(self, level: str) -> Geometry | None:
+        """Return the geometry of the cache called `level`; None where sysfs has none."""
+        cache = self.cache(level)
+        return cache.geometry if cache else None
+
+    @property
+    def geometries(self) -> list[Geometry]:
+        """The geometries that sysfs has of the caches that the survey measures."""
+        return [geometry for level in LEVELS if (geometry := self.geometry(level))]
+
+    @property
+    def pmd_size(self) -> int | None:
+        """Bytes that a PMD maps; None if the kernel has no THP."""
+        size = self.thp.get("hpage_pmd_size")
+        return int(size) if size else None
+
+
+def host_files(cpu: int) -> tuple[str, ...]:
+    """Return the patterns of the files that `read_host` reads for CPU number `cpu`."""
     device = f"/sys/devices/system/cpu/cpu{cpu}"
     return (
         "/proc/version",
@@ -41,72 +133,26 @@ def patterns(cpu: int) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Cache:
-    """A data cache as the kernel tells it; sizes in bytes, None for what it does not tell."""
+def read_host(printed: Mapping[str, Json], cpu: int) -> Host:
+    """Return the host from the line that `ftbench --files` printed for `host_files(cpu)`.
 
-    level: str
-    size: int | None
-    ways: int | None
-    line: int | None
-    sets: int | None
-
-    @property
-    def way_size(self) -> int | None:
-        """Bytes in one way."""
-        return self.size // self.ways if self.size and self.ways else None
-
-
-@dataclass(frozen=True)
-class Facts:
-    """A machine by its kernel's word.
-
-    `cpu` is the number of the CPU that everything runs on. `virtual` is None
-    where nothing tells. `memory` is what may still be used, in bytes: what is
-    free, or what a container leaves. `thp` has the policies by the names of
-    their files, `mthp` those of each size in bytes. `write_intent` is the mode
-    of write-intent faults and `zero_page_colors` the number of zero pages, of
-    a kernel with the series.
+    Raises UserError if the line is not of that form.
     """
-
-    architecture: str
-    processor: str
-    cpu: int
-    cpus: int
-    kernel: str
-    page_size: int
-    memory: int
-    caches: tuple[Cache, ...]
-    thp: dict[str, str]
-    mthp: dict[int, str]
-    write_intent: str | None
-    zero_page_colors: int | None
-    virtual: bool | None
-    governor: str | None
-    load: float | None
-    perf_event_paranoid: int | None
-
-    def cache(self, level: str) -> Cache | None:
-        """Return the cache called `level`: ``l1d``, ``l2``, ``l3``."""
-        return next((cache for cache in self.caches if cache.level == level), None)
-
-
-def read_facts(shown: Mapping[str, Any], cpu: int) -> Facts:
-    """Return what the line printed by `ftbench --files` for `patterns(cpu)` tells."""
-    files = {path: text.strip() for path, text in shown["files"].items()}
+    table = Table("ftbench --files", printed)
+    files = {path: text.strip() for path, text in table.table("files").values_of(str).items()}
     cpuinfo = files.get("/proc/cpuinfo", "")
     arm64 = "CPU implementer" in cpuinfo
     version = re.match(r"Linux version (\S+)", files.get("/proc/version", ""))
     load = files.get("/proc/loadavg", "").split()
     paranoid = files.get("/proc/sys/kernel/perf_event_paranoid")
-    return Facts(
+    return Host(
         architecture="arm64" if arm64 else "x86-64",
         processor=arm64_name(cpuinfo, cpu) if arm64 else _x86_name(cpuinfo),
         cpu=cpu,
         cpus=_count(files.get("/sys/devices/system/cpu/online", "0")),
         kernel=version[1] if version else "unknown",
-        page_size=shown["page_size"],
-        memory=shown["memory_available"],
+        page_size=table.take("page_size", int),
+        memory=table.take("memory_available", int),
         caches=_caches(files, cpu),
         thp=_thp(files),
         mthp=_mthp(files),
@@ -134,7 +180,7 @@ def _count(ranges: str) -> int:
 
 
 def _caches(files: Mapping[str, str], cpu: int) -> tuple[Cache, ...]:
-    """Return the data and unified caches that sysfs lists, nearest first."""
+    """Return the data and unified caches that sysfs lists, by level."""
     base = f"/sys/devices/system/cpu/cpu{cpu}/cache/index"
     caches = []
     for index in range(10):
@@ -159,7 +205,7 @@ def _caches(files: Mapping[str, str], cpu: int) -> tuple[Cache, ...]:
 
 
 def _number(text: str | None) -> int | None:
-    """Return a number; sysfs leaves the file out, or has 0 in it, for what is not known."""
+    """Return a number; None where sysfs has no such file, or 0 in it: not known."""
     return int(text) or None if text and text.isdigit() else None
 
 
@@ -195,7 +241,7 @@ def _mthp(files: Mapping[str, str]) -> dict[int, str]:
 
 def _is_virtual(files: Mapping[str, str], cpuinfo: str, arm64: bool) -> bool | None:
     if not arm64:
-        # The CPU says so itself: CPUID's hypervisor bit.
+        # CPUID's hypervisor bit.
         return bool(re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.M))
     vendor = files.get("/sys/class/dmi/id/sys_vendor", "")
     product = files.get("/sys/class/dmi/id/product_name", "")
@@ -204,5 +250,5 @@ def _is_virtual(files: Mapping[str, str], cpuinfo: str, arm64: bool) -> bool | N
         return not product.endswith(".metal")
     if _VIRTUAL.search(f"{vendor} {product} {tree}"):
         return True
-    # Firmware that names a board says that there is one.
+    # Firmware that names a real board.
     return False if product or tree else None

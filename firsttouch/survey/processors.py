@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Names of arm64 CPUs, which /proc/cpuinfo gives as numbers.
+"""Names of arm64 CPUs, which /proc/cpuinfo has as numbers.
 
-Source: arch/arm64/include/asm/cputype.h of the kernel; the names are the
-makers'. A CPU that is not here is shown by its numbers.
+Source: the kernel's arch/arm64/include/asm/cputype.h; the names are the
+vendors'. A CPU that is not listed is shown by its numbers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _PARTS = {
 
 
 def arm64_name(cpuinfo: str, cpu: int) -> str:
-    """Return what CPU number `cpu` is, from the text of /proc/cpuinfo of an arm64 kernel."""
+    """Return the name of CPU number `cpu`, from the text of an arm64 kernel's /proc/cpuinfo."""
     entries = re.split(r"\n\s*\n", cpuinfo)
     entry = next((e for e in entries if re.search(rf"^processor\s*:\s*{cpu}$", e, re.M)), cpuinfo)
     implementer = re.search(r"^CPU implementer\s*:\s*(0x[0-9a-f]+)", entry, re.M)
@@ -65,5 +65,5 @@ def arm64_name(cpuinfo: str, cpu: int) -> str:
     if not implementer or not part:
         return "unknown arm64 CPU"
     numbers = (int(implementer[1], 16), int(part[1], 16))
-    maker = _IMPLEMENTERS.get(numbers[0], f"implementer {numbers[0]:#x}")
-    return f"{maker} {_PARTS.get(numbers, f'part {numbers[1]:#x}')}"
+    vendor = _IMPLEMENTERS.get(numbers[0], f"implementer {numbers[0]:#x}")
+    return f"{vendor} {_PARTS.get(numbers, f'part {numbers[1]:#x}')}"

@@ -1,29 +1,98 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Samples: every line that every task printed, and their median and spread."""
+"""What a survey measured: every line that ftbench printed, and their median and spread."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-Line = dict[str, Any]
+from firsttouch.errors import GuestError
+from firsttouch.survey.host import Host
+from firsttouch.survey.tasks import Task
+from firsttouch.tables import Json, Table
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of ftbench: what it measured, and why the rest is unavailable.
+
+    `printed` is the line as it stood, with the keys that no figure needs.
+    """
+
+    params: Mapping[str, str | int]
+    metrics: Mapping[str, float]
+    unavailable: Mapping[str, str]
+    printed: Mapping[str, Json]
+
+    def number(self, param: str) -> int:
+        """Return a parameter that is a number; GuestError if it is none."""
+        value = self.params.get(param)
+        if not isinstance(value, int):
+            raise GuestError(f"ftbench printed {value!r} for {param}: it must be a number.")
+        return value
+
+    @property
+    def busy_ns(self) -> float:
+        """The processor time in ns, user and kernel together.
+
+        The scheduler accounts this sum exactly, without what other tasks ran
+        meanwhile. Most kernels divide it between the two by the tick.
+        """
+        return self.metrics["user_ns"] + self.metrics["sys_ns"]
+
+
+def read_line(printed: Mapping[str, Json]) -> Line:
+    """Return a line of ftbench; UserError if it is not of that form."""
+    table = Table("a line of ftbench", printed)
+    if not table.has("metrics"):
+        raise table.error("metrics", "is missing.")
+    return Line(
+        table.table("params").scalars(),
+        table.table("metrics").numbers(),
+        table.table("unavailable").values_of(str),
+        printed,
+    )
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One run of a task: what ftbench printed, or why it failed.
+    """One run of a task: what ftbench printed, or the error that it ended in.
 
-    A task that repeats itself has several samples of one round. `round`
-    counts from 0; round 0 warms up (its memory comes from the
-    allocator for the first time) and stays out of medians.
+    A task that repeats itself has several samples in one round. `round`
+    counts from 0. Round 0 warms up, because its memory comes from the
+    allocator for the first time, and stays out of medians.
     """
 
     task: str
     round: int
     line: Line | None
     error: str | None = None
+
+
+@dataclass(frozen=True)
+class SurveyedGuest:
+    """The guest of the laboratory that was surveyed in place of the host."""
+
+    arm: str
+    release: str
+    machine: str
+    boot: str
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was run, and what came of it; `guest` is None on the host itself."""
+
+    host: Host
+    tasks: tuple[Task, ...]
+    samples: tuple[Sample, ...]
+    guest: SurveyedGuest | None = None
+
+    @property
+    def virtual_time(self) -> bool:
+        """Whether the clock counts instructions, 1 ns each: a guest's does."""
+        return self.guest is not None
 
 
 @dataclass(frozen=True)
@@ -41,7 +110,7 @@ class Figure:
 
 
 def figure(values: Iterable[float]) -> Figure | None:
-    """Return the figure that `values` come to; None if there are none."""
+    """Return the figure of `values`; None if there are none."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -53,18 +122,9 @@ def figure(values: Iterable[float]) -> Figure | None:
 
 
 def differ(one: Figure, other: Figure) -> bool:
-    """Tell whether two figures are further apart than 5 % and than both spreads allow."""
+    """Tell whether two medians are further apart than 5 % and than the mean of their spreads."""
     distance = abs(one.median - other.median)
     return distance > max(0.05 * min(one.median, other.median), (one.spread + other.spread) / 2)
-
-
-def busy_ns(line: Line) -> float:
-    """Return the processor time of a line in ns, user and kernel together.
-
-    The scheduler accounts their sum exactly, and not what others ran
-    meanwhile; how it is split between the two most kernels guess by the tick.
-    """
-    return float(line["metrics"]["user_ns"]) + float(line["metrics"]["sys_ns"])
 
 
 class Samples:
@@ -75,15 +135,15 @@ class Samples:
         self._measured: dict[str, list[Line]] = {}
         self._reasons: dict[str, str] = {}
         self._tasks = {sample.task for sample in self.all}
-        warm = {s.task for s in self.all if s.round > 0 and s.line and s.line["metrics"]}
+        warm = {s.task for s in self.all if s.round > 0 and s.line and s.line.metrics}
         for sample in self.all:
             if sample.error:
                 self._reasons.setdefault(sample.task, sample.error)
-            elif sample.line is not None and not sample.line["metrics"]:
-                reasons = sample.line["unavailable"].values()
+            elif sample.line is not None and not sample.line.metrics:
+                reasons = sample.line.unavailable.values()
                 self._reasons.setdefault(sample.task, next(iter(reasons), "nothing was measured"))
             elif sample.line is not None and (sample.round > 0 or sample.task not in warm):
-                # Where time was short the warm-up is all there is.
+                # If time ran out in the first round, the warm-up has to do.
                 self._measured.setdefault(sample.task, []).append(sample.line)
 
     def lines(self, task: str) -> list[Line]:
@@ -95,7 +155,7 @@ class Samples:
         return self._reasons.get(task, "there was no time for it: give more by --seconds")
 
     def failures(self) -> list[Sample]:
-        """Return the runs that failed: no machine's want, but a fault."""
+        """Return the runs that crashed, as opposed to unsupported here."""
         return [sample for sample in self.all if sample.error]
 
     def has(self, task: str) -> bool:
@@ -111,5 +171,5 @@ class Samples:
         return figure(value(line) for task in tasks for line in self.lines(task))
 
     def least(self, task: str, value: Callable[[Line], float]) -> float | None:
-        """Return the least `value` of a task: the one that nothing disturbed."""
+        """Return the least `value` of a task, which is the least disturbed one."""
         return min((value(line) for line in self.lines(task)), default=None)

@@ -1,66 +1,53 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a survey runs: one ftbench command a task."""
+"""The tasks of a survey: one ftbench command each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from firsttouch.survey.host import Facts
+from firsttouch.survey.host import LEVELS, Geometry, Host
 
-# The kinds of first touch, the floor last; "read" is a plain load.
+# Kinds of first touch; "read" is a plain load, and the floor is the cheapest way to populate.
 KINDS = ("store", "load-store", "ldadd", "swp", "cas", "casp", "ldxr", "read", "madvise")
 FLOOR = "madvise"
-# On x86-64 the same names stand for locked instructions.
+# What the same kinds are on x86-64.
 _X86_NAMES = {
     "ldadd": "LOCK XADD",
     "swp": "XCHG",
     "cas": "LOCK CMPXCHG",
     "casp": "LOCK CMPXCHG16B",
 }
-# The kinds whose difference huge pages can show.
+# The kinds that can differ with huge pages.
 _HUGE_KINDS = ("store", "ldadd", "ldxr", "madvise")
-# Sizes of page as `ftbench populate --page` names them, in bytes; None: the kernel's own.
+# Page sizes in bytes by their names in `ftbench populate --page`; None: the kernel's own.
 PAGES: dict[str, int | None] = {"base": None, "64k": 65536, "2m": 2 << 20}
-LEVELS = ("l1d", "l2")
-# Strides at which ways are looked for where the kernel tells no geometry:
-# from the smallest way of a CPU that runs Linux to a large one.
+# Strides that are tried where sysfs has no geometry: from the smallest way of
+# a CPU that runs Linux to a large one.
 _BLIND_STRIDES = {
     "l1d": tuple(1 << shift for shift in range(11, 17)),
     "l2": tuple(1 << shift for shift in range(14, 19)),
 }
 _BLIND_WAYS = 16
-# ftbench steps over no more than this for set-conflict.
+# The most that ftbench maps for set-conflict.
 _SPAN = 64 << 20
-# Processor time comes in us, so one read's takes many; a task is repeated in
-# one process, which costs more to start than it takes to read.
+# Processor time has a resolution of 1 us, so the time of one read takes many.
+# Starting a process costs more than the reads, so one process repeats them.
 _CONFLICT_ROUNDS = 20_000
 _CONFLICT_REPEATS = 5
 _COLOR_ROUNDS = 100_000
-# Hot colours to be looked at besides the one that meets a single zero page.
+# Hot colours that are measured besides that of the single zero page.
 _OTHER_COLORS = 3
 COUNTER_SETS = ("core", "cache", "tlb")
 _COUNTED_SIZE = 16 << 20
-
-
-def kind_name(kind: str, facts: Facts) -> str:
-    """Return what a kind of touch is called on the machine of `facts`."""
-    if facts.architecture == "x86-64" and kind in _X86_NAMES:
-        return _X86_NAMES[kind]
-    return "MADV_POPULATE_WRITE" if kind == FLOOR else kind
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """The ways of a cache, and a way's bytes, that the experiments go by."""
-
-    level: str
-    ways: int
-    way_size: int
-
-    def colors(self, page_size: int) -> int:
-        """Return how many pages of different colour there are."""
-        return max(self.way_size // page_size, 1)
+# Bytes to touch first: fewer show too little, more show nothing new.
+_SIZES = tuple(1 << shift for shift in range(23, 29))
+PROBE_SIZE = _SIZES[0]
+# Rounds that the budget should allow when the size is chosen.
+_WANTED_ROUNDS = 6
+# The mean cost of a kind of touch, in stores.
+_COST_IN_STORES = 1.5
+ZERO_PAGES = "zero pages"
 
 
 @dataclass(frozen=True, order=True)
@@ -71,41 +58,38 @@ class Task:
     arguments: tuple[str, ...]
 
 
-def told(facts: Facts) -> list[Geometry]:
-    """Return the geometries that the kernel tells."""
-    found = []
-    for level in LEVELS:
-        cache = facts.cache(level)
-        if cache and cache.ways and cache.way_size:
-            found.append(Geometry(level, cache.ways, cache.way_size))
-    return found
+def kind_name(kind: str, host: Host) -> str:
+    """Return what a kind of touch is called on the architecture of `host`."""
+    if host.architecture == "x86-64" and kind in _X86_NAMES:
+        return _X86_NAMES[kind]
+    return "MADV_POPULATE_WRITE" if kind == FLOOR else kind
 
 
-def strides(level: str, facts: Facts) -> tuple[int, ...]:
+def strides(level: str, host: Host) -> tuple[int, ...]:
     """Return the strides at which the ways of `level` are looked for.
 
-    A way's size and its neighbours where the kernel tells it: half of it must
-    show twice the ways, and double the same.
+    Where sysfs has the way's size, these are the size, its half, which must
+    show twice the ways, and its double, which must show the same.
     """
-    for geometry in told(facts):
-        if geometry.level == level:
-            return (geometry.way_size // 2, geometry.way_size, geometry.way_size * 2)
+    geometry = host.geometry(level)
+    if geometry:
+        return (geometry.way_size // 2, geometry.way_size, geometry.way_size * 2)
     return _BLIND_STRIDES[level]
 
 
 def conflict_name(stride: int, n: int) -> str:
-    """Return the name of the task that reads `n` places `stride` bytes apart."""
+    """Return the name of the task that reads `n` lines `stride` bytes apart."""
     return f"set-conflict {stride} {n}"
 
 
-def geometry_tasks(facts: Facts) -> list[Task]:
-    """Return the tasks whose times per read show the caches' ways."""
-    ways = {geometry.level: geometry.ways for geometry in told(facts)}
+def geometry_tasks(host: Host) -> list[Task]:
+    """Return the tasks whose time per read shows the ways of the caches."""
+    ways = {geometry.level: geometry.ways for geometry in host.geometries}
     most = 2 * max(ways.get(level, _BLIND_WAYS) for level in LEVELS) + 2
     tasks = {
         _conflict(stride, n)
         for level in LEVELS
-        for stride in strides(level, facts)
+        for stride in strides(level, host)
         for n in range(1, min(most, _SPAN // stride) + 1)
     }
     return sorted(tasks, key=lambda task: [int(word) for word in task.name.split()[1:]])
@@ -120,15 +104,15 @@ def _conflict(stride: int, n: int, repeats: int = _CONFLICT_REPEATS) -> Task:
 
 
 def touch_name(kind: str, page: str) -> str:
-    """Return the name of the task that touches pages of size `page` first by `kind`."""
+    """Return the name of the task whose first touch of pages of size `page` is by `kind`."""
     return f"touch {page} {kind}"
 
 
-def touch_tasks(facts: Facts, size: int) -> list[Task]:
-    """Return the first touches of `size` bytes, by each kind and page size the kernel may have."""
+def touch_tasks(host: Host, size: int) -> list[Task]:
+    """Return the first touches of `size` bytes, by each kind and page size of the kernel."""
     tasks = []
-    for page, bytes_ in PAGES.items():
-        if bytes_ is not None and bytes_ not in (*facts.mthp, _pmd_size(facts)):
+    for page, fixed_size in PAGES.items():
+        if fixed_size is not None and fixed_size not in (*host.mthp, host.pmd_size):
             continue
         for kind in KINDS if page == "base" else _HUGE_KINDS:
             name = touch_name(kind, page)
@@ -140,23 +124,38 @@ def touch_tasks(facts: Facts, size: int) -> list[Task]:
     return tasks
 
 
-def _pmd_size(facts: Facts) -> int:
-    return int(facts.thp.get("hpage_pmd_size", "0"))
+def probe_task() -> Task:
+    """Return the first touches that show how much fits into the time; see `touch_size`."""
+    arguments = ("populate", "--by", "store", "--page", "base", "--size", str(PROBE_SIZE))
+    return Task("probe", (*arguments, "--repeat", "3"))
+
+
+def touch_size(host: Host, probe_ns: float, seconds: float) -> int:
+    """Return how many bytes to touch so that the wanted rounds fit into `seconds`.
+
+    `probe_ns` is the time of the probe: PROBE_SIZE bytes, first touched by stores.
+    """
+    touches = len(touch_tasks(host, 0))
+    per_byte = probe_ns / PROBE_SIZE * _COST_IN_STORES
+    fits = seconds * 1e9 / (_WANTED_ROUNDS * touches * per_byte)
+    # At most a quarter of what is free, so that nothing is swapped out.
+    most = min(fits, host.memory / 4)
+    return max((size for size in _SIZES if size <= most), default=_SIZES[0])
 
 
 def color_name(level: str, colors: int, hot: int) -> str:
-    """Return the name of the task with hot lines of colour `hot` and so many zero pages."""
+    """Return the name of the task with hot lines of colour `hot` and `colors` zero pages."""
     return f"colors {level} {colors} {hot}"
 
 
 def hot_colors(colors: int) -> list[int]:
-    """Return the hot colours to be measured: 0, which a single zero page has, and some others."""
+    """Return the hot colours to measure: 0, that of a single zero page, and some others."""
     step = max(colors // (_OTHER_COLORS + 1), 1)
     return [0, *list(range(step, colors, step))[:_OTHER_COLORS]]
 
 
 def color_tasks(geometries: Sequence[Geometry], page_size: int) -> list[Task]:
-    """Return what shows the difference between one zero page and one of each colour."""
+    """Return the tasks that compare one zero page with one of each colour."""
     return [
         Task(
             color_name(geometry.level, zero_pages, hot),
@@ -171,13 +170,10 @@ def color_tasks(geometries: Sequence[Geometry], page_size: int) -> list[Task]:
     ]  # fmt: skip
 
 
-ZERO_PAGES = "zero pages"
-
-
 def zero_pages_task() -> Task:
-    """Return the task that shows how many zero pages the kernel has, to those who may see frames.
+    """Return the task that counts the kernel's zero pages, by page frame: only root sees those.
 
-    The cache that it fills is the smallest there can be: its times mean nothing.
+    It fills the smallest cache there can be: its times mean nothing.
     """
     return Task(
         ZERO_PAGES,
@@ -185,23 +181,23 @@ def zero_pages_task() -> Task:
     )
 
 
-def counted_name(counters: str, what: str) -> str:
-    """Return the name of the task that reads the set `counters` while it does `what`."""
-    return f"counters {counters} {what}"
+def counted_name(counters: str, work: str) -> str:
+    """Return the name of the task that reads the set `counters` during `work`."""
+    return f"counters {counters} {work}"
 
 
 def counter_tasks(geometries: Sequence[Geometry]) -> list[Task]:
-    """Return the tasks that read hardware counters: two first touches, and a set conflict."""
-    work: dict[str, tuple[str, ...]] = {
+    """Return the tasks that read hardware counters: two kinds of touch, and a set conflict."""
+    works: dict[str, tuple[str, ...]] = {
         kind: ("populate", "--by", kind, "--page", "base", "--size", str(_COUNTED_SIZE))
         for kind in ("store", "ldadd")
     }
     for geometry in geometries:
         if geometry.level == "l1d":
-            for what, n in (("hits", geometry.ways), ("conflict", geometry.ways + 1)):
-                work[what] = _conflict(geometry.way_size, n, 1).arguments
+            for work, n in (("hits", geometry.ways), ("conflict", geometry.ways + 1)):
+                works[work] = _conflict(geometry.way_size, n, 1).arguments
     return [
-        Task(counted_name(counters, what), (*arguments, "--counters", counters))
+        Task(counted_name(counters, work), (*arguments, "--counters", counters))
         for counters in COUNTER_SETS
-        for what, arguments in work.items()
+        for work, arguments in works.items()
     ]

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The sentences that a survey ends in, from recorded surveys and simulated machines."""
+"""The sentences that a survey ends in, from recorded surveys and simulated hosts."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import io
+from collections.abc import Mapping
 
 import pytest
 from rich.console import Console
 
-from firsttouch.survey.host import Facts
-from firsttouch.survey.findings import Findings, examine
-from firsttouch.survey.tasks import touch_tasks
-from firsttouch.survey.samples import Sample
+from firsttouch.survey.findings import ATOMICS, Findings, examine
+from firsttouch.survey.host import Host
+from firsttouch.survey.printing import print_survey
+from firsttouch.survey.samples import Line, Sample
 from firsttouch.survey.sentences import conclude
-from firsttouch.survey.run import Taken
-from firsttouch.output.survey import print_survey
-from tests.firsttouch.surveys import (
+from firsttouch.survey.tasks import touch_tasks
+from tests.support.surveys import (
+    SOME_HOST,
     Silicon,
     cache,
     color_samples,
-    facts,
+    examined,
+    host_with,
     line,
     recorded,
     texts,
@@ -29,26 +31,25 @@ from tests.firsttouch.surveys import (
 K = 1024
 SIZE = 1 << 20
 N1 = Silicon(4, 16 * K, 8, 128 * K)
-N1_CACHES = (cache("l1d", 4, 16 * K), cache("l2", 8, 128 * K))
-ATOMICS = ("ldadd", "swp", "cas", "casp", "ldxr")
+N1_HOST = host_with(cache("l1d", 4, 16 * K), cache("l2", 8, 128 * K))
 
 
 def touches(
-    machine: Facts,
-    faults: dict[str, float],
-    nanoseconds: dict[str, float],
+    host: Host,
+    faults: Mapping[str, float],
+    nanoseconds: Mapping[str, float],
     *,
     jitter: float = 0.0,
     rounds: int = 6,
-    unavailable: dict[str, str] | None = None,
+    unavailable: Mapping[str, str] | None = None,
 ) -> list[Sample]:
     """Return first touches in base pages: `faults` and ns a page by kind (others: 1 and 500)."""
     samples = []
-    pages = SIZE // machine.page_size
-    for task in touch_tasks(machine, SIZE):
+    pages = SIZE // host.page_size
+    for task in touch_tasks(host, SIZE):
         kind = task.name.split()[2]
         if unavailable and kind in unavailable:
-            void = {"metrics": {}, "params": {}, "unavailable": {"page_faults": unavailable[kind]}}
+            void = Line({}, {}, {"page_faults": unavailable[kind]}, {})
             samples.append(Sample(task.name, 0, void))
             continue
         for number in range(rounds):
@@ -63,20 +64,18 @@ def touches(
     return samples
 
 
-def doubled(machine: Facts, **options: Any) -> Findings:
-    """Return the findings of a machine whose atomics fault twice, at 800 ns against 500."""
-    return examine(
-        machine,
-        touches(machine, dict.fromkeys(ATOMICS, 2), dict.fromkeys(ATOMICS, 800), **options),
-    )
+def doubled(host: Host, *, jitter: float = 0.0, rounds: int = 6) -> Findings:
+    """Return the findings of a host whose atomics fault twice, at 800 ns against 500."""
+    faults, nanoseconds = dict.fromkeys(ATOMICS, 2.0), dict.fromkeys(ATOMICS, 800.0)
+    return examined(host, touches(host, faults, nanoseconds, jitter=jitter, rounds=rounds))
 
 
 def test_a_recorded_stock_guest_faults_twice() -> None:
-    findings = recorded("stock")
+    findings = examine(recorded("stock"))
     said = texts(findings, "double fault")
     assert said.startswith("Atomics fault twice here")
     assert "ldadd, swp, cas, casp and ldxr takes 2.00 page faults, by a store one" in said
-    # In virtual time a GiB's 262,144 pages cost instructions; facts have about 1,115 a page.
+    # The second fault takes 1,085 instructions a page, of which a GiB has 262,144.
     assert "The double fault costs 285 million instructions per GiB" in texts(findings, "cost")
     assert "513 page faults where a store takes 1" in texts(findings, "huge pages")
     today = texts(findings, "today")
@@ -86,7 +85,7 @@ def test_a_recorded_stock_guest_faults_twice() -> None:
 
 
 def test_a_recorded_guest_with_both_features_does_not() -> None:
-    findings = recorded("on")
+    findings = examine(recorded("on"))
     said = texts(findings, "double fault")
     assert said.startswith("Atomics do not fault twice here")
     assert "ldadd, swp, cas, casp and ldxr takes 1.00 page faults" in said
@@ -99,7 +98,7 @@ def test_a_recorded_guest_with_both_features_does_not() -> None:
 
 
 def test_a_recorded_guest_that_has_the_features_switched_off() -> None:
-    findings = recorded("off")
+    findings = examine(recorded("off"))
     assert texts(findings, "double fault").startswith("Atomics fault twice here")
     assert texts(findings, "zero pages") == ""
     today = texts(findings, "today")
@@ -108,7 +107,7 @@ def test_a_recorded_guest_that_has_the_features_switched_off() -> None:
 
 
 def test_a_recorded_x86_virtual_machine() -> None:
-    findings = recorded("x86-64")
+    findings = examine(recorded("x86-64"))
     assert "LOCK CMPXCHG16B takes 1.00 page faults, like a store's" in texts(
         findings, "double fault"
     )
@@ -119,19 +118,18 @@ def test_a_recorded_x86_virtual_machine() -> None:
     counters = {finding.name: finding.unavailable for finding in findings.counters}
     assert len(counters) == 10
     assert all("virtual machine without a PMU" in reason for reason in counters.values())
-    # load-store faults twice on every machine: it is no atomic.
+    # load-store faults twice on every host: it is no atomic.
     load_store = findings.touch("load-store")
     assert load_store and load_store.faults == 2
 
 
 @pytest.mark.parametrize("name", ["stock", "off", "on", "x86-64"])
-def test_the_terminal_has_room_for_all_of_it(name: str) -> None:
-    findings = recorded(name)
-    console = Console(width=100, record=True, file=None, quiet=False, highlight=False)
-    taken = Taken({"kind": "machine"}, findings.facts, [], [], virtual_time=findings.virtual_time)
-    with console.capture() as captured:
-        print_survey(taken, findings, conclude(findings), console)
-    text = captured.get()
+def test_all_of_it_fits_the_terminal(name: str) -> None:
+    survey = recorded(name)
+    findings = examine(survey)
+    output = io.StringIO()
+    print_survey(survey, findings, conclude(findings), Console(file=output, width=100))
+    text = output.getvalue()
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
     for sentence in conclude(findings):
@@ -140,8 +138,8 @@ def test_the_terminal_has_room_for_all_of_it(name: str) -> None:
 
 
 def test_what_the_double_fault_costs_and_what_to_do() -> None:
-    machine = facts(N1_CACHES, thp={"enabled": "never"})
-    findings = doubled(machine)
+    host = dataclasses.replace(N1_HOST, thp={"enabled": "never"})
+    findings = doubled(host)
     # 262,144 pages of 300 ns.
     assert "The double fault costs 79 ms per GiB" in texts(findings, "cost")
     today = texts(findings, "today")
@@ -149,9 +147,8 @@ def test_what_the_double_fault_costs_and_what_to_do() -> None:
     assert "Transparent huge pages are off" in today
 
 
-def test_only_what_doubles_is_named() -> None:
-    machine = facts(N1_CACHES)
-    findings = examine(machine, touches(machine, {"ldxr": 2}, {"ldxr": 800}))
+def test_only_kinds_that_fault_twice_are_named() -> None:
+    findings = examined(N1_HOST, touches(N1_HOST, {"ldxr": 2}, {"ldxr": 800}))
     said = texts(findings, "double fault")
     assert "by ldxr takes 2.00 page faults, by ldadd, swp, cas and casp one." in said
     # 300 ns a page, of ldxr and not of ldadd.
@@ -161,20 +158,19 @@ def test_only_what_doubles_is_named() -> None:
     assert "two faults a page" in texts(findings, "today")
 
 
-def test_a_kernel_with_the_series_switched_off_is_told_so() -> None:
-    machine = facts(N1_CACHES, write_intent="rmw")
-    findings = examine(machine, touches(machine, {"ldxr": 2}, {"ldxr": 800}))
+def test_a_kernel_with_the_series_switched_off() -> None:
+    host = dataclasses.replace(N1_HOST, write_intent="rmw")
+    findings = examined(host, touches(host, {"ldxr": 2}, {"ldxr": 800}))
     today = texts(findings, "today")
     assert "in mode rmw" in today
     assert "echo exclusive > /sys/kernel/mm/write_intent/mode" in today
     assert "kernel series" not in today
 
 
-def test_a_cpu_without_lse_is_judged_by_its_exclusives() -> None:
-    machine = facts(N1_CACHES)
+def test_a_cpu_without_lse_has_load_exclusives() -> None:
     missing = dict.fromkeys(("ldadd", "swp", "cas", "casp"), "this CPU has no LSE")
-    samples = touches(machine, {"ldxr": 2}, {"ldxr": 900}, unavailable=missing)
-    findings = examine(machine, samples)
+    samples = touches(N1_HOST, {"ldxr": 2}, {"ldxr": 900}, unavailable=missing)
+    findings = examined(N1_HOST, samples)
     assert "by ldxr takes 2.00 page faults, by a store one" in texts(findings, "double fault")
     assert "The double fault costs 105 ms per GiB" in texts(findings, "cost")
     reasons = {t.kind: t.unavailable for t in findings.touches if t.unavailable}
@@ -182,79 +178,76 @@ def test_a_cpu_without_lse_is_judged_by_its_exclusives() -> None:
 
 
 def test_nothing_is_claimed_where_nothing_could_be_measured() -> None:
-    machine = facts()
+    host = SOME_HOST
     missing = dict.fromkeys(("store", *ATOMICS, "madvise", "read", "load-store"), "no memory")
-    findings = examine(machine, touches(machine, {}, {}, unavailable=missing))
+    findings = examined(host, touches(host, {}, {}, unavailable=missing))
     assert "is not known: no memory" in texts(findings, "double fault")
     assert "is not known" in texts(findings, "cost")
     assert "is not known" in texts(findings, "colours")
     assert "two faults" not in texts(findings, "today")
 
 
-def test_64k_pages_are_paid_for_per_page() -> None:
-    machine = facts(N1_CACHES, page_size=65536)
-    findings = doubled(machine)
+def test_what_the_double_fault_costs_with_64k_pages() -> None:
+    host = dataclasses.replace(N1_HOST, page_size=65536)
+    findings = doubled(host)
     assert "The double fault costs 5 ms per GiB" in texts(findings, "cost")
     assert "which makes one colour" in texts(findings, "colours, L1D")
 
 
 def test_colors_that_matter() -> None:
-    machine = facts(N1_CACHES)
     samples = [
-        *N1.conflict_samples(machine),
-        *color_samples(machine, meeting=80, apart=10, spread=20),
+        *N1.conflict_samples(N1_HOST),
+        *color_samples(N1_HOST, meeting=80, apart=10, spread=20),
     ]
-    said = texts(examine(machine, samples), "colours, L1D")
+    said = texts(examined(N1_HOST, samples), "colours, L1D")
     # The mean of one zero page: (80 + 3 * 10) / 4 = 27.5.
     assert "worst case by -75 % and the mean by -27 %" in said
     assert "(1 in 4)" in said
 
 
 def test_colors_that_do_not_matter() -> None:
-    machine = facts(N1_CACHES)
     samples = [
-        *N1.conflict_samples(machine),
-        *color_samples(machine, meeting=10, apart=10, spread=10),
+        *N1.conflict_samples(N1_HOST),
+        *color_samples(N1_HOST, meeting=10, apart=10, spread=10),
     ]
-    assert "would not matter" in texts(examine(machine, samples), "colours, L1D")
+    assert "would not matter" in texts(examined(N1_HOST, samples), "colours, L1D")
 
 
 def test_colors_where_the_sets_do_not_show() -> None:
-    machine = facts(N1_CACHES, virtual=True)
+    host = dataclasses.replace(N1_HOST, virtual=True)
     flat = Silicon(64, 16 * K, 64, 128 * K)
     samples = [
-        *flat.conflict_samples(machine),
-        *color_samples(machine, meeting=80, apart=10, spread=20),
+        *flat.conflict_samples(host),
+        *color_samples(host, meeting=80, apart=10, spread=20),
     ]
-    assert "cannot be seen here" in texts(examine(machine, samples), "colours, L1D")
+    assert "cannot be seen here" in texts(examined(host, samples), "colours, L1D")
 
 
 def test_noise_is_named_with_its_remedy() -> None:
-    machine = facts(N1_CACHES, load=7.5, governor="schedutil")
-    findings = doubled(machine, jitter=0.5)
+    host = dataclasses.replace(N1_HOST, load=7.5, governor="schedutil")
+    findings = doubled(host, jitter=0.5)
     said = texts(findings, "certainty")
     assert "too noisy" in said
     assert "ldadd in 4 KiB pages" in said
     assert "the load is 7.5 on 4 CPUs" in said
     assert "schedutil" in said
-    # Faults are counts: they are still told.
+    # Faults are counts: noise does not change them.
     assert "Atomics fault twice here" in texts(findings, "double fault")
 
 
-def test_a_difference_within_the_noise_is_not_sold_as_one() -> None:
-    machine = facts(N1_CACHES)
-    samples = touches(machine, dict.fromkeys(ATOMICS, 2), dict.fromkeys(ATOMICS, 550), jitter=0.4)
-    assert "lost in the noise" in texts(examine(machine, samples), "cost")
+def test_a_difference_within_the_noise_is_no_cost() -> None:
+    samples = touches(N1_HOST, dict.fromkeys(ATOMICS, 2), dict.fromkeys(ATOMICS, 550), jitter=0.4)
+    assert "lost in the noise" in texts(examined(N1_HOST, samples), "cost")
 
 
-def test_few_repetitions_are_owned_to() -> None:
-    findings = doubled(facts(N1_CACHES), rounds=2)
+def test_few_repetitions_are_reported() -> None:
+    findings = doubled(N1_HOST, rounds=2)
     assert "rest on 1 repetition" in texts(findings, "certainty")
-    assert texts(doubled(facts(N1_CACHES)), "certainty") == ""
+    assert texts(doubled(N1_HOST), "certainty") == ""
 
 
 def test_what_there_was_no_time_for_is_listed() -> None:
-    findings = examine(facts(N1_CACHES), [])
+    findings = examined(N1_HOST, [])
     reasons = [t.unavailable for t in findings.touches]
     reasons += [counter.unavailable for counter in findings.counters]
     assert len(reasons) == 9 + 10
@@ -263,25 +256,23 @@ def test_what_there_was_no_time_for_is_listed() -> None:
 
 
 def test_a_failure_is_left_out_and_named() -> None:
-    machine = facts(N1_CACHES)
-    samples = touches(machine, {}, {})
+    samples = touches(N1_HOST, {}, {})
     samples.append(Sample("colors l2 1 0", 0, None, "ftbench: colors-here: hot line 0 is off"))
-    findings = examine(machine, samples)
+    findings = examined(N1_HOST, samples)
     assert "hot line 0 is off" in texts(findings, "certainty")
 
 
 def test_the_first_round_is_left_out_of_medians() -> None:
-    machine = facts(N1_CACHES)
     samples = [
         dataclasses.replace(sample, line=_slower(sample.line)) if sample.round == 0 else sample
-        for sample in touches(machine, {}, {}, rounds=4)
+        for sample in touches(N1_HOST, {}, {}, rounds=4)
     ]
-    store = examine(machine, samples).touch("store")
+    store = examined(N1_HOST, samples).touch("store")
     assert store and store.busy
     assert (store.busy.median, store.busy.samples) == (500, 3)
 
 
-def _slower(measured: dict[str, Any] | None) -> dict[str, Any]:
+def _slower(measured: Line | None) -> Line:
     assert measured is not None
-    metrics = {name: 100 * value for name, value in measured["metrics"].items()}
-    return {**measured, "metrics": metrics}
+    metrics = {name: 100 * value for name, value in measured.metrics.items()}
+    return dataclasses.replace(measured, metrics=metrics)

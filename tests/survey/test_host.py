@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a survey reads from the kernel's files, on machines of several kinds."""
+"""What a survey reads from the kernel's files, on hosts of several kinds."""
 
 from __future__ import annotations
 
 import pytest
 
-from firsttouch.survey.host import Cache, Facts, read_facts
+from firsttouch.errors import UserError
+from firsttouch.survey.host import Cache, Geometry, Host, read_host
 from firsttouch.survey.processors import arm64_name
+from firsttouch.tables import Json
 
 _CPU = "/sys/devices/system/cpu"
 _THP = "/sys/kernel/mm/transparent_hugepage"
@@ -29,13 +31,18 @@ def _cache(index: int, level: int, kind: str, **values: str) -> dict[str, str]:
     }
 
 
-def _read(files: dict[str, str], page_size: int = 4096) -> Facts:
-    shown = {"schema": 1, "page_size": page_size, "memory_available": 1 << 30, "files": files}
-    return read_facts(shown, 0)
+def _read(files: dict[str, str], page_size: int = 4096) -> Host:
+    printed: dict[str, Json] = {
+        "schema": 1,
+        "page_size": page_size,
+        "memory_available": 1 << 30,
+        "files": files,
+    }
+    return read_host(printed, 0)
 
 
 def test_an_arm64_server() -> None:
-    facts = _read(
+    host = _read(
         {
             "/proc/version": "Linux version 6.12.9-arm64 (somebody@somewhere) #1 SMP\n",
             "/proc/cpuinfo": _N1.format(0) + "\n" + _N1.format(1),
@@ -59,20 +66,22 @@ def test_an_arm64_server() -> None:
             f"{_THP}/hugepages-64kB/enabled": "always inherit madvise [never]\n",
         }
     )  # fmt: skip
-    assert facts.architecture == "arm64"
-    assert facts.processor == "Arm Neoverse N1"
-    assert (facts.cpus, facts.kernel, facts.memory) == (3, "6.12.9-arm64", 1 << 30)
-    assert facts.caches == (
+    assert host.architecture == "arm64"
+    assert host.processor == "Arm Neoverse N1"
+    assert (host.cpus, host.kernel, host.memory) == (3, "6.12.9-arm64", 1 << 30)
+    assert host.caches == (
         Cache("l1d", 65536, 4, 64, 256),
         Cache("l2", 1 << 20, 8, None, None),
     )
-    assert facts.cache("l1d") == facts.caches[0]
-    assert facts.caches[0].way_size == 16384
-    assert facts.thp == {"enabled": "madvise", "hpage_pmd_size": "2097152"}
-    assert facts.mthp == {65536: "never", 2 << 20: "inherit"}
-    assert (facts.governor, facts.load, facts.perf_event_paranoid) == ("schedutil", 0.52, 2)
-    assert (facts.write_intent, facts.zero_page_colors) == ("exclusive", 4)
-    assert facts.virtual is False
+    assert host.cache("l1d") == host.caches[0]
+    assert host.caches[0].way_size == 16384
+    assert host.geometries == [Geometry("l1d", 4, 16384), Geometry("l2", 8, 131072)]
+    assert host.pmd_size == 2 << 20
+    assert host.thp == {"enabled": "madvise", "hpage_pmd_size": "2097152"}
+    assert host.mthp == {65536: "never", 2 << 20: "inherit"}
+    assert (host.governor, host.load, host.perf_event_paranoid) == ("schedutil", 0.52, 2)
+    assert (host.write_intent, host.zero_page_colors) == ("exclusive", 4)
+    assert host.virtual is False
 
 
 @pytest.mark.parametrize(
@@ -94,35 +103,47 @@ def test_virtual_or_not(files: dict[str, str], virtual: bool | None) -> None:
 
 
 @pytest.mark.parametrize(("flags", "virtual"), [("fpu vme hypervisor", True), ("fpu vme", False)])
-def test_x86_says_itself_whether_it_is_virtual(flags: str, virtual: bool) -> None:
-    facts = _read(
-        {"/proc/cpuinfo": f"processor\t: 0\nmodel name\t: Some CPU\nflags\t\t: {flags}\n"}
-    )
-    assert facts.architecture == "x86-64"
-    assert facts.processor == "Some CPU"
-    assert facts.virtual is virtual
+def test_on_x86_cpuid_says_whether_it_is_virtual(flags: str, virtual: bool) -> None:
+    host = _read({"/proc/cpuinfo": f"processor\t: 0\nmodel name\t: Some CPU\nflags\t\t: {flags}\n"})
+    assert host.architecture == "x86-64"
+    assert host.processor == "Some CPU"
+    assert host.virtual is virtual
 
 
-def test_a_kernel_that_tells_nothing() -> None:
-    facts = _read({}, 65536)
-    assert facts.page_size == 65536
-    assert facts.caches == ()
-    assert (facts.thp, facts.mthp) == ({}, {})
-    assert (facts.governor, facts.load, facts.perf_event_paranoid) == (None, None, None)
-    assert (facts.write_intent, facts.zero_page_colors) == (None, None)
+def test_a_kernel_without_any_of_the_files() -> None:
+    host = _read({}, 65536)
+    assert host.page_size == 65536
+    assert host.caches == ()
+    assert (host.thp, host.mthp, host.pmd_size) == ({}, {}, None)
+    assert (host.governor, host.load, host.perf_event_paranoid) == (None, None, None)
+    assert (host.write_intent, host.zero_page_colors) == (None, None)
 
 
 def test_sizes_without_ways() -> None:
     """Apple's device trees give sizes only; the kernel then shows ways of 0."""
-    facts = _read(_cache(0, 1, "Data", size="128K", ways_of_associativity="0"))
-    assert facts.caches == (Cache("l1d", 128 << 10, None, None, None),)
-    assert facts.caches[0].way_size is None
+    host = _read(_cache(0, 1, "Data", size="128K", ways_of_associativity="0"))
+    assert host.caches == (Cache("l1d", 128 << 10, None, None, None),)
+    assert host.caches[0].way_size is None
+    assert host.geometries == []
 
 
-def test_the_cpu_that_is_measured_is_the_one_that_is_named() -> None:
+def test_the_cpu_that_is_measured_is_named() -> None:
     cpuinfo = _A55.format(0) + "\n" + _N1.format(4)
     assert arm64_name(cpuinfo, 0) == "Arm Cortex-A55"
     assert arm64_name(cpuinfo, 4) == "Arm Neoverse N1"
     assert arm64_name(_N1.format(0).replace("0xd0c", "0xfff"), 0) == "Arm part 0xfff"
     assert arm64_name(_N1.format(0).replace("0x41", "0x99"), 0) == "implementer 0x99 part 0xd0c"
     assert arm64_name("", 0) == "unknown arm64 CPU"
+
+
+@pytest.mark.parametrize(
+    ("printed", "problem"),
+    [
+        ({}, "page_size is missing"),
+        ({"page_size": 4096, "memory_available": "1 GiB"}, "memory_available is '1 GiB'"),
+        ({"files": {"/proc/version": 6}}, "files./proc/version is 6"),
+    ],
+)
+def test_another_line_than_that_of_files_is_refused(printed: dict[str, Json], problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        read_host(printed, 0)

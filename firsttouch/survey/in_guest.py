@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The same survey inside a guest of the laboratory: its commands run there, the rest here."""
+"""A survey of a guest of the laboratory: the tasks run there, the rest here."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from firsttouch.catalog.arms import Arm
-from firsttouch.vm.guest import Guest
 from firsttouch.build.images import KernelImage
-from firsttouch.catalog.machines import Machine
-from firsttouch.build.programs import build_program
-from firsttouch.progress import Reporter
+from firsttouch.build.programs import build_ftbench, build_init
 from firsttouch.build.sources import KernelSource
-from firsttouch.survey.host import patterns, read_facts
-from firsttouch.survey.tasks import counter_tasks, told, touch_tasks, zero_pages_task
-from firsttouch.survey.samples import Line, Sample
-from firsttouch.survey.run import Taken
+from firsttouch.catalog.arms import Arm
+from firsttouch.catalog.machines import Machine
+from firsttouch.lab.outcomes import printed_objects
+from firsttouch.progress import Reporter
+from firsttouch.survey.host import host_files, read_host
+from firsttouch.survey.samples import Line, Sample, Survey, SurveyedGuest, read_line
+from firsttouch.survey.tasks import counter_tasks, touch_tasks, zero_pages_task
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.supervision import run_guest
 
-# Every round gives the same counts but for the first: see Sample.
+# All rounds but the first give the same counts; see Sample.
 _ROUNDS = 3
 _SIZE = 32 << 20
 _WATCH_EVERY = 0.2
 # What guest/init.c writes to the console before each command.
-_SIGN_OF_LIFE = "init: command "
+_COMMAND_BEGINS = "init: command "
 
 
-def take_in_guest(
+def survey_guest(
     source: KernelSource, arm: Arm, machine: Machine, logs: Path, reporter: Reporter
-) -> Taken:
+) -> Survey:
     """Survey a guest with the kernel of `arm`; its clock counts instructions.
 
-    A cache does not show in such a clock: what tells by time per read is
-    left out. `logs` gets the guests' kernel logs. Raises GuestError and
+    No cache shows in such a clock, so the tasks that need time per read are
+    left out. The guests' kernel logs go to `logs`. Raises GuestError and
     BuildError.
     """
     image = KernelImage(source, arm.changed).obtain(reporter) / "Image"
-    ftbench, init = build_program("bench", reporter), build_program("guest", reporter)
+    ftbench, init = build_ftbench(reporter), build_init(reporter)
 
     def guest(commands: Sequence[tuple[str, ...]]) -> Guest:
         return Guest(
@@ -51,22 +52,16 @@ def take_in_guest(
         )
 
     log = logs / f"survey-{arm.name}.log"
-    (shown,) = guest([("--files", *patterns(0))]).run(log)
-    facts = read_facts(shown, 0)
-    tasks = [*touch_tasks(facts, _SIZE), *counter_tasks(told(facts)), zero_pages_task()]
+    (files,) = run_guest(guest([("--files", *host_files(0))]), log).commands
+    host = read_host(printed_objects(0, files, log)[0], 0)
+    tasks = [*touch_tasks(host, _SIZE), *counter_tasks(host.geometries), zero_pages_task()]
     order = [(task, number) for number in range(_ROUNDS + 1) for task in tasks]
     lines = _watched(guest([task.arguments for task, _ in order]), log, reporter)
-    samples = [
+    samples = tuple(
         Sample(task.name, number, line) for (task, number), line in zip(order, lines, strict=True)
-    ]
-    where = {
-        "kind": "guest",
-        "arm": arm.name,
-        "release": source.release.name,
-        "machine": machine.name,
-        "boot": " ".join(arm.boot),
-    }
-    return Taken(where, facts, tasks, samples, virtual_time=True)
+    )
+    surveyed = SurveyedGuest(arm.name, source.release.name, machine.name, " ".join(arm.boot))
+    return Survey(host, tuple(tasks), samples, surveyed)
 
 
 def _watched(guest: Guest, log: Path, reporter: Reporter) -> list[Line]:
@@ -76,13 +71,17 @@ def _watched(guest: Guest, log: Path, reporter: Reporter) -> list[Line]:
         reporter.step("Surveying the guest", "commands", len(guest.commands)) as step,
         concurrent.futures.ThreadPoolExecutor(1) as pool,
     ):
-        running = pool.submit(guest.run, log, stop=stop)
+        running = pool.submit(run_guest, guest, log, stop=stop)
         try:
             while not concurrent.futures.wait([running], _WATCH_EVERY).done:
                 if log.exists():
-                    step.at(log.read_text(errors="replace").count(_SIGN_OF_LIFE))
+                    step.at(log.read_text(errors="replace").count(_COMMAND_BEGINS))
         finally:
             # An interrupt ends the guest, so that the pool can end.
             stop.set()
         step.at(len(guest.commands))
-        return running.result()
+        return [
+            read_line(printed)
+            for number, done in enumerate(running.result().commands)
+            for printed in printed_objects(number, done, log)
+        ]

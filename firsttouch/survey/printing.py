@@ -3,26 +3,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from firsttouch.quantities import format_size
-from firsttouch.survey.host import Cache, Facts
-from firsttouch.survey.findings import Findings
-from firsttouch.survey.tasks import kind_name
-from firsttouch.survey.samples import Figure
+from firsttouch.survey.findings import COUNTED, CounterFinding, Findings
+from firsttouch.survey.formats import (
+    count_or_dash,
+    group_by_reason,
+    median_or_dash,
+    size_or_dash,
+)
+from firsttouch.survey.geometry import CacheFinding
+from firsttouch.survey.host import Cache, Host
+from firsttouch.survey.samples import Survey
 from firsttouch.survey.sentences import Sentence
-from firsttouch.survey.run import Taken
+from firsttouch.survey.tasks import kind_name
 
 
 def print_survey(
-    taken: Taken, findings: Findings, sentences: Iterable[Sentence], console: Console
+    survey: Survey, findings: Findings, sentences: Iterable[Sentence], console: Console
 ) -> None:
-    """Print what the machine is, what was measured, and what follows."""
-    _print_facts(taken, findings, console)
+    """Print what the host is, what was measured, and what follows."""
+    _print_host(survey, findings, console)
     _print_caches(findings, console)
     _print_touches(findings, console)
     _print_colors(findings, console)
@@ -31,9 +37,7 @@ def print_survey(
     last = ""
     for sentence in sentences:
         about = "" if sentence.about == last else sentence.about
-        grid = Table.grid(padding=(0, 2, 0, 0))
-        grid.add_column(width=13)
-        grid.add_column(overflow="fold")
+        grid = _grid()
         grid.add_row(about, Text(sentence.text))
         console.print(grid)
         last = sentence.about
@@ -51,76 +55,84 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _print_facts(taken: Taken, findings: Findings, console: Console) -> None:
-    facts = taken.facts
-    _heading("Machine", console)
-    virtual = {True: ", a virtual machine", False: "", None: ""}[facts.virtual]
-    rows = [
-        ("processor", f"{facts.processor}, {facts.architecture}, {_cpus(facts)}{virtual}"),
-        ("kernel", f"Linux {facts.kernel}, pages of {format_size(facts.page_size)}"),
-        ("measured on", f"CPU {facts.cpu}" + _guest(taken)),
-        ("huge pages", _policies(facts.thp)),
-        ("mTHP", _mthp(facts)),
-        ("zero pages", str(findings.zero_pages or f"unknown: {findings.no_zero_pages}")),
-    ]
+def _grid() -> Table:
+    """Return a table of a word and a text that may take several lines."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=13)
     grid.add_column(overflow="fold")
+    return grid
+
+
+def _print_host(survey: Survey, findings: Findings, console: Console) -> None:
+    host = survey.host
+    _heading("Machine", console)
+    virtual = ", a virtual machine" if host.virtual else ""
+    rows = [
+        ("processor", f"{host.processor}, {host.architecture}, {_cpus(host)}{virtual}"),
+        ("kernel", f"Linux {host.kernel}, pages of {format_size(host.page_size)}"),
+        ("measured on", f"CPU {host.cpu}" + _guest(survey)),
+        ("huge pages", _policies(host.thp)),
+        ("mTHP", _mthp(host)),
+        ("zero pages", str(findings.zero_pages or f"unknown: {findings.no_zero_pages}")),
+    ]
+    grid = _grid()
     for row in rows:
         grid.add_row(*map(Text, row))
     console.print(grid)
 
 
-def _cpus(facts: Facts) -> str:
-    return "1 CPU" if facts.cpus == 1 else f"{facts.cpus} CPUs"
+def _cpus(host: Host) -> str:
+    return "1 CPU" if host.cpus == 1 else f"{host.cpus} CPUs"
 
 
-def _guest(taken: Taken) -> str:
-    if taken.where["kind"] != "guest":
+def _guest(survey: Survey) -> str:
+    if survey.guest is None:
         return ""
-    return f" of a guest: arm {taken.where['arm']}, {taken.where['boot'] or 'no boot parameters'}"
+    return f" of a guest: arm {survey.guest.arm}, {survey.guest.boot or 'no boot parameters'}"
 
 
-def _policies(thp: dict[str, str]) -> str:
+def _policies(thp: Mapping[str, str]) -> str:
     names = ("enabled", "defrag", "shmem_enabled", "use_zero_page")
     shown = [f"{name} {thp[name]}" for name in names if name in thp]
     return ", ".join(shown) or "this kernel has none"
 
 
-def _mthp(facts: Facts) -> str:
-    if not facts.mthp:
+def _mthp(host: Host) -> str:
+    if not host.mthp:
         return "this kernel has none (6.8 or later may)"
     by_policy: dict[str, list[str]] = {}
-    for size, policy in facts.mthp.items():
+    for size, policy in host.mthp.items():
         by_policy.setdefault(policy, []).append(format_size(size))
     return "; ".join(f"{policy}: {', '.join(sizes)}" for policy, sizes in by_policy.items())
 
 
 def _print_caches(findings: Findings, console: Console) -> None:
-    _heading("Caches, as the kernel tells them and as reads of one set show them", console)
+    _heading("Caches: what sysfs has, and the time per read of lines of one set", console)
     table = _table("", "size", "ways", "line", "way", "colours", "ns a read: hit", "ways + 1",
                    "2 x ways")  # fmt: skip
     measured = {finding.level: finding for finding in findings.caches}
-    page = findings.facts.page_size
-    levels = dict.fromkeys([*measured, *(cache.level for cache in findings.facts.caches)])
-    for level in sorted(levels):
-        cache = findings.facts.cache(level) or Cache(level, None, None, None, None)
-        found = measured.get(level)
-        way = cache.way_size
+    for level in sorted({*measured, *(cache.level for cache in findings.host.caches)}):
+        cache = findings.host.cache(level) or Cache(level, None, None, None, None)
+        colors = cache.geometry.colors(findings.host.page_size) if cache.geometry else None
         table.add_row(
             level.upper(),
-            _size(cache.size),
-            _or_dash(cache.ways),
-            _or_dash(cache.line),
-            _size(way),
-            _or_dash(max(way // page, 1) if way else None),
-            *(_figure(f, 2) for f in ((found.within, found.beyond, found.twice) if found
-                                      else (None, None, None))),
-        )  # fmt: skip
+            size_or_dash(cache.size),
+            count_or_dash(cache.ways),
+            count_or_dash(cache.line),
+            size_or_dash(cache.way_size),
+            count_or_dash(colors),
+            *_cache_times(measured.get(level)),
+        )
     console.print(table)
     for finding in findings.caches:
-        told = "" if finding.told else "the kernel does not tell its ways; "
-        console.print(f"{finding.level.upper()}: {told}{finding.agreement}.", markup=False)
+        unknown = "" if finding.told else "sysfs does not have its ways; "
+        console.print(f"{finding.level.upper()}: {unknown}{finding.agreement}.", markup=False)
+
+
+def _cache_times(finding: CacheFinding | None) -> list[str]:
+    if finding is None:
+        return ["-", "-", "-"]
+    return [median_or_dash(f, 2) for f in (finding.within, finding.beyond, finding.twice)]
 
 
 def _print_touches(findings: Findings, console: Console) -> None:
@@ -133,7 +145,7 @@ def _print_touches(findings: Findings, console: Console) -> None:
         if touch.elapsed is None or touch.busy is None or touch.system is None:
             continue
         table.add_row(
-            kind_name(touch.kind, findings.facts),
+            kind_name(touch.kind, findings.host),
             format_size(touch.page_size),
             f"{touch.faults:,.2f}",
             f"{touch.elapsed.median:,.0f}",
@@ -146,7 +158,7 @@ def _print_touches(findings: Findings, console: Console) -> None:
     console.print(table)
     console.print("The floor is MADV_POPULATE_WRITE, by processor time.", style="dim")
     missing = [
-        (f"{kind_name(t.kind, findings.facts)} in {format_size(t.page_size)} pages", t.unavailable)
+        (f"{kind_name(t.kind, findings.host)} in {format_size(t.page_size)} pages", t.unavailable)
         for t in findings.touches
     ]
     _print_reasons(missing, console)
@@ -162,10 +174,10 @@ def _print_colors(findings: Findings, console: Console) -> None:
         table.add_row(
             finding.geometry.level.upper(),
             str(finding.colors),
-            _figure(finding.apart, 1),
+            median_or_dash(finding.apart, 1),
             f"{finding.mean:,.1f}" if finding.mean else "-",
-            _figure(finding.meeting, 1),
-            _figure(finding.spread, 1),
+            median_or_dash(finding.meeting, 1),
+            median_or_dash(finding.spread, 1),
         )
     console.print(table)
 
@@ -176,32 +188,16 @@ def _print_counters(findings: Findings, console: Console) -> None:
     if counted:
         table = _table("", "store, a page", "ldadd, a page", "ways, a read", "ways + 1, a read")
         for finding in counted:
-            table.add_row(
-                finding.name,
-                *(_figure(finding.figures.get(what), 2)
-                  for what in ("store", "ldadd", "hits", "conflict")),
-            )  # fmt: skip
+            table.add_row(finding.name, *_counts(finding))
         console.print(table)
     _print_reasons(((f.name, f.unavailable) for f in findings.counters), console)
 
 
+def _counts(finding: CounterFinding) -> list[str]:
+    return [median_or_dash(finding.figures.get(work), 2) for work in COUNTED]
+
+
 def _print_reasons(items: Iterable[tuple[str, str]], console: Console) -> None:
     """Print what is unavailable, each reason once."""
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in items:
-        if reason:
-            by_reason.setdefault(reason, []).append(name)
-    for reason, names in by_reason.items():
+    for reason, names in group_by_reason(items).items():
         console.print(f"Unavailable: {', '.join(names)}: {reason}.", markup=False)
-
-
-def _figure(value: Figure | None, decimals: int) -> str:
-    return "-" if value is None else f"{value.median:,.{decimals}f}"
-
-
-def _size(value: int | None) -> str:
-    return "-" if value is None else format_size(value)
-
-
-def _or_dash(value: int | None) -> str:
-    return "-" if value is None else str(value)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tasks run on the host: interleaved rounds, within a budget of seconds."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from firsttouch.errors import GuestError, UserError
+from firsttouch.survey.samples import Sample, read_line
+from firsttouch.survey.tasks import Task
+from firsttouch.tables import Json, json_object
+
+# Seconds after which a task counts as hung; the longest takes a fraction of one.
+_TIMEOUT = 20.0
+
+
+class TaskRunner:
+    """Runs tasks within `seconds` and keeps their samples.
+
+    `report` is called with the seconds spent after each task; `clock` returns seconds.
+    """
+
+    def __init__(
+        self,
+        ftbench: Path,
+        seconds: float,
+        report: Callable[[float], None],
+        *,
+        timeout: float = _TIMEOUT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.samples: list[Sample] = []
+        self._ftbench = ftbench
+        self._seconds = seconds
+        self._report = report
+        self._timeout = timeout
+        self._clock = clock
+        self._started = clock()
+
+    def left(self) -> float:
+        """Return how many seconds of the budget are left."""
+        return self._seconds - self._spent()
+
+    def rounds(self, tasks: Sequence[Task], rounds: int, until: float) -> None:
+        """Run all tasks, for a warm-up and `rounds` rounds or until `until` seconds are spent.
+
+        A task that had begun by then is finished.
+        """
+        wanted = list(tasks)
+        for number in range(rounds + 1):
+            # The order alternates, so that no task always follows the same
+            # one. If time ends in the first round, the first tasks have run:
+            # they matter most.
+            for task in wanted[::-1] if number % 2 else wanted:
+                if self._spent() >= until:
+                    return
+                self.samples += self._run(task, number)
+                self._report(self._spent())
+            if number == 0:
+                # What is unavailable now is unavailable in every round.
+                idle = {s.task for s in self.samples if not s.line or not s.line.metrics}
+                wanted = [task for task in wanted if task.name not in idle]
+
+    def must(self, *arguments: str) -> Mapping[str, Json]:
+        """Return the last line of a command without which there is no survey.
+
+        Raises GuestError if the command fails.
+        """
+        try:
+            lines = self._execute(arguments)
+        except GuestError as error:
+            raise GuestError(f"ftbench {arguments[0]} failed: {error}") from None
+        printed = json_object(lines[-1]) if lines else None
+        if printed is None:
+            raise GuestError(f"ftbench {arguments[0]} failed: its last line is not JSON", lines)
+        return printed
+
+    def _spent(self) -> float:
+        return self._clock() - self._started
+
+    def _run(self, task: Task, number: int) -> list[Sample]:
+        try:
+            return [_sample(task, number, line) for line in self._execute(task.arguments)]
+        except GuestError as error:
+            return [Sample(task.name, number, None, str(error))]
+
+    def _execute(self, arguments: Sequence[str]) -> list[str]:
+        try:
+            done = subprocess.run(
+                [self._ftbench, *arguments],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=self._timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise GuestError(f"took longer than {self._timeout:g} s") from None
+        if done.returncode:
+            raise GuestError(done.stderr.strip() or f"ended with status {done.returncode}")
+        return done.stdout.splitlines()
+
+
+def _sample(task: Task, number: int, text: str) -> Sample:
+    printed = json_object(text)
+    if printed is None:
+        return Sample(task.name, number, None, f"printed {text!r}, which is not a JSON object")
+    try:
+        return Sample(task.name, number, read_line(printed))
+    except UserError as error:
+        return Sample(task.name, number, None, str(error))

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Surveys to test with: recorded ones, and those of simulated hosts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.survey.findings import Findings, examine
+from firsttouch.survey.host import Cache, Host
+from firsttouch.survey.samples import Sample, Survey, SurveyedGuest, read_line
+from firsttouch.survey.sentences import conclude
+from firsttouch.survey.tasks import Task, color_tasks, geometry_tasks
+from firsttouch.tables import Json, Table, parse_json
+
+RECORDED = Path(__file__).parent.parent / "survey/recorded"
+SOME_HOST = Host(
+    architecture="arm64",
+    processor="a CPU",
+    cpu=0,
+    cpus=4,
+    kernel="6.12",
+    page_size=4096,
+    memory=1 << 30,
+    caches=(),
+    thp={},
+    mthp={},
+    write_intent=None,
+    zero_page_colors=None,
+    virtual=False,
+    governor=None,
+    load=0.1,
+    perf_event_paranoid=2,
+)
+
+
+def read_survey(file: Path) -> Survey:
+    """Return the survey that a survey.json was written of, but for its tasks."""
+    table = parse_json(file.read_text(), file)
+    assert table.take("schema", int) == 1
+    where = table.table("where")
+    guest = None
+    if where.choice("kind", ("machine", "guest")) == "guest":
+        names = (where.take(name, str) for name in ("arm", "release", "machine", "boot"))
+        guest = SurveyedGuest(*names)
+    samples = tuple(_read_sample(entry) for entry in table.tables("samples"))
+    return Survey(_read_host(table.table("facts")), (), samples, guest)
+
+
+def _read_host(table: Table) -> Host:
+    return Host(
+        architecture=table.take("architecture", str),
+        processor=table.take("processor", str),
+        cpu=table.take("cpu", int),
+        cpus=table.take("cpus", int),
+        kernel=table.take("kernel", str),
+        page_size=table.take("page_size", int),
+        memory=table.take("memory", int),
+        caches=tuple(
+            Cache(
+                entry.take("level", str),
+                entry.optional("size", int),
+                entry.optional("ways", int),
+                entry.optional("line", int),
+                entry.optional("sets", int),
+            )
+            for entry in table.tables("caches")
+        ),
+        thp=table.table("thp").values_of(str),
+        mthp={int(size): mode for size, mode in table.table("mthp").values_of(str).items()},
+        write_intent=table.optional("write_intent", str),
+        zero_page_colors=table.optional("zero_page_colors", int),
+        virtual=table.optional("virtual", bool),
+        governor=table.optional("governor", str),
+        load=table.optional("load", float),
+        perf_event_paranoid=table.optional("perf_event_paranoid", int),
+    )
+
+
+def _read_sample(table: Table) -> Sample:
+    printed = table.optional("line", dict)
+    return Sample(
+        table.take("task", str),
+        table.take("round", int),
+        None if printed is None else read_line(printed),
+        table.optional("error", str),
+    )
+
+
+def recorded(name: str) -> Survey:
+    """Return tests/survey/recorded/survey-`name`.json."""
+    return read_survey(RECORDED / f"survey-{name}.json")
+
+
+def examined(host: Host, samples: Iterable[Sample]) -> Findings:
+    """Return the findings of a survey of `host` itself."""
+    return examine(Survey(host, (), tuple(samples)))
+
+
+def texts(findings: Findings, about: str) -> str:
+    """Return all that is said about one question."""
+    return " ".join(s.text for s in conclude(findings) if s.about == about)
+
+
+def host_with(*caches: Cache) -> Host:
+    """Return a host with these caches and nothing else of note."""
+    return dataclasses.replace(SOME_HOST, caches=caches)
+
+
+def cache(level: str, ways: int | None, way_size: int) -> Cache:
+    """Return a cache as sysfs has it; without `ways`, with its size alone."""
+    if ways is None:
+        return Cache(level, 4 * way_size, None, None, None)
+    return Cache(level, ways * way_size, ways, 64, way_size // 64)
+
+
+@dataclass(frozen=True)
+class Silicon:
+    """The two caches that a CPU really has, whatever sysfs says: both LRU."""
+
+    l1_ways: int
+    l1_way: int
+    l2_ways: int
+    l2_way: int
+
+    def read_ns(self, stride: int, n: int) -> float:
+        """Return the time of a dependent read of `n` lines in turn, `stride` bytes apart."""
+        if n <= self.l1_ways * max(self.l1_way // stride, 1):
+            return 1.5
+        if n <= self.l2_ways * max(self.l2_way // stride, 1):
+            return 5.0
+        return 20.0
+
+    def conflict_samples(
+        self, host: Host, noise: Mapping[str, float] | None = None
+    ) -> list[Sample]:
+        """Return what the geometry tasks measure; `noise` adds ns per read to tasks by name."""
+        samples = []
+        for task in geometry_tasks(host):
+            _, stride, n = task.name.split()
+            time = self.read_ns(int(stride), int(n)) + (noise or {}).get(task.name, 0.0)
+            samples += [
+                line(
+                    task,
+                    number,
+                    {"user_ns": time * 1000 * int(n), "sys_ns": 0, "reads": 1000 * int(n)},
+                )
+                for number in range(3)
+            ]
+        return samples
+
+
+def line(task: Task, number: int, metrics: Mapping[str, float], **params: int | str) -> Sample:
+    """Return a sample as ftbench prints it."""
+    printed: dict[str, Json] = {
+        "experiment": task.arguments[0],
+        "params": params,
+        "metrics": metrics,
+        "unavailable": {},
+    }
+    return Sample(task.name, number, read_line(printed))
+
+
+def color_samples(host: Host, meeting: float, apart: float, spread: float) -> list[Sample]:
+    """Return what the colour tasks measure, given ns a round for each case."""
+    samples = []
+    for task in color_tasks(host.geometries, host.page_size):
+        _, _level, colors, hot = task.name.split()
+        time = spread if colors != "1" else meeting if hot == "0" else apart
+        samples += [
+            line(task, number, {"user_ns": time * 1000, "sys_ns": 0}, rounds=1000)
+            for number in range(4)
+        ]
+    return samples
