@@ -27,6 +27,8 @@ lint: setup
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+	@! git grep -n 'type: ignore' -- firsttouch ':!firsttouch/tables.py'
 
 setup:
 	@./setup
