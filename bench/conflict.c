@@ -30,6 +30,7 @@ static const struct param params[] = {
 		.min = 1, .max = 1048576,
 		.help = "pages of zeroes, read in turn",
 	},
+	HUGEPAGES_PARAM,
 };
 
 static const struct metric metrics[] = {

@@ -48,12 +48,12 @@ static void shrink_pool(const struct hugepages *pages)
 		write_pool(now - pages->reserved);
 }
 
-static bool get_hugetlb(struct hugepages *pages)
+static bool get_hugetlb(struct hugepages *pages, bool set_pool)
 {
 	size_t before, after;
 
 	pages->start = map_hugetlb(pages->size);
-	if (!pages->start && read_pool(&before)) {
+	if (!pages->start && set_pool && read_pool(&before)) {
 		write_pool(before + pages->size / HUGEPAGE_BYTES);
 		if (read_pool(&after) && after > before)
 			pages->reserved = after - before;
@@ -101,7 +101,7 @@ enum status hugepages_get(struct run *run, struct hugepages *pages,
 	memset(pages, 0, sizeof(*pages));
 	pages->size = (bytes + HUGEPAGE_BYTES - 1) & ~(HUGEPAGE_BYTES - 1);
 	*unavailable = false;
-	if (get_hugetlb(pages)) {
+	if (get_hugetlb(pages, param_number(run, "set-pool"))) {
 		fault_in(pages);
 		result_note(run, "backing", "hugeTLB");
 		return STATUS_OK;
@@ -112,7 +112,7 @@ enum status hugepages_get(struct run *run, struct hugepages *pages,
 	}
 	*unavailable = true;
 	return result_unavailable(run,
-				  "no huge page of 2 MiB to be had: as root, echo %zu > %s, or allow transparent ones",
+				  "no huge page of 2 MiB to be had: as root, give --set-pool or echo %zu > %s, or allow transparent ones",
 				  pages->size / HUGEPAGE_BYTES, POOL);
 }
 

@@ -21,10 +21,17 @@ struct hugepages {
 	size_t reserved;	/* pages added to the pool, to be given back */
 };
 
+/* The option of experiments that get huge pages. */
+#define HUGEPAGES_PARAM							\
+	{								\
+		.name = "set-pool", .type = PARAM_FLAG, .option = true,	\
+		.help = "enlarge the system's hugeTLB pool for the time of the run (root)", \
+	}
+
 /*
- * Gets at least @bytes in huge pages of 2 MiB: from the hugeTLB pool, which it
- * enlarges for the time where it may, or else transparent ones. The run's
- * "backing" says which. With *unavailable set there are none to be had.
+ * Gets at least @bytes in huge pages of 2 MiB: from the hugeTLB pool, which
+ * --set-pool enlarges where it has too few, or else transparent ones. The
+ * run's "backing" says which. With *unavailable set there are none to be had.
  */
 enum status hugepages_get(struct run *run, struct hugepages *pages,
 			  size_t bytes, bool *unavailable);

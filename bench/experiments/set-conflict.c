@@ -105,6 +105,7 @@ static const struct param params[] = {
 		.def = "independent",
 		.help = "whether a read waits for the one before",
 	},
+	HUGEPAGES_PARAM,
 	{ }
 };
 

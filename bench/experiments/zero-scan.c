@@ -111,6 +111,7 @@ static const struct param params[] = {
 		.min = 1, .max = 1048576,
 		.help = "pages of zeroes that a round reads",
 	},
+	HUGEPAGES_PARAM,
 	{ }
 };
 

@@ -267,3 +267,28 @@ def test_counters_are_numbers_or_have_a_remedy(ftbench: Ftbench) -> None:
         if "instructions_user" in line["metrics"]:
             # Four instructions of the loop for each page, and little else.
             assert 4 * PAGES <= line["metrics"]["instructions_user"] <= 40 * PAGES
+
+
+_POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("set-conflict", "--rounds", "10"),
+        ("zero-scan", "--working_set", "64K", "--rounds", "2"),
+        ("colors-here", "--ways", "8", "--way_size", "32K", "--rounds", "10"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_the_hugetlb_pool_is_enlarged_only_when_asked(
+    ftbench: Ftbench, arguments: tuple[str, ...]
+) -> None:
+    """A run that is killed could not make it small again."""
+    if int((_POOL / "free_hugepages").read_text()):
+        pytest.fail("the test needs an empty pool: echo 0 > /proc/sys/vm/nr_hugepages")
+    line = ftbench.line(*arguments)
+    assert line.get("backing") != "hugeTLB"
+    if os.geteuid() == 0 and line["metrics"]:
+        assert ftbench.line(*arguments, "--set-pool")["backing"] == "hugeTLB"
+    assert int((_POOL / "nr_hugepages").read_text()) == 0
