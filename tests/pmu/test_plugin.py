@@ -260,7 +260,7 @@ def test_unbalanced_markers_fail(
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("l1d=60K:4:64:lru", "l1d of CPU 0 cannot be: "),
+        ("l1d=60K:4:64:lru", "invalid l1d geometry for CPU 0: "),
         ("l2=1M:8:64:lru", "no l1d to miss into it"),
         ("frequency=4", "no such option"),
     ],
