@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+#include "cache.h"
+#include "counts.h"
+#include "hierarchy.h"
+#include "translation.h"
+#include "userdata.h"
+
 /* Asks QEMU, and remembers. Returns false if there is nothing to cache. */
 static bool translate_slow(struct pmu *pmu, struct pmu_cpu *c, enum privilege priv,
 			   qemu_plugin_meminfo_t info, uint64_t va, uint64_t *pa)
@@ -88,10 +94,13 @@ static void remember_line(struct pmu *pmu, unsigned int cpu, uint64_t va, uint64
 	recent->line[i].set = cache_set(l1d, cache_line(l1d, pa));
 }
 
+/* With what its callback got, as it came: the call is then a jump. */
 static __attribute__((noinline))
-void model_access(struct pmu *pmu, unsigned int cpu, qemu_plugin_meminfo_t info,
-		  uint64_t va, enum privilege priv, bool write)
+void model_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
+		  void *udata, bool write)
 {
+	struct pmu *pmu = userdata_context(udata);
+	enum privilege priv = userdata_number(udata) & 1;
 	struct pmu_cpu *c = &pmu->cpu[cpu];
 	uint64_t pa;
 
@@ -129,7 +138,7 @@ static inline void data_access(unsigned int cpu, qemu_plugin_meminfo_t info,
 			return;
 		}
 	}
-	model_access(pmu, cpu, info, va, packed & 1, write);
+	model_access(cpu, info, va, udata, write);
 }
 
 /* One callback for each way an instruction can be known to access memory. */

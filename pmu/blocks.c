@@ -6,6 +6,7 @@
 #include "access.h"
 #include "decode.h"
 #include "events.h"
+#include "hierarchy.h"
 #include "tally.h"
 
 static uint32_t opcode(const struct qemu_plugin_insn *insn)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "events.h"
 
+#include "counts.h"
+#include "userdata.h"
+
 /* @udata of a TLBI holds its number, that of the others the privilege. */
 _Static_assert(NR_TLBI <= USERDATA_NUMBERS, "a TLBI has no number in userdata");
 

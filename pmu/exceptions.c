@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "exceptions.h"
 
+#include "counts.h"
+
 /* @offset is into the vectors: the upper half is for what comes from EL0. */
 static void count_exception(struct pmu_cpu *c, uint64_t offset)
 {

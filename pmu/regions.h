@@ -11,6 +11,7 @@
 
 #include "counts.h"
 #include "decode.h"
+#include "hierarchy.h"
 #include "plugin_api.h"
 #include "pmu.h"
 #include "userdata.h"

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "counts.h"
 #include "decode.h"
+#include "hierarchy.h"
 #include "options.h"
 #include "plugin_api.h"
 

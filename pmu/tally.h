@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "counts.h"
+#include "hierarchy.h"
 #include "plugin_api.h"
 #include "userdata.h"
 

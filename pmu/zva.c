@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "counts.h"
+#include "hierarchy.h"
+#include "translation.h"
+#include "userdata.h"
+
 void zva_find_registers(struct zva *z, unsigned int cpu)
 {
 	GArray *registers = qemu_plugin_get_registers();
