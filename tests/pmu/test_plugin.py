@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.pmu.conftest import HERE, QEMU, Ran, run
+from tests.pmu.conftest import HERE, PMU, QEMU, Ran, must_run, quoted, run
 
 GUESTS = HERE / "guests"
 ICOUNT = ("-icount", "shift=0,sleep=off")
@@ -283,6 +285,32 @@ def test_unwritable_output_is_found_before_the_run(
     assert f"cannot write {out}: No such file or directory" in ran.finished.stderr
 
 
+def test_commas_in_paths(
+    run_guest: Callable[..., Ran], counts_guest: Path, plugin: Path, tmp_path: Path
+) -> None:
+    """QEMU's way to write a comma in a value is to write two; the plugin gets one."""
+    folder = tmp_path / "a,b,,c"
+    folder.mkdir()
+    file = Path(shutil.copy(plugin, folder))
+    out = folder / "counts,l1d=none,,.json"
+    ran = run_guest(counts_guest, *CACHES, out=out, file=file)
+    assert of(regions(ran)["memory"]) == (11, 6, 4)
+    assert set(folder.iterdir()) == {file, out}
+    assert set(tmp_path.iterdir()) == {folder}
+
+
+def test_a_comma_in_an_output_that_is_removed(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path], tmp_path: Path
+) -> None:
+    """What a failed run removes is its own output, not a file whose name begins alike."""
+    other = tmp_path / "counts"
+    other.write_text("another's")
+    ran = run_guest(build_guest(GUESTS / "markers.S", "-DNO_END"), out=tmp_path / "counts,1")
+    assert ran.finished.returncode == 1
+    assert not ran.out.exists()
+    assert other.read_text() == "another's"
+
+
 def test_full_disk_is_no_result(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
     ran = run_guest(counts_guest, out=Path("/dev/full"))
     assert ran.finished.returncode == 1
@@ -292,15 +320,13 @@ def test_full_disk_is_no_result(run_guest: Callable[..., Ran], counts_guest: Pat
 
 def test_plugin_of_another_api_is_refused(counts_guest: Path, tmp_path: Path, plugin: Path) -> None:
     """QEMU itself says so, and does not start."""
-    probe = run(HERE.parent.parent / "pmu" / "api.sh", QEMU)
+    probe = run(PMU / "api.sh", QEMU)
     wrong = 7 if int(probe.stdout) < 7 else 1
-    built = run(
-        "make", "-s", "-C", HERE.parent.parent / "pmu", f"OUTPUT={tmp_path}", f"API={wrong}"
-    )
+    built = run("make", "-s", "-C", PMU, f"OUTPUT={tmp_path}", f"API={wrong}")
     assert built.returncode == 0, built.stderr
     done = run(
         *("timeout", "60", QEMU, "-M", "virt", "-display", "none", "-kernel", counts_guest),
-        *("-plugin", f"file={tmp_path}/libftpmu.so,out={tmp_path}/counts.json"),
+        *("-plugin", f"file={quoted(tmp_path)}/libftpmu.so,out={quoted(tmp_path)}/counts.json"),
     )
     assert done.returncode != 0
     assert "API version" in done.stderr
@@ -309,11 +335,20 @@ def test_plugin_of_another_api_is_refused(counts_guest: Path, tmp_path: Path, pl
 
 @pytest.mark.parametrize("api", range(1, 8))
 def test_one_source_builds_for_every_api(tmp_path: Path, api: int) -> None:
-    built = run("make", "-s", "-C", HERE.parent.parent / "pmu", f"OUTPUT={tmp_path}", f"API={api}")
+    built = run("make", "-s", "-C", PMU, f"OUTPUT={tmp_path}", f"API={api}")
     assert built.returncode == 0, built.stderr
+    assert (tmp_path / "libftpmu.so").is_file()
 
 
 def test_unknown_qemu_is_told(tmp_path: Path) -> None:
-    probe = run(HERE.parent.parent / "pmu" / "api.sh", "/bin/true")
+    probe = run(PMU / "api.sh", "/bin/true")
     assert probe.returncode == 2
     assert "does not say which plugin API" in probe.stderr
+
+
+def test_qemu_is_asked_from_a_folder_with_a_comma(tmp_path: Path) -> None:
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    said = must_run(PMU / "api.sh", QEMU, env={**os.environ, "TMPDIR": str(folder)})
+    assert 1 <= int(said) <= 7
+    assert not list(folder.iterdir())
