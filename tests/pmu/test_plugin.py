@@ -123,7 +123,8 @@ def test_fetches_are_placed(run_guest: Callable[..., Ran], counts_guest: Path) -
     # 102 instructions are 408 bytes: the line of the marker and 6 or 7 after it
     assert 6 <= counted["plain"]["kernel"]["l1i"]["accesses"] <= 7
     assert 6 <= counted["plain"]["kernel"]["l1i"]["misses"] <= 7
-    # A loop of three instructions stays where it is.
+    # A loop of three instructions stays where it is, and is fetched in each round.
+    assert counted["loop"]["kernel"]["l1i"]["accesses"] >= 1000
     assert counted["loop"]["kernel"]["l1i"]["misses"] <= 1
     assert all(region["kernel"]["fetches_unplaced"] == 0 for region in counted.values())
 
@@ -134,6 +135,8 @@ def test_whole_run_holds_the_regions(run_guest: Callable[..., Ran], counts_guest
         for event in ("instructions", "loads", "stores"):
             inside = sum(region[side][event] for region in counts["regions"])
             assert inside <= counts["whole_run"][side][event]
+            # EL0 only calls.
+            assert (inside > 0) == ((side, event) == ("user", "instructions") or side == "kernel")
     assert counts["whole_run"]["kernel"]["instructions"] > 3000
 
 
@@ -162,6 +165,7 @@ def test_two_runs_agree_to_the_last_count(
     first, second = (
         run_guest(guest, *caches, "histogram=l1d+l2", qemu=ICOUNT).counts for _ in range(2)
     )
+    assert first["whole_run"]["kernel"]["l1d"]["misses"] > 10_000
     assert first == second
 
 
@@ -174,7 +178,28 @@ def test_translations_agree_with_qemu(
     for guest in (counts_guest, build_guest(GUESTS / "patterns.S")):
         checked = run_guest(guest, *CACHES, "check=on", qemu=smp).counts
         unchecked = run_guest(guest, *CACHES, qemu=smp).counts
+        assert checked["whole_run"]["kernel"]["l1d"]["accesses"] > 1000
         assert checked == unchecked
+
+
+def test_check_finds_a_translation_that_was_kept_too_long(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A check that cannot fail proves nothing: a plugin that forgets TLBI must be found out."""
+    broken = shutil.copytree(PMU, tmp_path / "broken")
+    header = broken / "pmu.h"
+    text = header.read_text()
+    rule = "__atomic_fetch_add(&pmu->translation_generation, 1, __ATOMIC_RELAXED);"
+    assert rule in text
+    header.write_text(text.replace(rule, "(void)pmu;"))
+    must_run("make", "-s", "-C", broken, f"OUTPUT={tmp_path}")
+    ran = run_guest(
+        *(build_guest(GUESTS / "patterns.S"), *CACHES, "check=on"),
+        file=tmp_path / "libftpmu.so",
+    )
+    assert ran.finished.returncode == 1
+    assert "ftpmu: the translation cache has 0x" in ran.finished.stderr
+    assert not ran.out.exists()
 
 
 def test_remapped_page_is_seen_at_its_new_place(
@@ -182,8 +207,11 @@ def test_remapped_page_is_seen_at_its_new_place(
 ) -> None:
     """patterns.S, last region: one address, remapped 100 times between two pages."""
     guest = build_guest(GUESTS / "patterns.S")
-    region = run_guest(guest, "l1d=64:1:64:lru").counts["regions"][-1]["kernel"]
+    # Room for all: the page-table entry's line and one of each page
+    region = run_guest(guest, "l1d=4M:16:64:lru").counts["regions"][-1]["kernel"]
+    assert region["l1d"] == {"accesses": 200, "misses": 3, "writebacks": 0}
     # A cache of one line: the page-table store, then the load at the other page
+    region = run_guest(guest, "l1d=64:1:64:lru").counts["regions"][-1]["kernel"]
     assert region["l1d"] == {"accesses": 200, "misses": 200, "writebacks": 100}
 
 
@@ -213,6 +241,11 @@ def test_histogram_sums_to_the_misses(
         for level in ("l1i", "l1d", "l2"):
             misses = region["user"][level]["misses"] + region["kernel"][level]["misses"]
             assert sum(map(sum, region["set_misses"][level])) == misses
+    # The walk over 1 MiB, in its region and in all
+    assert counts["regions"][2]["set_misses"].keys() == {"l1i", "l1d", "l2"}
+    assert counts["regions"][2]["kernel"]["l1d"]["misses"] > 100_000
+    assert counts["whole_run"]["kernel"]["l1i"]["misses"] > 0
+    assert counts["whole_run"]["kernel"]["l2"]["misses"] > 0
 
 
 @pytest.mark.parametrize("thread", ["single", "multi"])
