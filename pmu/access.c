@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Each access to memory and each fetch, on its way to the caches. */
+#include "access.h"
+
 #include <string.h>
 
-#include "callbacks.h"
-#include "pmu.h"
+#include "cache.h"
+#include "counts.h"
+#include "hierarchy.h"
+#include "translation.h"
+#include "userdata.h"
 
 /* Asks QEMU, and remembers. Returns false if there is nothing to cache. */
 static bool translate_slow(struct pmu *pmu, struct pmu_cpu *c, enum privilege priv,
@@ -21,7 +25,7 @@ static bool translate_slow(struct pmu *pmu, struct pmu_cpu *c, enum privilege pr
 	}
 	translations_enter(&c->translations, va, *pa);
 	pmu_lock(pmu);
-	zva_note_translation(&pmu->linear, va, *pa);
+	linear_note(&pmu->linear, va, *pa);
 	if (pmu->has_l1i)
 		code_pages_read(&pmu->code, generation(pmu), va, *pa);
 	pmu_unlock(pmu);
@@ -90,11 +94,13 @@ static void remember_line(struct pmu *pmu, unsigned int cpu, uint64_t va, uint64
 	recent->line[i].set = cache_set(l1d, cache_line(l1d, pa));
 }
 
+/* With what its callback got, as it came: the call is then a jump. */
 static __attribute__((noinline))
 void model_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
-		  enum privilege priv, bool write)
+		  void *udata, bool write)
 {
-	struct pmu *pmu = &the_pmu;
+	struct pmu *pmu = userdata_context(udata);
+	enum privilege priv = userdata_number(udata) & 1;
 	struct pmu_cpu *c = &pmu->cpu[cpu];
 	uint64_t pa;
 
@@ -111,17 +117,13 @@ void model_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
 		access_end(pmu, cpu, priv, info, va, write);
 }
 
-/* What a memory callback has to know of its instruction, as its one pointer. */
-void *pack_access(unsigned int limit, enum privilege priv)
-{
-	return (void *)((uintptr_t)limit << 1 | priv);
-}
-
+/* @udata holds the most bytes that the access can have, and in bit 0 the privilege. */
 static inline void data_access(unsigned int cpu, qemu_plugin_meminfo_t info,
-			       uint64_t va, uintptr_t packed, bool write)
+			       uint64_t va, void *udata, bool write)
 {
-	const struct pmu *pmu = &the_pmu;
-	struct recent_lines *recent = &the_pmu.recent[cpu];
+	struct pmu *pmu = userdata_context(udata);
+	unsigned int packed = userdata_number(udata);
+	struct recent_lines *recent = &pmu->recent[cpu];
 	uint64_t va_line = va >> pmu->line_shift;
 	unsigned int i = va_line % NR_RECENT_LINES;
 
@@ -136,32 +138,56 @@ static inline void data_access(unsigned int cpu, qemu_plugin_meminfo_t info,
 			return;
 		}
 	}
-	model_access(cpu, info, va, packed & 1, write);
+	model_access(cpu, info, va, udata, write);
 }
 
 /* One callback for each way an instruction can be known to access memory. */
-void on_load(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
-	     void *packed)
+static void on_load(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
+		    void *udata)
 {
-	data_access(cpu, info, va, (uintptr_t)packed, false);
+	data_access(cpu, info, va, udata, false);
 }
 
-void on_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
-	      void *packed)
+static void on_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
+		     void *udata)
 {
-	data_access(cpu, info, va, (uintptr_t)packed, true);
+	data_access(cpu, info, va, udata, true);
 }
 
-void on_load_or_store(unsigned int cpu, qemu_plugin_meminfo_t info,
-		      uint64_t va, void *packed)
+static void on_load_or_store(unsigned int cpu, qemu_plugin_meminfo_t info,
+			     uint64_t va, void *udata)
 {
-	data_access(cpu, info, va, (uintptr_t)packed, qemu_plugin_mem_is_store(info));
+	data_access(cpu, info, va, udata, qemu_plugin_mem_is_store(info));
+}
+
+void access_watch(struct pmu *pmu, struct qemu_plugin_insn *insn,
+		  enum insn_kind kind, uint32_t op, enum privilege priv)
+{
+	qemu_plugin_vcpu_mem_cb_t cb = on_load_or_store;
+
+	if (!pmu->has_l1d)
+		return;
+	if (kind == INSN_LOAD)
+		cb = on_load;
+	else if (kind == INSN_STORE)
+		cb = on_store;
+	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
+					 QEMU_PLUGIN_MEM_RW,
+					 userdata(pmu, insn_access_limit(op) << 1 | priv));
+}
+
+/* Whose fetches on_fetch() sees: an instruction's address leaves no room for it. */
+static struct pmu *fetching;
+
+void access_init(struct pmu *pmu)
+{
+	fetching = pmu;
 }
 
 /* @at is where QEMU holds the instruction; bit 0 is the privilege. */
-void on_fetch(unsigned int cpu, void *at)
+static void on_fetch(unsigned int cpu, void *at)
 {
-	struct pmu *pmu = &the_pmu;
+	struct pmu *pmu = fetching;
 	uint64_t host = (uintptr_t)at & ~(uintptr_t)1;
 	enum privilege priv = (uintptr_t)at & 1;
 	uint64_t pa;
@@ -172,4 +198,31 @@ void on_fetch(unsigned int cpu, void *at)
 	else
 		pmu->cpu[cpu].counts.event[priv][EV_FETCH_UNPLACED]++;
 	pmu_unlock(pmu);
+}
+
+/*
+ * One access of the L1I for every line that a block's instructions come from: a
+ * call before the first of each.
+ */
+void access_watch_fetch(struct pmu *pmu, struct qemu_plugin_insn *insn,
+			uint64_t *last_line, enum privilege priv)
+{
+	uint64_t host = (uintptr_t)qemu_plugin_insn_haddr(insn);
+	uint64_t va = qemu_plugin_insn_vaddr(insn);
+	uint64_t line = va & ~pmu->line_mask;
+
+	if (!pmu->has_l1i || line == *last_line)
+		return;
+	*last_line = line;
+	pmu_lock(pmu);
+	code_pages_executed(&pmu->code, generation(pmu), va, host);
+#if FT_HAS_TRANSLATE
+	uint64_t pa;
+
+	if (qemu_plugin_translate_vaddr(va, &pa))
+		code_pages_read(&pmu->code, generation(pmu), va, pa);
+#endif
+	pmu_unlock(pmu);
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, on_fetch, QEMU_PLUGIN_CB_NO_REGS,
+					       (void *)(uintptr_t)(host | priv));
 }

@@ -15,7 +15,9 @@ trap 'rm -rf "$dir"' EXIT
 echo 'int qemu_plugin_version = 1000000;
 int qemu_plugin_install(void) { return -1; }' > "$dir/probe.c"
 ${CC:-gcc} -shared -fPIC -o "$dir/probe.so" "$dir/probe.c"
-said=$($qemu -machine none -display none -plugin "file=$dir/probe.so" 2>&1 </dev/null || true)
+# A comma in a value of QEMU's options is written as two.
+probe=$(printf '%s' "$dir/probe.so" | sed 's/,/,,/g')
+said=$($qemu -machine none -display none -plugin "file=$probe" 2>&1 </dev/null || true)
 version=$(printf '%s\n' "$said" | sed -n 's/.*only up to version \([0-9][0-9]*\).*/\1/p')
 if [ -z "$version" ]; then
 	echo "api.sh: $qemu does not say which plugin API it has: $said" >&2

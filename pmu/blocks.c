@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Each block that QEMU translates: what is to be called for, and counted. */
+#include "blocks.h"
+
 #include <string.h>
 
-#include "callbacks.h"
+#include "access.h"
 #include "decode.h"
-#include "pmu.h"
+#include "events.h"
+#include "hierarchy.h"
 #include "tally.h"
 
 static uint32_t opcode(const struct qemu_plugin_insn *insn)
@@ -19,63 +21,52 @@ static uint32_t opcode(const struct qemu_plugin_insn *insn)
 	return op;
 }
 
+/* The upper half of the addresses, behind TTBR1_EL1, is the kernel's. */
+static enum privilege privilege_at(uint64_t pc)
+{
+	return pc >> 55 & 1 ? PRIV_KERNEL : PRIV_USER;
+}
+
 /* Calls for the instructions that are counted one by one, and for accesses. */
-static void watch_insn(struct qemu_plugin_insn *insn, enum insn_kind kind,
+static void watch_insn(const struct blocks *b, struct qemu_plugin_insn *insn,
+		       struct qemu_plugin_insn *next, enum insn_kind kind,
 		       uint32_t op, enum privilege priv)
 {
-	qemu_plugin_vcpu_udata_cb_t cb = NULL;
-	qemu_plugin_vcpu_mem_cb_t on_memory = NULL;
-
 	switch (kind) {
 	case INSN_LOAD:
-		on_memory = on_load;
-		break;
 	case INSN_STORE:
-		on_memory = on_store;
-		break;
 	case INSN_LOAD_STORE:
 	case INSN_EXCLUSIVE_STORE:
-		on_memory = on_load_or_store;
+		access_watch(b->pmu, insn, kind, op, priv);
 		break;
 	case INSN_TLBI:
-		cb = on_tlbi;
-		break;
 	case INSN_DSB:
-		cb = on_dsb;
-		break;
 	case INSN_ISB:
-		cb = on_isb;
-		break;
 	case INSN_ERET:
-		cb = on_eret;
-		break;
 	case INSN_MMU_WRITE:
-		cb = on_mmu_write;
+		events_watch(b->pmu, insn, kind, op, priv);
+		break;
+	case INSN_REGION_BEGIN:
+	case INSN_REGION_END:
+		regions_watch(b->regions, insn, kind, priv);
+		break;
+	case INSN_DC_ZVA:
+#if FT_HAS_REGISTERS
+		zva_watch(b->zva, next ? next : insn, insn_rt(op), priv);
+#else
+		(void)next;
+#endif
 		break;
 	case INSN_SVC:
 #if !FT_HAS_DISCON
-		cb = on_svc;
+		exceptions_watch_svc(b->exceptions, insn);
 #endif
 		break;
-	case INSN_REGION_BEGIN:
-		cb = on_region_begin;
-		break;
-	case INSN_REGION_END:
-		cb = on_region_end;
-		break;
 	case INSN_PLAIN:
-	case INSN_DC_ZVA:
 	case INSN_DC_IC:
 	case INSN_VBAR_WRITE:
 		break;
 	}
-	if (cb)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
-						       pack_insn(op, priv));
-	if (on_memory && the_pmu.has_l1d)
-		qemu_plugin_register_vcpu_mem_cb(insn, on_memory, QEMU_PLUGIN_CB_NO_REGS,
-						 QEMU_PLUGIN_MEM_RW,
-						 pack_access(insn_access_limit(op), priv));
 }
 
 static enum tally_access tally_access_of(enum insn_kind kind)
@@ -124,47 +115,20 @@ static void open_after(struct tally_piece *piece, struct qemu_plugin_insn *insn,
 			   piece->priv);
 }
 
-/*
- * One access of the L1I for every line that a block's instructions come from: a
- * call before the first of each.
- */
-static void watch_fetch(struct qemu_plugin_insn *insn, uint64_t *last_line,
-			enum privilege priv)
-{
-	uint64_t host = (uintptr_t)qemu_plugin_insn_haddr(insn);
-	uint64_t va = qemu_plugin_insn_vaddr(insn);
-	uint64_t line = va & ~the_pmu.line_mask;
-
-	if (line == *last_line)
-		return;
-	*last_line = line;
-	pmu_lock(&the_pmu);
-	code_pages_executed(&the_pmu.code, generation(&the_pmu), va, host);
-#if FT_HAS_TRANSLATE
-	uint64_t pa;
-
-	if (qemu_plugin_translate_vaddr(va, &pa))
-		code_pages_read(&the_pmu.code, generation(&the_pmu), va, pa);
-#endif
-	pmu_unlock(&the_pmu);
-	qemu_plugin_register_vcpu_insn_exec_cb(insn, on_fetch, QEMU_PLUGIN_CB_NO_REGS,
-					       (void *)(uintptr_t)(host | priv));
-}
-
-void translate_block(struct qemu_plugin_tb *tb)
+void blocks_translate(const struct blocks *b, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
 	enum privilege priv = privilege_at(qemu_plugin_tb_vaddr(tb));
 	struct known_regs regs = { .known = 0 };
 	uint64_t line = UINT64_MAX;
-	struct tally_piece piece;
+	struct tally_piece piece = { .tallies = &b->pmu->tallies };
 	struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, 0);
 	struct qemu_plugin_insn *next;
 	enum insn_kind kind, next_kind;
 	uint32_t op, next_op;
 
 #if !FT_HAS_DISCON
-	watch_exceptions(tb);
+	exceptions_watch_block(tb);
 #endif
 	op = opcode(insn);
 	kind = insn_kind(op);
@@ -174,8 +138,7 @@ void translate_block(struct qemu_plugin_tb *tb)
 		next_op = next ? opcode(next) : 0;
 		next_kind = insn_kind(next_op);
 
-		if (the_pmu.has_l1i)
-			watch_fetch(insn, &line, priv);
+		access_watch_fetch(b->pmu, insn, &line, priv);
 		if (is_marker(kind)) {
 			/* It counts itself; what follows is counted after it. */
 			tally_close(&piece);
@@ -188,16 +151,10 @@ void translate_block(struct qemu_plugin_tb *tb)
 		} else {
 			tally_plain(&piece);
 		}
-		watch_insn(insn, kind, op, priv);
-#if FT_HAS_REGISTERS
-		if (kind == INSN_DC_ZVA && the_pmu.has_l1d)
-			qemu_plugin_register_vcpu_insn_exec_cb(next ? next : insn, on_zva,
-							       QEMU_PLUGIN_CB_R_REGS,
-							       pack_insn(op, priv));
-#endif
+		watch_insn(b, insn, next, kind, op, priv);
 #if !FT_HAS_DISCON
 		if (kind == INSN_VBAR_WRITE && regs.known >> insn_rt(op) & 1)
-			learn_vectors(&the_pmu, regs.value[insn_rt(op)]);
+			exceptions_learn_vectors(b->exceptions, regs.value[insn_rt(op)]);
 #endif
 		known_regs_step(&regs, op, qemu_plugin_insn_vaddr(insn));
 	}

@@ -38,9 +38,4 @@ struct counts {
 /* All of struct counts are sums, so they are added and subtracted as one row. */
 #define NR_COUNTS	(sizeof(struct counts) / sizeof(uint64_t))
 
-void counts_add(struct counts *to, const struct counts *from);
-void counts_subtract(struct counts *to, const struct counts *from);
-
-const char *event_name(enum event event);
-
 #endif

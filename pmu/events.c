@@ -1,75 +1,83 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The instructions that are counted by a call each. */
-#include "callbacks.h"
-#include "decode.h"
-#include "pmu.h"
+#include "events.h"
 
-void on_tlbi(unsigned int cpu, void *packed)
+#include "counts.h"
+#include "userdata.h"
+
+/* @udata of a TLBI holds its number, that of the others the privilege. */
+_Static_assert(NR_TLBI <= USERDATA_NUMBERS, "a TLBI has no number in userdata");
+
+static void on_tlbi(unsigned int cpu, void *udata)
 {
-	struct pmu_cpu *c = &the_pmu.cpu[cpu];
+	struct pmu *pmu = userdata_context(udata);
+	struct pmu_cpu *c = &pmu->cpu[cpu];
 
-	c->counts.tlbi[tlbi_number((uintptr_t)packed >> 1)]++;
+	c->counts.tlbi[userdata_number(udata)]++;
 	c->tlbi_unfinished = true;
-	translations_changed(&the_pmu);
+	translations_changed(pmu);
 }
 
-void on_dsb(unsigned int cpu, void *packed)
+static void on_dsb(unsigned int cpu, void *udata)
 {
-	struct pmu_cpu *c = &the_pmu.cpu[cpu];
+	struct pmu *pmu = userdata_context(udata);
+	struct pmu_cpu *c = &pmu->cpu[cpu];
 
-	c->counts.event[(uintptr_t)packed & 1][EV_DSB]++;
+	c->counts.event[userdata_number(udata)][EV_DSB]++;
 	/*
 	 * Until here another CPU may still have used, and had entered anew, what
 	 * the TLBI was to remove.
 	 */
 	if (c->tlbi_unfinished)
-		translations_changed(&the_pmu);
+		translations_changed(pmu);
 	c->tlbi_unfinished = false;
 }
 
-void on_isb(unsigned int cpu, void *packed)
+static void on_isb(unsigned int cpu, void *udata)
 {
-	the_pmu.cpu[cpu].counts.event[(uintptr_t)packed & 1][EV_ISB]++;
+	struct pmu *pmu = userdata_context(udata);
+
+	pmu->cpu[cpu].counts.event[userdata_number(udata)][EV_ISB]++;
 }
 
-void on_eret(unsigned int cpu, void *packed)
+static void on_eret(unsigned int cpu, void *udata)
 {
-	the_pmu.cpu[cpu].counts.event[(uintptr_t)packed & 1][EV_ERET]++;
+	struct pmu *pmu = userdata_context(udata);
+
+	pmu->cpu[cpu].counts.event[userdata_number(udata)][EV_ERET]++;
 }
 
-void on_mmu_write(unsigned int cpu, void *packed)
+static void on_mmu_write(unsigned int cpu, void *udata)
 {
 	(void)cpu;
-	(void)packed;
-	translations_changed(&the_pmu);
+	translations_changed(userdata_context(udata));
 }
 
-static void count_marker(unsigned int cpu, void *packed)
+void events_watch(struct pmu *pmu, struct qemu_plugin_insn *insn,
+		  enum insn_kind kind, uint32_t op, enum privilege priv)
 {
-	the_pmu.cpu[cpu].counts.event[(uintptr_t)packed & 1][EV_INSTRUCTIONS]++;
-}
+	qemu_plugin_vcpu_udata_cb_t cb;
+	unsigned int number = priv;
 
-void on_region_begin(unsigned int cpu, void *packed)
-{
-	pmu_lock(&the_pmu);
-	count_marker(cpu, packed);
-	region_begin(&the_pmu);
-	pmu_unlock(&the_pmu);
+	switch (kind) {
+	case INSN_TLBI:
+		cb = on_tlbi;
+		number = tlbi_number(op);
+		break;
+	case INSN_DSB:
+		cb = on_dsb;
+		break;
+	case INSN_ISB:
+		cb = on_isb;
+		break;
+	case INSN_ERET:
+		cb = on_eret;
+		break;
+	case INSN_MMU_WRITE:
+		cb = on_mmu_write;
+		break;
+	default:
+		return;
+	}
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
+					       userdata(pmu, number));
 }
-
-void on_region_end(unsigned int cpu, void *packed)
-{
-	pmu_lock(&the_pmu);
-	region_end(&the_pmu);
-	count_marker(cpu, packed);
-	pmu_unlock(&the_pmu);
-}
-
-#if FT_HAS_REGISTERS
-void on_zva(unsigned int cpu, void *packed)
-{
-	pmu_lock(&the_pmu);
-	zva_ran(&the_pmu, cpu, insn_rt((uintptr_t)packed >> 1), (uintptr_t)packed & 1);
-	pmu_unlock(&the_pmu);
-}
-#endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Exceptions taken: told by QEMU, or known by where blocks begin. */
-#include "callbacks.h"
-#include "pmu.h"
+#include "exceptions.h"
+
+#include "counts.h"
 
 /* @offset is into the vectors: the upper half is for what comes from EL0. */
 static void count_exception(struct pmu_cpu *c, uint64_t offset)
@@ -15,70 +15,61 @@ static void count_exception(struct pmu_cpu *c, uint64_t offset)
 #define VECTOR_SIZE	0x80
 
 #if FT_HAS_DISCON
-static void discontinuity(unsigned int cpu, uint64_t to)
+void exceptions_taken(struct pmu *pmu, unsigned int cpu, uint64_t vector)
 {
-	count_exception(&the_pmu.cpu[cpu], to % VECTORS_SIZE);
+	count_exception(&pmu->cpu[cpu], vector % VECTORS_SIZE);
+}
+#else
+/* Whose blocks on_possible_vector() sees: a block's address leaves no room for it. */
+static struct exceptions *watched;
+
+void exceptions_init(struct exceptions *e, struct pmu *pmu)
+{
+	e->pmu = pmu;
+	watched = e;
 }
 
-#if FT_API >= 7
-void on_discontinuity(unsigned int cpu, enum qemu_plugin_discon_type type,
-		      uint64_t from, uint64_t to, void *udata)
+void exceptions_learn_vectors(struct exceptions *e, uint64_t base)
 {
-	(void)type;
-	(void)from;
-	(void)udata;
-	discontinuity(cpu, to);
-}
-#else
-void on_discontinuity(qemu_plugin_id_t id, unsigned int cpu,
-		      enum qemu_plugin_discon_type type, uint64_t from,
-		      uint64_t to)
-{
-	(void)id;
-	(void)type;
-	(void)from;
-	discontinuity(cpu, to);
-}
-#endif
-#else
-/*
- * Without being told of exceptions, they are known by the blocks that begin at a
- * vector, which nothing else does. Where the vectors are shows from what is
- * written to VBAR_EL1 and from where an SVC leads.
- */
-void learn_vectors(struct pmu *pmu, uint64_t base)
-{
-	pmu_lock(pmu);
+	pmu_lock(e->pmu);
 	for (int i = 0; i < MAX_VECTORS; i++) {
-		if (!pmu->vectors[i])
-			pmu->vectors[i] = base;
-		if (pmu->vectors[i] == base)
+		if (!e->vectors[i])
+			e->vectors[i] = base;
+		if (e->vectors[i] == base)
 			break;
 	}
-	pmu_unlock(pmu);
+	pmu_unlock(e->pmu);
 }
 
-void on_svc(unsigned int cpu, void *packed)
+static void on_svc(unsigned int cpu, void *udata)
 {
-	(void)packed;
-	the_pmu.cpu[cpu].svc_next = true;
+	struct exceptions *e = udata;
+
+	e->svc_next[cpu] = true;
+}
+
+void exceptions_watch_svc(struct exceptions *e, struct qemu_plugin_insn *insn)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, on_svc, QEMU_PLUGIN_CB_NO_REGS, e);
 }
 
 /* @va: of a block that begins where a vector could be. */
 static void on_possible_vector(unsigned int cpu, void *va)
 {
-	struct pmu_cpu *c = &the_pmu.cpu[cpu];
+	struct exceptions *e = watched;
 	uint64_t base = (uintptr_t)va & ~(uintptr_t)(VECTORS_SIZE - 1);
 
-	if (c->svc_next)
-		learn_vectors(&the_pmu, base);
-	c->svc_next = false;
-	for (int i = 0; i < MAX_VECTORS && the_pmu.vectors[i]; i++)
-		if (the_pmu.vectors[i] == base)
-			count_exception(c, (uintptr_t)va % VECTORS_SIZE);
+	/* Read alone if it is not set: the other CPUs' are in the same cache line. */
+	if (e->svc_next[cpu]) {
+		exceptions_learn_vectors(e, base);
+		e->svc_next[cpu] = false;
+	}
+	for (int i = 0; i < MAX_VECTORS && e->vectors[i]; i++)
+		if (e->vectors[i] == base)
+			count_exception(&e->pmu->cpu[cpu], (uintptr_t)va % VECTORS_SIZE);
 }
 
-void watch_exceptions(struct qemu_plugin_tb *tb)
+void exceptions_watch_block(struct qemu_plugin_tb *tb)
 {
 	uint64_t va = qemu_plugin_tb_vaddr(tb);
 

@@ -29,7 +29,7 @@ static bool check(const struct hierarchy_setup *setup, char *error,
 			if (!why && levels[l].geometry.line < line)
 				why = "its line is shorter than that of the level above";
 			if (why) {
-				snprintf(error, error_size, "%s of CPU %u cannot be: %s",
+				snprintf(error, error_size, "invalid %s geometry for CPU %u: %s",
 					 level_name(l), cpu, why);
 				return false;
 			}

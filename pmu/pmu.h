@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The modelled PMU of one guest: what its CPUs share and what each has. */
+/* What is counted of one guest, and modelled: what its CPUs share, what each has. */
 #ifndef FT_PMU_H
 #define FT_PMU_H
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "code_pages.h"
 #include "counts.h"
 #include "hierarchy.h"
 #include "options.h"
-#include "plugin_api.h"
-#include "regions.h"
+#include "tally.h"
 #include "translation.h"
-#include "zva.h"
+#include "userdata.h"
 
 #define FT_CACHE_LINE	64
 
@@ -39,21 +38,13 @@ struct pmu_cpu {
 	struct translations translations;
 	struct counts counts;		/* but for tallies and cache levels */
 	bool tlbi_unfinished;		/* a TLBI ran and no DSB since */
-	bool svc_next;			/* the next block is an exception vector */
-	enum privilege svc_from;
-#if FT_HAS_REGISTERS
-	struct qemu_plugin_register *x[31];
-	GByteArray *value;
-#endif
 } __attribute__((aligned(FT_CACHE_LINE)));
 
-#define MAX_VECTORS	8
 #define MAX_CPUS	64
 
 struct pmu {
+	struct recent_lines recent[MAX_CPUS];
 	struct options options;
-	int qemu_api_min;
-	int qemu_api_max;
 	unsigned int nr_cpus;
 	bool has_l1d;
 	bool has_l1i;
@@ -61,26 +52,17 @@ struct pmu {
 	unsigned int line_shift;
 	struct hierarchy caches;
 	struct pmu_cpu *cpu;
-	struct recent_lines recent[MAX_CPUS];
+	struct tallies tallies;
 	/* Goes up whenever a translation may have changed. */
 	uint64_t translation_generation;
 	struct code_pages code;
 	struct linear_map linear;
-	struct regions regions;
-	/* VBAR_EL1 values seen; 0 is none, for the guest's are never 0. */
-	uint64_t vectors[MAX_VECTORS];
-	/* Held around the caches, regions and code pages if CPUs are many. */
-	pthread_mutex_t lock;
-};
-
-/* Callbacks are given a CPU and one pointer, and have no other way to get here. */
-extern struct pmu the_pmu;
-
-/* The upper half of the addresses, behind TTBR1_EL1, is the kernel's. */
-static inline enum privilege privilege_at(uint64_t pc)
-{
-	return pc >> 55 & 1 ? PRIV_KERNEL : PRIV_USER;
-}
+	/*
+	 * Held around the caches, regions and code pages if CPUs are many. Across
+	 * two of the host's cache lines it takes longer.
+	 */
+	pthread_mutex_t lock __attribute__((aligned(FT_CACHE_LINE)));
+} USERDATA_CONTEXT;
 
 static inline uint64_t generation(const struct pmu *pmu)
 {
@@ -104,14 +86,17 @@ static inline void pmu_unlock(struct pmu *pmu)
 		pthread_mutex_unlock(&pmu->lock);
 }
 
+/*
+ * Makes all that @pmu's options ask for; @pmu is zero but for these. @nr_cpus is at
+ * most MAX_CPUS. On failure says why in @error.
+ */
+bool pmu_init(struct pmu *pmu, unsigned int nr_cpus, char *error, size_t error_size);
+
 /* Ends QEMU with one sentence; nothing is left that could pass for a result. */
 __attribute__((noreturn, format(printf, 2, 3)))
 void pmu_die(const struct pmu *pmu, const char *format, ...);
 
 /* What CPU @cpu has counted so far, in all. */
 void pmu_gather(const struct pmu *pmu, unsigned int cpu, struct counts *counts);
-
-/* Writes the results; returns false if the file could not be written whole. */
-bool report_write(const struct pmu *pmu);
 
 #endif

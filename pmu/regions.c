@@ -4,7 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmu.h"
+static void add(struct counts *to, const struct counts *from)
+{
+	uint64_t *t = (uint64_t *)to;
+	const uint64_t *f = (const uint64_t *)from;
+
+	for (size_t i = 0; i < NR_COUNTS; i++)
+		t[i] += f[i];
+}
+
+static void subtract(struct counts *to, const struct counts *from)
+{
+	uint64_t *t = (uint64_t *)to;
+	const uint64_t *f = (const uint64_t *)from;
+
+	for (size_t i = 0; i < NR_COUNTS; i++)
+		t[i] -= f[i];
+}
 
 static void *must_allocate(const struct pmu *pmu, size_t n, size_t size)
 {
@@ -70,20 +86,25 @@ void region_free(struct region *region)
 	memset(region, 0, sizeof(*region));
 }
 
-void region_begin(struct pmu *pmu)
+void region_sum(const struct pmu *pmu, const struct region *region, struct counts *sum)
 {
-	struct regions *r = &pmu->regions;
-
-	if (r->open)
-		pmu_die(pmu, "region %u begins inside region %u: regions do not nest",
-			r->nr_done + 1, r->nr_done);
-	r->open = true;
-	region_whole(pmu, &r->begin);
+	memset(sum, 0, sizeof(*sum));
+	for (unsigned int cpu = 0; cpu < pmu->nr_cpus; cpu++)
+		add(sum, &region->cpu[cpu]);
 }
 
-void region_end(struct pmu *pmu)
+static void region_begin(struct regions *r)
 {
-	struct regions *r = &pmu->regions;
+	if (r->open)
+		pmu_die(r->pmu, "region %u begins inside region %u: regions do not nest",
+			r->nr_done + 1, r->nr_done);
+	r->open = true;
+	region_whole(r->pmu, &r->begin);
+}
+
+static void region_end(struct regions *r)
+{
+	const struct pmu *pmu = r->pmu;
 	struct region *done;
 
 	if (!r->open)
@@ -96,10 +117,44 @@ void region_end(struct pmu *pmu)
 	done += r->nr_done++;
 	region_whole(pmu, done);
 	for (unsigned int cpu = 0; cpu < pmu->nr_cpus; cpu++)
-		counts_subtract(&done->cpu[cpu], &r->begin.cpu[cpu]);
+		subtract(&done->cpu[cpu], &r->begin.cpu[cpu]);
 	for (int l = 0; l < NR_LEVELS; l++)
 		for (uint64_t s = 0; done->set_misses[l] && s < total_sets(pmu, l); s++)
 			done->set_misses[l][s] -= r->begin.set_misses[l][s];
 	region_free(&r->begin);
 	r->open = false;
+}
+
+static void count_marker(struct pmu *pmu, unsigned int cpu, enum privilege priv)
+{
+	pmu->cpu[cpu].counts.event[priv][EV_INSTRUCTIONS]++;
+}
+
+/* @udata of markers holds the privilege. */
+static void on_begin(unsigned int cpu, void *udata)
+{
+	struct regions *r = userdata_context(udata);
+
+	pmu_lock(r->pmu);
+	count_marker(r->pmu, cpu, userdata_number(udata));
+	region_begin(r);
+	pmu_unlock(r->pmu);
+}
+
+static void on_end(unsigned int cpu, void *udata)
+{
+	struct regions *r = userdata_context(udata);
+
+	pmu_lock(r->pmu);
+	region_end(r);
+	count_marker(r->pmu, cpu, userdata_number(udata));
+	pmu_unlock(r->pmu);
+}
+
+void regions_watch(struct regions *r, struct qemu_plugin_insn *insn,
+		   enum insn_kind kind, enum privilege priv)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, kind == INSN_REGION_BEGIN ?
+					       on_begin : on_end,
+					       QEMU_PLUGIN_CB_NO_REGS, userdata(r, priv));
 }

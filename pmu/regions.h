@@ -10,8 +10,11 @@
 #include <stdint.h>
 
 #include "counts.h"
-
-struct pmu;
+#include "decode.h"
+#include "hierarchy.h"
+#include "plugin_api.h"
+#include "pmu.h"
+#include "userdata.h"
 
 struct region {
 	struct counts *cpu;		/* one per CPU */
@@ -20,18 +23,23 @@ struct region {
 };
 
 struct regions {
+	struct pmu *pmu;
 	struct region *done;
 	unsigned int nr_done;
 	bool open;
 	struct region begin;		/* as counted when the open one began */
-};
+} USERDATA_CONTEXT;
 
-void region_begin(struct pmu *pmu);
-void region_end(struct pmu *pmu);
+/* While a block is translated: @insn is a marker. */
+void regions_watch(struct regions *r, struct qemu_plugin_insn *insn,
+		   enum insn_kind kind, enum privilege priv);
 
 /* All counts since the start, as one region. */
 void region_whole(const struct pmu *pmu, struct region *whole);
 void region_free(struct region *region);
+
+/* @region's counts of all CPUs. */
+void region_sum(const struct pmu *pmu, const struct region *region, struct counts *sum);
 
 /* How many rows of set misses a region has for @level: one, or one per CPU. */
 unsigned int region_set_rows(const struct pmu *pmu, enum cache_level level);

@@ -1,13 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The results as one JSON object; pmu/README.md says what each member means. */
-#include <errno.h>
+#include "report.h"
+
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "pmu.h"
+#include "counts.h"
+#include "decode.h"
+#include "hierarchy.h"
+#include "options.h"
+#include "plugin_api.h"
 
 #define SCHEMA	1
+
+static const char * const event_names[NR_EVENTS] = {
+	[EV_INSTRUCTIONS] = "instructions",
+	[EV_LOADS] = "loads",
+	[EV_STORES] = "stores",
+	[EV_DC_ZVA] = "dc_zva",
+	[EV_DSB] = "dsb",
+	[EV_ISB] = "isb",
+	[EV_TAKEN_SYNC] = "exceptions_taken_sync",
+	[EV_TAKEN_IRQ] = "exceptions_taken_irq",
+	[EV_TAKEN_FIQ] = "exceptions_taken_fiq",
+	[EV_TAKEN_SERROR] = "exceptions_taken_serror",
+	[EV_ERET] = "exceptions_returned",
+	[EV_DEVICE] = "device_accesses",
+	[EV_UNTRANSLATED] = "untranslated_accesses",
+	[EV_ZVA_UNPLACED] = "dc_zva_unplaced",
+	[EV_FETCH_UNPLACED] = "fetches_unplaced",
+};
 
 static void put_level(FILE *f, const struct level_counts *n)
 {
@@ -27,7 +48,7 @@ static void put_privilege(FILE *f, const struct pmu *pmu, const struct counts *n
 			  enum privilege priv)
 {
 	for (int e = 0; e < NR_EVENTS; e++)
-		fprintf(f, "%s\"%s\":%" PRIu64, e ? "," : "{", event_name(e),
+		fprintf(f, "%s\"%s\":%" PRIu64, e ? "," : "{", event_names[e],
 			n->event[priv][e]);
 	for (int l = 0; l < NR_LEVELS; l++) {
 		if (!modelled(pmu, l))
@@ -88,10 +109,9 @@ static void put_set_misses(FILE *f, const struct pmu *pmu,
 
 static void put_region(FILE *f, const struct pmu *pmu, const struct region *region)
 {
-	struct counts sum = { 0 };
+	struct counts sum;
 
-	for (unsigned int cpu = 0; cpu < pmu->nr_cpus; cpu++)
-		counts_add(&sum, &region->cpu[cpu]);
+	region_sum(pmu, region, &sum);
 	fputc('{', f);
 	put_counts(f, pmu, &sum);
 	fputs(",\"cpus\":[", f);
@@ -132,7 +152,8 @@ static void put_model(FILE *f, const struct pmu *pmu)
 	fputs("]}", f);
 }
 
-bool report_write(const struct pmu *pmu)
+bool report_write(const struct pmu *pmu, const struct regions *regions,
+		  const struct qemu_api *qemu)
 {
 	FILE *f = fopen(pmu->options.out, "w");
 	struct region whole;
@@ -141,15 +162,15 @@ bool report_write(const struct pmu *pmu)
 	if (!f)
 		return false;
 	fprintf(f, "{\"schema\":%d,\"api\":{\"plugin\":%d,\"qemu_min\":%d,\"qemu_max\":%d},",
-		SCHEMA, FT_API, pmu->qemu_api_min, pmu->qemu_api_max);
+		SCHEMA, FT_API, qemu->min, qemu->max);
 	put_model(f, pmu);
 	fputs(",\"not_modelled\":[\"page_table_walks\",\"prefetch\",\"cache_maintenance\"", f);
 	if (!FT_HAS_REGISTERS)
 		fputs(",\"dc_zva_lines\"", f);
 	fputs("],\"regions\":[", f);
-	for (unsigned int i = 0; i < pmu->regions.nr_done; i++) {
+	for (unsigned int i = 0; i < regions->nr_done; i++) {
 		fputs(i ? ",\n" : "\n", f);
-		put_region(f, pmu, &pmu->regions.done[i]);
+		put_region(f, pmu, &regions->done[i]);
 	}
 	fputs("],\n\"whole_run\":", f);
 	region_whole(pmu, &whole);

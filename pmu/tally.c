@@ -3,34 +3,26 @@
 
 #include <stdlib.h>
 
-/* Rows of counters by CPU. */
-static struct {
-	unsigned int nr_cpus;
-#if FT_HAS_SCOREBOARD
-	struct qemu_plugin_scoreboard *board;
-#else
-	struct tally_row *row;
-#endif
-} tallies;
+_Static_assert(NR_TALLIES <= USERDATA_NUMBERS, "a tally has no number in userdata");
 
-bool tally_init(unsigned int nr_cpus)
+bool tally_init(struct tallies *t, unsigned int nr_cpus)
 {
-	tallies.nr_cpus = nr_cpus;
+	t->nr_cpus = nr_cpus;
 #if FT_HAS_SCOREBOARD
-	tallies.board = qemu_plugin_scoreboard_new(sizeof(struct tally_row));
-	return tallies.board;
+	t->board = qemu_plugin_scoreboard_new(sizeof(struct tally_row));
+	return t->board;
 #else
-	tallies.row = calloc(nr_cpus, sizeof(*tallies.row));
-	return tallies.row;
+	t->row = calloc(nr_cpus, sizeof(*t->row));
+	return t->row;
 #endif
 }
 
-static struct tally_row *row_of(unsigned int cpu)
+static struct tally_row *row_of(const struct tallies *t, unsigned int cpu)
 {
 #if FT_HAS_SCOREBOARD
-	return qemu_plugin_scoreboard_find(tallies.board, cpu);
+	return qemu_plugin_scoreboard_find(t->board, cpu);
 #else
-	return &tallies.row[cpu];
+	return &t->row[cpu];
 #endif
 }
 
@@ -40,17 +32,17 @@ static unsigned int tally_number(const struct tally_piece *piece)
 	       piece->insns;
 }
 
-static void add_by_call(unsigned int cpu, void *number)
+static void add_by_call(unsigned int cpu, void *udata)
 {
-	row_of(cpu)->n[(uintptr_t)number]++;
+	row_of(userdata_context(udata), cpu)->n[userdata_number(udata)]++;
 }
 
 static void add_by_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
-			  void *number)
+			  void *udata)
 {
 	(void)info;
 	(void)va;
-	add_by_call(cpu, number);
+	add_by_call(cpu, udata);
 }
 
 void tally_open(struct tally_piece *piece, struct qemu_plugin_insn *head,
@@ -67,19 +59,20 @@ void tally_open(struct tally_piece *piece, struct qemu_plugin_insn *head,
  * In line for one CPU alone. Without scoreboards QEMU knows no other way; with them
  * QEMU 10.0 aborts if several CPUs run in one thread.
  */
-static void add_inline(struct qemu_plugin_insn *head, unsigned int number)
+static void add_inline(struct tallies *t, struct qemu_plugin_insn *head,
+		       unsigned int number)
 {
 #if FT_HAS_SCOREBOARD
 	qemu_plugin_u64 counter = {
-		.score = tallies.board,
+		.score = t->board,
 		.offset = number * sizeof(uint64_t),
 	};
 #endif
 
-	if (tallies.nr_cpus > 1) {
+	if (t->nr_cpus > 1) {
 		qemu_plugin_register_vcpu_insn_exec_cb(head, add_by_call,
 						       QEMU_PLUGIN_CB_NO_REGS,
-						       (void *)(uintptr_t)number);
+						       userdata(t, number));
 		return;
 	}
 #if FT_HAS_SCOREBOARD
@@ -87,7 +80,7 @@ static void add_inline(struct qemu_plugin_insn *head, unsigned int number)
 		head, QEMU_PLUGIN_INLINE_ADD_U64, counter, 1);
 #else
 	qemu_plugin_register_vcpu_insn_exec_inline(
-		head, QEMU_PLUGIN_INLINE_ADD_U64, &tallies.row->n[number], 1);
+		head, QEMU_PLUGIN_INLINE_ADD_U64, &t->row->n[number], 1);
 #endif
 }
 
@@ -99,18 +92,18 @@ void tally_close(struct tally_piece *piece)
 		return;
 	switch (piece->means) {
 	case TALLY_INLINE:
-		add_inline(piece->head, number);
+		add_inline(piece->tallies, piece->head, number);
 		break;
 	case TALLY_CALL:
 		qemu_plugin_register_vcpu_insn_exec_cb(piece->head, add_by_call,
 						       QEMU_PLUGIN_CB_NO_REGS,
-						       (void *)(uintptr_t)number);
+						       userdata(piece->tallies, number));
 		break;
 	case TALLY_ACCESS:
 		qemu_plugin_register_vcpu_mem_cb(piece->head, add_by_access,
 						 QEMU_PLUGIN_CB_NO_REGS,
 						 QEMU_PLUGIN_MEM_RW,
-						 (void *)(uintptr_t)number);
+						 userdata(piece->tallies, number));
 		break;
 	}
 	piece->insns = 0;
@@ -124,9 +117,9 @@ void tally_plain(struct tally_piece *piece)
 	piece->insns++;
 }
 
-void tally_gather(unsigned int cpu, struct counts *counts)
+void tally_gather(const struct tallies *t, unsigned int cpu, struct counts *counts)
 {
-	const struct tally_row *row = row_of(cpu);
+	const struct tally_row *row = row_of(t, cpu);
 
 	for (unsigned int number = 0; number < NR_TALLIES; number++) {
 		unsigned int insns = number % (TALLY_MAX_INSNS + 1);

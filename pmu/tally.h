@@ -26,7 +26,9 @@
 #include <stdint.h>
 
 #include "counts.h"
+#include "hierarchy.h"
 #include "plugin_api.h"
+#include "userdata.h"
 
 enum tally_access {
 	TALLY_NONE, TALLY_LOAD, TALLY_STORE, TALLY_LOAD_STORE, TALLY_DC_ZVA,
@@ -40,6 +42,16 @@ struct tally_row {
 	uint64_t n[NR_TALLIES];
 };
 
+/* The rows of all CPUs. */
+struct tallies {
+	unsigned int nr_cpus;
+#if FT_HAS_SCOREBOARD
+	struct qemu_plugin_scoreboard *board;
+#else
+	struct tally_row *row;
+#endif
+} USERDATA_CONTEXT;
+
 /* How a piece is counted. */
 enum tally_means {
 	TALLY_INLINE,		/* by generated code, when head starts */
@@ -49,6 +61,7 @@ enum tally_means {
 
 /* The piece that is open while a block is translated. */
 struct tally_piece {
+	struct tallies *tallies;
 	struct qemu_plugin_insn *head;
 	enum tally_means means;
 	enum privilege priv;
@@ -56,7 +69,9 @@ struct tally_piece {
 	unsigned int insns;
 };
 
-bool tally_init(unsigned int nr_cpus);
+/* Returns false when memory is short. */
+bool tally_init(struct tallies *t, unsigned int nr_cpus);
+/* @piece knows its tallies. */
 void tally_open(struct tally_piece *piece, struct qemu_plugin_insn *head,
 		enum tally_means means, enum privilege priv);
 /* Counts one more instruction, which cannot abort before the piece is counted. */
@@ -64,6 +79,7 @@ void tally_plain(struct tally_piece *piece);
 void tally_close(struct tally_piece *piece);
 
 /* Adds to @counts what CPU @cpu has executed so far. */
-void tally_gather(unsigned int cpu, struct counts *counts);
+void tally_gather(const struct tallies *t, unsigned int cpu,
+		  struct counts *counts);
 
 #endif

@@ -1,88 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "zva.h"
 
+#if FT_HAS_REGISTERS
 #include <stdio.h>
 #include <string.h>
 
-#include "pmu.h"
+#include "counts.h"
+#include "hierarchy.h"
+#include "translation.h"
+#include "userdata.h"
 
-#if FT_HAS_REGISTERS && !FT_HAS_TRANSLATE
-static bool is_kernel_half(uint64_t va)
+void zva_find_registers(struct zva *z, unsigned int cpu)
 {
-	return va >> 55 & 1;
-}
-
-void zva_note_translation(struct linear_map *map, uint64_t va, uint64_t pa)
-{
-	uint64_t number = va >> LINEAR_SHIFT;
-	typeof(map->part[0]) *part = &map->part[number % NR_LINEAR];
-
-	if (!is_kernel_half(va))
-		return;
-	if (part->number != number) {
-		part->number = number;
-		part->pa_minus_va = pa - va;
-		part->agreed = 0;
-		part->broken = false;
-	} else if (part->pa_minus_va != pa - va) {
-		part->broken = true;
-	} else {
-		part->agreed++;
-	}
-}
-
-static bool linear_place(const struct linear_map *map, uint64_t va, uint64_t *pa)
-{
-	uint64_t number = va >> LINEAR_SHIFT;
-	const typeof(map->part[0]) *part = &map->part[number % NR_LINEAR];
-
-	*pa = va + part->pa_minus_va;
-	return is_kernel_half(va) && part->number == number && !part->broken &&
-		part->agreed >= LINEAR_PROOF;
-}
-#else
-void zva_note_translation(struct linear_map *map, uint64_t va, uint64_t pa)
-{
-	(void)map;
-	(void)va;
-	(void)pa;
-}
-#endif
-
-#if FT_HAS_REGISTERS
-void zva_find_registers(struct pmu *pmu, unsigned int cpu)
-{
-	struct pmu_cpu *c = &pmu->cpu[cpu];
 	GArray *registers = qemu_plugin_get_registers();
 	const qemu_plugin_reg_descriptor *r = registers->data;
 
-	c->value = g_byte_array_new();
+	z->cpu[cpu].value = g_byte_array_new();
 	for (unsigned int i = 0; i < registers->len; i++) {
 		unsigned int n;
 		char end;
 
 		if (sscanf(r[i].name, "x%u%c", &n, &end) == 1 && n < 31)
-			c->x[n] = r[i].handle;
+			z->cpu[cpu].x[n] = r[i].handle;
 	}
 	g_array_free(registers, 1);
 }
 
-static bool read_register(struct pmu_cpu *c, struct qemu_plugin_register *r,
+static bool read_register(GByteArray *bytes, struct qemu_plugin_register *r,
 			  uint64_t *value)
 {
 	if (!r)
 		return false;
-	g_byte_array_set_size(c->value, 0);
-	qemu_plugin_read_register(r, c->value);
-	if (c->value->len != sizeof(*value))
+	g_byte_array_set_size(bytes, 0);
+	qemu_plugin_read_register(r, bytes);
+	if (bytes->len != sizeof(*value))
 		return false;
-	memcpy(value, c->value->data, sizeof(*value));
+	memcpy(value, bytes->data, sizeof(*value));
 	return true;
 }
 
-static bool place(const struct pmu *pmu, struct pmu_cpu *c, uint64_t va, uint64_t *pa)
+static bool place(struct pmu *pmu, unsigned int cpu, uint64_t va, uint64_t *pa)
 {
-	if (translations_find(&c->translations, pmu->translation_generation, va, pa))
+	if (translations_find(&pmu->cpu[cpu].translations, generation(pmu), va, pa))
 		return true;
 #if FT_HAS_TRANSLATE
 	return qemu_plugin_translate_vaddr(va, pa);
@@ -91,21 +50,41 @@ static bool place(const struct pmu *pmu, struct pmu_cpu *c, uint64_t va, uint64_
 #endif
 }
 
-void zva_ran(struct pmu *pmu, unsigned int cpu, unsigned int rt,
-	     enum privilege priv)
+static void zva_ran(struct zva *z, unsigned int cpu, unsigned int rt,
+		    enum privilege priv)
 {
-	struct pmu_cpu *c = &pmu->cpu[cpu];
+	struct pmu *pmu = z->pmu;
 	const struct cache *l1d = pmu->caches.cpu[cpu].at[LEVEL_L1D];
 	uint64_t block = pmu->options.zva_block;
 	uint64_t va, pa;
 
 	/* Register 31 is XZR here. */
-	if (rt == 31 || !read_register(c, c->x[rt], &va) ||
-	    !place(pmu, c, va & ~(block - 1), &pa)) {
-		c->counts.event[priv][EV_ZVA_UNPLACED]++;
+	if (rt == 31 || !read_register(z->cpu[cpu].value, z->cpu[cpu].x[rt], &va) ||
+	    !place(pmu, cpu, va & ~(block - 1), &pa)) {
+		pmu->cpu[cpu].counts.event[priv][EV_ZVA_UNPLACED]++;
 		return;
 	}
 	for (uint64_t end = pa + block; pa < end; pa += l1d->geometry.line)
 		hierarchy_data(&pmu->caches, cpu, pa, true, priv);
+}
+
+/* @udata holds the number of Xt, and in bit 0 the privilege. */
+static void on_zva(unsigned int cpu, void *udata)
+{
+	struct zva *z = userdata_context(udata);
+	unsigned int packed = userdata_number(udata);
+
+	pmu_lock(z->pmu);
+	zva_ran(z, cpu, packed >> 1, packed & 1);
+	pmu_unlock(z->pmu);
+}
+
+void zva_watch(struct zva *z, struct qemu_plugin_insn *after, unsigned int rt,
+	       enum privilege priv)
+{
+	if (z->pmu->has_l1d)
+		qemu_plugin_register_vcpu_insn_exec_cb(after, on_zva,
+						       QEMU_PLUGIN_CB_R_REGS,
+						       userdata(z, rt << 1 | priv));
 }
 #endif

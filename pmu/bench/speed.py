@@ -37,12 +37,17 @@ def cpu_seconds(qemu: str, program: Path, plugin: str | None) -> float:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
+def quoted(path: Path) -> str:
+    """Return `path` as a value in one of QEMU's options, which a comma would end."""
+    return str(path).replace(",", ",,")
+
+
 def main() -> int:
     """Print one line per variant."""
     qemu, folder = sys.argv[1], Path(sys.argv[2]).resolve()
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "counts.json"
-        plugin = f"file={folder / 'libftpmu.so'},out={out}"
+        plugin = f"file={quoted(folder / 'libftpmu.so')},out={quoted(out)}"
         cpu_seconds(qemu, folder / "stream.elf", plugin)
         kernel = json.loads(out.read_text())["regions"][0]["kernel"]
         accesses, instructions = kernel["loads"], kernel["instructions"]

@@ -57,7 +57,7 @@ def test_model_is_clean_under_the_sanitizers(build_model: Callable[..., Path]) -
         *(HERE / "compare.c", HERE / "reference.c", *MODEL),
         flags=("-fsanitize=address,undefined", "-fno-sanitize-recover"),
     )
-    must_run(program, "3", "400000")
+    assert must_run(program, "3", "400000") == "10 shapes, 400000 accesses\n"
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.pmu.conftest import HERE, QEMU, Ran, run
+from tests.pmu.conftest import HERE, PMU, QEMU, Ran, must_run, quoted, run
 
 GUESTS = HERE / "guests"
 ICOUNT = ("-icount", "shift=0,sleep=off")
@@ -121,7 +123,8 @@ def test_fetches_are_placed(run_guest: Callable[..., Ran], counts_guest: Path) -
     # 102 instructions are 408 bytes: the line of the marker and 6 or 7 after it
     assert 6 <= counted["plain"]["kernel"]["l1i"]["accesses"] <= 7
     assert 6 <= counted["plain"]["kernel"]["l1i"]["misses"] <= 7
-    # A loop of three instructions stays where it is.
+    # A loop of three instructions stays where it is, and is fetched in each round.
+    assert counted["loop"]["kernel"]["l1i"]["accesses"] >= 1000
     assert counted["loop"]["kernel"]["l1i"]["misses"] <= 1
     assert all(region["kernel"]["fetches_unplaced"] == 0 for region in counted.values())
 
@@ -132,6 +135,8 @@ def test_whole_run_holds_the_regions(run_guest: Callable[..., Ran], counts_guest
         for event in ("instructions", "loads", "stores"):
             inside = sum(region[side][event] for region in counts["regions"])
             assert inside <= counts["whole_run"][side][event]
+            # EL0 only calls.
+            assert (inside > 0) == ((side, event) == ("user", "instructions") or side == "kernel")
     assert counts["whole_run"]["kernel"]["instructions"] > 3000
 
 
@@ -160,6 +165,7 @@ def test_two_runs_agree_to_the_last_count(
     first, second = (
         run_guest(guest, *caches, "histogram=l1d+l2", qemu=ICOUNT).counts for _ in range(2)
     )
+    assert first["whole_run"]["kernel"]["l1d"]["misses"] > 10_000
     assert first == second
 
 
@@ -172,7 +178,28 @@ def test_translations_agree_with_qemu(
     for guest in (counts_guest, build_guest(GUESTS / "patterns.S")):
         checked = run_guest(guest, *CACHES, "check=on", qemu=smp).counts
         unchecked = run_guest(guest, *CACHES, qemu=smp).counts
+        assert checked["whole_run"]["kernel"]["l1d"]["accesses"] > 1000
         assert checked == unchecked
+
+
+def test_check_finds_a_translation_that_was_kept_too_long(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A check that cannot fail proves nothing: a plugin that forgets TLBI must be found out."""
+    broken = shutil.copytree(PMU, tmp_path / "broken")
+    header = broken / "pmu.h"
+    text = header.read_text()
+    rule = "__atomic_fetch_add(&pmu->translation_generation, 1, __ATOMIC_RELAXED);"
+    assert rule in text
+    header.write_text(text.replace(rule, "(void)pmu;"))
+    must_run("make", "-s", "-C", broken, f"OUTPUT={tmp_path}")
+    ran = run_guest(
+        *(build_guest(GUESTS / "patterns.S"), *CACHES, "check=on"),
+        file=tmp_path / "libftpmu.so",
+    )
+    assert ran.finished.returncode == 1
+    assert "ftpmu: the translation cache has 0x" in ran.finished.stderr
+    assert not ran.out.exists()
 
 
 def test_remapped_page_is_seen_at_its_new_place(
@@ -180,8 +207,11 @@ def test_remapped_page_is_seen_at_its_new_place(
 ) -> None:
     """patterns.S, last region: one address, remapped 100 times between two pages."""
     guest = build_guest(GUESTS / "patterns.S")
-    region = run_guest(guest, "l1d=64:1:64:lru").counts["regions"][-1]["kernel"]
+    # Room for all: the page-table entry's line and one of each page
+    region = run_guest(guest, "l1d=4M:16:64:lru").counts["regions"][-1]["kernel"]
+    assert region["l1d"] == {"accesses": 200, "misses": 3, "writebacks": 0}
     # A cache of one line: the page-table store, then the load at the other page
+    region = run_guest(guest, "l1d=64:1:64:lru").counts["regions"][-1]["kernel"]
     assert region["l1d"] == {"accesses": 200, "misses": 200, "writebacks": 100}
 
 
@@ -211,6 +241,11 @@ def test_histogram_sums_to_the_misses(
         for level in ("l1i", "l1d", "l2"):
             misses = region["user"][level]["misses"] + region["kernel"][level]["misses"]
             assert sum(map(sum, region["set_misses"][level])) == misses
+    # The walk over 1 MiB, in its region and in all
+    assert counts["regions"][2]["set_misses"].keys() == {"l1i", "l1d", "l2"}
+    assert counts["regions"][2]["kernel"]["l1d"]["misses"] > 100_000
+    assert counts["whole_run"]["kernel"]["l1i"]["misses"] > 0
+    assert counts["whole_run"]["kernel"]["l2"]["misses"] > 0
 
 
 @pytest.mark.parametrize("thread", ["single", "multi"])
@@ -260,7 +295,7 @@ def test_unbalanced_markers_fail(
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("l1d=60K:4:64:lru", "l1d of CPU 0 cannot be: "),
+        ("l1d=60K:4:64:lru", "invalid l1d geometry for CPU 0: "),
         ("l2=1M:8:64:lru", "no l1d to miss into it"),
         ("frequency=4", "no such option"),
     ],
@@ -283,6 +318,32 @@ def test_unwritable_output_is_found_before_the_run(
     assert f"cannot write {out}: No such file or directory" in ran.finished.stderr
 
 
+def test_commas_in_paths(
+    run_guest: Callable[..., Ran], counts_guest: Path, plugin: Path, tmp_path: Path
+) -> None:
+    """QEMU's way to write a comma in a value is to write two; the plugin gets one."""
+    folder = tmp_path / "a,b,,c"
+    folder.mkdir()
+    file = Path(shutil.copy(plugin, folder))
+    out = folder / "counts,l1d=none,,.json"
+    ran = run_guest(counts_guest, *CACHES, out=out, file=file)
+    assert of(regions(ran)["memory"]) == (11, 6, 4)
+    assert set(folder.iterdir()) == {file, out}
+    assert set(tmp_path.iterdir()) == {folder}
+
+
+def test_a_comma_in_an_output_that_is_removed(
+    run_guest: Callable[..., Ran], build_guest: Callable[..., Path], tmp_path: Path
+) -> None:
+    """What a failed run removes is its own output, not a file whose name begins alike."""
+    other = tmp_path / "counts"
+    other.write_text("another's")
+    ran = run_guest(build_guest(GUESTS / "markers.S", "-DNO_END"), out=tmp_path / "counts,1")
+    assert ran.finished.returncode == 1
+    assert not ran.out.exists()
+    assert other.read_text() == "another's"
+
+
 def test_full_disk_is_no_result(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
     ran = run_guest(counts_guest, out=Path("/dev/full"))
     assert ran.finished.returncode == 1
@@ -292,15 +353,13 @@ def test_full_disk_is_no_result(run_guest: Callable[..., Ran], counts_guest: Pat
 
 def test_plugin_of_another_api_is_refused(counts_guest: Path, tmp_path: Path, plugin: Path) -> None:
     """QEMU itself says so, and does not start."""
-    probe = run(HERE.parent.parent / "pmu" / "api.sh", QEMU)
+    probe = run(PMU / "api.sh", QEMU)
     wrong = 7 if int(probe.stdout) < 7 else 1
-    built = run(
-        "make", "-s", "-C", HERE.parent.parent / "pmu", f"OUTPUT={tmp_path}", f"API={wrong}"
-    )
+    built = run("make", "-s", "-C", PMU, f"OUTPUT={tmp_path}", f"API={wrong}")
     assert built.returncode == 0, built.stderr
     done = run(
         *("timeout", "60", QEMU, "-M", "virt", "-display", "none", "-kernel", counts_guest),
-        *("-plugin", f"file={tmp_path}/libftpmu.so,out={tmp_path}/counts.json"),
+        *("-plugin", f"file={quoted(tmp_path)}/libftpmu.so,out={quoted(tmp_path)}/counts.json"),
     )
     assert done.returncode != 0
     assert "API version" in done.stderr
@@ -309,11 +368,20 @@ def test_plugin_of_another_api_is_refused(counts_guest: Path, tmp_path: Path, pl
 
 @pytest.mark.parametrize("api", range(1, 8))
 def test_one_source_builds_for_every_api(tmp_path: Path, api: int) -> None:
-    built = run("make", "-s", "-C", HERE.parent.parent / "pmu", f"OUTPUT={tmp_path}", f"API={api}")
+    built = run("make", "-s", "-C", PMU, f"OUTPUT={tmp_path}", f"API={api}")
     assert built.returncode == 0, built.stderr
+    assert (tmp_path / "libftpmu.so").is_file()
 
 
 def test_unknown_qemu_is_told(tmp_path: Path) -> None:
-    probe = run(HERE.parent.parent / "pmu" / "api.sh", "/bin/true")
+    probe = run(PMU / "api.sh", "/bin/true")
     assert probe.returncode == 2
     assert "does not say which plugin API" in probe.stderr
+
+
+def test_qemu_is_asked_from_a_folder_with_a_comma(tmp_path: Path) -> None:
+    folder = tmp_path / "a,b"
+    folder.mkdir()
+    said = must_run(PMU / "api.sh", QEMU, env={**os.environ, "TMPDIR": str(folder)})
+    assert 1 <= int(said) <= 7
+    assert not list(folder.iterdir())

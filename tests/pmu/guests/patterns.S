@@ -47,15 +47,19 @@ main:
 	b.ne	3b
 	hint	#0x7f
 
-	/* the third gigabyte: the second, or ... */
+	/* the first 2 MiB of the third gigabyte: one place in RAM, then another */
 	adrp	x22, kernel_table
 	add	x22, x22, :lo12:kernel_table
+	adrp	x24, blocks
+	ubfx	x25, x24, #0, #39
+	orr	x25, x25, #3
+	str	x25, [x22, #16]
 	ldr	x23, =0xffffff8080000000
-	ldr	x10, =0x40000711
-	ldr	x11, =0x40200711
+	ldr	x10, =0x4c000701
+	ldr	x11, =0x4c200701
 	mov	x12, #100
 	hint	#0x7e
-4:	str	x10, [x22, #16]
+4:	str	x10, [x24]
 	dsb	nsh
 	tlbi	vmalle1
 	dsb	nsh
@@ -68,3 +72,8 @@ main:
 	b.ne	4b
 	hint	#0x7f
 	ret	x29
+
+	.bss
+	.balign	4096
+blocks:
+	.zero	4096

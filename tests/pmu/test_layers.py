@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The plugin's files: what each of them calls, and that no header has state for all."""
+
+from __future__ import annotations
+
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.pmu.conftest import PMU, must_run
+
+# Without registers, with them, with a page-table walk, and with pointers for all callbacks.
+APIS = (1, 4, 5, 7)
+# A function needs no such word, so it is a variable that has it.
+_EXTERN = re.compile(r"\bextern\b[^;]*;")
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+
+def calls(objects: list[Path]) -> dict[str, set[str]]:
+    """Return, for each object, the others that have what it does not define itself."""
+    home: dict[str, str] = {}
+    needs: dict[str, set[str]] = {}
+    for path in objects:
+        # gcc's: it reads objects whose code is made at the link.
+        table = must_run("gcc-nm", "--format=posix", path)
+        symbols = [line.split()[:2] for line in table.splitlines()]
+        needs[path.stem] = {name for name, kind in symbols if kind == "U"}
+        home |= {name: path.stem for name, kind in symbols if kind in "TDBRC"}
+    return {file: {home[name] for name in names & home.keys()} for file, names in needs.items()}
+
+
+def extern_variables(folder: Path) -> list[str]:
+    return [
+        f"{header.name}: {found}"
+        for header in sorted(folder.glob("*.h"))
+        for found in _EXTERN.findall(_COMMENT.sub("", header.read_text()))
+    ]
+
+
+def compiled(folder: Path, **sources: str) -> list[Path]:
+    objects = []
+    for name, text in sources.items():
+        (folder / f"{name}.c").write_text(text)
+        objects.append(folder / f"{name}.o")
+        must_run("gcc", "-O2", "-flto", "-c", "-o", objects[-1], folder / f"{name}.c")
+    return objects
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_calls_between_files_go_one_way(tmp_path: Path, api: int) -> None:
+    must_run("make", "-s", "-C", PMU, f"OUTPUT={tmp_path}", f"API={api}")
+    graph = calls(sorted((tmp_path / f"api{api}").glob("*.o")))
+    assert graph.keys() == {source.stem for source in PMU.glob("*.c")}
+    order = list(TopologicalSorter(graph).static_order())
+    assert order.index("cache") < order.index("hierarchy") < order.index("plugin") == len(order) - 1
+
+
+def test_a_ring_of_calls_is_found(tmp_path: Path) -> None:
+    objects = compiled(
+        tmp_path,
+        top="void low(void); void top(void); void top(void) { low(); }",
+        low="void mid(int); void low(void); void low(void) { mid(1); }",
+        mid="extern void *at; void low(void); void mid(int); void mid(int n) { at = low; }",
+        leaf="void *at;",
+    )
+    graph = calls(objects)
+    assert graph == {"top": {"low"}, "low": {"mid"}, "mid": {"low", "leaf"}, "leaf": set()}
+    with pytest.raises(CycleError):
+        TopologicalSorter(graph).prepare()
+
+
+def test_no_header_has_a_variable() -> None:
+    assert list(PMU.glob("*.h"))
+    assert not extern_variables(PMU)
+
+
+def test_a_variable_in_a_header_is_found(tmp_path: Path) -> None:
+    (tmp_path / "some.h").write_text(
+        "/* extern int not_this; */\nint nor_this(int external);\nextern struct pmu the_pmu;\n"
+    )
+    assert extern_variables(tmp_path) == ["some.h: extern struct pmu the_pmu;"]
