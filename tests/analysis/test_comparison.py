@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from firsttouch.analysis.comparison import Comparison, compare
-from firsttouch.catalog.experiments import load_experiment
 from firsttouch.analysis.dataset import EXPERIMENTS
+from firsttouch.catalog.experiments import load_experiment
 from tests.conftest import Firsttouch
 from tests.firsttouch import made_results
 

@@ -51,6 +51,11 @@ class RowTable:
     heads: tuple[str, ...]
     lines: tuple[RowLine, ...]
 
+    @property
+    def judged(self) -> bool:
+        """Whether a published figure is held against any of the rows."""
+        return any(line.verdict for line in self.lines)
+
 
 @dataclass(frozen=True)
 class Section:
