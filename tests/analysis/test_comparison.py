@@ -3,24 +3,27 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from rich.console import Console
 
 from firsttouch.analysis.comparison import Comparison, compare
-from firsttouch.analysis.dataset import EXPERIMENTS
-from firsttouch.catalog.experiments import load_experiment
-from tests.conftest import Firsttouch
-from tests.firsttouch import made_results
+from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.errors import UserError
+from firsttouch.output.comparison import print_comparison
+from firsttouch.output.export import comparison_document
+from firsttouch.places import EXPERIMENTS
+from tests.support import made_results
+from tests.support.made_results import Made
 
-Result = dict[str, Any]
 
-
-def _results(release: str = "6.12", size: int = 1 << 30) -> list[Result]:
-    experiment = load_experiment("populate", EXPERIMENTS)
+def _results(release: str = "6.12", size: int = 1 << 30) -> list[Made]:
+    experiment = load_experiment("populate")
     return [
         made_results.result(experiment, {**params, "size": size}, arm, release)
         for params in experiment.combinations()
@@ -29,87 +32,84 @@ def _results(release: str = "6.12", size: int = 1 << 30) -> list[Result]:
     ]
 
 
-def _changed(results: list[Result], change: Callable[[Result], object]) -> list[Result]:
-    copies: list[Result] = json.loads(json.dumps(results))
-    for result in copies:
-        change(result)
-    return copies
+def _compared(tmp_path: Path, a: Sequence[Made], b: Sequence[Made]) -> Comparison:
+    return compare(made_results.dataset(tmp_path / "a", a), made_results.dataset(tmp_path / "b", b))
 
 
-def _compared(tmp_path: Path, a: list[Result], b: list[Result]) -> Comparison:
-    return compare(made_results.write(tmp_path / "a", a), made_results.write(tmp_path / "b", b))
+def _with_digest(results: Sequence[Made], name: str) -> list[Made]:
+    return [replace(made, digests={name: "9" * 64}) for made in results]
 
 
 def test_the_same_cells_with_the_same_counts_are_the_same(tmp_path: Path) -> None:
     found = _compared(tmp_path, _results(), _results())
     assert found.kind == "same"
-    assert found.sentence == (
-        "The same: 4 cells made from the same parts, and all 20 figures are equal."
-    )
-    assert found.contradictions == []
+    assert "4 cells" in found.sentence and "all 20 figures are equal" in found.sentence
+    assert (len(found.lines), found.contradictions) == (20, [])
 
 
-def test_the_same_cells_with_other_counts_contradict_each_other(
-    firsttouch: Firsttouch, tmp_path: Path
-) -> None:
-    def one_more(result: Result) -> None:
-        result["metrics"]["page_faults"] += result["arm"] == "on"
-
-    found = _compared(tmp_path, _results(), _changed(_results(), one_more))
-    assert "but 2 of 20 figures differ: these runs were not identical" in found.sentence
+def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) -> None:
+    other = [
+        replace(made, metrics={**made.metrics, "page_faults": 1}) if made.arm == "on" else made
+        for made in _results()
+    ]
+    found = _compared(tmp_path, _results(), other)
+    assert "2 of 20 figures differ: these runs were not identical" in found.sentence
     assert {(line.metric, line.arm) for line in found.contradictions} == {("page_faults", "on")}
-    assert firsttouch("compare", tmp_path / "a", tmp_path / "b").returncode == 1
 
 
 def test_another_release_is_comparable_and_its_changes_are_given(tmp_path: Path) -> None:
-    def cheaper(result: Result) -> None:
-        result["metrics"]["sys_ns"] //= 2
-        result["provenance"]["image"] = "e" * 64
-
-    found = _compared(tmp_path, _results(), _changed(_results("7.3"), cheaper))
+    cheaper = [
+        replace(made, metrics={**made.metrics, "sys_ns": made.metrics["sys_ns"] / 2})
+        for made in _with_digest(_results("7.3"), "image")
+    ]
+    found = _compared(tmp_path, _results(), cheaper)
     assert found.kind == "comparable"
-    assert found.sentence == (
-        "Comparable: 4 cells in common that differ in the kernel; "
-        "what changes below comes from that."
-    )
+    # Another kernel has another image: that needs no second word.
     (difference,) = found.differences
     assert (difference.what, difference.a, difference.b) == ("kernel", "6.12.1", "7.3.1")
     changes = {line.metric: line.change_percent for line in found.lines}
     assert (changes["page_faults"], changes["sys_ns"]) == (0, -50)
+    assert {line.release for line in found.lines} == {"6.12 against 7.3"}
+    assert found.contradictions == []
 
 
 def test_another_machine_is_comparable(tmp_path: Path) -> None:
-    other = _changed(_results(), lambda result: result.update(machine="cortex-a72"))
-    found = _compared(tmp_path, _results(), other)
+    other = [replace(made, machine="cortex-a72") for made in _results()]
+    found = _compared(tmp_path, _results(), _with_digest(other, "device tree"))
     assert (found.kind, found.common) == ("comparable", 4)
-    assert [d.what for d in found.differences] == ["machine"]
+    assert [difference.what for difference in found.differences] == ["machine"]
 
 
 def test_another_build_of_the_same_kernel_is_comparable(tmp_path: Path) -> None:
-    def rebuilt(result: Result) -> None:
-        result["provenance"]["image"] = "e" * 64
-
-    found = _compared(tmp_path, _results(), _changed(_results(), rebuilt))
+    found = _compared(tmp_path, _results(), _with_digest(_results(), "image"))
     assert found.kind == "comparable"
-    assert {d.what for d in found.differences} == {"kernel build"}
+    assert {difference.what for difference in found.differences} == {"kernel build"}
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "named"),
-    [
-        ("qemu", "QEMU emulator version 10.0.2", "QEMU"),
-        ("files", {"/ftbench": "f" * 64}, "ftbench"),
-        ("pmu", "f" * 64, "PMU"),
-        ("commands", ["/ftbench populate --repeat 2"], "guest's commands"),
-    ],
-)
-def test_another_instrument_is_compared_with_care(
-    tmp_path: Path, key: str, value: Any, named: str
-) -> None:
-    other = _changed(_results("7.3"), lambda result: result["provenance"].update({key: value}))
-    found = _compared(tmp_path, _results(), other)
+@pytest.mark.parametrize("digest", ["ftbench", "plugin", "device tree", "disk", "initramfs"])
+def test_another_instrument_is_compared_with_care(tmp_path: Path, digest: str) -> None:
+    found = _compared(tmp_path, _results(), _with_digest(_results("7.3"), digest))
+    named = {"plugin": "PMU"}.get(digest, digest)
     assert found.kind == "with care"
     assert f"they differ in the kernel, {named}; " in found.sentence
+
+
+def test_another_qemu_or_command_is_compared_with_care(tmp_path: Path) -> None:
+    for named, other in (
+        ("QEMU", [replace(made, qemu="10.0.2") for made in _results("7.3")]),
+        ("guest's commands", [replace(made, commands=["/x"]) for made in _results("7.3")]),
+    ):
+        found = _compared(tmp_path, _results(), other)
+        assert found.kind == "with care"
+        assert f"they differ in the kernel, {named}; " in found.sentence
+
+
+def test_programs_that_differ_explain_the_disk_that_they_are_in(tmp_path: Path) -> None:
+    other = [
+        replace(made, digests={"ftbench": "9" * 64, "initramfs": "8" * 64}) for made in _results()
+    ]
+    found = _compared(tmp_path, _results(), other)
+    assert {difference.what for difference in found.differences} == {"ftbench"}
 
 
 def test_cells_of_one_side_only_are_counted_and_left_out(tmp_path: Path) -> None:
@@ -122,59 +122,49 @@ def test_two_releases_on_one_side_are_compared_by_name(tmp_path: Path) -> None:
     assert (found.kind, found.common, found.only_a) == ("same", 4, 4)
 
 
-def test_the_terminal_says_first_whether_they_are_comparable(
-    firsttouch: Firsttouch, tmp_path: Path
-) -> None:
-    made_results.write(tmp_path / "a", _results())
-    made_results.write(tmp_path / "b", _results("7.3"))
-    done = firsttouch("compare", "a", "b")
-    assert (done.returncode, done.stderr) == (0, "")
-    first, second, sentence, *_ = done.stdout.splitlines()
+def test_the_terminal_says_first_whether_they_are_comparable(tmp_path: Path) -> None:
+    sink = io.StringIO()
+    found = _compared(tmp_path, _results(), _results("7.3")[:3])
+    print_comparison(found, "a", "b", Console(file=sink, width=100))
+    first, second, sentence, *_ = sink.getvalue().splitlines()
     assert (first, second) == ("A: a", "B: b")
-    assert sentence.startswith("Comparable: 4 cells in common")
-    assert "populate  (6.12 against 7.3, neoverse-n1)" in done.stdout
-    assert "524,288" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
-    assert "\x1b" not in done.stdout
+    assert sentence.startswith("Comparable: 3 cells in common")
+    assert "1 cell is in A only" in sink.getvalue()
+    assert "populate  (6.12 against 7.3, neoverse-n1)" in sink.getvalue()
+    assert "524,288" in sink.getvalue()
+    assert max(map(len, sink.getvalue().splitlines())) <= 100
+    assert "\x1b" not in sink.getvalue()
 
 
-def test_json_is_for_programs(firsttouch: Firsttouch, tmp_path: Path) -> None:
-    made_results.write(tmp_path / "a", _results())
-    made_results.write(tmp_path / "b", _results("7.3"))
-    found = json.loads(firsttouch("compare", "--json", "a", "b").stdout)
-    assert (found["schema"], found["kind"], found["common"]) == (1, "comparable", 4)
-    assert found["lines"][0]["a"] == found["lines"][0]["b"]
+def test_json_is_for_programs(tmp_path: Path) -> None:
+    found = _compared(tmp_path, _results(), _results("7.3"))
+    document = json.loads(json.dumps(comparison_document(found)))
+    assert (document["schema"], document["kind"], document["common"]) == (1, "comparable", 4)
+    assert document["differences"] == [{"what": "kernel", "a": "6.12.1", "b": "7.3.1"}]
+    assert len(document["lines"]) == len(found.lines)
+    line = document["lines"][0]
+    assert (line["metric"], line["params"]["by"]) == ("page_faults", "store")
+    assert line["a"] == line["b"] == 262144
 
 
 @pytest.mark.parametrize(
     ("other", "fragment"),
     [
-        (_results(size=1 << 26), "one has size 1 GiB and the other 64 MiB"),
+        (_results(size=1 << 26), "A has size 1 GiB and B 64 MiB"),
         (
             made_results.plan(EXPERIMENTS, ["read-fault"]),
-            "one has experiment populate and the other read-fault",
+            "A has experiment populate and B read-fault",
         ),
-        (
-            _changed(_results(), lambda result: result.update(arm="intent")),
-            "one has arm on, stock and the other intent",
-        ),
+        ([replace(made, arm="intent") for made in _results()], "A has arm on, stock and B intent"),
     ],
     ids=["size", "experiment", "arm"],
 )
 def test_sets_with_nothing_in_common_are_refused(
-    firsttouch: Firsttouch, tmp_path: Path, other: list[Result], fragment: str
+    tmp_path: Path, other: list[Made], fragment: str
 ) -> None:
-    made_results.write(tmp_path / "a", _results())
-    made_results.write(tmp_path / "b", other)
-    done = firsttouch("compare", "a", "b")
-    assert done.returncode == 2
-    (sentence,) = done.stderr.strip().splitlines()
-    assert "a and b are not comparable: they have no cell in common" in sentence
+    with pytest.raises(UserError) as refused:
+        _compared(tmp_path, _results(), other)
+    sentence = str(refused.value)
+    assert "not comparable: they have no cell in common" in sentence
     assert fragment in sentence
-
-
-def test_a_set_that_is_none_is_refused(firsttouch: Firsttouch, tmp_path: Path) -> None:
-    made_results.write(tmp_path / "a", _results())
-    done = firsttouch("compare", "a", "nowhere")
-    assert done.returncode == 2
-    assert done.stderr.strip().startswith("firsttouch: nowhere is not a directory")
+    assert sentence.endswith(".") and "\n" not in sentence
