@@ -47,7 +47,7 @@ def page(dataset: Dataset) -> str:
 
 def _text(page: str) -> str:
     """Return a page's words, without elements and style."""
-    body = re.sub(r"<(style|svg)\b.*?</\1>", "", page, flags=re.DOTALL)
+    body = re.sub(r"<(style|svg)\b.*?</\1>|<wbr>", "", page, flags=re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body))
 
 

@@ -67,7 +67,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"command": _command, "words": _words}
+    environment.filters |= {"command": _command, "words": _words, "name": _name}
     return environment
 
 
@@ -76,6 +76,11 @@ def _command(text: str) -> Markup:
     return Markup(" ").join(
         Markup('<span class="o">{}</span>').format(option) for option in re.split(r" (?=--)", text)
     )
+
+
+def _name(text: str) -> Markup:
+    """Return a name that is broken behind an underscore before it is broken elsewhere."""
+    return Markup("_<wbr>").join(text.split("_"))
 
 
 def _words(text: str) -> Markup:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.dataset import Case, Dataset, Row
 from firsttouch.analysis.names import format_params, varying
+from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.output.html.any_experiment import dumbbells, lines
 from firsttouch.output.html.cache_charts import set_conflict, zero_conflict, zero_scan
@@ -135,17 +136,16 @@ def _tables(dataset: Dataset, experiment: Experiment, cases: Sequence[Case]) -> 
     if len(arms) > _COLUMNS:
         lines = tuple(line for row in rows for line in _line_per_arm(row, arms))
         return [RowTable(str(platform), ("value", "change"), lines)]
-    return [RowTable(str(platform), (*arms, "change"), tuple(_line(row, arms) for row in rows))]
+    # An experiment of the stock kernel alone has nothing to change.
+    heads = tuple(arms) if experiment.compare == BASE else (*arms, "change")
+    return [RowTable(str(platform), heads, tuple(_line(row, arms, heads) for row in rows))]
 
 
-def _line(row: Row, arms: Sequence[str]) -> RowLine:
-    values = (format_value(row.arms.get(arm), row.unit) for arm in arms)
-    return RowLine(
-        _cell(row),
-        row.metric,
-        (*values, format_change(row.change_percent)),
-        *_verdict(row.verdict),
-    )
+def _line(row: Row, arms: Sequence[str], heads: Sequence[str]) -> RowLine:
+    values = [format_value(row.arms.get(arm), row.unit) for arm in arms]
+    if len(heads) > len(arms):
+        values.append(format_change(row.change_percent))
+    return RowLine(_cell(row), row.metric, tuple(values), *_verdict(row.verdict))
 
 
 def _line_per_arm(row: Row, arms: Sequence[str]) -> list[RowLine]:
