@@ -79,7 +79,7 @@ def format_fixed(value: float | None, decimals: int) -> str:
 
 def format_compact(value: float) -> str:
     """Return a value as short as a figure's label must be: ``645.2 M``; small ones as a ratio."""
-    for factor, letter in ((1e9, "G"), (1e6, "M")):
+    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(value) >= factor:
             return f"{value / factor:,.4g} {letter}"
     return format_ratio(value)
