@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from firsttouch.quantities import format_size
-from firsttouch.survey.findings import Findings
 from firsttouch.survey.host import Cache, Facts
-from firsttouch.survey.run import Taken
+from firsttouch.survey.findings import Findings
+from firsttouch.survey.tasks import kind_name
 from firsttouch.survey.samples import Figure
 from firsttouch.survey.sentences import Sentence
-from firsttouch.survey.tasks import kind_name
+from firsttouch.survey.run import Taken
 
 
 def print_survey(
