@@ -63,3 +63,23 @@ def format_ratio(value: float) -> str:
     if abs(value - round(value)) < 0.005:
         return f"{round(value):,}"
     return f"{value:,.{2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0}f}"
+
+
+def format_value(value: float | None, unit: str = "") -> str:
+    """Return a value whose metric is named beside it: counts need no unit, times are in ms."""
+    if value is None:
+        return "-"
+    return f"{value / 1e6:,.2f} ms" if unit == "ns" else format_count(value)
+
+
+def format_fixed(value: float | None, decimals: int) -> str:
+    """Return a value with so many decimals, or a dash where there is none."""
+    return "-" if value is None else f"{value:,.{decimals}f}"
+
+
+def format_compact(value: float) -> str:
+    """Return a value as short as a figure's label must be: ``645.2 M``; small ones as a ratio."""
+    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if abs(value) >= factor:
+            return f"{value / factor:,.4g} {letter}"
+    return format_ratio(value)

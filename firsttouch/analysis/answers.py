@@ -3,87 +3,105 @@
 
 from __future__ import annotations
 
-from firsttouch.quantities import format_change, format_count, format_size
-from firsttouch.analysis.claims import Claim
-from firsttouch.output.html.conflict import mean_label, sweep, sweeps
-from firsttouch.analysis.dataset import BASE_ARM, Case, Dataset, Setting
-from firsttouch.output.html.faults import faults_per_page
-from firsttouch.output.labels import ratio_label
-from firsttouch.analysis.summary import change_percent
+from collections.abc import Iterable
 
-# The experiments that the sentences are made from.
-ANSWERING = ("populate", "read-fault", "zero-conflict")
+from firsttouch.analysis.cache_statistics import Spread, running, sweeps
+from firsttouch.analysis.claims import Claim, count_verdicts
+from firsttouch.analysis.dataset import Case, Dataset, Platform, change_percent
+from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.experiments import Params
+from firsttouch.quantities import format_change, format_count, format_ratio, format_size
+
+# Those that gain nothing: what they are, the experiment and the parameters that measure it.
+_PAYING: tuple[tuple[str, str, Params], ...] = (
+    ("a plain store", "populate", {"by": "store", "page": "4k"}),
+    ("a plain read", "read-fault", {}),
+)
 
 
-def answer(dataset: Dataset, setting: Setting, claims: list[Claim]) -> tuple[str, str, str]:
+def answering(dataset: Dataset) -> list[Platform]:
+    """Return the platforms whose results say what the features do or cost; or the first."""
+    platforms = dataset.platforms()
+    names = ("populate", "read-fault", "zero-conflict")
+    return [platform for platform in platforms if dataset.of(platform, *names)] or platforms[:1]
+
+
+def answer(dataset: Dataset, platform: Platform, claims: Iterable[Claim]) -> tuple[str, str, str]:
     """Return what write-intent faults do, what colour zero pages do, and what the rest pays.
 
     Commands stand between backquotes.
     """
-    own = [claim for claim in claims if claim.setting in (setting, None)]
+    own = [claim for claim in claims if claim.platform in (platform, None)]
     return (
-        _faults(dataset, setting),
-        _colors(dataset, setting),
-        f"{_price(dataset, setting)}; {_verdicts(own)}.",
+        _faults(dataset, platform),
+        _colors(dataset, platform),
+        f"{_price(dataset, platform)}; {_verdicts(own)}.",
     )
 
 
+def mean_words(spread: Spread) -> str:
+    """Return the mean over hot colours; marked as about right if some were not measured."""
+    return ("" if spread.whole else "≈ ") + format_ratio(spread.mean)
+
+
 def _change(case: Case, metric: str) -> float | None:
-    return change_percent(case.value(BASE_ARM, metric), case.value(case.experiment.compare, metric))
+    return change_percent(case.value(BASE, metric), case.value(case.experiment.compare, metric))
 
 
-def _faults(dataset: Dataset, setting: Setting) -> str:
-    case = dataset.find(setting, "populate", "page_faults", by="ldadd", page="4k")
-    if case is None:
+def _faults(dataset: Dataset, platform: Platform) -> str:
+    case = dataset.find(platform, "populate", "page_faults", {"by": "ldadd", "page": "4k"})
+    both = _per_page(case) if case else None
+    if case is None or both is None:
         return (
             "What write-intent faults do was not measured: "
             "`firsttouch lab --experiment populate --set by=ldadd` measures it."
         )
-    arm = case.experiment.compare
-    per_page = [ratio_label(faults_per_page(case, name) or 0) for name in (BASE_ARM, arm)]
-    faults = [format_count(case.value(name, "page_faults") or 0) for name in (BASE_ARM, arm)]
+    arms = (BASE, case.experiment.compare)
+    faults = [format_count(case.value(arm, "page_faults") or 0) for arm in arms]
+    word = "1 fault" if both[0] == "1" else f"{both[0]} faults"
     sentence = (
-        f"The first touch of a 4 KiB page by an atomic add takes {_faults_word(per_page[0])} on "
-        f"the stock kernel and {per_page[1]} with both features on ({faults[0]} against "
-        f"{faults[1]} for {format_size(int(case.params['size']))}, "
-        f"{format_change(_change(case, 'page_faults'))})"
+        f"The first touch of a 4 KiB page by an atomic add takes {word} on the stock kernel and "
+        f"{both[1]} with both features on ({faults[0]} against {faults[1]} for "
+        f"{format_size(case.number('size'))}, {format_change(_change(case, 'page_faults'))})"
     )
     with_it = []
-    invalidations = [case.value(name, "tlbi") for name in (BASE_ARM, arm)]
-    if None not in invalidations:
-        before, after = (format_count(count or 0) for count in invalidations)
-        with_it.append(f"{before} against {after} TLB invalidations")
+    before, after = (case.value(arm, "tlbi") for arm in arms)
+    if before is not None and after is not None:
+        with_it.append(f"{format_count(before)} against {format_count(after)} TLB invalidations")
     time = _change(case, "sys_ns")
     if time is not None:
         with_it.append(f"{format_change(time)} of time in the kernel")
     if with_it:
         sentence += f", with {' and '.join(with_it)}"
-    huge = dataset.find(setting, "populate", "page_faults", by="ldadd", page="2m")
-    if huge is not None:
-        both = [ratio_label(faults_per_page(huge, name) or 0) for name in (BASE_ARM, arm)]
-        sentence += f"; that of a 2 MiB page takes {both[0]} and {both[1]}"
+    huge = dataset.find(platform, "populate", "page_faults", {"by": "ldadd", "page": "2m"})
+    of_huge = _per_page(huge) if huge else None
+    if of_huge:
+        sentence += f"; that of a 2 MiB page takes {of_huge[0]} and {of_huge[1]}"
     return f"{sentence}."
 
 
-def _faults_word(count: str) -> str:
-    return "1 fault" if count == "1" else f"{count} faults"
+def _per_page(case: Case) -> tuple[str, str] | None:
+    """Return the faults that a page took on stock and on the arm it is compared with."""
+    both = [case.per_page(arm, "page_faults") for arm in (BASE, case.experiment.compare)]
+    if both[0] is None or both[1] is None:
+        return None
+    return format_ratio(both[0]), format_ratio(both[1])
 
 
-def _colors(dataset: Dataset, setting: Setting) -> str:
-    for one in sweeps(dataset, setting):
-        found = sweep(one.cases, one.metric)
-        others = [arm for arm in found if arm != BASE_ARM]
-        if BASE_ARM in found and others:
-            before = [misses for _, misses in found[BASE_ARM]]
+def _colors(dataset: Dataset, platform: Platform) -> str:
+    for sweep in sweeps(running(dataset, platform, "zero-conflict")):
+        spreads = sweep.spreads(sweep.metric)
+        others = [arm for arm in spreads if arm != BASE]
+        if BASE in spreads and others:
+            before = spreads[BASE]
             # The arm whose worst case is best: what the feature can do at most.
-            arm = min(others, key=lambda name: max(value for _, value in found[name]))
-            after = [misses for _, misses in found[arm]]
-            worst = [ratio_label(max(values)) for values in (before, after)]
-            mean = [mean_label(found[name], len(one.cases)) for name in (BASE_ARM, arm)]
+            arm = min(others, key=lambda name: spreads[name].worst)
+            after = spreads[arm]
             return (
-                f"Colour zero pages (arm {arm}) take the worst case of a full {one.level.upper()} "
-                f"set from {worst[0]} to {worst[1]} misses per round and the mean over hot colours "
-                f"from {mean[0]} to {mean[1]}."
+                f"Colour zero pages (arm {arm}) take the worst case of a full "
+                f"{sweep.level.upper()} set from {format_ratio(before.worst)} to "
+                f"{format_ratio(after.worst)} misses per round and the mean over hot colours "
+                f"from {mean_words(before)} to {mean_words(after)}."
             )
     return (
         "What colour zero pages do was not measured: "
@@ -91,18 +109,15 @@ def _colors(dataset: Dataset, setting: Setting) -> str:
     )
 
 
-def _price(dataset: Dataset, setting: Setting) -> str:
+def _price(dataset: Dataset, platform: Platform) -> str:
     """Say what those pay that gain nothing: a plain store and a plain read."""
     found = []
-    for words, name, params in (
-        ("a plain store", "populate", {"by": "store", "page": "4k"}),
-        ("a plain read", "read-fault", {}),
-    ):
-        for metric in ("instructions_kernel", "sys_ns"):
-            case = dataset.find(setting, name, metric, **params)
+    for words, name, params in _PAYING:
+        for metric, what in (("instructions_kernel", "kernel instructions"),
+                             ("sys_ns", "kernel time")):  # fmt: skip
+            case = dataset.find(platform, name, metric, params)
             change = _change(case, metric) if case else None
             if change is not None:
-                what = "kernel instructions" if metric == "instructions_kernel" else "kernel time"
                 found.append(f"{words} by {format_change(change)} of {what}")
                 break
     if not found:
@@ -110,12 +125,8 @@ def _price(dataset: Dataset, setting: Setting) -> str:
     return f"What gains nothing changes too: {', '.join(found)}"
 
 
-def _verdicts(claims: list[Claim]) -> str:
-    counts = {
-        verdict: sum(claim.verdict == verdict for claim in claims)
-        for verdict in ("reproduced", "exceeded", "not reproduced", "not measured")
-    }
-    words = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    return f"of the comparisons with published figures, {words}" if words else (
-        "no published figure is known to compare with"
-    )  # fmt: skip
+def _verdicts(claims: Iterable[Claim]) -> str:
+    words = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items())
+    if not words:
+        return "no published figure is known to compare with"
+    return f"of the comparisons with published figures, {words}"

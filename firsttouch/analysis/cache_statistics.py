@@ -1,195 +1,245 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the cache experiments say: the knee, the worst case and the footprint."""
+"""What the cache experiments come to: knees, spreads over hot colours, footprints of zero pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from statistics import fmean
 
-from rich.console import Console
-from rich.table import Table
+from firsttouch.analysis.dataset import Case, Dataset, Platform
+from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.experiments import Params, Value
+from firsttouch.catalog.machine_values import PAGE_SIZE, colors
+from firsttouch.catalog.machines import Cache
 
-from firsttouch.catalog.machine_values import colors
-from firsttouch.catalog.machines import load_machine, machine_names
-
-Row = Mapping[str, Any]
+# Lines fit into a set if at most so many of their reads miss: 0.1 %.
+FITTING = 0.001
+MISSES = ("l1d_misses", "l2_misses")
 # The stride of a dense zero-scan, in bytes: one line.
-DENSE = 64
-EXPERIMENTS = ("set-conflict", "zero-conflict", "zero-scan")
+_DENSE = 64
+# The arm that has as many zero pages as a cache level has colours.
+_ARM_OF = {"l1d": "color", "l2": "color-l2"}
+
+
+def knee(values: Mapping[int, float], limit: float) -> int | None:
+    """Return the largest N at which the value is at most `limit`; None if there is none."""
+    return max((n for n, value in values.items() if value <= limit), default=None)
+
+
+def predicted_knee(cache: Cache, stride: int) -> int:
+    """Return the most lines, `stride` bytes apart, that an LRU `cache` holds.
+
+    Lines a way's size apart fall into one set. Nearer ones share the sets out,
+    and the first set that gets more lines than it has ways misses.
+    """
+    return cache.ways * sets_in_turn(cache, stride)
+
+
+def sets_in_turn(cache: Cache, stride: int) -> int:
+    """Return over how many sets lines `stride` bytes apart are spread."""
+    return max(1, cache.way_size // max(stride, 1))
+
+
+def running(dataset: Dataset, platform: Platform, benchmark: str) -> list[Case]:
+    """Return the cases on a platform whose experiments run `benchmark` of ftbench."""
+    return [
+        case
+        for case in dataset.cases
+        if case.platform == platform and case.experiment.runs == benchmark
+    ]
+
+
+def alike(cases: Iterable[Case], name: str) -> list[tuple[Params, list[Case]]]:
+    """Return the cases that differ in nothing but parameter `name`, with the others' values."""
+    groups: dict[tuple[tuple[str, Value], ...], list[Case]] = {}
+    for case in cases:
+        rest = tuple((key, value) for key, value in case.params.items() if key != name)
+        groups.setdefault(rest, []).append(case)
+    return [(dict(rest), members) for rest, members in groups.items()]
+
+
+def per_round(case: Case, metric: str) -> dict[str, float]:
+    """Return `metric` per round of the case for each arm that measured it."""
+    rounds = case.number("rounds") or 1
+    return {arm: value / rounds for arm, value in case.values(metric).items()}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """L1D misses per read, by arm and by N, the number of lines that are read in turn.
+
+    `cases` differ in N alone; `rest` has their other parameters.
+    """
+
+    rest: Params
+    cases: Sequence[Case]
+    arms: Mapping[str, Mapping[int, float]]
+
+    @property
+    def stride(self) -> int:
+        """How many bytes the lines are apart."""
+        return self.cases[0].number("stride") or PAGE_SIZE
+
+
+def conflict_curves(cases: Iterable[Case]) -> list[Curve]:
+    """Return a curve for each way in which ``set-conflict`` was run."""
+    usable = [
+        case
+        for case in cases
+        if case.number("n") > 0 and case.number("rounds") > 0 and case.values("l1d_misses")
+    ]
+    curves = []
+    for rest, members in alike(usable, "n"):
+        members.sort(key=lambda case: case.number("n"))
+        arms: dict[str, dict[int, float]] = {}
+        for case in members:
+            for arm, misses in per_round(case, "l1d_misses").items():
+                arms.setdefault(arm, {})[case.number("n")] = misses / case.number("n")
+        curves.append(Curve(rest, members, arms))
+    return curves
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Misses per round over all colours that the hot lines can have."""
+    """Misses per round over the colours of the hot lines: `measured` of `colors` were measured."""
 
     best: float
     mean: float
     worst: float
+    measured: int
+    colors: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether no colour is missing: it might be the worst."""
+        return self.measured == self.colors
 
 
 @dataclass(frozen=True)
-class Line:
-    """What colours do to one cache of a machine: misses per round, stock and with them."""
+class Sweep:
+    """Cases of ``zero-conflict`` that differ in the hot lines' colour alone.
 
+    `level` is the cache of which the hot lines fill a set; `rest` has the other
+    parameters.
+    """
+
+    level: str
+    rest: Params
+    cases: Sequence[Case]
+
+    @property
+    def metric(self) -> str:
+        """The metric that counts the misses in this level."""
+        return f"{self.level}_misses"
+
+    @property
+    def colors(self) -> int:
+        """How many colours the hot lines can have."""
+        return 1 + max(case.number("hot_color") for case in self.cases)
+
+    def series(self, metric: str) -> dict[str, dict[int, float]]:
+        """Return misses per round by arm and by hot colour, in order of colour."""
+        found: dict[str, dict[int, float]] = {}
+        for case in self.cases:
+            for arm, misses in per_round(case, metric).items():
+                found.setdefault(arm, {})[case.number("hot_color")] = misses
+        return found
+
+    def spreads(self, metric: str) -> dict[str, Spread]:
+        """Return the spread over hot colours for each arm."""
+        return {
+            arm: Spread(
+                min(points.values()), fmean(points.values()), max(points.values()),
+                len(points), self.colors,
+            )
+            for arm, points in self.series(metric).items()
+        }  # fmt: skip
+
+
+def sweeps(cases: Iterable[Case]) -> list[Sweep]:
+    """Return the sweeps over hot colours: the L2's first, those of most rounds first."""
+    usable = [
+        case
+        for case in cases
+        if isinstance(case.params.get("hot_color"), int) and case.number("rounds") > 0
+    ]
+    found = []
+    for rest, members in alike(usable, "hot_color"):
+        members.sort(key=lambda case: case.number("hot_color"))
+        sweep = Sweep(str(rest.get("level", "")), rest, members)
+        if any(case.values(sweep.metric) for case in members):
+            found.append(sweep)
+    return sorted(found, key=lambda sweep: (sweep.level != "l2", -sweep.cases[0].number("rounds")))
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Misses per round of reading zero pages beside a working set of so many bytes, by arm."""
+
+    stride: int
+    working_set: int
+    metric: str
+    arms: Mapping[str, float]
+
+
+def footprints(cases: Iterable[Case]) -> list[Footprint]:
+    """Return what ``zero-scan`` measured, for each case and level."""
+    return [
+        Footprint(case.number("stride"), case.number("working_set"), metric, arms)
+        for case in cases
+        if {"stride", "working_set"} <= case.params.keys()
+        for metric in MISSES
+        if (arms := per_round(case, metric))
+    ]
+
+
+@dataclass(frozen=True)
+class ColoredCache:
+    """What colours do to one cache: misses per round, stock and with as many zero pages.
+
+    `beside` are those of a dense scan beside a working set that just fits, for
+    the same two.
+    """
+
+    platform: Platform
     level: str
     colors: int
     stock: Spread
-    several: Spread
-    scan_stock: float
-    scan_several: float
+    colored: Spread
+    beside: tuple[float, float]
 
 
-def misses_per_read(rows: Iterable[Row]) -> dict[int, float]:
-    """Return from rows of ``set-conflict`` of one machine: L1D misses per read, by places."""
-    return {
-        row["params"]["n"]: row["arms"]["stock"] / (row["params"]["n"] * row["params"]["rounds"])
-        for row in rows
-        if row["experiment"] == "set-conflict" and row["metric"] == "l1d_misses"
-    }
-
-
-def knee(per_read: Mapping[int, float]) -> int | None:
-    """Return the most places of which no more than one read in a thousand misses; None: none."""
-    good = [n for n, misses in per_read.items() if misses <= 0.001]
-    return max(good, default=None)
-
-
-def spreads(rows: Iterable[Row]) -> dict[tuple[str, str, str], Spread]:
-    """Return from rows of ``zero-conflict`` of one machine the misses per round.
-
-    Keys are the level whose sets the hot lines fill, the metric, and the arm.
-    One that lacks a colour, which may be the worst, is left out.
-    """
-    found: dict[tuple[str, str, str], list[float]] = {}
-    seen: dict[tuple[str, str], set[int]] = {}
-    for row in rows:
-        if row["experiment"] != "zero-conflict" or not row["metric"].endswith("_misses"):
+def colored_caches(dataset: Dataset) -> list[ColoredCache]:
+    """Return what colours do to each cache of which all figures were measured."""
+    found = []
+    for platform in dataset.platforms():
+        machine = dataset.catalog.machines.get(platform.machine)
+        if machine is None:
             continue
-        level, metric = row["params"]["level"], row["metric"]
-        seen.setdefault((level, metric), set()).add(row["params"]["hot_color"])
-        for arm, misses in row["arms"].items():
-            found.setdefault((level, metric, arm), []).append(misses / row["params"]["rounds"])
-    return {
-        key: Spread(min(values), sum(values) / len(values), max(values))
-        for key, values in found.items()
-        if len(values) == len(seen[key[:2]]) == max(seen[key[:2]]) + 1
-    }
-
-
-def footprints(rows: Iterable[Row]) -> dict[tuple[int, int, str], dict[str, float]]:
-    """Return from rows of ``zero-scan`` of one machine the misses per round, by arm.
-
-    Keys are the stride, the bytes of the working set, and the metric.
-    """
-    return {
-        (row["params"]["stride"], row["params"]["working_set"], row["metric"]): {
-            arm: misses / row["params"]["rounds"] for arm, misses in row["arms"].items()
-        }
-        for row in rows
-        if row["experiment"] == "zero-scan" and row["metric"].endswith("_misses")
-    }
-
-
-def print_digest(summary: Mapping[str, Any], console: Console) -> None:
-    """Print for each machine what its cache experiments come to, if there are any."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in summary["rows"]:
-        if row["experiment"] in EXPERIMENTS:
-            groups.setdefault((row["release"], row["machine"]), []).append(row)
-    for (release, machine), rows in groups.items():
-        head = f"({release}, {machine})"
-        per_read = misses_per_read(rows)
-        if per_read:
-            _print_knee(per_read, head, console)
-        if spread := spreads(rows):
-            console.print(
-                f"\n[bold]Misses per round, over all colours of the hot lines[/bold]  {head}"
+        scans = footprints(running(dataset, platform, "zero-scan"))
+        caches = {"l1d": machine.cpus[0].l1d, "l2": machine.cpus[0].l2}
+        seen: set[str] = set()
+        for sweep in sweeps(running(dataset, platform, "zero-conflict")):
+            cache, arm = caches.get(sweep.level), _ARM_OF.get(sweep.level)
+            if cache is None or arm is None or sweep.level in seen:
+                continue
+            spread = sweep.spreads(sweep.metric)
+            scan = next(
+                (
+                    scan.arms
+                    for scan in scans
+                    if (scan.stride, scan.working_set, scan.metric)
+                    == (_DENSE, cache.size, sweep.metric)
+                ),
+                {},
             )
-            console.print(_spread_table(spread))
-        if footprint := footprints(rows):
-            console.print(f"\n[bold]Misses per round beside zero pages[/bold]  {head}")
-            console.print(_footprint_table(footprint))
-    lines = catalogue(summary)
-    if len(lines) > 1:
-        _print_catalogue(lines, console)
-
-
-def catalogue(summary: Mapping[str, Any]) -> dict[str, list[Line]]:
-    """Return for each machine what colours do there, for each level that has them.
-
-    Only machines that ran both ``zero-conflict`` and ``zero-scan`` are in it.
-    """
-    found: dict[str, list[Line]] = {}
-    for name in dict.fromkeys(row["machine"] for row in summary["rows"]):
-        rows = [row for row in summary["rows"] if row["machine"] == name]
-        spread, beside = spreads(rows), footprints(rows)
-        if not spread or not beside or name not in machine_names():
-            continue
-        kind = load_machine(name).cpus[0]
-        for level, arm, cache in (("l1d", "color", kind.l1d), ("l2", "color-l2", kind.l2)):
-            metric = f"{level}_misses"
-            stock, several = (spread.get((level, metric, each)) for each in ("stock", arm))
-            cost = beside.get((DENSE, cache.size, metric), {}) if cache else {}
-            if cache and stock and several and {"stock", arm} <= cost.keys():
-                line = Line(level, colors(cache), stock, several, cost["stock"], cost[arm])
-                found.setdefault(name, []).append(line)
-    return found
-
-
-def _print_catalogue(lines: Mapping[str, list[Line]], console: Console) -> None:
-    console.print(
-        "\n[bold]What colours do, by machine[/bold]  stock -> as many colours as the level has\n"
-        "Misses per round of zero-conflict; in the last column of a dense zero-scan beside\n"
-        "a working set that just fits"
-    )
-    table = _table("machine", "level", "colours", "worst", "mean", "beside a set")
-    for name, levels in lines.items():
-        for line in levels:
-            table.add_row(
-                name,
-                line.level,
-                str(line.colors),
-                f"{line.stock.worst:.2f} -> {line.several.worst:.2f}",
-                f"{line.stock.mean:.2f} -> {line.several.mean:.2f}",
-                f"{line.scan_stock:,.0f} -> {line.scan_several:,.0f}",
-            )
-    console.print(table)
-
-
-def _print_knee(per_read: Mapping[int, float], head: str, console: Console) -> None:
-    most = knee(per_read)
-    if most is None:
-        text = "no number of places fits"
-    else:
-        text = f"{most} places fit: {per_read[most]:.5f}"
-        if most + 1 in per_read:
-            text += f"; {most + 1} do not: {per_read[most + 1]:.5f}"
-    console.print(f"\n[bold]L1D misses per read of one set[/bold]  {head}\n{text}")
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns[:2]:
-        table.add_column(column, no_wrap=True)
-    for column in columns[2:]:
-        table.add_column(column, justify="right", no_wrap=True)
-    return table
-
-
-def _spread_table(spread: Mapping[tuple[str, str, str], Spread]) -> Table:
-    table = _table("hot lines fill", "misses of", "arm", "best", "mean", "worst")
-    for (level, metric, arm), of in spread.items():
-        numbers = (f"{value:.3f}" for value in (of.best, of.mean, of.worst))
-        table.add_row(f"a set of {level}", metric.removesuffix("_misses"), arm, *numbers)
-    return table
-
-
-def _footprint_table(footprint: Mapping[tuple[int, int, str], Mapping[str, float]]) -> Table:
-    arms = list(dict.fromkeys(arm for values in footprint.values() for arm in values))
-    table = _table("stride, working set", "misses of", *arms)
-    for (stride, working_set, metric), values in footprint.items():
-        numbers = (f"{values[arm]:,.1f}" if arm in values else "-" for arm in arms)
-        beside = f"{working_set >> 10} KiB" if working_set else "none"
-        table.add_row(f"{stride} B, {beside}", metric.removesuffix("_misses"), *numbers)
-    return table
+            if all(a in scan and a in spread and spread[a].whole for a in (BASE, arm)):
+                seen.add(sweep.level)
+                found.append(
+                    ColoredCache(
+                        platform, sweep.level, colors(cache), spread[BASE], spread[arm],
+                        (scan[BASE], scan[arm]),
+                    )
+                )  # fmt: skip
+    return sorted(found, key=lambda line: (line.platform, line.level))

@@ -1,97 +1,65 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The claims: each published figure beside what was measured for it."""
+"""The claims: each published figure with the row that answers it, or the command that would."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from firsttouch.analysis.dataset import Dataset, Platform, Row
 from firsttouch.catalog.experiments import Experiment, Published
-from firsttouch.quantities import format_change, format_count
-from firsttouch.analysis.dataset import BASE_ARM, Dataset, Setting
-from firsttouch.output.labels import cell_name, value_label
 
-_SHOWN_ARM = "on"
-# A sign as well as a colour.
-SIGNS = {
-    "reproduced": "✓",
-    "exceeded": "▲",
-    "not reproduced": "✗",
-    "no claim": "·",
-    "not measured": "·",
-}
+NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One line of the table: a published figure and one cell that answers it.
+    """A published figure and one row that answers it; None where no cell was run that does."""
 
-    Where no cell does, `setting` is None and `command` measures one.
-    """
-
-    figure: str
-    source: str
-    cell: str
-    stock: str
-    other: str
-    change: str
-    verdict: str
-    setting: Setting | None = None
-    command: str = ""
+    experiment: Experiment
+    published: Published
+    row: Row | None
 
     @property
-    def sign(self) -> str:
-        """The verdict as a sign."""
-        return SIGNS[self.verdict]
+    def verdict(self) -> str:
+        """The row's verdict; a figure that lacks one of the two arms is not measured."""
+        if self.row is None or self.row.verdict == "no claim":
+            return NOT_MEASURED
+        return self.row.verdict
+
+    @property
+    def platform(self) -> Platform | None:
+        """Where the row was measured."""
+        return self.row.case.platform if self.row else None
+
+    def command(self) -> str:
+        """Return the command that measures the figure, for a shell."""
+        words = ["firsttouch", "lab", "--experiment", self.experiment.name]
+        for name, value in self.published.where.items():
+            words += ["--set", f"{name}={value}"]
+        return shlex.join(words)
 
 
 def list_claims(dataset: Dataset) -> list[Claim]:
     """Return every figure the experiments know, measured or not, in order of experiments."""
-    claims: list[Claim] = []
-    for experiment in dataset.experiments.values():
+    claims = []
+    for experiment in dataset.catalog.experiments.values():
         for published in experiment.published:
-            measured = list(_measured(dataset, experiment, published))
-            claims += measured or [_not_measured(experiment, published)]
+            rows: list[Row | None] = [
+                row
+                for row in dataset.rows
+                if row.case.experiment.name == experiment.name and row.published == published
+            ]
+            claims += [Claim(experiment, published, row) for row in rows or [None]]
     return claims
 
 
-def _measured(dataset: Dataset, experiment: Experiment, published: Published) -> Iterator[Claim]:
-    rows = dataset.summary["rows"]
-    settings = {(row["release"], row["machine"]) for row in rows if row["published"]}
-    for row in rows:
-        if row["experiment"] != experiment.name or row["metric"] != published.metric:
-            continue
-        # The first claim that matches is the row's own: see Experiment.claim.
-        if experiment.claim(row["metric"], row["params"]) != published:
-            continue
-        where = f", {row['release']} on {row['machine']}" if len(settings) > 1 else ""
-        yield Claim(
-            published.figure,
-            published.source,
-            f"{cell_name(experiment, row['params'])}{where}: {row['metric']}",
-            _value(row["arms"].get(BASE_ARM), row["unit"]),
-            _value(row["arms"].get(experiment.compare), row["unit"])
-            + ("" if experiment.compare == _SHOWN_ARM else f" ({experiment.compare})"),
-            format_change(row["change_percent"]),
-            "not measured" if row["verdict"] == "no claim" else row["verdict"],
-            Setting(row["release"], row["machine"]),
-        )
-
-
-def _value(value: float | None, unit: str) -> str:
-    """Return a value whose metric is named beside it: counts need no unit, times do."""
-    if value is None:
-        return "-"
-    return value_label(value, unit) if unit == "ns" else format_count(value)
-
-
-def _not_measured(experiment: Experiment, published: Published) -> Claim:
-    settings = "".join(f" --set {name}={value}" for name, value in published.where.items())
-    return Claim(
-        published.figure,
-        published.source,
-        experiment.name,
-        *("-",) * 3,
-        "not measured",
-        command=f"firsttouch lab --experiment {experiment.name}{settings}",
-    )
+def count_verdicts(claims: Iterable[Claim]) -> dict[str, int]:
+    """Return how many claims have each verdict, for those verdicts that there are."""
+    verdicts = [claim.verdict for claim in claims]
+    return {
+        verdict: verdicts.count(verdict)
+        for verdict in ("reproduced", "exceeded", "not reproduced", NOT_MEASURED)
+        if verdict in verdicts
+    }

@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Two result sets side by side: first whether they may be compared, then what changed."""
+"""Two sets of results side by side: first whether they may be compared, then what changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
+from firsttouch.analysis.dataset import Case, Dataset, change_percent
+from firsttouch.analysis.measurement import Measurement
+from firsttouch.catalog.experiments import Params, Value
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_size
-from firsttouch.analysis.dataset import Case, Dataset, read_dataset
-from firsttouch.lab.results import Result
-from firsttouch.analysis.summary import change_percent
 
-# What a comparison can be about, and what only disturbs it: a difference in
-# the second kind can change counts that have nothing to do with the first.
+# What a comparison can be about. A difference in anything else, the
+# instruments, can change counts that have nothing to do with these.
 _SUBJECTS = ("kernel", "machine", "kernel build", "kernel command line")
-_INSTRUMENTS = ("ftbench", "PMU", "init", "QEMU", "compiler", "disk", "guest's commands")
+# What digests of provenance are called beside the versions in words.
+# Digests of a result's provenance that are called otherwise in a comparison.
+_DIGESTS = {"kernel image": "kernel build", "QEMU": "QEMU's program"}
+# What is another file because something else is not the same, and needs no second word.
+_FOLLOWS = {
+    "kernel build": {"kernel", "compiler"},
+    "device tree": {"machine"},
+    "initial RAM disk": {"ftbench", "init", "guest's commands"},
+    "QEMU's program": {"QEMU"},
+}
+_SHORT = 12
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ class Line:
     """
 
     experiment: str
-    params: dict[str, Any]
+    params: Params
     arm: str
     release: str
     machine: str
@@ -55,8 +63,8 @@ class Comparison:
 
     kind: str
     sentence: str
-    differences: list[Difference]
-    lines: list[Line]
+    differences: tuple[Difference, ...]
+    lines: tuple[Line, ...]
     common: int
     only_a: int
     only_b: int
@@ -66,113 +74,119 @@ class Comparison:
         """What differs though nothing that decides it does: a run that was not identical."""
         return [line for line in self.lines if line.a != line.b] if self.kind == "same" else []
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the comparison for programs."""
-        return {"schema": 1, **asdict(self)}
+
+@dataclass(frozen=True)
+class _Key:
+    """What must be the same in both sets for a cell to be the same in them."""
+
+    release: str
+    machine: str
+    experiment: str
+    params: tuple[tuple[str, Value], ...]
+    arm: str
 
 
-_Key = tuple[Any, ...]
-_Pair = tuple[Case, Result, Result]
+@dataclass(frozen=True)
+class _Pair:
+    case: Case
+    a: Measurement
+    b: Measurement
 
 
-def compare(first: Path, second: Path) -> Comparison:
-    """Return how the results in two directories compare.
+def compare(a: Dataset, b: Dataset) -> Comparison:
+    """Return how two sets compare.
 
     Where each holds one release, or one machine, and these are not the same,
-    that is what is compared. Raises UserError if a directory holds no results
-    or the two have no cell in common.
+    that is what is compared. Raises UserError if they have no cell in common.
     """
-    a, b = read_dataset(first), read_dataset(second)
-    ours, theirs = _cells(a, a, b), _cells(b, a, b)
-    common = [key for key in ours if key in theirs]
-    if not common:
-        raise UserError(_nothing_in_common(first, second, a, b))
-    pairs = [(*ours[key], theirs[key][1]) for key in common]
-    differences = list(_differences(pairs))
-    lines = [line for pair in pairs for line in _lines(*pair)]
-    kind, sentence = _judge(differences, lines, len(common))
+    releases = _one_each(
+        {case.platform.release for case in a.cases}, {case.platform.release for case in b.cases}
+    )
+    machines = _one_each(
+        {case.platform.machine for case in a.cases}, {case.platform.machine for case in b.cases}
+    )
+    ours = _cells(a, releases=releases, machines=machines)
+    theirs = _cells(b, releases=releases, machines=machines)
+    pairs = [
+        _Pair(case, measured, theirs[key][1])
+        for key, (case, measured) in ours.items()
+        if key in theirs
+    ]
+    if not pairs:
+        raise UserError(_nothing_in_common(a, b))
+    differences = tuple(_differences(pairs))
+    lines = tuple(line for pair in pairs for line in _lines(pair))
+    kind, sentence = _judge(differences, lines, len(pairs))
     return Comparison(
-        kind, sentence, differences, lines, len(common),
-        len(ours) - len(common), len(theirs) - len(common),
+        kind, sentence, differences, lines, len(pairs),
+        len(ours) - len(pairs), len(theirs) - len(pairs),
     )  # fmt: skip
-
-
-def _cells(dataset: Dataset, a: Dataset, b: Dataset) -> dict[_Key, tuple[Case, Result]]:
-    """Return the cells of `dataset` by what must be the same in both sets."""
-    releases = _one_each({case.setting.release for case in a.cases},
-                         {case.setting.release for case in b.cases})  # fmt: skip
-    machines = _one_each({case.setting.machine for case in a.cases},
-                         {case.setting.machine for case in b.cases})  # fmt: skip
-    return {
-        (
-            "" if releases else case.setting.release,
-            "" if machines else case.setting.machine,
-            case.experiment.name,
-            tuple(sorted(case.params.items())),
-            arm,
-        ): (case, result)
-        for case in dataset.cases
-        for arm, result in case.arms.items()
-    }
 
 
 def _one_each(a: set[str], b: set[str]) -> bool:
     return len(a) == len(b) == 1
 
 
-def _differences(pairs: Iterable[_Pair]) -> Iterator[Difference]:
-    """Return what differs between the cells of the pairs, each difference once."""
-    found: dict[Difference, None] = {}
-    for _, a, b in pairs:
-        ours, theirs = _facts(a), _facts(b)
-        for what, value in ours.items():
-            if value != theirs[what]:
-                found[Difference(what, value, theirs[what])] = None
-    explained = {difference.what for difference in found} & {"kernel", "compiler"}
-    for difference in found:
-        # Another source or compiler is another build; that needs no second word.
-        if difference.what != "kernel build" or not explained:
-            yield difference
-
-
-def _facts(result: Result) -> dict[str, str]:
-    """Return what decided a result's outcome, in words or short hashes."""
-    made = result["provenance"]
-    files = made.get("files")
-    program = files.get("/ftbench") if isinstance(files, dict) else None
+def _cells(
+    dataset: Dataset, *, releases: bool, machines: bool
+) -> dict[_Key, tuple[Case, Measurement]]:
+    """Return the cells by their keys; releases, or machines, that are compared are no part."""
     return {
-        "kernel": str(result.get("kernel_version", "not recorded")),
-        "machine": result["machine"],
-        "kernel build": _short(made.get("image")),
-        "kernel command line": str(made.get("boot", "not recorded")),
-        "ftbench": _short(program),
-        "init": _short(made.get("init")),
-        "QEMU": str(made.get("qemu", "not recorded")),
-        "compiler": str(made.get("gcc", "not recorded")),
-        "disk": _short(made.get("disk")),
-        "PMU": _short(made.get("pmu")),
-        "guest's commands": _commands(made.get("commands")),
+        _Key(
+            "" if releases else case.platform.release,
+            "" if machines else case.platform.machine,
+            case.experiment.name,
+            tuple(sorted(case.params.items())),
+            arm,
+        ): (case, measured)
+        for case in dataset.cases
+        for arm, measured in case.arms.items()
     }
 
 
-def _commands(commands: object) -> str:
-    """Return what a guest ran: its one command, or how many cells shared it."""
-    if not isinstance(commands, list) or not commands:
-        return "not recorded"
-    return str(commands[0]) if len(commands) == 1 else f"{len(commands)} cells in one guest"
+def _differences(pairs: Iterable[_Pair]) -> Iterator[Difference]:
+    """Return what differs between the cells of the pairs, each difference once."""
+    found: dict[Difference, None] = {}
+    for pair in pairs:
+        ours, theirs = _facts(pair.a), _facts(pair.b)
+        for what in dict.fromkeys([*ours, *theirs]):
+            one, other = ours.get(what, "none"), theirs.get(what, "none")
+            if one != other:
+                found[Difference(what, one, other)] = None
+    named = {difference.what for difference in found}
+    for difference in found:
+        if not _FOLLOWS.get(difference.what, set()) & named:
+            yield difference
 
 
-def _short(digest: object) -> str:
-    return str(digest)[:12] if digest else "none"
+def _facts(measured: Measurement) -> dict[str, str]:
+    """Return what decided a result's outcome, in words or short digests."""
+    made = measured.result.provenance
+    commands = made.commands
+    digests = {
+        _DIGESTS.get(name, name): digest[:_SHORT] for name, digest in sorted(made.digests.items())
+    }
+    return {
+        "kernel": made.kernel_version,
+        "machine": measured.result.cell.machine,
+        "kernel command line": made.boot,
+        "QEMU": made.qemu,
+        "compiler": made.compiler,
+        **digests,
+        "guest's commands": (
+            commands[0] if len(commands) == 1 else f"{len(commands)} cells in one guest"
+        ),
+    }
 
 
-def _lines(case: Case, a: Result, b: Result) -> Iterator[Line]:
-    for metric in case.experiment.metrics:
-        before, after = a["metrics"].get(metric.name), b["metrics"].get(metric.name)
+def _lines(pair: _Pair) -> Iterator[Line]:
+    one, other = pair.a.result.cell, pair.b.result.cell
+    for metric in pair.case.experiment.metrics:
+        before, after = pair.a.metrics.get(metric.name), pair.b.metrics.get(metric.name)
         if before is not None and after is not None:
             yield Line(
-                case.experiment.name, case.params, a["arm"],
-                _both(a["release"], b["release"]), _both(a["machine"], b["machine"]),
+                pair.case.experiment.name, pair.case.params, one.arm,
+                _both(one.release, other.release), _both(one.machine, other.machine),
                 metric.name, metric.unit,
                 before, after, change_percent(before, after), metric.shown,
             )  # fmt: skip
@@ -182,10 +196,13 @@ def _both(a: str, b: str) -> str:
     return a if a == b else f"{a} against {b}"
 
 
-def _judge(differences: list[Difference], lines: list[Line], cells: int) -> tuple[str, str]:
+def _judge(
+    differences: Iterable[Difference], lines: tuple[Line, ...], cells: int
+) -> tuple[str, str]:
     """Return the kind of the comparison and the sentence that says it."""
     common = "1 cell" if cells == 1 else f"{cells:,} cells"
-    if not differences:
+    kinds = {difference.what for difference in differences}
+    if not kinds:
         unequal = sum(line.a != line.b for line in lines)
         outcome = (
             f"but {unequal:,} of {len(lines):,} figures differ: these runs were not identical"
@@ -193,9 +210,9 @@ def _judge(differences: list[Difference], lines: list[Line], cells: int) -> tupl
             else f"and all {len(lines):,} figures are equal"
         )
         return "same", f"The same: {common} made from the same parts, {outcome}."
-    named = _named(differences)
-    kinds = {difference.what for difference in differences}
-    if len(kinds) == 1 and kinds <= set(_SUBJECTS):
+    subjects = [what for what in _SUBJECTS if what in kinds]
+    named = ", ".join([*subjects, *sorted(kinds.difference(subjects))])
+    if len(kinds) == 1 and subjects:
         return (
             "comparable",
             f"Comparable: {common} in common that differ in the {named}; "
@@ -208,30 +225,25 @@ def _judge(differences: list[Difference], lines: list[Line], cells: int) -> tupl
     )
 
 
-def _named(differences: list[Difference]) -> str:
-    """Return the kinds of the differences, in order of weight: ``kernel, QEMU``."""
-    kinds = {difference.what for difference in differences}
-    return ", ".join(what for what in (*_SUBJECTS, *_INSTRUMENTS) if what in kinds)
-
-
-def _nothing_in_common(first: Path, second: Path, a: Dataset, b: Dataset) -> str:
+def _nothing_in_common(a: Dataset, b: Dataset) -> str:
     """Say why no cell of the one set is a cell of the other."""
-    sentence = f"{first} and {second} are not comparable: they have no cell in common"
-    for what in ("experiment", "arm", "size"):
-        ours, theirs = _having(a, what), _having(b, what)
+    sentence = "A and B are not comparable: they have no cell in common"
+    for what, ours, theirs in (
+        ("experiment", _experiments(a), _experiments(b)),
+        ("arm", set(a.arms(a.cases)), set(b.arms(b.cases))),
+        ("size", _sizes(a), _sizes(b)),
+    ):
         if ours and theirs and not ours & theirs:
             return (
-                f"{sentence}, for one has {what} {', '.join(sorted(ours))} and the other "
+                f"{sentence}, for A has {what} {', '.join(sorted(ours))} and B "
                 f"{', '.join(sorted(theirs))}; measure the same on both sides."
             )
     return f"{sentence}; measure the same experiments with the same --size on both sides."
 
 
-def _having(dataset: Dataset, what: str) -> set[str]:
-    if what == "experiment":
-        return {case.experiment.name for case in dataset.cases}
-    if what == "arm":
-        return {arm for case in dataset.cases for arm in case.arms}
-    return {
-        format_size(int(case.params["size"])) for case in dataset.cases if "size" in case.params
-    }
+def _experiments(dataset: Dataset) -> set[str]:
+    return {case.experiment.name for case in dataset.cases}
+
+
+def _sizes(dataset: Dataset) -> set[str]:
+    return {format_size(size) for case in dataset.cases if (size := case.number("size"))}

@@ -14,10 +14,12 @@ from pathlib import Path
 from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog, load_known
+from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.catalog.experiments import Derived, Experiment, Params, Published, Value
 from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME, Result, read_results
 from firsttouch.places import EXPERIMENTS
+from firsttouch.quantities import parse_size
 
 VERDICTS = ("reproduced", "exceeded", "not reproduced", "no claim")
 
@@ -59,6 +61,18 @@ class Case:
         """Return a parameter that is a whole number, as ftbench takes it; 0 where it is none."""
         value = self.params.get(name, 0)
         return value if isinstance(value, int) else 0
+
+    def pages(self) -> float | None:
+        """Return how many pages of the size asked for are touched; None where none was asked."""
+        try:
+            return self.number("size") / parse_size(self.params.get("page", "4k")) or None
+        except ValueError:
+            return None
+
+    def per_page(self, arm: str, metric: str) -> float | None:
+        """Return `metric` per page of the size asked for; None if not measured."""
+        value, pages = self.value(arm, metric), self.pages()
+        return None if value is None or pages is None else value / pages
 
 
 @dataclass(frozen=True)
@@ -108,6 +122,10 @@ class Dataset:
     def platforms(self) -> list[Platform]:
         """Return the platforms, in order of release and machine."""
         return sorted({case.platform for case in self.cases})
+
+    def arms(self, cases: Iterable[Case]) -> list[str]:
+        """Return the arms that `cases` were measured on, in order."""
+        return sorted({arm for case in cases for arm in case.arms}, key=self.catalog.arm_order)
 
     def of(self, platform: Platform, *names: str) -> list[Case]:
         """Return the cases of the named experiments on a platform."""
@@ -179,7 +197,8 @@ def read_dataset(directory: Path, folder: Path = EXPERIMENTS) -> Dataset:
     reading = read_results(directory)
     cells = [result.cell for result in reading.results]
     catalog = load_known(
-        (cell.experiment for cell in cells),
+        # All there are: what was not measured is said, with the command that measures it.
+        experiment_names(folder),
         (cell.machine for cell in cells),
         (cell.arm for cell in cells),
         folder,

@@ -14,15 +14,26 @@ _SIZES = ("size", "heap")
 
 def format_params(params: Mapping[str, Value]) -> str:
     """Return a cell's parameters as a person reads them: ``ldadd 4k``, ``size 1 GiB``."""
-    words = []
-    for name, value in params.items():
-        if name in _SIZES:
-            words.append(f"{name} {format_size(parse_size(value))}")
-        elif isinstance(value, int):
-            words.append(f"{name} {value}")
-        else:
-            words.append(value)
-    return " ".join(words)
+    return " ".join(format_param(name, value) for name, value in params.items())
+
+
+def format_param(name: str, value: Value) -> str:
+    """Return one parameter in words; a text tells by itself what it is a value of."""
+    size = as_number(name, value) if name in _SIZES else None
+    if size:
+        return f"{name} {format_size(size)}"
+    return f"{name} {value}" if isinstance(value, int) else value
+
+
+def as_number(name: str, value: Value) -> int | None:
+    """Return the value of a parameter that is a number or a size; None if it is neither."""
+    if isinstance(value, int):
+        return value
+    try:
+        return parse_size(value) if name in _SIZES else None
+    except ValueError:
+        # Results that others made may hold anything.
+        return None
 
 
 def varying(experiment: Experiment, params: Params) -> Params:

@@ -110,6 +110,11 @@ class Experiment:
             for values in itertools.product(*self.parameters.values())
         ]
 
+    def shown(self) -> list[str]:
+        """Return the metrics, measured and derived, that stand in tables."""
+        metrics = [metric.name for metric in self.metrics if metric.shown]
+        return metrics + [figure.name for figure in self.derived]
+
     def claim(self, metric: str, params: Params) -> Published | None:
         """Return the published figure that answers to `metric` of the cell with `params`."""
         for published in self.published:

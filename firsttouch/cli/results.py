@@ -11,7 +11,7 @@ from firsttouch.analysis.dataset import read_dataset
 from firsttouch.cli.options import Commands
 from firsttouch.output.comparison import print_comparison
 from firsttouch.output.export import comparison_document
-from firsttouch.output.html import write_report
+from firsttouch.output.html.page import write_report
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
@@ -42,5 +42,5 @@ def _compare(options: argparse.Namespace, _reporter: Reporter) -> int:
     if options.json:
         print(dump_json(comparison_document(comparison)), end="")
     else:
-        print_comparison(comparison, options.a, options.b, output_console())
+        print_comparison(comparison, str(options.a), str(options.b), output_console())
     return 1 if comparison.contradictions else 0

@@ -92,9 +92,7 @@ def _finish(surveyed: Survey, file: Path) -> int:
 
 def _check_together(options: argparse.Namespace) -> None:
     if options.guest and options.seconds is not None:
-        raise UserError(
-            "--seconds does not go with --guest: a guest's clock is not this host's."
-        )
+        raise UserError("--seconds does not go with --guest: a guest's clock is not this host's.")
     for name in ("release", "machine"):
         if getattr(options, name) and not options.guest:
             raise UserError(f"--{name} goes with --guest: this host runs its own kernel.")

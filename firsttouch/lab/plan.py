@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.catalog.arms import load_arm
-from firsttouch.catalog.collection import Catalog, collect
+from firsttouch.catalog.arms import arm_names, load_arm
+from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.catalog.experiments import Experiment, Params
@@ -48,7 +48,8 @@ class Plan:
 
     `groups` are the cells by guest. Those of an experiment that runs all cells
     in one guest are all there, asked for or not: what a guest runs, and so
-    what it counts, does not depend on what is asked for.
+    what it counts, does not depend on what is asked for. `catalog` has every
+    experiment that can be read, for figures that were not measured.
     """
 
     cells: tuple[Cell, ...]
@@ -64,20 +65,20 @@ def make_plan(
     Raises UserError for names, sizes and settings that do not exist, and for
     experiments that ask for what ftbench does not have.
     """
-    names = request.experiments or _default_experiments(folder)
-    experiments = [load_experiment(name, folder) for name in dict.fromkeys(names)]
+    machines = [load_machine(name) for name in dict.fromkeys(request.machines or [DEFAULT_MACHINE])]
+    asked = [load_arm(name) for name in dict.fromkeys(request.arms)]
+    catalog = load_known(
+        experiment_names(folder), (machine.name for machine in machines), arm_names(), folder
+    )
+    experiments = _experiments(request.experiments, catalog, folder)
     for experiment in experiments:
         contract.check(experiment, folder)
     if request.size is not None:
         check_size(request.size)
-    machines = [load_machine(name) for name in dict.fromkeys(request.machines or [DEFAULT_MACHINE])]
-    named = [name for experiment in experiments for name in experiment.arms]
-    arms = [load_arm(name) for name in dict.fromkeys([*request.arms, *named])]
-    catalog = collect(experiments, machines, arms)
     _check_settings(request.settings, experiments, machines)
     cells: dict[str, Cell] = {}
     groups: list[tuple[Cell, ...]] = []
-    for machine, experiment in itertools.product(machines, catalog.experiments.values()):
+    for machine, experiment in itertools.product(machines, experiments):
         sized = [
             _sized(params, request, experiment)
             for listed in experiment.combinations()
@@ -88,7 +89,7 @@ def make_plan(
         wanted = [params for params in whole if _is_chosen(params, request)]
         for params in wanted:
             contract.check_params(experiment, params)
-        of_arms = [catalog.arms[name] for name in request.arms or experiment.arms]
+        of_arms = asked or [load_arm(name) for name in experiment.arms]
         for arm in of_arms:
             for group in _groups(experiment, whole, wanted):
                 groups.append(
@@ -115,13 +116,20 @@ def _groups(
     return [whole] if experiment.one_guest else [[params] for params in wanted]
 
 
-def _default_experiments(folder: Path) -> list[str]:
-    """Return the experiments of the default plan.
+def _experiments(names: Sequence[str], catalog: Catalog, folder: Path) -> list[Experiment]:
+    """Return the named experiments, or those of the default plan, in the order of reports.
 
-    Raises UserError for a file of which it cannot be told whether it belongs there.
+    Raises UserError for a file that is wrong; where none is named, for any of
+    which it cannot be told whether it belongs to the default plan.
     """
-    loaded = [load_experiment(name, folder) for name in experiment_names(folder)]
-    return [experiment.name for experiment in loaded if experiment.default]
+    for name in names or experiment_names(folder):
+        if name not in catalog.experiments:
+            load_experiment(name, folder)
+    return [
+        experiment
+        for experiment in catalog.experiments.values()
+        if (experiment.name in names if names else experiment.default)
+    ]
 
 
 def _sized(params: Params, request: Request, experiment: Experiment) -> Params:

@@ -76,9 +76,7 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> Outcome
 
 def collect(jobs: Sequence[Job], plan: Plan) -> list[Result]:
     """Return the results of the plan's cells that the store has, in the plan's order."""
-    found = {
-        result.cell.identity: result for job in jobs for result in results_of(job) or ()
-    }
+    found = {result.cell.identity: result for job in jobs for result in results_of(job) or ()}
     return [found[cell.identity] for cell in plan.cells if cell.identity in found]
 
 

@@ -3,57 +3,62 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 
 from firsttouch.analysis.comparison import Comparison, Difference, Line
-from firsttouch.quantities import format_change, format_count
-from firsttouch.output.terminal import format_params
+from firsttouch.analysis.names import format_params
+from firsttouch.output.plain import heading, plain, plain_table
+from firsttouch.quantities import format_change, format_value
 
 _STYLES = {"same": "green", "comparable": "green", "with care": "yellow"}
 
 
-def print_comparison(comparison: Comparison, a: Path, b: Path, console: Console) -> None:
-    """Print whether A and B are comparable, what differs between them, and the figures."""
-    console.print(f"A: {a}\nB: {b}", markup=False)
+def print_comparison(comparison: Comparison, a: str, b: str, console: Console) -> None:
+    """Print whether A and B are comparable, what differs between them, and the figures.
+
+    `a` and `b` are what the two sets are called, such as their directories.
+    """
+    console.print(plain(f"A: {a}"))
+    console.print(plain(f"B: {b}"))
     style = "red" if comparison.contradictions else _STYLES[comparison.kind]
-    console.print(comparison.sentence, style=style, markup=False)
+    console.print(plain(comparison.sentence, style))
     _print_differences(comparison.differences, console)
     for name, only in (("A", comparison.only_a), ("B", comparison.only_b)):
         if only:
-            console.print(f"{only:,} cells are in {name} only and not compared.")
-    lines = [line for line in comparison.lines if line.shown]
-    for place in dict.fromkeys((line.experiment, line.release, line.machine) for line in lines):
-        experiment, release, machine = place
-        console.print(f"\n[bold]{experiment}[/bold]  ({release}, {machine})")
-        console.print(
-            _table([x for x in lines if (x.experiment, x.release, x.machine) == place])
-        )  # fmt: skip
+            cells = "1 cell is" if only == 1 else f"{only:,} cells are"
+            console.print(f"{cells} in {name} only and not compared.")
+    groups: dict[tuple[str, str, str], list[Line]] = {}
+    for line in comparison.lines:
+        if line.shown:
+            groups.setdefault((line.experiment, line.release, line.machine), []).append(line)
+    for (experiment, release, machine), lines in groups.items():
+        console.print()
+        console.print(heading(experiment, f"({release}, {machine})"))
+        console.print(_table(lines))
 
 
-def _print_differences(differences: list[Difference], console: Console) -> None:
+def _print_differences(differences: Sequence[Difference], console: Console) -> None:
     """Print one difference of each kind, and how many more there are of it."""
     for what in dict.fromkeys(difference.what for difference in differences):
         alike = [difference for difference in differences if difference.what == what]
         more = f" (and {len(alike) - 1:,} more)" if len(alike) > 1 else ""
-        console.print(f"  {what}{more}", markup=False)
-        console.print(f"    A {alike[0].a}\n    B {alike[0].b}", style="dim", markup=False)
+        console.print(plain(f"  {what}{more}"))
+        for side, value in (("A", alike[0].a), ("B", alike[0].b)):
+            console.print(plain(f"    {side} {value}", "dim"))
 
 
-def _table(lines: list[Line]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+def _table(lines: Sequence[Line]) -> Table:
+    table = plain_table(["cell", "arm", "metric"], ["A", "B", "change"])
     # What does not fit folds here; a number that is cut short would be another number.
-    table.add_column("cell", overflow="fold")
-    for head in ("arm", "metric"):
-        table.add_column(head, no_wrap=True)
-    for head in ("A", "B", "change"):
-        table.add_column(head, justify="right", no_wrap=True)
+    table.columns[0].no_wrap = False
+    table.columns[0].overflow = "fold"
     telling = {
         name
         for name in lines[0].params
-        if name == "size" or len({str(line.params.get(name)) for line in lines}) > 1
+        if name == "size" or len({line.params.get(name) for line in lines}) > 1
     }
     last = ""
     for line in lines:
@@ -61,16 +66,12 @@ def _table(lines: list[Line]) -> Table:
             {name: value for name, value in line.params.items() if name in telling}
         )
         table.add_row(
-            "" if cell == last else cell,
-            line.arm,
-            line.metric,
-            _value(line.a, line.unit),
-            _value(line.b, line.unit),
+            plain("" if cell == last else cell),
+            plain(line.arm),
+            plain(line.metric),
+            format_value(line.a, line.unit),
+            format_value(line.b, line.unit),
             format_change(line.change_percent),
         )
         last = cell
     return table
-
-
-def _value(value: float, unit: str) -> str:
-    return f"{value / 1e6:,.1f} ms" if unit == "ns" else format_count(value)

@@ -1,72 +1,67 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How the report words cases and their values."""
+"""Words for values, verdicts and reasons, the same on the terminal and on the page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from firsttouch.catalog.experiments import Experiment
-from firsttouch.quantities import format_count, format_size
-from firsttouch.analysis.dataset import Case
-from firsttouch.output.terminal import format_params
+from firsttouch.quantities import format_count, format_size, format_value, parse_size
 
-# What each kind of first touch is in words, for the alternatives of pictures
-# and for readers who do not know the instruction.
-TOUCHES = {
-    "store": "a store",
-    "load-store": "a load, then a store",
-    "ldadd": "an atomic add (ldadd)",
-    "swp": "an atomic swap (swp)",
-    "cas": "a compare-and-swap (cas)",
-    "casp": "a compare-and-swap of a pair (casp)",
-    "ldxr": "a load-exclusive (ldxr)",
-    "madvise": "MADV_POPULATE_WRITE",
+# A sign as well as a colour.
+SIGNS = {
+    "reproduced": "✓",
+    "exceeded": "▲",
+    "not reproduced": "✗",
+    "no claim": "·",
+    "not measured": "·",
 }
-
-
-_ONE = {"faults": "fault", "misses": "miss", "instructions": "instruction"}
-
-
-def cell_name(experiment: Experiment, params: Mapping[str, Any]) -> str:
-    """Return an experiment and those parameters that it or the machine varies, and the size."""
-
-    def tells(name: str) -> bool:
-        listed = [str(value) for value in experiment.parameters.get(name, ())]
-        return name == "size" or len(listed) != 1 or listed[0].startswith("@")
-
-    telling = {name: value for name, value in params.items() if tells(name)}
-    return f"{experiment.name} {format_params(telling)}".replace(" size ", " ").rstrip()
-
-
-def case_label(case: Case, among: Sequence[Case]) -> str:
-    """Return the parameters of `case` that tell it from the others."""
-    telling = {
-        name: value
-        for name, value in case.params.items()
-        if len({str(other.params.get(name)) for other in among}) > 1
-    }
-    return format_params(telling) if telling else cell_name(case.experiment, case.params)
+_ONE = {"faults": "fault", "misses": "miss", "instructions": "instruction", "pages": "page"}
 
 
 def value_label(value: float | None, unit: str) -> str:
-    """Return a measured value with its unit; times are milliseconds of the guest's clock."""
+    """Return a measured value with its unit."""
     if value is None:
         return "not measured"
     if unit == "ns":
-        return f"{value / 1e6:,.2f} ms"
+        return format_value(value, unit)
     return f"{format_count(value)} {_ONE.get(unit, unit) if value == 1 else unit}"
 
 
-def page_label(page: str) -> str:
-    """Return a page size parameter as people write it: ``4 KiB``."""
-    digits = "".join(letter for letter in page if letter.isdigit())
-    unit = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(page[-1:].lower(), 1)
-    return format_size(int(digits) * unit) if digits else page
+def page_label(page: str | int) -> str:
+    """Return a page size as people write it: ``4 KiB``."""
+    try:
+        return format_size(parse_size(page))
+    except ValueError:
+        return str(page)
 
 
-def ratio_label(value: float) -> str:
-    """Return a small ratio with as many decimals as tell something: ``2``, ``1.06``, ``513``."""
-    if abs(value - round(value)) < 0.005:
-        return f"{round(value):,}"
-    return f"{value:,.{2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0}f}"
+@dataclass(frozen=True)
+class Reason:
+    """Why something is not to be had: what, in alphabetical order, and where it was met."""
+
+    reason: str
+    names: tuple[str, ...]
+    where: tuple[str, ...]
+
+
+def group_by_reason(items: Iterable[tuple[str, str, str]]) -> list[Reason]:
+    """Return each reason once, of (what is missing, why, where).
+
+    A reason that names what is missing is the same reason for another name.
+    """
+    blank = "\0"
+    names: dict[str, set[str]] = {}
+    where: dict[str, set[str]] = {}
+    for name, reason, place in items:
+        form = reason.replace(name, blank)
+        names.setdefault(form, set()).add(name)
+        where.setdefault(form, set()).add(place)
+    return [
+        Reason(
+            form.replace(blank, next(iter(missing)) if len(missing) == 1 else "them"),
+            tuple(sorted(missing)),
+            tuple(sorted(where[form] - {""})),
+        )
+        for form, missing in names.items()
+    ]

@@ -1,146 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The summary as a table of at most 100 columns, in colour on a terminal and plain elsewhere."""
+"""A dataset on the terminal: at most 100 columns, in colour there and plain elsewhere.
+
+All that is printed goes through `plain`: results may come from others, and
+neither rich's markup nor the terminal's escapes in them may take effect.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from firsttouch.analysis.cache_statistics import print_digest
-from firsttouch.catalog.experiments import Experiment
-from firsttouch.quantities import format_change, format_count, format_size
+from firsttouch.analysis.answers import answer, answering
+from firsttouch.analysis.claims import NOT_MEASURED, Claim, count_verdicts, list_claims
+from firsttouch.analysis.dataset import Dataset, Row
+from firsttouch.analysis.names import format_params, varying
+from firsttouch.output.cache_tables import print_cache_tables
+from firsttouch.output.labels import group_by_reason
+from firsttouch.output.plain import heading, plain, plain_table
+from firsttouch.quantities import format_change, format_value
 
 _VERDICT_STYLE = {"reproduced": "green", "exceeded": "green", "not reproduced": "red"}
 _WIDTH = 100
-
-
-def print_summary(
-    summary: Mapping[str, Any], experiments: Mapping[str, Experiment], console: Console
-) -> None:
-    """Print the rows that the experiments show: every arm, the change, the published figure."""
-    rows = summary["rows"]
-    for release, machine, name in dict.fromkeys(
-        (row["release"], row["machine"], row["experiment"]) for row in rows
-    ):
-        experiment = experiments[name]
-        shown = {metric.name for metric in experiment.metrics if metric.shown}
-        shown |= {figure.name for figure in experiment.derived}
-        members = [
-            row
-            for row in rows
-            if (row["release"], row["machine"], row["experiment"]) == (release, machine, name)
-            and row["metric"] in shown
-        ]
-        if members:
-            console.print(f"\n[bold]{experiment.title}[/bold]  ({name}, {release}, {machine})")
-            console.print(_table(members, experiment, console))
-    print_digest(summary, console)
-    _print_claims(rows, console)
-    _print_unavailable(summary["unavailable"], console)
-
-
-def _table(rows: list[dict[str, Any]], experiment: Experiment, console: Console) -> Table:
-    """Return the rows as a table: cells beside their metrics, above them where that is too wide."""
-    fixed = {
-        name
-        for name, values in experiment.parameters.items()
-        if len(values) == 1 and not str(values[0]).startswith("@")
-    }
-    cells = [
-        format_params({k: v for k, v in row["params"].items() if k not in fixed}) for row in rows
-    ]
-    firsts = [cell if cell != last else "" for last, cell in zip(["", *cells], cells, strict=False)]
-    if any(cells):
-        wide = console.options.update(width=10 * _WIDTH)
-        table = _filled(rows, firsts, beside=True)
-        if console.measure(table, options=wide).maximum <= _WIDTH:
-            return table
-    return _filled(rows, firsts, beside=False)
-
-
-def _filled(rows: list[dict[str, Any]], cells: list[str], *, beside: bool) -> Table:
-    """Return a table of `rows`; a cell that has no column `beside` its metrics has a line."""
-    arms = list(dict.fromkeys(arm for row in rows for arm in row["arms"]))
-    # Four arms leave room for one blank between columns.
-    table = Table(box=None, padding=(0, 2 if len(arms) < 4 else 1, 0, 0), header_style="dim")
-    if beside:
-        table.add_column("cell", no_wrap=True)
-    table.add_column("metric", no_wrap=True)
-    for arm in arms:
-        table.add_column(arm, justify="right", no_wrap=True)
-    table.add_column("change", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    indent = "  " if any(cells) and not beside else ""
-    for row, cell in zip(rows, cells, strict=True):
-        if cell and not beside:
-            table.add_row(cell)
-        table.add_row(
-            *([cell] if beside else []),
-            indent + row["metric"],
-            *(_value(row["arms"].get(arm), row["unit"]) for arm in arms),
-            format_change(row["change_percent"]),
-            _verdict(row["verdict"]),
-        )
-    return table
-
-
-def format_params(params: Mapping[str, Any]) -> str:
-    """Return a cell's parameters as a person reads them: ``ldadd 4k``, ``size 1 GiB``."""
-    words = []
-    for name, value in params.items():
-        if name in ("size", "heap"):
-            words.append(f"{name} {format_size(int(value))}")
-        elif isinstance(value, int):
-            words.append(f"{name} {value}")
-        else:
-            words.append(str(value))
-    return " ".join(words)
-
-
-def _value(value: float | None, unit: str) -> str:
-    if value is None:
-        return "-"
-    if unit == "ns":
-        return f"{value / 1e6:,.1f} ms"
-    return format_count(value)
-
-
-def _verdict(verdict: str) -> str:
-    style = _VERDICT_STYLE.get(verdict, "dim")
-    return f"[{style}]{verdict}[/{style}]"
-
-
-def _print_claims(rows: list[dict[str, Any]], console: Console) -> None:
-    """Print each published figure once, with what became of it."""
-    claims: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row["published"] and row["verdict"] != "no claim":
-            published = row["published"]
-            claims.setdefault((published["figure"], published["source"]), []).append(row["verdict"])
-    if not claims:
-        return
-    console.print("\n[bold]Published[/bold]")
-    for (figure, source), verdicts in claims.items():
-        counts = ", ".join(
-            f"{_verdict(kind)} {verdicts.count(kind)} of {len(verdicts)}"
-            for kind in dict.fromkeys(verdicts)
-        )
-        console.print(f"  {figure} ({source}): {counts}")
-
-
-def _print_unavailable(unavailable: list[dict[str, Any]], console: Console) -> None:
-    """Print what could not be measured, each reason once with the metrics it holds for."""
-    reasons: dict[str, set[str]] = {}
-    for row in unavailable:
-        for reason in row["reasons"].values():
-            reasons.setdefault(reason, set()).add(row["metric"])
-    if reasons:
-        console.print("\n[bold]Not available[/bold]")
-    for reason, metrics in reasons.items():
-        console.print(f"  {', '.join(sorted(metrics))}: {reason}", highlight=False)
 
 
 def output_console() -> Console:
@@ -149,3 +32,107 @@ def output_console() -> Console:
     if not console.is_terminal or console.width > _WIDTH:
         console.width = _WIDTH
     return console
+
+
+def print_answers(dataset: Dataset, console: Console) -> None:
+    """Print the three sentences for each platform, then what became of the published figures."""
+    claims = list_claims(dataset)
+    for platform in answering(dataset):
+        console.print()
+        console.print(heading(f"First touch, {platform}"))
+        for sentence in answer(dataset, platform, claims):
+            console.print(plain(sentence))
+    _print_claims(claims, console)
+
+
+def print_dataset(dataset: Dataset, console: Console) -> None:
+    """Print the rows that the experiments show: every arm, the change, the published figure."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
+    for row in dataset.rows:
+        experiment, platform = row.case.experiment, row.case.platform
+        if row.metric in experiment.shown():
+            key = (platform.release, platform.machine, experiment.name)
+            groups.setdefault(key, []).append(row)
+    for (release, machine, name), rows in groups.items():
+        title = rows[0].case.experiment.title
+        console.print()
+        console.print(heading(title, f"({name}, {release}, {machine})"))
+        console.print(_table(rows, dataset, console))
+    print_cache_tables(dataset, console)
+    _print_claims(list_claims(dataset), console)
+    _print_gaps(dataset, console)
+
+
+def _table(rows: Sequence[Row], dataset: Dataset, console: Console) -> Table:
+    """Return the rows as a table: cells beside their metrics, above them where that is too wide."""
+    cells = [format_params(varying(row.case.experiment, row.case.params)) for row in rows]
+    firsts = [cell if cell != last else "" for last, cell in zip(["", *cells], cells, strict=False)]
+    arms = dataset.arms(row.case for row in rows)
+    arms = [arm for arm in arms if any(arm in row.arms for row in rows)]
+    if any(cells):
+        wide = console.options.update(width=10 * _WIDTH)
+        table = _filled(rows, firsts, arms, beside=True)
+        if console.measure(table, options=wide).maximum <= _WIDTH:
+            return table
+    return _filled(rows, firsts, arms, beside=False)
+
+
+def _filled(
+    rows: Sequence[Row], cells: Sequence[str], arms: Sequence[str], *, beside: bool
+) -> Table:
+    """Return a table of `rows`; a cell that has no column `beside` its metrics has a line."""
+    # Four arms leave room for one blank between columns.
+    table = plain_table(
+        ["cell", "metric"] if beside else ["metric"],
+        [*arms, "change"],
+        ["verdict"],
+        gap=2 if len(arms) < 4 else 1,
+    )
+    indent = "  " if any(cells) and not beside else ""
+    for row, cell in zip(rows, cells, strict=True):
+        if cell and not beside:
+            table.add_row(plain(cell))
+        table.add_row(
+            *([plain(cell)] if beside else []),
+            plain(indent + row.metric),
+            *(plain(format_value(row.arms.get(arm), row.unit)) for arm in arms),
+            format_change(row.change_percent),
+            _verdict(row.verdict),
+        )
+    return table
+
+
+def _verdict(verdict: str) -> Text:
+    return Text(verdict, style=_VERDICT_STYLE.get(verdict, "dim"))
+
+
+def _print_claims(claims: Iterable[Claim], console: Console) -> None:
+    """Print each published figure that was measured once, with what became of it."""
+    by_words: dict[tuple[str, str], list[Claim]] = {}
+    for claim in claims:
+        if claim.verdict != NOT_MEASURED:
+            words = (claim.published.figure, claim.published.source)
+            by_words.setdefault(words, []).append(claim)
+    if not by_words:
+        return
+    console.print()
+    console.print(heading("Published"))
+    for (figure, source), members in by_words.items():
+        line = plain(f"  {figure} ({source}): ")
+        for index, (verdict, count) in enumerate(count_verdicts(members).items()):
+            line.append(", " if index else "")
+            line.append_text(_verdict(verdict))
+            line.append(f" {count} of {len(members)}")
+        console.print(line)
+
+
+def _print_gaps(dataset: Dataset, console: Console) -> None:
+    """Print what could not be measured, each reason once with the metrics it holds for."""
+    reasons = group_by_reason(
+        (gap.metric, reason, "") for gap in dataset.gaps for reason in gap.reasons.values()
+    )
+    if reasons:
+        console.print()
+        console.print(heading("Not available"))
+    for reason in reasons:
+        console.print(plain(f"  {', '.join(reason.names)}: {reason.reason}"))

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from firsttouch.quantities import format_size
 from firsttouch.survey.samples import Figure
 
@@ -35,12 +33,3 @@ def size_or_dash(value: int | None) -> str:
 def count_or_dash(value: int | None) -> str:
     """Return a count; a dash where it is not known."""
     return "-" if value is None else str(value)
-
-
-def group_by_reason(items: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return from pairs of name and reason the names by reason; an empty reason is left out."""
-    names: dict[str, list[str]] = {}
-    for name, reason in items:
-        if reason:
-            names.setdefault(reason, []).append(name)
-    return names

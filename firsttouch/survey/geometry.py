@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from firsttouch.analysis.cache_statistics import knee
 from firsttouch.survey.host import LEVELS, Geometry, Host
 from firsttouch.survey.samples import Figure, Line, Samples
 from firsttouch.survey.tasks import conflict_name, strides
@@ -58,11 +59,6 @@ def curve(samples: Samples, stride: int) -> Curve:
     return found
 
 
-def largest_fitting(values: Mapping[int, float], limit: float) -> int | None:
-    """Return the largest N whose value is at most `limit`; None if there is none."""
-    return max((n for n, value in values.items() if value <= limit), default=None)
-
-
 def ways_shown(times: Curve, hit: float | None = None) -> int | None:
     """Return the knee of a curve, the most lines that still fit; None if time never rises.
 
@@ -72,7 +68,7 @@ def ways_shown(times: Curve, hit: float | None = None) -> int | None:
     """
     if not times:
         return None
-    last = largest_fitting(times, _RISE * (min(times.values()) if hit is None else hit))
+    last = knee(times, _RISE * (min(times.values()) if hit is None else hit))
     return last if last is not None and last <= max(times) - 2 else None
 
 

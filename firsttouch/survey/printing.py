@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from firsttouch.output.labels import group_by_reason
 from firsttouch.quantities import format_size
 from firsttouch.survey.findings import COUNTED, CounterFinding, Findings
 from firsttouch.survey.formats import (
     count_or_dash,
-    group_by_reason,
     median_or_dash,
     size_or_dash,
 )
@@ -199,5 +199,5 @@ def _counts(finding: CounterFinding) -> list[str]:
 
 def _print_reasons(items: Iterable[tuple[str, str]], console: Console) -> None:
     """Print what is unavailable, each reason once."""
-    for reason, names in group_by_reason(items).items():
-        console.print(f"Unavailable: {', '.join(names)}: {reason}.", markup=False)
+    for one in group_by_reason((name, reason, "") for name, reason in items if reason):
+        console.print(f"Unavailable: {', '.join(one.names)}: {one.reason}.", markup=False)

@@ -71,7 +71,9 @@ def run_guest(
             _check_splats(log)
         commands = read_channel(results.read_text(errors="replace"))
         if complaint or commands is None:
-            raise GuestError(f"the guest {complaint or 'ended before its commands did'}", log_end(log))
+            raise GuestError(
+                f"the guest {complaint or 'ended before its commands did'}", log_end(log)
+            )
         return Ended(tuple(commands), _read_counts(counts, log) if guest.pmu else None)
 
 

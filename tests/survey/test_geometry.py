@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from firsttouch.survey.geometry import CacheFinding, examine_caches, largest_fitting, ways_shown
+from firsttouch.survey.geometry import CacheFinding, examine_caches, ways_shown
 from firsttouch.survey.host import Geometry, Host
 from firsttouch.survey.samples import Samples
 from firsttouch.survey.tasks import conflict_name
@@ -130,9 +130,3 @@ def test_the_time_of_a_hit_may_come_from_elsewhere() -> None:
     times = {1: 5.0, 2: 5.0, 3: 5.0, 4: 5.0}
     assert ways_shown(times, hit=2.0) is None
     assert ways_shown({1: 5.0, 2: 5.0, 3: 20.0, 4: 20.0}, hit=5.0) == 2
-
-
-def test_the_largest_that_fits() -> None:
-    assert largest_fitting({1: 0.0, 2: 0.1, 3: 0.9, 4: 0.1, 5: 0.9}, 0.1) == 4
-    assert largest_fitting({1: 0.2}, 0.1) is None
-    assert largest_fitting({}, 0.1) is None

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from firsttouch.analysis.dataset import Case
-from firsttouch.output.labels import case_label, value_label
+from firsttouch.analysis.dataset import Case, Dataset
+from firsttouch.analysis.names import case_label
 from firsttouch.output.html.svg import Drawing
+from firsttouch.output.labels import value_label
 
 # Units across: a drawing is made once for each, since text that is scaled
 # down for a phone cannot be read.
@@ -28,8 +29,8 @@ class CellLine:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A small table under a figure."""
+class SmallTable:
+    """A small table under a figure: its first column has names, the others figures."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -45,7 +46,11 @@ class Figure:
     narrow: Markup
     shown: tuple[CellLine, ...]
     cells: tuple[CellLine, ...]
-    table: Table | None = None
+    table: SmallTable | None = None
+
+
+# A chart draws the cases of one experiment on one platform; `str` names its pictures.
+Chart = Callable[[Dataset, Sequence[Case], str], list[Figure]]
 
 
 def cell_lines(

@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from firsttouch.quantities import format_compact
+
 # Values that span more than this factor are not told apart on a linear axis.
 _SPAN = 30.0
 
@@ -84,5 +86,7 @@ def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
 
 
 def tick_label(value: float) -> str:
-    """Return a round value without zeros that say nothing: ``0.5``, ``1,000``."""
+    """Return a round value without zeros that say nothing: ``0.5``, ``1,000``, ``20 M``."""
+    if abs(value) >= 1e6:
+        return format_compact(value)
     return f"{value:,.6g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -3,23 +3,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
 from markupsafe import Markup
 
+from firsttouch.catalog.arms import Shape
+
 # Width of a character of the page's text in a drawing, in units; generous, so
 # that what is laid out by it never runs into its neighbour.
 CHARACTER = 6.9
+_LEGEND_LINE = 18.0
 
 _QUOTE = {'"': "&quot;"}
-# Shape and fill differ besides the colour, which alone tells nothing to some.
-_SHAPES = {
-    "stock": "circle", "off": "square", "color": "up", "color-l2": "square", "intent": "down",
-    "on": "diamond",
-}  # fmt: skip
-_HOLLOW = ("stock", "off")
+# Corners around a mark's centre, in radii; a circle has none.
+_CORNERS: Mapping[Shape, Sequence[tuple[float, float]]] = {
+    "circle": (),
+    "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    "diamond": ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
+    "up": ((0, -1.2), (1.1, 0.8), (-1.1, 0.8)),
+    "down": ((0, 1.2), (1.1, -0.8), (-1.1, -0.8)),
+    "cross": ((-1, -1), (0, -0.3), (1, -1), (0.3, 0), (1, 1), (0, 0.3), (-1, 1), (-0.3, 0)),
+}
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """How the marks of one arm are drawn; `kind` is the class that the style colours."""
+
+    shape: Shape
+    filled: bool
+    kind: str
+
+
+Symbols = Mapping[str, Symbol]
 
 
 def number(value: float) -> str:
@@ -27,26 +45,20 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def shape_of(arm: str) -> str:
-    """Return the shape of an arm's marks."""
-    return _SHAPES.get(arm, "cross")
-
-
-def outline(shape: str, x: float, y: float, r: float) -> str:
+def outline(shape: Shape, x: float, y: float, r: float) -> str:
     """Return the path of a mark with centre (`x`, `y`) and about radius `r`."""
     n = number
     if shape == "circle":
         half = f"a{n(r)} {n(r)} 0 1 0"
         return f"M{n(x - r)} {n(y)}{half} {n(2 * r)} 0{half} -{n(2 * r)} 0z"
-    corners = {
-        "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
-        "diamond": ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
-        "up": ((0, -1.2), (1.1, 0.8), (-1.1, 0.8)),
-        "down": ((0, 1.2), (1.1, -0.8), (-1.1, -0.8)),
-        "cross": ((-1, -1), (0, -0.3), (1, -1), (0.3, 0), (1, 1), (0, 0.3), (-1, 1), (-0.3, 0)),
-    }[shape]
-    points = [f"{n(x + r * dx)} {n(y + r * dy)}" for dx, dy in corners]
+    points = [f"{n(x + r * dx)} {n(y + r * dy)}" for dx, dy in _CORNERS[shape]]
     return f"M{'L'.join(points)}z"
+
+
+def shorten(words: str, room: float) -> str:
+    """Return `words`, cut to what fits into `room` units."""
+    most = max(1, int(room / CHARACTER))
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 @dataclass
@@ -75,30 +87,36 @@ class Drawing:
             f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{at}>{escape(words)}</text>'
         )
 
-    def mark(self, arm: str, x: float, y: float, tip: str = "", room: float = 13.0) -> None:
-        """Draw the mark of an arm, smaller where there is less than 13 units of `room`.
+    def mark(self, symbol: Symbol, x: float, y: float, tip: str = "", room: float = 13.0) -> None:
+        """Draw an arm's mark, smaller where there is less than 13 units of `room`.
 
         `tip` is shown where there is a pointer.
         """
         title = f"<title>{escape(tip)}</title>" if tip else ""
-        kind = arm if arm in _SHAPES else "other"
         # A filled mark inside a hollow one leaves both to be seen.
-        r = (5.2 if arm in _HOLLOW else 3.4) * min(1.0, room / 13)
+        r = (3.4 if symbol.filled else 5.2) * min(1.0, room / 13)
         self._parts.append(
-            f'<path class="m m-{kind}" d="{outline(shape_of(arm), x, y, r)}">{title}</path>'
+            f'<path class="m {symbol.kind}" d="{outline(symbol.shape, x, y, r)}">{title}</path>'
         )
 
-    def marks(self, shape: str, points: Sequence[tuple[float, float]], r: float, kind: str) -> None:
+    def marks(
+        self, shape: Shape, points: Sequence[tuple[float, float]], r: float, kind: str
+    ) -> None:
         """Draw many marks of one kind as one shape, which keeps thousands of them small."""
         path = "".join(outline(shape, x, y, r) for x, y in points)
         self._parts.append(f'<path class="{kind}" d="{path}"/>')
 
-    def legend(self, x: float, y: float, arms: Sequence[str]) -> None:
-        """Name the marks of `arms`, from (`x`, `y`) to the right."""
-        for arm in arms:
-            self.mark(arm, x + 7, y - 4)
+    def legend(self, left: float, y: float, symbols: Symbols) -> float:
+        """Name the marks of the arms, from (`left`, `y`) on; return the height of more lines."""
+        x, first = left, y
+        for arm, symbol in symbols.items():
+            arm = shorten(arm, self.width - left - 16)
+            if x > left and x + 16 + CHARACTER * len(arm) > self.width:
+                x, y = left, y + _LEGEND_LINE
+            self.mark(symbol, x + 7, y - 4)
             self.text(x + 16, y, arm)
             x += 16 + CHARACTER * len(arm) + 18
+        return y - first
 
     def svg(self, name: str, title: str, description: str) -> Markup:
         """Return the picture as an element called `name`, with its alternative in words."""

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from firsttouch.analysis.dataset import Case, Dataset, Setting, arm_order
+from firsttouch.analysis.dataset import Case, Dataset
+from firsttouch.analysis.measurement import FaultSample
 from firsttouch.output.html.figure import Figure, cell_lines, pictures
-from firsttouch.output.labels import TOUCHES, page_label
 from firsttouch.output.html.scales import Scale, round_up, tick_label
-from firsttouch.output.html.svg import CHARACTER, Drawing, number
+from firsttouch.output.html.svg import CHARACTER, Drawing, number, shorten
+from firsttouch.output.labels import page_label
 
 # So many pages can be told apart on a phone: a page is a line of 14 units.
 _FEW = 16
@@ -20,20 +21,11 @@ _LEFT, _HEAD, _FOOT, _BETWEEN = 40.0, 58.0, 40.0, 24.0
 
 
 @dataclass(frozen=True)
-class Sample:
-    """One page fault: microseconds since the first touch began, base page, kind."""
-
-    time: float
-    page: int
-    write: bool
-
-
-@dataclass(frozen=True)
 class Panel:
     """The samples of one arm that are drawn."""
 
     arm: str
-    samples: tuple[Sample, ...]
+    samples: tuple[FaultSample, ...]
 
     def count(self, *, write: bool) -> int:
         """Return how many of the faults are writes, or reads."""
@@ -44,33 +36,25 @@ class Panel:
         reads, writes = self.count(write=False), self.count(write=True)
         return f"{reads:,} read and {writes:,} write fault{'' if writes == 1 else 's'}"
 
-
-def timeline_figures(dataset: Dataset, setting: Setting, name: str) -> list[Figure]:
-    """Return a figure for each case in a setting of which single faults were sampled."""
-    cases = [
-        case
-        for case in dataset.cases
-        if case.setting == setting and any(_samples(result) for result in case.arms.values())
-    ]
-    return [_figure(case, f"{name}-{index}") for index, case in enumerate(cases)]
+    def longest(self) -> float:
+        """Return when the last fault came, in microseconds since the first touch began."""
+        return max((_time(sample) for sample in self.samples), default=0.0)
 
 
-def why_not_sampled(dataset: Dataset) -> list[str]:
+def _time(sample: FaultSample) -> float:
+    return sample.time / 1000
+
+
+def timeline(_dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
+    """Return a figure for each case of which single faults were sampled."""
+    sampled = [case for case in cases if any(arm.timeline.samples for arm in case.arms.values())]
+    return [_figure(case, f"{name}-{index}") for index, case in enumerate(sampled)]
+
+
+def why_not_sampled(cases: Iterable[Case]) -> list[str]:
     """Return the reasons why cells that were to sample their faults have not, each once."""
-    found = (result.get("timeline_absent") for result in dataset.results)
-    return list(dict.fromkeys(str(reason) for reason in found if reason))
-
-
-def _samples(result: dict[str, object]) -> list[Sample]:
-    """Return the samples of a result; those that are none of ours are left out."""
-    timeline = result.get("timeline")
-    if not isinstance(timeline, list):
-        return []
-    return [
-        Sample(entry[0] / 1000, entry[1], bool(entry[2]))
-        for entry in timeline
-        if isinstance(entry, list) and len(entry) == 3
-    ]
+    found = (arm.timeline.absent for case in cases for arm in case.arms.values())
+    return list(dict.fromkeys(reason for reason in found if reason))
 
 
 def _figure(case: Case, name: str) -> Figure:
@@ -79,37 +63,35 @@ def _figure(case: Case, name: str) -> Figure:
     huge = case.params.get("page") == "2m"
     pages = _MOST if huge else _FEW
     panels = [
-        Panel(arm, tuple(sample for sample in found if sample.page < pages))
-        for arm in sorted(case.arms, key=arm_order)
-        if (found := _samples(case.arms[arm]))
+        Panel(arm, tuple(sample for sample in measured.timeline.samples if sample.page < pages))
+        for arm, measured in case.arms.items()
+        if measured.timeline.samples
     ]
-    by = str(case.params.get("by", ""))
-    touch = TOUCHES.get(by, by)
-    page = page_label(str(case.params.get("page", "4k")))
+    by = case.params.get("by", "")
+    page = page_label(case.params.get("page", "4k"))
     shown = f"the first {pages:,} base pages" if not huge else "one huge page, 512 base pages"
     described = "; ".join(
-        f"{panel.arm}: {panel.words()}, the last after "
-        f"{max(sample.time for sample in panel.samples):,.0f} microseconds"
+        f"{panel.arm}: {panel.words()}, the last after {panel.longest():,.0f} microseconds"
         for panel in panels
     )
     wide, narrow = pictures(
         name,
-        f"Page faults over time, first touch by {touch}, {page} pages, {case.setting}",
+        f"Page faults over time, first touch by {by}, {page} pages, {case.platform}",
         f"Pages touched against time, for {shown}. {described}.",
         lambda width: _draw(width, panels, pages),
     )
-    lost = sum(int(result.get("timeline_lost", 0)) for result in case.arms.values())
+    lost = sum(measured.timeline.lost for measured in case.arms.values())
     missing = f" {lost:,} samples were lost and are not drawn." if lost else ""
-    arms = list(case.arms)
     return Figure(
-        f"{page} pages, {case.setting}",
-        f"First touch by {touch}, in order of address; {shown}. One mark for each fault, from the "
-        "samples of perf's page-faults event. The event does not tell reads from writes: "
-        "the last fault of a page is the one that lets the write through, those before it are "
-        f"reads.{missing}",
+        f"{page} pages, {case.platform}",
+        f"First touch by {by}, in order of address; {shown}. One mark for each fault, from the "
+        "samples of perf's page-faults event. The event does not say whether a fault is a read "
+        "or a write: the last fault of a page is the one that lets the write through, those "
+        "before it are reads. Sampling makes each fault dearer, so the times show an order and a "
+        f"pace, and are no price.{missing}",
         wide,
         narrow,
-        cell_lines([case], arms, "page_faults", "faults"),
+        cell_lines([case], list(case.arms), "page_faults", "faults"),
         (),
     )
 
@@ -123,7 +105,7 @@ def _draw(width: float, panels: Sequence[Panel], pages: int) -> Drawing:
     _draw_legend(drawing)
     room = (width - (across - 1) * _BETWEEN) / across
     # One scale for all: an arm that is done sooner is seen to be.
-    longest = max(sample.time for panel in panels for sample in panel.samples) or 1.0
+    longest = max(panel.longest() for panel in panels) or 1.0
     for index, panel in enumerate(panels):
         left = index % across * (room + _BETWEEN) + _LEFT
         top = 26 + index // across * (tall + _HEAD + _FOOT) + _HEAD
@@ -149,7 +131,7 @@ def _draw_panel(
     box: tuple[float, float, float, float],
 ) -> None:
     left, top, right, bottom = box
-    drawing.text(left - _LEFT, top - 30, panel.arm, "t strong")
+    drawing.text(left - _LEFT, top - 30, shorten(panel.arm, right - left), "t strong")
     drawing.text(left - _LEFT, top - 12, panel.words(), "t dim")
     for tick in (0, page.high / 2, page.high):
         drawing.line(left, page.at(tick), right, page.at(tick), "grid")
@@ -162,8 +144,8 @@ def _draw_panel(
     drawing.text(right, bottom + 33, "µs since the first touch", "t dim", "end")
     drawing.text(left - _LEFT, bottom + 33, "↑ page", "t dim")
     dense = len(panel.samples) > 4 * _FEW
-    reads = [(time.at(s.time), page.at(s.page + 0.5)) for s in panel.samples if not s.write]
-    writes = [(time.at(s.time), page.at(s.page + 0.5)) for s in panel.samples if s.write]
+    reads = [(time.at(_time(s)), page.at(s.page + 0.5)) for s in panel.samples if not s.write]
+    writes = [(time.at(_time(s)), page.at(s.page + 0.5)) for s in panel.samples if s.write]
     if dense:
         _draw_dots(drawing, writes)
     else:

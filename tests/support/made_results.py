@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from firsttouch.catalog.experiments import Experiment, load_experiment
+from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.catalog.experiments import Experiment, Params, Value
+from firsttouch.lab.results import FILE_NAME
+from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
-from firsttouch.analysis.dataset import EXPERIMENTS
+from firsttouch.tables import Json
 
 # Cache experiments with few values, whatever the plan of the day has.
-_CACHES = {
+_CACHES: Mapping[str, tuple[str, Mapping[str, Json]]] = {
     "set-conflict": ("color", {"n": list(range(1, 11)), "rounds": 1000, "stride": 16384}),
     "zero-conflict": (
         "color",
@@ -24,6 +28,55 @@ _CACHES = {
 }
 ZERO_COLOR = 2
 COLORS = 4
+_DIGESTS = {"initial RAM disk": "c" * 64, "ftbench": "d" * 64, "device tree": "e" * 64, "PMU": "f" * 64}
+
+
+@dataclass(frozen=True)
+class Made:
+    """One line of results.jsonl before it is one."""
+
+    experiment: str
+    params: Params
+    arm: str
+    metrics: Mapping[str, float]
+    missing: Mapping[str, str] = field(default_factory=dict)
+    release: str = "6.12"
+    machine: str = "neoverse-n1"
+    kernel_version: str = "6.12.1"
+    qemu: str = "QEMU emulator version 7.2.22"
+    digests: Mapping[str, str] = field(default_factory=dict)
+    commands: Sequence[str] = ()
+    more: Mapping[str, Json] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Json]:
+        """Return the line as an object of schema 2."""
+        sets = " ".join(f"--set {name}={value}" for name, value in self.params.items())
+        image = ("a" if self.arm == "stock" else "b") * 64
+        return {
+            "schema": 2,
+            "key": f"{self.experiment}{self.params}{self.arm}{self.release}",
+            "cell": {
+                "release": self.release,
+                "arm": self.arm,
+                "machine": self.machine,
+                "experiment": self.experiment,
+                "params": dict(self.params),
+            },
+            "lines": [
+                {"metrics": dict(self.metrics), "unavailable": dict(self.missing), **self.more}
+            ],
+            "counts": None,
+            "provenance": {
+                "kernel_version": self.kernel_version,
+                "qemu": self.qemu,
+                "compiler": "aarch64-linux-gnu-gcc 12.2.0",
+                "digests": {"kernel image": image, **_DIGESTS, **self.digests},
+                "boot": f"console=ttyAMA0 {self.arm}",
+                "commands": list(self.commands or [f"/ftbench {self.experiment} {self.params}"]),
+                "command": f"firsttouch lab --release {self.release} --machine {self.machine} "
+                f"--experiment {self.experiment} --arm {self.arm} {sets}",
+            },
+        }
 
 
 def experiments(folder: Path) -> Path:
@@ -36,17 +89,16 @@ def experiments(folder: Path) -> Path:
             for metric in ("l1d_misses", "l2_misses")
         )
         (copy / f"{name}.toml").write_text(
-            f'title = "{name}"\nquestion = "?"\ndefault = true\n'
+            f'title = "{name}"\nquestion = "?"\ndefault = true\nchart = "{name}"\n'
             f'arms = ["stock", "{compare}"]\ncompare = "{compare}"\n'
             f"[parameters]\n{values}{metrics}"
         )
     return copy
 
 
-def plan(folder: Path, names: Iterable[str] = (), **only: Any) -> list[dict[str, Any]]:
+def plan(folder: Path, names: Iterable[str] = (), **only: Value) -> list[Made]:
     """Return a result for each cell of the named experiments (all) whose params match `only`."""
-    names = list(names) or [file.stem for file in sorted(folder.glob("*.toml"))]
-    loaded = [load_experiment(name, folder) for name in names]
+    loaded = [load_experiment(name, folder) for name in names or experiment_names(folder)]
     return [
         result(experiment, params, arm)
         for experiment in loaded
@@ -56,47 +108,28 @@ def plan(folder: Path, names: Iterable[str] = (), **only: Any) -> list[dict[str,
     ]
 
 
-def result(
-    experiment: Experiment, params: dict[str, Any], arm: str, release: str = "6.12"
-) -> dict[str, Any]:
-    """Return the line of results.jsonl of one cell."""
+def result(experiment: Experiment, params: Params, arm: str, release: str = "6.12") -> Made:
+    """Return what came of one cell."""
     metrics = _metrics(experiment.name, params, arm)
     wanted = {metric.name for metric in experiment.metrics}
     missing = {name: f"no model of {name}" for name in sorted(wanted - metrics.keys())}
     if params.get("by") == "casp":
         metrics, missing = {}, dict.fromkeys(sorted(wanted), "this CPU has no CASP")
-    made: dict[str, Any] = {
-        "schema": 1,
-        "cell": f"{experiment.name}{params}{arm}{release}",
-        "release": release,
-        "kernel_version": f"{release}.1",
-        "arm": arm,
-        "machine": "neoverse-n1",
-        "experiment": experiment.name,
-        "params": params,
-        "metrics": metrics,
-        "unavailable": sorted(missing),
-        "reasons": missing,
-        "provenance": {
-            "qemu": "QEMU emulator version 7.2.22",
-            "gcc": "aarch64-linux-gnu-gcc 12.2.0",
-            "image": ("a" if arm == "stock" else "b") * 64,
-            "init": "c" * 64,
-            "files": {"/ftbench": "d" * 64},
-            "disk": None,
-            "boot": f"console=ttyAMA0 {arm}",
-            "commands": [f"/ftbench {experiment.runs} {params}"],
-            "command": f"firsttouch lab --release {release} --machine neoverse-n1 "
-            f"--experiment {experiment.name} --arm {arm} "
-            + " ".join(f"--set {name}={value}" for name, value in params.items()),
-        },
-    }
+    more: dict[str, Json] = {}
     if experiment.name == "fault-timeline":
-        made |= {"timeline": _timeline(str(params["page"]), arm), "timeline_lost": 0}
-    return made
+        more = {"timeline": _timeline(str(params["page"]), arm), "timeline_lost": 0}
+    return Made(
+        experiment.name, params, arm, metrics, missing, release,
+        kernel_version=f"{release}.1", more=more,
+    )  # fmt: skip
 
 
-def _metrics(name: str, params: dict[str, Any], arm: str) -> dict[str, int]:
+def without_metrics(made: Made, why: Mapping[str, str]) -> Made:
+    """Return a result of the same cell that measured nothing, and why."""
+    return replace(made, metrics={}, missing=why)
+
+
+def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
     """Return what a cell measures: two faults for one where the arm lacks write-intent faults."""
     rounds = int(params.get("rounds", 1))
     if name == "set-conflict":
@@ -118,10 +151,14 @@ def _metrics(name: str, params: dict[str, Any], arm: str) -> dict[str, int]:
     if name == "programs":
         return {"page_faults": 3000, "instructions_kernel": 30_000_000, "tlbi": 1000}
     if name == "openjdk-pretouch":
-        heap = parse_size(str(params["heap"])) // 4096
+        heap = parse_size(params["heap"]) // 4096
         twice = {"stock": 2, "rmw": 2, "on": 1}[arm] if params["pretouch"] == "on" else 0
         faults = 5000 + heap * twice
         return {"page_faults": faults, "heap_pages": heap, "instructions_kernel": faults * 1000}
+    return _touched(params, arm)
+
+
+def _touched(params: Params, arm: str) -> dict[str, int]:
     size, page = int(params["size"]), parse_size(params.get("page", "4k"))
     pages, small = size // page, page // 4096
     atomic = params.get("by", "store") not in ("store", "madvise", "load-store")
@@ -146,9 +183,14 @@ def _timeline(page: str, arm: str) -> list[list[int]]:
     return [[4000 * i + 1500 * write, i, write] for i in range(512) for write in (0, 1)]
 
 
-def write(directory: Path, results: Iterable[dict[str, Any]]) -> Path:
+def write(directory: Path, results: Iterable[Made]) -> Path:
     """Write `directory`/results.jsonl; return the directory."""
     directory.mkdir(parents=True, exist_ok=True)
-    lines = "".join(json.dumps(result, sort_keys=True) + "\n" for result in results)
-    (directory / "results.jsonl").write_text(lines)
+    lines = "".join(json.dumps(made.document()) + "\n" for made in results)
+    (directory / FILE_NAME).write_text(lines)
     return directory
+
+
+def dataset(directory: Path, results: Iterable[Made], folder: Path = EXPERIMENTS) -> Dataset:
+    """Return the dataset of `results`, written to `directory` and read again."""
+    return read_dataset(write(directory, results), folder)

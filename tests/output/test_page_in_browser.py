@@ -9,18 +9,22 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from firsttouch.output.html import draw_report
-from tests.conftest import REPOSITORY
-from tests.firsttouch import made_results
-from tests.firsttouch.browser import Browser, browser
+from firsttouch.output.html.page import write_report
+from firsttouch.places import REPOSITORY
+from tests.support import made_results
+from tests.support.browser import Browser, browser
+from tests.support.made_results import Made
 
 SCREENS = [(width, dark) for width in (390, 768, 1280) for dark in (False, True)]
 KEPT = REPOSITORY / "test-results"
+
+_UNFOLD = "document.querySelectorAll('details').forEach(each => { each.open = true; })"
 
 # Boxes of what is seen, in pixels of the page.
 _BOXES = """(() => {
@@ -60,12 +64,30 @@ def page() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of the whole plan, of two releases, with something left out to be told."""
+    """The report of every experiment on two releases, with something left out to be noted."""
     home = tmp_path_factory.mktemp("report")
     folder = made_results.experiments(home)
     results = made_results.plan(folder)
-    other = [{**result, "experiment": "fork-cost", "cell": "x"} for result in results[:1]]
-    return draw_report(made_results.write(home / "out", [*results, *other]), folder=folder).file
+    results += [
+        replace(made, release="7.3", kernel_version="7.3.1")
+        for made in made_results.plan(folder, ["boot", "read-fault"])
+    ]
+    results.append(replace(results[0], experiment="fork-cost"))
+    # More arms than fit beside each other, one of them without a file.
+    known = ("stock", "off", "color", "color-l2", "rmw", "intent", "on", "of-my-own")
+    results += [
+        Made("many-arms", {"size": size}, arm, {"boot_us": 10**number * size, "tlbi": number})
+        for number, arm in enumerate(known)
+        for size in (1 << 20, 1 << 24, 1 << 30)
+    ]
+    (folder / "many-arms.toml").write_text(
+        'title = "Many arms"\nquestion = "?"\nchart = "lines"\n[parameters]\nsize = [1, 2]\n'
+        '[[metrics]]\nname = "boot_us"\nunit = "us"\nshown = true\n'
+        '[[metrics]]\nname = "tlbi"\nunit = "instructions"\nshown = true\n'
+    )
+    dataset = made_results.dataset(home / "out", results, folder)
+    assert len(dataset.notes) == 1
+    return write_report(dataset, home)
 
 
 @pytest.fixture(
@@ -79,6 +101,8 @@ def screen(request: pytest.FixtureRequest, page: Browser, report: Path) -> Brows
     page.open(report, width, dark=dark)
     KEPT.mkdir(exist_ok=True)
     page.screenshot(KEPT / f"report-{width}-{'dark' if dark else 'light'}.png")
+    # What is folded in must fit as well.
+    page.evaluate(_UNFOLD)
     return page
 
 
@@ -94,9 +118,9 @@ def test_nothing_is_wider_than_the_screen(screen: Browser) -> None:
 
 def test_each_picture_is_shown_once_with_its_alternative(screen: Browser) -> None:
     shown = screen.evaluate(_BOXES)
-    assert len(shown) == 8
+    assert len(shown) == screen.evaluate("document.querySelectorAll('figure').length") > 15
     assert all(picture["name"] for picture in shown)
-    assert len({picture["name"] for picture in shown}) == 8
+    assert len({picture["name"] for picture in shown}) == len(shown)
     assert screen.evaluate("[...document.images].every(image => image.alt)")
 
 
@@ -147,10 +171,13 @@ def _luminance(color: str) -> float:
 
 
 def test_light_and_dark_are_two_papers(page: Browser, report: Path) -> None:
-    papers = []
+    papers, marks = [], []
     for dark in (False, True):
         page.open(report, 1280, dark=dark)
         papers.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        marks.append(page.evaluate("getComputedStyle(document.querySelector('.m-1')).stroke"))
+    # The arms' marks have a colour for each.
+    assert marks[0] != marks[1]
     assert _luminance(papers[0]) > 0.9
     assert _luminance(papers[1]) < 0.1
 
@@ -158,9 +185,12 @@ def test_light_and_dark_are_two_papers(page: Browser, report: Path) -> None:
 def test_on_paper_the_pictures_are_wide_and_the_ink_is_dark(page: Browser, report: Path) -> None:
     page.open(report, 794, dark=True, media="print")
     assert _luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) > 0.9
-    assert len(page.evaluate(_BOXES)) == 8
+    figures = page.evaluate("document.querySelectorAll('figure').length")
+    assert len(page.evaluate(_BOXES)) == figures
     shown = "[...document.querySelectorAll('figure > .cells code')]"
-    assert page.evaluate(f"{shown}.length >= 8 && {shown}.every(code => code.offsetHeight > 0)")
+    assert page.evaluate(
+        f"{shown}.length >= {figures} && {shown}.every(code => code.offsetHeight > 0)"
+    )
     assert page.evaluate(
         "[...document.querySelectorAll('.wide')].every(picture => picture.offsetHeight > 0)"
     )
@@ -172,6 +202,7 @@ def test_on_paper_the_pictures_are_wide_and_the_ink_is_dark(page: Browser, repor
 
 def test_the_colour_of_a_verdict_is_not_its_only_sign(page: Browser, report: Path) -> None:
     page.open(report, 1280)
+    page.evaluate(_UNFOLD)
     verdicts = page.evaluate(
         "[...document.querySelectorAll('.verdict')].map(verdict => verdict.innerText.trim())"
     )

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A dataset and a comparison for programs: summary.json, and `firsttouch compare --json`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from firsttouch.analysis.comparison import Comparison
+from firsttouch.analysis.dataset import Case, Dataset, Row
+from firsttouch.tables import Json
+
+SCHEMA = 2
+COMPARISON_SCHEMA = 1
+
+
+def summary(dataset: Dataset) -> dict[str, Json]:
+    """Return what summary.json holds.
+
+    It has nothing that varies between hosts or runs: the same results give the
+    same document.
+    """
+    return {
+        "schema": SCHEMA,
+        "rows": [_row(row) for row in dataset.rows],
+        "unavailable": [
+            {**_case(gap.case), "metric": gap.metric, "reasons": dict(gap.reasons)}
+            for gap in dataset.gaps
+        ],
+    }
+
+
+def _case(case: Case) -> dict[str, Json]:
+    return {
+        "release": case.platform.release,
+        "machine": case.platform.machine,
+        "experiment": case.experiment.name,
+        "params": dict(case.params),
+    }
+
+
+def _row(row: Row) -> dict[str, Json]:
+    published = row.published
+    return {
+        **_case(row.case),
+        "metric": row.metric,
+        "unit": row.unit,
+        "arms": dict(row.arms),
+        "change_percent": row.change_percent,
+        "published": (
+            {"figure": published.figure, "source": published.source} if published else None
+        ),
+        "verdict": row.verdict,
+        # How many arrangements of kernel and program the figure stands for.
+        "layouts": 1,
+    }
+
+
+def comparison_document(comparison: Comparison) -> dict[str, Json]:
+    """Return a comparison as one JSON object."""
+    return {
+        "schema": COMPARISON_SCHEMA,
+        "kind": comparison.kind,
+        "sentence": comparison.sentence,
+        "differences": [asdict(difference) for difference in comparison.differences],
+        "lines": [{**asdict(line), "params": dict(line.params)} for line in comparison.lines],
+        "common": comparison.common,
+        "only_a": comparison.only_a,
+        "only_b": comparison.only_b,
+    }

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Values against a number: what each arm measured, along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from firsttouch.output.html.scales import Scale, round_up, scale_for, tick_label
+from firsttouch.output.html.svg import CHARACTER, Drawing, Symbols, shorten
+from firsttouch.quantities import format_compact
+
+_HEIGHT, _TOP, _LEFT, _RIGHT, _BOTTOM = 300.0, 52.0, 44.0, 12.0, 46.0
+
+Points = Sequence[tuple[float, float]]
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def draw_lines(
+    width: float,
+    series: Mapping[str, Points],
+    symbols: Symbols,
+    axes: tuple[str, str],
+    *,
+    top: float | None = None,
+    knee: int | None = None,
+    joined: bool = True,
+    tick_of: Callable[[float], str] = _whole,
+) -> Drawing:
+    """Return values against a number, by arm; `axes` says what is across and what is up.
+
+    The axis goes up to `top`, or as far as the values do. A line marks the
+    `knee`. `joined`: what was measured is joined along the axis. Otherwise its
+    numbers only name things, and the arms are joined at each of them.
+    `tick_of` words the numbers across.
+    """
+    drawing = Drawing(width, _HEIGHT)
+    more = drawing.legend(0, 16, symbols)
+    drawing.height += more
+    bottom, head = _HEIGHT + more - _BOTTOM, _TOP + more
+    drawing.text(0, 38 + more, shorten(f"↑ {axes[1]}", width), "t dim")
+    highest = max(y for points in series.values() for _, y in points)
+    # What lies a hair above a round number needs no axis of twice its height.
+    up = Scale(0, round_up((highest if top is None else top) * 0.98), bottom, head + 22)
+    labels = {tick: tick_label(tick) for tick in up.ticks(5)}
+    left = max(_LEFT, 12 + CHARACTER * max(map(len, labels.values())))
+    for tick, label in labels.items():
+        drawing.line(left, up.at(tick), width - _RIGHT, up.at(tick), "grid")
+        drawing.text(left - 6, up.at(tick) + 4, label, "t dim", "end")
+    numbers = sorted({x for points in series.values() for x, _ in points})
+    across = _across(numbers, left + 10, width - _RIGHT - 10)
+    free = 0.0
+    for tick in numbers if across.logarithmic else across.ticks(14 if width > 500 else 8):
+        label = tick_of(tick)
+        half = CHARACTER * len(label) / 2
+        x = across.at(tick)
+        if tick == round(tick) and x - half >= free and x + half <= width:
+            drawing.text(x, bottom + 18, label, "t dim", "middle")
+            free = x + half + CHARACTER / 2
+    drawing.text(width - _RIGHT, bottom + 38, shorten(axes[0], width), "t dim", "end")
+    if knee is not None and numbers[0] <= knee <= numbers[-1]:
+        _draw_knee(drawing, knee, across.at(knee), (head, bottom))
+    _join(drawing, series, symbols, across, up, joined=joined)
+    room = (across.end - across.start) / max(len(numbers) - 1, 1)
+    for arm, symbol in symbols.items():
+        for x, y in series.get(arm, ()):
+            tip = f"{arm}, {tick_of(x)}: {format_compact(y)}"
+            drawing.mark(symbol, across.at(x), up.at(y), tip, room)
+    return drawing
+
+
+def _across(numbers: Sequence[float], start: float, end: float) -> Scale:
+    """Return the axis across: of equal factors where the numbers lie far apart."""
+    low, high = numbers[0], numbers[-1]
+    if low > 0 and scale_for(numbers, start, end).logarithmic:
+        return Scale(low, high, start, end, True)
+    return Scale(low, max(high, low + 1), start, end)
+
+
+def _draw_knee(drawing: Drawing, knee: int, x: float, extent: tuple[float, float]) -> None:
+    head, bottom = extent
+    drawing.line(x, head - 6, x, bottom, "knee")
+    words = f"knee predicted: N = {knee}"
+    right = x + 6 + CHARACTER * len(words) < drawing.width
+    drawing.text(x + 6 if right else x - 6, head + 2, words, "t", "start" if right else "end")
+
+
+def _join(
+    drawing: Drawing,
+    series: Mapping[str, Points],
+    symbols: Symbols,
+    across: Scale,
+    up: Scale,
+    *,
+    joined: bool,
+) -> None:
+    if joined:
+        for index, arm in enumerate(symbols):
+            points = [(across.at(x), up.at(y)) for x, y in sorted(series.get(arm, ()))]
+            if points:
+                drawing.curve(points, f"curve c{index % 4}")
+        return
+    values: dict[float, list[float]] = {}
+    for points_of in series.values():
+        for x, y in points_of:
+            values.setdefault(x, []).append(y)
+    for x, found in sorted(values.items()):
+        at = across.at(x)
+        drawing.line(at, up.at(min(found)), at, up.at(max(found)), "join")

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The table of provenance: what decided the figures, and for which of them it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from firsttouch.analysis.dataset import Dataset, Platform
+from firsttouch.catalog.machine_values import colors
+from firsttouch.catalog.machines import Cache
+from firsttouch.lab.results import Provenance
+from firsttouch.quantities import format_size
+
+# More values than this are counted: each stands with its cell in results.jsonl.
+_MOST = 12
+_WORDS: Mapping[str, Callable[[Provenance], str]] = {
+    "kernel": lambda made: made.kernel_version,
+    "QEMU": lambda made: made.qemu,
+    "compiler": lambda made: made.compiler,
+    "kernel command line": lambda made: made.boot,
+}
+# Digests that have a clearer name for people.
+_NAMES = {"PMU": "modelled PMU", "QEMU": "QEMU's program"}
+# Another one for each cell: it holds the cell's command beside init and ftbench.
+_LEFT_OUT = "initial RAM disk"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One fact about where results come from; `of` says which of them, if not all."""
+
+    name: str
+    value: str
+    of: str
+
+
+def origins(dataset: Dataset) -> list[Origin]:
+    """Return the facts of provenance; one that differs between cells has a line for each value."""
+    found: list[Origin] = []
+    for name, read in _WORDS.items():
+        found += _lines(dataset, name, read)
+    digests = dict.fromkeys(
+        name
+        for result in dataset.results()
+        for name in result.provenance.digests
+        if name != _LEFT_OUT
+    )
+    for digest in digests:
+        found += _lines(dataset, _NAMES.get(digest, digest), _digest_reader(digest))
+    return [*found, *_machines(dataset)]
+
+
+def _digest_reader(name: str) -> Callable[[Provenance], str]:
+    return lambda made: made.digests.get(name, "")
+
+
+def _lines(dataset: Dataset, name: str, read: Callable[[Provenance], str]) -> Iterator[Origin]:
+    """Return a line for each value of one fact; cells that lack it have none."""
+    arms: dict[str, dict[str, None]] = {}
+    platforms: dict[str, dict[Platform, None]] = {}
+    for case in dataset.cases:
+        for arm, measured in case.arms.items():
+            value = read(measured.result.provenance)
+            if value:
+                arms.setdefault(value, {})[arm] = None
+                platforms.setdefault(value, {})[case.platform] = None
+    if len(arms) > _MOST:
+        yield Origin(name, f"{len(arms):,} different ones, in results.jsonl by cell", "")
+        return
+    for value in arms:
+        of = []
+        if len(arms[value]) < len(dataset.arms(dataset.cases)):
+            of.append(", ".join(sorted(arms[value], key=dataset.catalog.arm_order)))
+        if len(platforms[value]) < len(dataset.platforms()):
+            of.append(", ".join(str(platform) for platform in sorted(platforms[value])))
+        yield Origin(name, value, "; ".join(of))
+
+
+def _machines(dataset: Dataset) -> Iterator[Origin]:
+    """Return the caches of each machine, as its file has them now."""
+    for name in dict.fromkeys(platform.machine for platform in dataset.platforms()):
+        machine = dataset.catalog.machines.get(name)
+        if machine is None:
+            yield Origin(f"machine {name}", dataset.catalog.broken.get(name, "not recorded"), "")
+            continue
+        kind = machine.cpus[0]
+        caches = {"L1D": kind.l1d, "L2": kind.l2, "L3": machine.l3}
+        words = [f"{level} {_cache(cache)}" for level, cache in caches.items() if cache]
+        yield Origin(f"machine {name}", f"{machine.title}; {'; '.join(words)}", "")
+
+
+def _cache(cache: Cache) -> str:
+    ways = "1 way" if cache.ways == 1 else f"{cache.ways} ways"
+    count = colors(cache)
+    return (
+        f"{format_size(cache.size)}, {ways} of {format_size(cache.way_size)}, "
+        f"{cache.policy.upper()}, {count} {'colour' if count == 1 else 'colours'}"
+    )

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The table of published figures, in words: what was claimed, what was measured, the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from firsttouch.analysis.claims import Claim
+from firsttouch.analysis.names import cell_name
+from firsttouch.catalog.arms import BASE
+from firsttouch.output.labels import SIGNS
+from firsttouch.quantities import format_change, format_value
+
+# The arm that the head of the table names; another stands beside its value.
+_SHOWN_ARM = "on"
+
+
+@dataclass(frozen=True)
+class ClaimLine:
+    """One line of the table; `command` is there if no cell answers the figure."""
+
+    figure: str
+    source: str
+    cell: str
+    stock: str
+    other: str
+    change: str
+    verdict: str
+    sign: str
+    command: str
+
+
+def claim_lines(claims: Iterable[Claim]) -> list[ClaimLine]:
+    """Return the lines of the table, in the order of the claims."""
+    claims = list(claims)
+    several = len({claim.platform for claim in claims} - {None}) > 1
+    return [_line(claim, several=several) for claim in claims]
+
+
+def _line(claim: Claim, *, several: bool) -> ClaimLine:
+    row, compare = claim.row, claim.experiment.compare
+    cell, stock, other, change = claim.experiment.name, "-", "-", "-"
+    if row is not None:
+        where = f", {row.case.platform}" if several else ""
+        cell = f"{cell_name(claim.experiment, row.case.params)}{where}: {row.metric}"
+        stock = format_value(row.arms.get(BASE), row.unit)
+        other = format_value(row.arms.get(compare), row.unit)
+        other += "" if compare == _SHOWN_ARM else f" ({compare})"
+        change = format_change(row.change_percent)
+    return ClaimLine(
+        claim.published.figure,
+        claim.published.source,
+        cell,
+        stock,
+        other,
+        change,
+        claim.verdict,
+        SIGNS[claim.verdict],
+        "" if row else claim.command(),
+    )

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A section for each experiment: the question, the figures that its chart draws, its rows."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from firsttouch.analysis.dataset import Case, Dataset, Row
+from firsttouch.analysis.names import format_params, varying
+from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.experiments import Experiment
+from firsttouch.output.html.any_experiment import dumbbells, lines
+from firsttouch.output.html.cache_charts import set_conflict, zero_conflict, zero_scan
+from firsttouch.output.html.faults_per_page import faults_per_page
+from firsttouch.output.html.figure import Chart, Figure
+from firsttouch.output.html.timeline import timeline, why_not_sampled
+from firsttouch.output.labels import SIGNS, group_by_reason
+from firsttouch.quantities import format_change, format_value
+
+# What `chart` in an experiment's file stands for.
+CHARTS: Mapping[str, Chart] = {
+    "dumbbells": dumbbells,
+    "lines": lines,
+    "faults-per-page": faults_per_page,
+    "timeline": timeline,
+    "set-conflict": set_conflict,
+    "zero-conflict": zero_conflict,
+    "zero-scan": zero_scan,
+}
+# More arms than this have a line each: so many columns of counts fit on a page.
+_COLUMNS = 4
+
+
+@dataclass(frozen=True)
+class RowLine:
+    """One line of a table of rows; `values` has one for each figure in the head."""
+
+    cell: str
+    metric: str
+    values: tuple[str, ...]
+    verdict: str
+    sign: str
+
+
+@dataclass(frozen=True)
+class RowTable:
+    """The rows of an experiment on one platform; `heads` are those of the figures."""
+
+    heading: str
+    heads: tuple[str, ...]
+    lines: tuple[RowLine, ...]
+
+    @property
+    def judged(self) -> bool:
+        """Whether a published figure is held against any of the rows."""
+        return any(line.verdict for line in self.lines)
+
+
+@dataclass(frozen=True)
+class Section:
+    """An experiment on the page.
+
+    Where there are no figures, `why` says so if it is known, and `command` measures them.
+    """
+
+    anchor: str
+    title: str
+    question: str
+    figures: tuple[Figure, ...]
+    tables: tuple[RowTable, ...]
+    command: str
+    why: str
+
+
+def sections(dataset: Dataset) -> list[Section]:
+    """Return the sections, in the order of the experiments.
+
+    Those that were not measured have one too if they belong to the default
+    plan or something published can be held against them.
+    """
+    found = []
+    for number, experiment in enumerate(dataset.catalog.experiments.values()):
+        cases = [case for case in dataset.cases if case.experiment.name == experiment.name]
+        if cases or experiment.default or experiment.published or experiment.cited:
+            found.append(_section(dataset, experiment, cases, f"figure-{number}"))
+    return found
+
+
+def _section(dataset: Dataset, experiment: Experiment, cases: Sequence[Case], name: str) -> Section:
+    figures: list[Figure] = []
+    tables: list[RowTable] = []
+    for index, platform in enumerate(dataset.platforms()):
+        own = [case for case in cases if case.platform == platform]
+        if own:
+            figures += CHARTS[experiment.chart](dataset, own, f"{name}-{index}")
+            tables += _tables(dataset, experiment, own)
+    return Section(
+        experiment.name,
+        experiment.title,
+        experiment.question,
+        tuple(figures),
+        tuple(tables),
+        shlex.join(["firsttouch", "lab", "--experiment", experiment.name]),
+        "" if figures else _why(dataset, cases),
+    )
+
+
+def _why(dataset: Dataset, cases: Sequence[Case]) -> str:
+    """Return why cases that were run have nothing to draw."""
+    unsampled = why_not_sampled(cases)
+    if unsampled:
+        return "; ".join(unsampled)
+    reasons = group_by_reason(
+        (gap.metric, reason, "")
+        for gap in dataset.gaps
+        if gap.case in cases
+        for reason in gap.reasons.values()
+    )
+    return "; ".join(dict.fromkeys(f"{', '.join(r.names)}: {r.reason}" for r in reasons[:3]))
+
+
+def _tables(dataset: Dataset, experiment: Experiment, cases: Sequence[Case]) -> list[RowTable]:
+    platform = cases[0].platform
+    rows = [
+        row
+        for row in dataset.rows
+        if row.case.experiment.name == experiment.name and row.case.platform == platform
+    ]
+    shown = experiment.shown()
+    rows = [row for row in rows if row.metric in shown] or rows
+    arms = [arm for arm in dataset.arms(cases) if any(arm in row.arms for row in rows)]
+    if not rows:
+        return []
+    if len(arms) > _COLUMNS:
+        lines = tuple(line for row in rows for line in _line_per_arm(row, arms))
+        return [RowTable(str(platform), ("value", "change"), lines)]
+    # An experiment of the stock kernel alone has nothing to change.
+    heads = tuple(arms) if experiment.compare == BASE else (*arms, "change")
+    return [RowTable(str(platform), heads, tuple(_line(row, arms, heads) for row in rows))]
+
+
+def _line(row: Row, arms: Sequence[str], heads: Sequence[str]) -> RowLine:
+    values = [format_value(row.arms.get(arm), row.unit) for arm in arms]
+    if len(heads) > len(arms):
+        values.append(format_change(row.change_percent))
+    return RowLine(_cell(row), row.metric, tuple(values), *_verdict(row.verdict))
+
+
+def _line_per_arm(row: Row, arms: Sequence[str]) -> list[RowLine]:
+    """Return a line for each arm; the verdict stands with the one that the experiment compares."""
+    return [
+        RowLine(
+            f"{_cell(row)} {arm}".strip(),
+            row.metric,
+            (format_value(row.arms[arm], row.unit), format_change(row.change(arm))),
+            *_verdict(row.verdict if arm == row.case.experiment.compare else "no claim"),
+        )
+        for arm in arms
+        if arm in row.arms
+    ]
+
+
+def _verdict(verdict: str) -> tuple[str, str]:
+    """Return the verdict and its sign; nothing where nothing was claimed."""
+    return ("", "") if verdict == "no claim" else (verdict, SIGNS[verdict])
+
+
+def _cell(row: Row) -> str:
+    return format_params(varying(row.case.experiment, row.case.params))

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The claims, and the sentences that are made from results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firsttouch.analysis.answers import answer, answering
+from firsttouch.analysis.claims import count_verdicts, list_claims
+from firsttouch.analysis.dataset import Dataset, Platform
+from tests.support import made_results
+
+PLATFORM = Platform("6.12", "neoverse-n1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return made_results.experiments(tmp_path)
+
+
+@pytest.fixture
+def dataset(tmp_path: Path, folder: Path) -> Dataset:
+    return made_results.dataset(tmp_path / "out", made_results.plan(folder), folder)
+
+
+def test_the_answer_is_three_sentences_made_from_the_results(dataset: Dataset) -> None:
+    claims = list_claims(dataset)
+    faults, colors, price = answer(dataset, PLATFORM, claims)
+    for figure in (
+        "takes 2 faults on the stock kernel and 1 with both features on",
+        "524,288 against 262,144 for 1 GiB, -50.00 %",
+        "262,144 against 0 TLB invalidations",
+        "-38.46 % of time in the kernel",
+        "that of a 2 MiB page takes 513 and 1.",
+    ):
+        assert figure in faults
+    assert "(arm color)" in colors
+    assert "from 9 to 2.25 misses per round" in colors
+    assert "the mean over hot colours from 2.26 to 2.25" in colors
+    assert "a plain store by 0 % of kernel instructions" in price
+    verdicts = [claim.verdict for claim in claims]
+    for verdict in ("reproduced", "not reproduced"):
+        assert f"{verdicts.count(verdict)} {verdict}" in price
+
+
+def test_the_answer_says_what_was_not_measured(tmp_path: Path, folder: Path) -> None:
+    results = made_results.plan(folder, ["zero-scan"])
+    dataset = made_results.dataset(tmp_path / "out", results, folder)
+    sentences = answer(dataset, PLATFORM, list_claims(dataset))
+    assert all("was not measured" in sentence for sentence in sentences)
+    assert "`firsttouch lab --experiment zero-conflict`" in sentences[1]
+    assert answering(dataset) == [PLATFORM]
+
+
+def test_every_published_figure_is_in_the_claims_measured_or_not(
+    tmp_path: Path, folder: Path, dataset: Dataset
+) -> None:
+    by_figure = {claim.published.figure: claim for claim in list_claims(dataset)}
+    halved = by_figure["page faults halved"]
+    assert halved.verdict == "reproduced"
+    assert halved.row and halved.row.arms == {"stock": 524288, "on": 262144}
+    assert halved.platform == PLATFORM
+    assert by_figure["system time -60 % (Ampere Altra VM)"].verdict == "not reproduced"
+
+    results = made_results.plan(folder, ["read-fault"])
+    few = list_claims(made_results.dataset(tmp_path / "few", results, folder))
+    again = {claim.published.figure: claim for claim in few}
+    assert again.keys() == by_figure.keys()
+    assert again["page faults halved"].verdict == "not measured"
+    assert again["page faults halved"].row is None
+    assert again["page faults halved"].command() == (
+        "firsttouch lab --experiment populate --set by=ldadd --set page=4k"
+    )
+
+
+def test_a_figure_of_which_an_arm_is_missing_is_not_measured(tmp_path: Path, folder: Path) -> None:
+    results = [
+        made
+        for made in made_results.plan(folder, ["populate"], by="ldadd", page="4k")
+        if made.arm == "stock"
+    ]
+    claims = list_claims(made_results.dataset(tmp_path / "half", results, folder))
+    assert count_verdicts(claims) == {"not measured": len(claims)}

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The dataset: cases and rows made from results, changes, verdicts, derived figures."""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.analysis import dataset as dataset_module
+from firsttouch.analysis.dataset import (
+    Dataset,
+    Platform,
+    Row,
+    change_percent,
+    read_dataset,
+    verdict,
+)
+from firsttouch.catalog.experiments import Params, Published
+from firsttouch.errors import UserError
+from firsttouch.places import REPOSITORY
+from tests.support import made_results
+from tests.support.made_results import Made
+
+_LDADD: Params = {"by": "ldadd", "page": "4k", "size": 1 << 30, "threads": 1}
+
+
+@pytest.mark.parametrize(
+    ("stock", "other", "change"),
+    [
+        (100, 50, -50.0),
+        (100, 100, 0.0),
+        (0, 0, 0.0),
+        (0, 5, None),
+        (None, 5, None),
+        (5, None, None),
+    ],
+)
+def test_change(stock: float | None, other: float | None, change: float | None) -> None:
+    assert change_percent(stock, other) == change
+
+
+def _claim(change: float | None = None, at_most: float | None = None) -> Published:
+    return Published("m", {}, "figure", "source", change, 0.5, at_most)
+
+
+@pytest.mark.parametrize(
+    ("claim", "change", "expected"),
+    [
+        (None, -50.0, "no claim"),
+        (_claim(-50), None, "no claim"),
+        (_claim(-50), -50.4, "reproduced"),
+        (_claim(-50), -49.4, "not reproduced"),
+        (_claim(-50), -51.0, "exceeded"),
+        (_claim(-50), 50.0, "not reproduced"),
+        (_claim(20), 21.0, "exceeded"),
+        (_claim(20), 10.0, "not reproduced"),
+        (_claim(at_most=1), 0.9, "reproduced"),
+        (_claim(at_most=1), -30.0, "reproduced"),
+        (_claim(at_most=1), 1.1, "not reproduced"),
+    ],
+)
+def test_verdict(claim: Published | None, change: float | None, expected: str) -> None:
+    assert verdict(claim, change) == expected
+
+
+def _row(dataset: Dataset, metric: str) -> Row:
+    (row,) = (row for row in dataset.rows if row.metric == metric)
+    return row
+
+
+def test_arms_stand_side_by_side_and_what_is_unavailable_is_listed(tmp_path: Path) -> None:
+    no_pmu = {"tlbi": "no PMU"}
+    dataset = made_results.dataset(
+        tmp_path,
+        [
+            Made("populate", _LDADD, "on", {"page_faults": 262144, "sys_ns": 67}, no_pmu),
+            Made("populate", _LDADD, "stock", {"page_faults": 524288, "sys_ns": 100}, no_pmu),
+        ],
+    )
+    faults, times = _row(dataset, "page_faults"), _row(dataset, "sys_ns")
+    # Stock first, whatever the order of the results.
+    assert list(faults.arms.items()) == [("stock", 524288), ("on", 262144)]
+    assert (faults.change_percent, faults.verdict) == (-50, "reproduced")
+    assert times.verdict == "not reproduced"
+    assert times.published and times.published.figure.startswith("system time -60 %")
+    (gap,) = (gap for gap in dataset.gaps if gap.metric == "tlbi")
+    assert gap.reasons == {"stock": "no PMU", "on": "no PMU"}
+    assert not any(row.metric == "tlbi" for row in dataset.rows)
+
+
+def test_a_derived_figure_is_above_the_floor_of_the_same_arm(tmp_path: Path) -> None:
+    cells = [
+        Made(
+            "populate", {"by": by, "page": "4k", "size": 400, "threads": 1}, arm,
+            {"page_faults": faults, "instructions_kernel": instructions},
+        )
+        for by, arm, faults, instructions in (
+            ("ldadd", "stock", 200, 300_000), ("ldadd", "on", 100, 202_600),
+            ("store", "stock", 100, 200_000), ("store", "on", 100, 200_000),
+        )
+    ]  # fmt: skip
+    row = _row(made_results.dataset(tmp_path, cells), "kernel_above_floor")
+    assert row.case.params["by"] == "ldadd"
+    assert row.arms == {"stock": 1000, "on": 26}
+
+
+def test_a_derived_figure_without_a_floor_is_a_quotient(tmp_path: Path) -> None:
+    metrics = {"page_faults": 4, "instructions_kernel": 10}
+    made = Made("read-fault", {"size": 16}, "stock", metrics)
+    assert _row(made_results.dataset(tmp_path, [made]), "kernel_per_fault").arms == {"stock": 2.5}
+
+
+def test_no_derived_figure_where_its_floor_was_not_measured(tmp_path: Path) -> None:
+    metrics = {"page_faults": 4, "instructions_kernel": 10}
+    dataset = made_results.dataset(tmp_path, [Made("populate", _LDADD, "stock", metrics)])
+    assert not any(row.metric == "kernel_above_floor" for row in dataset.rows)
+
+
+def test_another_derivation_gives_other_figures_from_the_same_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is run again, and no figure of the old derivation is left standing."""
+    folder = made_results.experiments(tmp_path)
+    metrics = {"page_faults": 4, "instructions_kernel": 10, "tlbi": 2}
+    out = made_results.write(tmp_path / "out", [Made("read-fault", {"size": 16}, "stock", metrics)])
+    before = (out / "results.jsonl").read_bytes()
+    assert _row(read_dataset(out, folder), "kernel_per_fault").arms == {"stock": 2.5}
+
+    file = folder / "read-fault.toml"
+    file.write_text(file.read_text().replace('per = "page_faults"', 'per = "tlbi"'))
+    assert _row(read_dataset(out, folder), "kernel_per_fault").arms == {"stock": 5}
+
+    monkeypatch.setattr(dataset_module, "_derive", lambda *_: {"stock": 7})
+    assert _row(read_dataset(out, folder), "kernel_per_fault").arms == {"stock": 7}
+    assert (out / "results.jsonl").read_bytes() == before
+
+
+def test_a_later_result_of_a_cell_replaces_an_earlier(tmp_path: Path) -> None:
+    old = Made("populate", _LDADD, "stock", {"page_faults": 5})
+    new = replace(old, metrics={"page_faults": 1})
+    dataset = made_results.dataset(tmp_path, [old, new])
+    assert len(dataset.results()) == 1
+    assert dataset.cases[0].value("stock", "page_faults") == 1
+
+
+def test_what_a_page_of_the_size_asked_for_took(tmp_path: Path) -> None:
+    made = Made("populate", {**_LDADD, "page": "64k"}, "stock", {"page_faults": 278528})
+    (case,) = made_results.dataset(tmp_path, [made]).cases
+    assert case.per_page("stock", "page_faults") == 17
+    assert case.per_page("on", "page_faults") is None
+
+
+def test_the_largest_case_of_both_arms_is_found(tmp_path: Path) -> None:
+    cells = [
+        Made("populate", {**_LDADD, "size": size}, arm, {"page_faults": 1})
+        for size in (1 << 20, 1 << 21, 1 << 22)
+        for arm in (("stock", "on") if size < 1 << 22 else ("on",))
+    ]
+    dataset = made_results.dataset(tmp_path, cells)
+    found = dataset.find(
+        Platform("6.12", "neoverse-n1"), "populate", "page_faults", {"by": "ldadd"}
+    )
+    assert found and found.number("size") == 1 << 21
+
+
+def _refused(directory: Path) -> str:
+    with pytest.raises(UserError) as error:
+        read_dataset(directory)
+    sentence = str(error.value)
+    assert sentence.endswith(".") and "\n" not in sentence
+    return sentence
+
+
+def test_a_directory_that_is_none_is_refused(tmp_path: Path) -> None:
+    assert "is not a directory: give a directory that `firsttouch lab" in _refused(tmp_path / "no")
+    (tmp_path / "file").write_text("")
+    assert "is not a directory" in _refused(tmp_path / "file")
+    assert "results.jsonl cannot be read" in _refused(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "\n", '{"schema": 2, "ce', "no results\n", "[]\n", "{}\n"])
+def test_a_file_without_results_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "results.jsonl").write_text(text)
+    sentence = _refused(tmp_path)
+    assert "results.jsonl" in sentence and "nothing is left to draw" in sentence
+
+
+@pytest.mark.parametrize("schema", [1, 3])
+def test_results_of_another_schema_are_refused_in_one_sentence(tmp_path: Path, schema: int) -> None:
+    ours = Made("populate", _LDADD, "stock", {"page_faults": 1}).document()
+    lines = [ours, {**ours, "schema": schema}]
+    (tmp_path / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    sentence = _refused(tmp_path)
+    assert f"is of schema {schema}" in sentence and "reads schema 2" in sentence
+
+
+def test_results_of_an_experiment_that_is_gone_are_noted(tmp_path: Path) -> None:
+    ours = Made("populate", _LDADD, "stock", {"page_faults": 1})
+    dataset = made_results.dataset(tmp_path, [replace(ours, experiment="fork-cost"), ours])
+    assert len(dataset.cases) == 1
+    (note,) = dataset.notes
+    assert note.startswith("experiments/fork-cost.toml is missing")
+
+
+def test_whole_results_are_read_without_a_note(tmp_path: Path) -> None:
+    ours = Made("populate", _LDADD, "stock", {"page_faults": 1})
+    assert made_results.dataset(tmp_path, [ours]).notes == ()
+
+
+def test_each_kind_of_record_is_made_in_one_place() -> None:
+    """A row is made by the dataset and a cell by the lab: no other code has a say in them."""
+    homes = {
+        "Row": "analysis/dataset.py", "Gap": "analysis/dataset.py", "Case": "analysis/dataset.py",
+        "Dataset": "analysis/dataset.py", "Result": "lab/results.py", "Cell": "lab/cells.py",
+        "Measurement": "analysis/measurement.py",
+    }  # fmt: skip
+    package = REPOSITORY / "firsttouch"
+    made = {
+        (name, str(file.relative_to(package)))
+        for file in package.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call) and (name := _called(node)) in homes
+    }
+    assert made == set(homes.items())
+
+
+def _called(call: ast.Call) -> str:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch report` and `firsttouch compare`: exit status, and what goes to which stream."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from firsttouch.places import EXPERIMENTS
+from tests.conftest import Finished, Firsttouch
+from tests.support import made_results
+from tests.support.made_results import Made
+
+
+def _results() -> list[Made]:
+    return made_results.plan(EXPERIMENTS, ["populate"], page="4k")
+
+
+def _refused(done: Finished, *fragments: str) -> None:
+    assert done.returncode == 2, done.stderr
+    (sentence,) = done.stderr.strip().splitlines()
+    assert sentence.startswith("firsttouch: ") and sentence.endswith(".")
+    for fragment in fragments:
+        assert fragment in sentence
+
+
+def test_whole_results_are_drawn_without_a_word(firsttouch: Firsttouch, tmp_path: Path) -> None:
+    made_results.write(tmp_path, _results())
+    done = firsttouch("report", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() == str(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_what_is_left_out_is_said_and_the_rest_is_drawn(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    ours = _results()
+    made_results.write(tmp_path, [replace(ours[0], experiment="fork-cost"), *ours])
+    file = tmp_path / "results.jsonl"
+    file.write_text(file.read_text()[:-40])
+    done = firsttouch("report", tmp_path)
+    assert done.returncode == 1
+    said = " ".join(done.stderr.split())
+    assert "Traceback" not in said
+    assert "1 line that is cut off or no result" in said
+    assert "experiments/fork-cost.toml is missing" in said
+    assert "2 faults on the stock kernel" in (tmp_path / "report.html").read_text()
+
+
+def test_what_holds_no_results_is_refused_and_nothing_is_written(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    _refused(firsttouch("report", tmp_path / "nowhere"), "is not a directory", "firsttouch lab")
+    _refused(firsttouch("report", tmp_path), "results.jsonl cannot be read")
+    (tmp_path / "results.jsonl").write_text("no results\n")
+    _refused(firsttouch("report", tmp_path), "nothing is left to draw")
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_results_of_another_schema_are_refused(firsttouch: Firsttouch, tmp_path: Path) -> None:
+    line = json.dumps({**_results()[0].document(), "schema": 1})
+    (tmp_path / "results.jsonl").write_text(line + "\n")
+    _refused(firsttouch("report", tmp_path), "is of schema 1", "reads schema 2")
+
+
+def test_sets_are_compared_on_the_terminal_and_as_json(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    made_results.write(tmp_path / "a", _results())
+    other = [replace(made, release="7.3", kernel_version="7.3.1") for made in _results()]
+    made_results.write(tmp_path / "b", other)
+    done = firsttouch("compare", "a", "b")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second, sentence, *_ = done.stdout.splitlines()
+    assert (first, second) == ("A: a", "B: b")
+    assert sentence.startswith("Comparable: ")
+    document = json.loads(firsttouch("compare", "--json", "a", "b").stdout)
+    assert document["kind"] == "comparable"
+
+
+def test_sets_that_contradict_each_other_fail(firsttouch: Firsttouch, tmp_path: Path) -> None:
+    made_results.write(tmp_path / "a", _results())
+    other = [replace(made, metrics={**made.metrics, "page_faults": 1}) for made in _results()]
+    made_results.write(tmp_path / "b", other)
+    assert firsttouch("compare", "a", "b").returncode == 1
+
+
+def test_sets_that_cannot_be_compared_are_refused(firsttouch: Firsttouch, tmp_path: Path) -> None:
+    made_results.write(tmp_path / "a", _results())
+    made_results.write(tmp_path / "b", made_results.plan(EXPERIMENTS, ["read-fault"]))
+    _refused(firsttouch("compare", "a", "b"), "they have no cell in common", "read-fault")
+    _refused(firsttouch("compare", "a", "nowhere"), "nowhere is not a directory")
