@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,10 +42,8 @@ def printed_objects(number: int, done: Done, log: Path) -> list[Mapping[str, Jso
     """Return what command `number` of a guest printed; GuestError if it failed or printed else."""
     if done.status:
         # ftbench says on the console what was wrong, in one sentence.
-        said = [
-            line for line in log.read_text(errors="replace").splitlines() if "ftbench: " in line
-        ]
-        why = f": {said[-1][said[-1].index('ftbench: ') :]}" if said else ""
+        said = re.findall(r"ftbench: .*", log.read_text(errors="replace"))
+        why = f": {said[-1]}" if said else ""
         raise GuestError(
             f"command {number} of the guest failed with status {done.status}{why}", log_end(log)
         )

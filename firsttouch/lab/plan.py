@@ -102,8 +102,8 @@ def make_plan(
             cell = make_cell(release, arm.name, machine.name, experiment.name, params)
             cells[cell.identity] = cell
     if not cells:
-        asked = " ".join(f"{name}={value}" for name, value in request.settings.items())
-        raise UserError(f"no cell has {asked}: give values that one experiment has together.")
+        values = " ".join(f"{name}={value}" for name, value in request.settings.items())
+        raise UserError(f"no cell has {values}: give values that one experiment has together.")
     return Plan(tuple(cells.values()), tuple(groups), catalog)
 
 
