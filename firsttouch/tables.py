@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from firsttouch.errors import UserError, nearest
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 T = TypeVar("T")
 _REQUIRED: Any = object()

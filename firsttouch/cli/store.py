@@ -24,7 +24,10 @@ def add_command(commands: Commands) -> None:
     pruning = actions.add_parser("prune", help="remove what was used longest ago, never what a "
                                  "run uses")  # fmt: skip
     pruning.add_argument(
-        "--keep", required=True, metavar="BYTES", help="how much may stay; K, M and G are understood"
+        "--keep",
+        required=True,
+        metavar="BYTES",
+        help="how much may stay; K, M and G are understood",
     )
     pruning.set_defaults(run=_prune)
 
