@@ -14,7 +14,6 @@ import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from firsttouch.build.claims import claimed
 from firsttouch.build.store import store_root

@@ -81,7 +81,12 @@ class FileDisk:
             )  # fmt: skip
             _write_image(folder, kept)
 
-        return _entry(recipe, f"disk with a file of {format_size(self.size)}").obtain(make, reporter.say) / _IMAGE
+        return (
+            _entry(recipe, f"disk with a file of {format_size(self.size)}").obtain(
+                make, reporter.say
+            )
+            / _IMAGE
+        )
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 from firsttouch.build import overlay
+from firsttouch.build.sources import KernelSource
 from firsttouch.errors import HostError
 from firsttouch.processes import output
-from firsttouch.build.sources import KernelSource
 
 # Fixed, so that the same series is the same bytes whenever it is written.
 _DATE = "2026-01-01T00:00:00+0000"

@@ -19,6 +19,7 @@ from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file
 from firsttouch.progress import Reporter
 
+
 @dataclass(frozen=True)
 class KernelSource:
     """An unchanged kernel tree and what it is known by.
@@ -45,7 +46,9 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
     known = package
 
     def tree() -> Path:
-        entry = Entry("trees", {"package": known.sha256}, f"{known.name} {known.version}", deep=False)
+        entry = Entry(
+            "trees", {"package": known.sha256}, f"{known.name} {known.version}", deep=False
+        )
 
         def unpack(workplace: Path, kept: Path) -> None:
             deb = known

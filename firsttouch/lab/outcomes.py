@@ -40,7 +40,9 @@ def measure_guest(
 def _lines(number: int, done: Done, log: Path) -> list[Mapping[str, Json]]:
     if done.status:
         # ftbench says on the console what was wrong, in one sentence.
-        said = [line for line in log.read_text(errors="replace").splitlines() if "ftbench: " in line]
+        said = [
+            line for line in log.read_text(errors="replace").splitlines() if "ftbench: " in line
+        ]
         why = f": {said[-1][said[-1].index('ftbench: ') :]}" if said else ""
         raise GuestError(
             f"command {number} of the guest failed with status {done.status}{why}", log_end(log)
