@@ -16,7 +16,7 @@ from firsttouch.files import write_atomically
 from firsttouch.lab.plan import DEFAULT_MACHINE, Request
 from firsttouch.lab.run import run_lab
 from firsttouch.output.export import summary
-from firsttouch.output.html import write_report
+from firsttouch.output.html.page import write_report
 from firsttouch.output.terminal import output_console, print_dataset
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json

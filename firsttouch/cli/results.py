@@ -11,7 +11,7 @@ from firsttouch.analysis.dataset import read_dataset
 from firsttouch.cli.options import Commands
 from firsttouch.output.comparison import print_comparison
 from firsttouch.output.export import comparison_document
-from firsttouch.output.html import write_report
+from firsttouch.output.html.page import write_report
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
