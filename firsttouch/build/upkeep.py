@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.claims import claimed, clock, is_claimed
+from firsttouch.build.claims import claimed, claimed_if_free, clock, is_claimed
 from firsttouch.build.outcomes import OUTCOMES
 from firsttouch.build.store import MANIFEST, PRUNING, RUNS, read_manifest, store_root
 
@@ -74,6 +74,10 @@ def _sweep(root: Path) -> None:
                 shutil.rmtree(litter)
             elif litter.is_file() and clock(root) - litter.stat().st_mtime > _LITTER:
                 litter.unlink()
+    for claim in root.glob("*/*.claim"):
+        # Taken over from who died, and given back: nothing is left of it.
+        with claimed_if_free(claim):
+            pass
 
 
 def _remove(path: Path) -> None:
