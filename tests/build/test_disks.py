@@ -70,7 +70,7 @@ def _make(place: Path, checkout: str, umask: str, user: int, **environment: str)
     for folder in _FOLDERS:
         shutil.copytree(
             REPOSITORY / folder, copy / folder,
-            ignore=shutil.ignore_patterns("__pycache__", "build"), symlinks=True,
+            ignore=shutil.ignore_patterns("__pycache__"), symlinks=True,
         )  # fmt: skip
     libraries = place / "libraries"
     if not libraries.exists():
