@@ -45,6 +45,10 @@ def write_atomically(path: Path, data: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         partial.rename(path)
+    except OSError as error:
+        # A write that fails does not say where.
+        error.filename = error.filename or str(path)
+        raise
     finally:
         partial.unlink(missing_ok=True)
 

@@ -21,13 +21,13 @@ import sys
 
 def main() -> int:
     """Run the command; return its exit status, 128 + N if signal N ended it."""
-    # The command leads a group of its own; the keeper stays outside, to be
+    # The command leads a group of its own; this process stays outside, to be
     # able to kill all of it and still say how it ended.
     child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
     ended = os.pidfd_open(child.pid)
     parent = sys.stdin.fileno()
     # A key, a closed terminal or timeout(1) signals the whole process group,
-    # the parent too, which decides; the keeper only follows it, or nobody
+    # the parent too, which decides; this process only follows it, or nobody
     # would be left to kill the command.
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(ignored, signal.SIG_IGN)

@@ -13,7 +13,7 @@ from typing import IO
 
 from firsttouch.errors import HostError
 
-_KEEPER = Path(__file__).with_name("kill_with_parent.py")
+_KILL_WITH_PARENT = Path(__file__).with_name("kill_with_parent.py")
 
 
 @contextmanager
@@ -27,12 +27,12 @@ def kept(
 ) -> Iterator[subprocess.Popen[str]]:
     """Run `command` for as long as the context lasts, at most.
 
-    Yields the keeper's process: its `wait` and `returncode` are the
-    command's. Leaving the context, by whatever way, kills the command and
-    all it started; so does the death of this process.
+    Yields a process whose `wait` and `returncode` are the command's. Leaving
+    the context, by whatever way, kills the command and all it started; so does
+    the death of this process.
     """
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", str(_KEEPER), *map(str, command)],
+        [sys.executable, "-I", "-S", str(_KILL_WITH_PARENT), *map(str, command)],
         cwd=cwd,
         env=dict(os.environ, **(env or {})),
         stdin=subprocess.PIPE,

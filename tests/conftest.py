@@ -17,10 +17,11 @@ import pytest
 
 from firsttouch.build.images import KernelImage
 from firsttouch.progress import Reporter
-from firsttouch.build.sources import KernelSource, debian_source, find_release
+from firsttouch.build.sources import KernelSource, debian_source
+from firsttouch.catalog.releases import load_release
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-FAKE_LINUX = REPOSITORY / "tests/firsttouch/fakelinux"
+FAKE_LINUX = REPOSITORY / "tests/build/fakelinux"
 
 Finished = subprocess.CompletedProcess[str]
 
@@ -151,7 +152,7 @@ def reporter() -> Iterator[Reporter]:
 
 @pytest.fixture(scope="session")
 def sources(reporter: Reporter) -> Callable[[str], KernelSource]:
-    return lambda release: debian_source(find_release(release), reporter)
+    return lambda release: debian_source(load_release(release), reporter)
 
 
 @pytest.fixture(scope="session")

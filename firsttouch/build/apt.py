@@ -42,10 +42,14 @@ class Archive:
 
     @property
     def source(self) -> str:
-        """The archive as an entry of a deb822 sources file."""
+        """The archive as an entry of a deb822 sources file.
+
+        It says nothing of trust, so that signatures decide: "Trusted: no" is
+        distrust of a good signature, too.
+        """
         return (
             f"Types: deb\nURIs: {self.uri}\nSuites: {self.suite}\nComponents: main\n"
-            f"Signed-By: {self.keyring}\nTrusted: no\n"
+            f"Signed-By: {self.keyring}\n"
         )
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Claims: who makes a thing, agreed by hard links, so that a share of several hosts can hold it.
 
-A claim is a file that its holder touches as long as it lives. A claim that
-was not touched for a lease's time belongs to nobody; so does one whose
-process is gone, where this host can tell. File locks are not used: a share
-need not have them.
+A claim is a file that its holder touches as long as it lives. A claim whose
+process is gone, where this host can tell, belongs to nobody; so does one of
+another host that was not touched for a lease's time. File locks are not used:
+a share need not have them.
 """
 
 from __future__ import annotations
@@ -33,24 +33,45 @@ def claimed(
     path: Path, wait: Callable[[], None] = lambda: None, lease: float = LEASE
 ) -> Iterator[None]:
     """Hold the claim `path` for as long as the context lasts; call `wait` once if it is held."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    own = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    own.write_text(json.dumps(_holder()))
-    waited = False
-    try:
-        while not _take(path, own):
-            if not _give_up(path, lease):
-                if not waited:
-                    wait()
-                waited = True
+    with _own_file(path) as own:
+        if not _take_or_give_up(path, own, lease):
+            wait()
+            while not _take_or_give_up(path, own, lease):
                 time.sleep(_POLL)
         with _kept_alive(own, lease):
             yield
-    finally:
-        # Only the holder's own file is removed: another may have taken over.
+
+
+@contextmanager
+def claimed_if_free(path: Path, lease: float = LEASE) -> Iterator[bool]:
+    """Hold the claim `path` for as long as the context lasts, unless another holds it.
+
+    Yields whether it is held here.
+    """
+    with _own_file(path) as own:
+        if _take_or_give_up(path, own, lease):
+            with _kept_alive(own, lease):
+                yield True
+        else:
+            yield False
+
+
+@contextmanager
+def _own_file(path: Path) -> Iterator[Path]:
+    """Make the file that becomes the claim `path` by a link; withdraw both in the end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        own.touch()
+        # A full disk has no room for words, and must still let `store prune`
+        # claim it. Without them the lease alone tells whether the holder lives.
         with contextlib.suppress(OSError):
-            if path.samefile(own):
-                path.unlink()
+            own.write_text(json.dumps(_holder()))
+        yield own
+    finally:
+        with contextlib.suppress(OSError):
+            while path.samefile(own) and not _remove(path, own.stat(), LEASE):
+                time.sleep(_POLL)
         own.unlink(missing_ok=True)
 
 
@@ -72,11 +93,19 @@ def is_claimed(path: Path, lease: float = LEASE) -> bool:
         return False
 
 
+def _take_or_give_up(path: Path, own: Path, lease: float) -> bool:
+    """Make `own` the claim `path`, if it is free or nobody's; tell whether that was done."""
+    return _take(path, own) or (_give_up(path, lease) and _take(path, own))
+
+
 def _take(path: Path, own: Path) -> bool:
+    # The lease begins now, however long the wait was.
+    os.utime(own)
     try:
         os.link(own, path)
     except FileExistsError:
-        return False
+        # A network file system may do a link, lose its answer and do it again.
+        return own.stat().st_nlink > 1
     return True
 
 
@@ -86,9 +115,20 @@ def _give_up(path: Path, lease: float) -> bool:
         holder = path.stat()
         if not _is_abandoned(path, lease):
             return False
-        # One link for each abandoned claim: of several that saw it, one
-        # removes it, and none removes what was claimed in the meantime.
-        dead = path.with_name(f".{path.name}.dead-{holder.st_ino}-{holder.st_mtime_ns}")
+    except FileNotFoundError:
+        return True
+    return _remove(path, holder, lease)
+
+
+def _remove(path: Path, claim: os.stat_result, lease: float) -> bool:
+    """Remove `path` if it is still the file `claim`, untouched; tell whether it is gone.
+
+    Who removes a claim, be it the holder, first makes one link that is named
+    by the claim's inode. So of several one removes it, and none removes what
+    was claimed in the meantime.
+    """
+    dead = path.with_name(f".{path.name}.dead-{claim.st_ino}")
+    try:
         os.link(path, dead)
     except FileNotFoundError:
         return True
@@ -99,25 +139,25 @@ def _give_up(path: Path, lease: float) -> bool:
                 dead.unlink()
         return False
     try:
-        if dead.stat().st_ino == holder.st_ino:
+        now = dead.stat()
+        if (now.st_ino, now.st_mtime_ns) == (claim.st_ino, claim.st_mtime_ns):
             path.unlink(missing_ok=True)
+            return True
+        return False
     finally:
         dead.unlink(missing_ok=True)
-    return True
 
 
 def _is_abandoned(path: Path, lease: float) -> bool:
     """Tell whether the claim `path` is nobody's; FileNotFoundError if it is gone."""
     touched = path.stat().st_mtime
-    # The clock of the file system: those of several hosts may differ.
-    if clock(path.parent) - touched > lease:
-        return True
     holder = json_object(path.read_text(errors="replace")) or {}
-    here = _holder()
-    if holder.get("host") != here["host"]:
-        return False
-    pid = holder.get("pid")
-    return not isinstance(pid, int) or holder.get("started") != _started(pid)
+    if holder.get("host") == _host():
+        # A process that was stopped, as this host may have been, touches nothing, and lives.
+        pid = holder.get("pid")
+        return not isinstance(pid, int) or holder.get("started") != _started(pid)
+    # The clock of the file system: those of several hosts may differ.
+    return clock(path.parent) - touched > lease
 
 
 def _holder() -> dict[str, str | int | None]:

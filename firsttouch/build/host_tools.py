@@ -57,6 +57,14 @@ def qemu_digest() -> str:
     return digest_file(Path(_find(QEMU)))
 
 
+@functools.cache
+def qemu_cpus() -> tuple[str, ...]:
+    """Return the names of the CPUs that QEMU has; HostError if it is missing."""
+    lines = output([_find(QEMU), "-M", "virt", "-cpu", "help"]).splitlines()
+    # A headline, then each name on a line of its own, set in.
+    return tuple(line.split()[0] for line in lines if line[:1].isspace() and line.strip())
+
+
 def _find(tool: str) -> str:
     found = shutil.which(tool)
     if found is None:

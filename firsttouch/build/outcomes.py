@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from firsttouch.build.store import enter_run, store_root
+from firsttouch.build.store import note_use, store_root
 from firsttouch.files import digest, write_atomically
 from firsttouch.tables import Json, Table, json_object
 
@@ -28,14 +27,13 @@ def _place(key: str) -> Path:
 
 def kept_outcome(key: str) -> Table | None:
     """Return the outcome that is kept under `key`; None if there is none that is whole."""
-    enter_run()
     place = _place(key)
+    note_use(place)
     try:
         document = json_object(place.read_text())
         outcome = document.get("outcome") if document else None
         if document is None or document.get("digest") != digest(outcome):
             return None
-        os.utime(place)
     except (OSError, UnicodeDecodeError):
         return None
     return Table(place, document).table("outcome")

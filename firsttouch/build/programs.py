@@ -40,7 +40,10 @@ def build_pmu(reporter: Reporter) -> Path:
 
     Raises BuildError with the compiler's errors if it does not build.
     """
-    return _build("pmu", "libftpmu.so", reporter, native=True, more={"qemu": qemu_version()})
+    # Debug information names the folder that it was built in.
+    return _build(
+        "pmu", "libftpmu.so", reporter, "CFLAGS=-O2", native=True, more={"qemu": qemu_version()}
+    )
 
 
 def ftbench_list(reporter: Reporter) -> str:
@@ -52,7 +55,7 @@ def _build(
     name: str,
     product: str,
     reporter: Reporter,
-    *,
+    *variables: str,
     native: bool = False,
     more: dict[str, Json] | None = None,
 ) -> Path:
@@ -61,13 +64,14 @@ def _build(
     recipe: dict[str, Json] = {
         "sources": digest_files(folder, _sources(folder)),
         "tools": toolchain_identity(native=native),
+        "variables": list(variables),
         **(more or {}),
     }
     title = f"{product} for {'this host' if native else 'arm64'}"
 
     def make(workplace: Path, kept: Path) -> None:
         prefix = "" if native else cross_compile()
-        shutil.copy(run_make(folder, workplace, prefix) / product, kept / product)
+        shutil.copy(run_make(folder, workplace, prefix, *variables) / product, kept / product)
 
     return Entry("programs", recipe, title).obtain(make, reporter.say) / product
 
@@ -77,13 +81,21 @@ def _sources(folder: Path) -> Iterable[Path]:
 
 
 def run_make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Path:
-    """Run make in `folder` with the tools of `prefix`; return the folder of what it made."""
-    objects = workplace / "objects"
-    shutil.rmtree(objects, ignore_errors=True)
+    """Run make for `folder` with the tools of `prefix`; return the folder of what it made.
+
+    It runs in a copy, and is told of no path: make knows no blank in one, and
+    what is made must not depend on where.
+    """
+    objects, copy = workplace / "objects", workplace / "source"
+    for place in (objects, copy):
+        shutil.rmtree(place, ignore_errors=True)
     objects.mkdir()
+    shutil.copytree(folder, copy, symlinks=True)
     try:
         processes.output(
-            ["make", "-s", "-C", folder, f"CROSS_COMPILE={prefix}", f"OUTPUT={objects}", *variables]
+            ["make", "-s", f"CROSS_COMPILE={prefix}", "OUTPUT=../objects", *variables],
+            cwd=copy,
+            env={"LC_ALL": "C"},
         )
     except HostError as error:
         name = folder.relative_to(REPOSITORY)

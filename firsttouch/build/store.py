@@ -23,7 +23,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.claims import claimed, clock, is_claimed
+from firsttouch.build.claims import claimed, claimed_if_free, clock, is_claimed
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.tables import Json, Table, json_object
@@ -34,6 +34,7 @@ RUNS = "runs"
 PRUNING = "pruning"
 # Seconds after which a half-made entry that is nobody's is given up: a week.
 _ABANDONED = 7 * 24 * 3600
+_POLL = 0.1
 
 
 def store_root() -> Path:
@@ -99,7 +100,7 @@ class Entry:
         Those of an entry that is not `deep` are sizes and times.
         """
         manifest = read_manifest(self.path)
-        if manifest is None:
+        if manifest is None or digest(manifest.recipe) != digest(self.recipe):
             return None
         try:
             for name, was in manifest.files.items():
@@ -111,12 +112,8 @@ class Entry:
 
     def use(self) -> Path | None:
         """Return the entry's directory and note that it is used; None as `contents`."""
-        enter_run()
-        if self.contents() is None:
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(self.path / MANIFEST)
-        return self.path
+        note_use(self.path / MANIFEST)
+        return None if self.contents() is None else self.path
 
     def obtain(self, make: Maker, say: Callable[[str], None]) -> Path:
         """Return the entry's directory; have `make` fill it if it is not there.
@@ -167,16 +164,19 @@ class Entry:
 def sweep_workplaces(shelf: Path) -> None:
     """Remove what killed makers left on a shelf long ago and nobody has gone on with."""
     for workplace in shelf.glob("*.making"):
-        claim = workplace.with_suffix(".claim")
         with contextlib.suppress(OSError):
-            if time.time() - workplace.stat().st_mtime > _ABANDONED and not is_claimed(claim):
-                shutil.rmtree(workplace)
+            if time.time() - workplace.stat().st_mtime > _ABANDONED:
+                with claimed_if_free(workplace.with_suffix(".claim")) as free:
+                    if free:
+                        shutil.rmtree(workplace)
 
 
 def _store_problem(error: OSError) -> str | None:
     """Return what is to be done where the store cannot be written; None for any other error."""
     root = store_root()
-    if error.filename and not Path(str(error.filename)).is_relative_to(root):
+    # A copy that fails names where to last; what names no file wrote to an open one.
+    place = error.filename2 or error.filename
+    if place and not Path(os.fsdecode(place)).is_relative_to(root):
         return None
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
@@ -207,3 +207,17 @@ def enter_run() -> None:
         run.enter_context(claimed(root / RUNS / name))
     atexit.register(run.close)
     _entered.add(root)
+
+
+def note_use(file: Path) -> None:
+    """Note that this process uses what `file` stands for, so that nobody prunes it from now on.
+
+    `file` need not be there. Whether it is, is to be looked at afterwards: who
+    prunes claims first and looks at the times then. So of a use and a prune
+    one sees the other.
+    """
+    enter_run()
+    with contextlib.suppress(OSError):
+        os.utime(file)
+    while is_claimed(store_root() / PRUNING):
+        time.sleep(_POLL)

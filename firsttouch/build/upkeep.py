@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.claims import claimed, clock, is_claimed
+from firsttouch.build.claims import claimed, claimed_if_free, clock, is_claimed
 from firsttouch.build.outcomes import OUTCOMES
 from firsttouch.build.store import MANIFEST, PRUNING, RUNS, read_manifest, store_root
 
@@ -18,6 +18,8 @@ from firsttouch.build.store import MANIFEST, PRUNING, RUNS, read_manifest, store
 _NOT_SHELVES = (RUNS, OUTCOMES, "apt")
 # Seconds. Claims are touched, and files written, in much less.
 _LITTER = 24 * 3600
+# What a directory that is being removed ends in.
+_PRUNED = ".pruned"
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,7 @@ def prune(keep: int) -> list[Held]:
     removed = []
     root = store_root()
     with claimed(root / PRUNING):
-        for litter in root.glob("*/.*"):
-            # What a killed process left of a claim or of a file it was writing.
-            with contextlib.suppress(OSError):
-                if litter.is_file() and clock(root) - litter.stat().st_mtime > _LITTER:
-                    litter.unlink()
+        _sweep(root)
         left = held()
         size = sum(one.size for one in left)
         for one in reversed(left):
@@ -68,14 +66,29 @@ def prune(keep: int) -> list[Held]:
     return removed
 
 
+def _sweep(root: Path) -> None:
+    """Remove what killed processes left of claims, of files being written, of things pruned."""
+    for litter in [*root.glob(".*"), *root.glob("*/.*"), *root.glob(f"{OUTCOMES}/*/.*")]:
+        with contextlib.suppress(OSError):
+            if litter.suffix == _PRUNED:
+                shutil.rmtree(litter)
+            elif litter.is_file() and clock(root) - litter.stat().st_mtime > _LITTER:
+                litter.unlink()
+    for claim in root.glob("*/*.claim"):
+        # Taken over from who died, and given back: nothing is left of it.
+        with claimed_if_free(claim):
+            pass
+
+
 def _remove(path: Path) -> None:
     if path.is_file():
         path.unlink(missing_ok=True)
         return
     # In one step: a killed prune leaves no half of an entry.
-    gone = path.with_name(f".{path.name}.pruned")
-    path.rename(gone)
-    shutil.rmtree(gone)
+    gone = path.with_name(f".{path.name}{_PRUNED}")
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(gone)
+        shutil.rmtree(gone)
 
 
 def _oldest_run() -> float:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from firsttouch.errors import nearest
 from firsttouch.places import MACHINES
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Table, names_in, read_named
@@ -68,6 +70,16 @@ class Machine:
     def kinds_of(self, cpus: int) -> list[CpuKind]:
         """Return the kind of each of a guest's `cpus`, which take the machine's in turn."""
         return list(itertools.islice(itertools.cycle(self.cpu_kinds()), cpus))
+
+    def check_cpu(self, known: Collection[str], folder: Path = MACHINES) -> None:
+        """Raise UserError if the machine's CPU is none of the `known` ones, which QEMU has."""
+        # Its features may follow: "max,sve=off".
+        name = self.cpu.partition(",")[0]
+        if name not in known:
+            table = Table(folder / f"{self.name}.toml", {})
+            raise table.error(
+                "cpu", f"is {name!r}, which QEMU does not have: {nearest(name, known)}"
+            )
 
 
 def machine_names(folder: Path = MACHINES) -> list[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +33,9 @@ class Release:
 
 def release_names() -> list[str]:
     """Return the names of the releases that have hooks, oldest first."""
-    names = [file.parent.name for file in (LINUX / "hooks").glob("*/source.toml")]
+    # A folder that is named otherwise, such as a work in progress, is no release.
+    files = (LINUX / "hooks").glob("*/source.toml")
+    names = [name for file in files if re.fullmatch(r"\d+(\.\d+)+", name := file.parent.name)]
     return sorted(names, key=version_of)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -69,8 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         reason = error.strerror or str(error)
-        print(f"firsttouch: {where}{reason}: make it readable or writable, and run the same "
-              "command again.", file=sys.stderr)  # fmt: skip
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = (
+            "free some space there, or name another directory by --out"
+            if full
+            else "make it readable or writable, and run the same command again"
+        )
+        print(f"firsttouch: {where}{reason}: {remedy}.", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("firsttouch: interrupted; what was finished is kept, run again to go on.",

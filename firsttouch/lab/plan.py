@@ -87,11 +87,12 @@ def make_plan(
         # Sizes that --size makes equal are one.
         whole = list({tuple(params.items()): params for params in sized}.values())
         wanted = [params for params in whole if _is_chosen(params, request)]
-        for params in wanted:
+        of_guests = _groups(experiment, whole, wanted)
+        for params in itertools.chain.from_iterable(of_guests):
             contract.check_params(experiment, params)
-        of_arms = asked or [load_arm(name) for name in experiment.arms]
+        of_arms = asked or [load_arm(name) for name in dict.fromkeys(experiment.arms)]
         for arm in of_arms:
-            for group in _groups(experiment, whole, wanted):
+            for group in of_guests:
                 groups.append(
                     tuple(
                         make_cell(release, arm.name, machine.name, experiment.name, params)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.build.claims import claimed
-from firsttouch.build.host_tools import processors
+from firsttouch.build.host_tools import processors, qemu_cpus
 from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.sources import debian_source, tree_release, user_source
 from firsttouch.catalog.collection import Catalog
@@ -52,6 +52,8 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> Outcome
     """
     release = tree_release(request.source)[0] if request.source else load_release(request.release)
     plan = make_plan(request, release.name, contract)
+    for machine in plan.catalog.machines.values():
+        machine.check_cpu(qemu_cpus())
     at_once = guests_at_once(request.jobs)
     check_writable(request.out)
     if (request.out / FILE_NAME).exists():
@@ -71,7 +73,9 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> Outcome
             # What an interrupted run has finished is there to be looked at.
             results = collect(jobs, plan)
             write_results(request.out, results)
-    return Outcome(tuple(results), plan.catalog, tuple(failures))
+    asked = {cell.identity for cell in plan.cells}
+    failed = [(cell, error) for cell, error in failures if cell.identity in asked]
+    return Outcome(tuple(results), plan.catalog, tuple(failed))
 
 
 def collect(jobs: Sequence[Job], plan: Plan) -> list[Result]:

@@ -43,8 +43,9 @@ def read_channel(text: str) -> list[Done] | None:
     for ended in _COMMAND_ENDED.finditer(text):
         if int(ended[1]) != len(commands):
             return None
-        output = text[begin : ended.start()]
-        commands.append(Done(int(ended[2]), tuple(output.splitlines())))
+        output = text[begin : ended.start()].removesuffix("\n")
+        # Not splitlines(): JSON may hold what that takes for the end of a line.
+        commands.append(Done(int(ended[2]), tuple(output.split("\n")) if output else ()))
         begin = ended.end()
     last = _ALL_ENDED.fullmatch(text[begin:])
     return commands if last and int(last[1]) == len(commands) else None

@@ -69,7 +69,7 @@ def run_guest(
         complaint = _watch(command, Path(scratch, "qemu"), (log, results), silence, stop)
         if not splats:
             _check_splats(log)
-        commands = read_channel(results.read_text(errors="replace"))
+        commands = read_channel(results.read_bytes().decode(errors="replace"))
         if complaint or commands is None:
             raise GuestError(
                 f"the guest {complaint or 'ended before its commands did'}", log_end(log)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.errors import UserError
-from firsttouch.catalog.experiments import experiment_names, load_experiment
+from firsttouch.catalog.arms import arm_names, load_arm
+from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.catalog.machines import load_machine, machine_names
-from firsttouch.build.sources import REPOSITORY
+from firsttouch.errors import UserError
+from firsttouch.places import ARMS, EXPERIMENTS, MACHINES
 
 
 @pytest.mark.parametrize("name", experiment_names())
@@ -29,7 +30,7 @@ def test_each_machine_loads(name: str) -> None:
 
 @pytest.fixture
 def experiments(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(REPOSITORY / "experiments", tmp_path / "experiments"))
+    return Path(shutil.copytree(EXPERIMENTS, tmp_path / "experiments"))
 
 
 def _write_changed(source: Path, change: tuple[str, str], file: Path) -> None:
@@ -99,6 +100,28 @@ def test_a_mistake_in_a_machine_is_named(
     tmp_path: Path, change: tuple[str, str], complaint: str
 ) -> None:
     file = tmp_path / "neoverse-n1.toml"
-    _write_changed(REPOSITORY / "machines" / file.name, change, file)
+    _write_changed(MACHINES / file.name, change, file)
     with pytest.raises(UserError, match=complaint):
         load_machine("neoverse-n1", tmp_path)
+
+
+def test_arms_differ_in_how_they_are_drawn() -> None:
+    marks = [(load_arm(name).mark.shape, load_arm(name).mark.filled) for name in arm_names()]
+    assert len(set(marks)) == len(marks) >= 7
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (('kernel = "changed"', 'kernel = "chagned"'), r"rmw\.toml: kernel is .*mean 'changed'"),
+        (("boot =", "boots ="), r"rmw\.toml: boot is missing.*'boots'"),
+        (('shape = "down"', 'shape = "dwon"'), r"mark\.shape is 'dwon': did you mean 'down'"),
+        (('"#7a2d2d"', '"red"'), r"mark\.light is 'red': write a colour as #rrggbb"),
+    ],
+)
+def test_a_mistake_in_an_arm_is_named(
+    tmp_path: Path, change: tuple[str, str], complaint: str
+) -> None:
+    _write_changed(ARMS / "rmw.toml", change, tmp_path / "rmw.toml")
+    with pytest.raises(UserError, match=complaint):
+        load_arm("rmw", tmp_path)

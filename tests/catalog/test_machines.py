@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import pptt
-from firsttouch.errors import UserError
-from firsttouch.vm.guest import QEMU
+from firsttouch.build.host_tools import qemu_cpus
 from firsttouch.catalog.machine_values import colors, expand
 from firsttouch.catalog.machines import load_machine, machine_names
+from firsttouch.errors import UserError
 from firsttouch.vm.pmu import Pmu
+from tests.support import pptt
 
 NAMES = machine_names()
 
@@ -36,10 +36,18 @@ def test_every_figure_has_a_source(name: str) -> None:
         assert cache is None or len(cache.source) >= len("unverified")
 
 
-def test_every_cpu_is_one_that_qemu_has() -> None:
-    listed = subprocess.run([QEMU, "-cpu", "help"], capture_output=True, text=True, check=True)
-    known = set(listed.stdout.split())
-    assert {load_machine(name).cpu for name in NAMES} <= known
+@pytest.mark.parametrize("name", NAMES)
+def test_every_cpu_is_one_that_qemu_has(name: str) -> None:
+    load_machine(name).check_cpu(qemu_cpus())
+
+
+def test_a_cpu_that_qemu_has_not_is_named() -> None:
+    assert "max" in qemu_cpus()
+    machine = replace(load_machine("neoverse-n1"), cpu="max,sve=off")
+    machine.check_cpu(qemu_cpus())
+    typo = replace(machine, cpu="neoverse-n11")
+    with pytest.raises(UserError, match=r"neoverse-n1\.toml: cpu is .*mean 'neoverse-n1'"):
+        typo.check_cpu(qemu_cpus())
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build import overlay
-from firsttouch.errors import UserError
 from firsttouch.build.overlay import Patch
-from firsttouch.build.sources import LINUX, Release, releases
+from firsttouch.catalog import releases
+from firsttouch.catalog.releases import Release, load_release, release_names
+from firsttouch.errors import UserError
+from firsttouch.places import LINUX
 
 _FAULT = "arch/arm64/mm/fault.c"
 _ORIGINAL = "".join(f"line {number}\n" for number in range(1, 41))
@@ -42,7 +44,7 @@ def tree(tmp_path: Path) -> Path:
 @pytest.fixture
 def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
     monkeypatch.setattr(overlay, "LINUX", tmp_path / "linux")
-    monkeypatch.setattr("firsttouch.sources.LINUX", tmp_path / "linux")
+    monkeypatch.setattr(releases, "LINUX", tmp_path / "linux")
     hooks = tmp_path / "linux/hooks/6.12"
     hooks.mkdir(parents=True)
     (hooks / "feature.patch").write_text(_HOOK)
@@ -94,23 +96,23 @@ def test_a_file_that_is_gone_is_named(tree: Path, release: Release, tmp_path: Pa
         overlay.apply(_FEATURE, release, tmp_path / "changed")
 
 
-@pytest.mark.parametrize("name", sorted(releases()))
+@pytest.mark.parametrize("name", release_names())
 def test_each_new_file_is_in_exactly_one_patch(name: str) -> None:
-    listed = [file for patch in overlay.series(releases()[name]) for file in patch.files]
+    listed = [file for patch in overlay.series(load_release(name)) for file in patch.files]
     assert len(listed) == len(set(listed))
     assert set(listed) == {str(path.relative_to(LINUX)) for path in overlay.new_files()}
 
 
-@pytest.mark.parametrize("name", sorted(releases()))
+@pytest.mark.parametrize("name", release_names())
 def test_each_hook_belongs_to_a_patch_of_the_series(name: str) -> None:
-    release = releases()[name]
+    release = load_release(name)
     hooks = {path.stem for path in release.hooks.glob("*.patch")}
     assert hooks == {patch.name for patch in overlay.series(release) if patch.hook(release)}
 
 
-@pytest.mark.parametrize("name", sorted(releases()))
+@pytest.mark.parametrize("name", release_names())
 def test_each_patch_says_why(name: str) -> None:
-    for patch in overlay.series(releases()[name]):
+    for patch in overlay.series(load_release(name)):
         assert len(patch.subject) <= 75, patch.subject
         assert len(patch.message.split()) >= 20, patch.name
         assert all(len(line) <= 75 for line in patch.message.splitlines()), patch.name

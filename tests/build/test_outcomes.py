@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What guests did, kept: what was damaged counts as not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build.outcomes import forget_outcome, keep_outcome, kept_outcome
+
+_KEY = "ab" * 32
+
+
+def test_what_is_kept_is_found_again_until_it_is_forgotten(own_cache: Path) -> None:
+    assert kept_outcome(_KEY) is None
+    keep_outcome(_KEY, {"commands": [{"lines": [{"a": 1}]}], "not_modelled": []})
+    found = kept_outcome(_KEY)
+    assert found is not None
+    assert found.objects("commands") == ({"lines": [{"a": 1}]},)
+    assert kept_outcome("cd" * 32) is None
+    forget_outcome(_KEY)
+    assert kept_outcome(_KEY) is None
+    forget_outcome(_KEY)
+
+
+@pytest.mark.parametrize("damage", ["cut off", "changed", "empty", "not text"])
+def test_what_was_damaged_is_not_there(own_cache: Path, damage: str) -> None:
+    keep_outcome(_KEY, {"commands": [{"lines": [{"page_faults": 12345}]}]})
+    (file,) = own_cache.glob("outcomes/*/*.json")
+    match damage:
+        case "cut off":
+            file.write_text(file.read_text()[:-10])
+        case "changed":
+            file.write_text(file.read_text().replace("12345", "12346"))
+        case "empty":
+            file.write_text("")
+        case "not text":
+            file.write_bytes(b"\xff\xfe{")
+    assert kept_outcome(_KEY) is None
+    keep_outcome(_KEY, {"commands": []})
+    assert kept_outcome(_KEY) is not None

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Experiments held against ftbench: what it has not is named before anything is built."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from firsttouch.catalog.contract import Contract
+from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.errors import UserError
+from firsttouch.places import EXPERIMENTS
+from tests.support.contract import real_contract
+
+
+@pytest.fixture(scope="module")
+def contract() -> Contract:
+    return real_contract()
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_each_experiment_asks_for_what_there_is(contract: Contract, name: str) -> None:
+    contract.check(load_experiment(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "complaint"),
+    [
+        ("populate", ('"ldadd"', '"lddad"'),
+         "populate.toml: parameters.by is 'lddad': did you mean 'ldadd'"),
+        ("populate", ('name = "tlbi"', 'name = "tbli"'),
+         "populate.toml: metrics[7].name is 'tbli': did you mean 'tlbi'"),
+        ("populate", ('unit = "faults"', 'unit = "fault"'),
+         "populate.toml: metrics[0].unit of page_faults is 'fault': write 'faults'"),
+        ("populate", ('unit = "ns"', 'unit = "ms"'), "metrics[1].unit of sys_ns is 'ms': write"),
+        ("populate", ("threads = 1", "treads = 1"),
+         "populate.toml: parameters.treads is no parameter of ftbench populate: did you mean "
+         "'threads'"),
+        ("populate", ("threads = 1", "threads = 0"), "parameters.threads is 0: give at least 1"),
+        ("populate", ("threads = 1", 'threads = "two"'),
+         "parameters.threads is 'two': give a whole number"),
+        ("populate", ('size = "1G"', "size = 100"),
+         "populate.toml: parameters.size is 100: give at least 4 KiB"),
+        ("populate", ('"--set-thp"', '"--set-tph"'),
+         "populate.toml: options names '--set-tph': did you mean '--set-thp'"),
+        ("populate", ('"--set-thp"', '"set-thp"'), "options names 'set-thp'"),
+        ("populate", ('"--set-thp"', '"--set-thp", "--repeat"'), "ends in '--repeat'"),
+        ("populate", ('"--set-thp"', '"--repeat", "0"'), "'--repeat' is '0': give at least 1"),
+        ("populate", ('"--set-thp"', '"--counters=cores"'), "did you mean 'core'"),
+        ("switched-off", ('runs = "', 'runs = "x'), "switched-off.toml: runs is 'x"),
+        ("openjdk-pretouch", ('heap = "512M"', 'heap = "512"'),
+         "openjdk-pretouch.toml: parameters.heap is '512': give at least 8 MiB"),
+        ("openjdk-pretouch", ('heap = "512M"', 'heap = "512T"'),
+         "parameters.heap is '512T': give a number of bytes"),
+    ],
+)  # fmt: skip
+def test_what_ftbench_has_not_is_named_by_file_key_and_nearest(
+    contract: Contract, tmp_path: Path, name: str, change: tuple[str, str], complaint: str
+) -> None:
+    folder = Path(shutil.copytree(EXPERIMENTS, tmp_path / "experiments"))
+    text = (folder / f"{name}.toml").read_text()
+    assert change[0] in text
+    (folder / f"{name}.toml").write_text(text.replace(*change, 1))
+    experiment = load_experiment(name, folder)
+    with pytest.raises(UserError, match=re.escape(complaint)):
+        contract.check(experiment, folder)
+
+
+def test_values_that_a_user_or_a_machine_gives_are_held_to_the_same_bounds(
+    contract: Contract,
+) -> None:
+    experiment = load_experiment("populate")
+    contract.check_params(experiment, {"by": "ldadd", "size": 4096})
+    with pytest.raises(UserError, match="size is 100: give at least 4 KiB"):
+        contract.check_params(experiment, {"by": "ldadd", "size": 100})

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Releases: a mistake in source.toml is named, and only a version is a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firsttouch.catalog import releases
+from firsttouch.catalog.releases import load_release, release_names
+from firsttouch.errors import UserError
+
+_SOURCE = 'package = "linux-source-6.12"\nsuites = ["trixie"]\nobjects = 1225\n'
+
+
+@pytest.fixture
+def hooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(releases, "LINUX", tmp_path)
+    for name in ("6.12", "6.6", "10.0", "work-in-progress"):
+        (tmp_path / "hooks" / name).mkdir(parents=True)
+        (tmp_path / "hooks" / name / "source.toml").write_text(_SOURCE)
+    return tmp_path / "hooks"
+
+
+def test_releases_are_in_the_order_of_their_versions(hooks: Path) -> None:
+    assert release_names() == ["6.6", "6.12", "10.0"]
+    assert load_release("6.12").suites == ("trixie",)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (("objects", "object"), r"6\.12/source\.toml: objects is missing.*'object'"),
+        (("objects =", "more = 1\nobjects ="), r"6\.12/source\.toml: more is not a key here"),
+        (("1225", '"many"'), r"objects is 'many': it must be a whole number"),
+        (('["trixie"]', '"trixie"'), r"suites is 'trixie': it must be a list"),
+        (("package", "pakcage"), r"package is missing.*'pakcage'"),
+    ],
+)
+def test_a_mistake_in_a_release_is_named(
+    hooks: Path, change: tuple[str, str], complaint: str
+) -> None:
+    (hooks / "6.12/source.toml").write_text(_SOURCE.replace(*change))
+    with pytest.raises(UserError, match=complaint):
+        load_release("6.12")
+
+
+def test_an_unknown_release_has_its_nearest_named(hooks: Path) -> None:
+    with pytest.raises(UserError, match=r"unknown release '6\.1'.*'6\.12'"):
+        load_release("6.1")

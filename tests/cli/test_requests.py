@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Bad requests: exit status 2, one sentence that says what to do, no traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY, Finished, Firsttouch
+
+
+def _refused(done: Finished, *fragments: str) -> None:
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    # One sentence, the last; what went before it is progress.
+    *progress, sentence = done.stderr.strip().splitlines()
+    assert sentence.startswith("firsttouch: "), done.stderr
+    assert not any(line.startswith("firsttouch: ") for line in progress)
+    for fragment in fragments:
+        assert fragment in sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragments"),
+    [
+        (["lab", "--machine", "neoverse-n11"], ["'neoverse-n11'", "did you mean 'neoverse-n1'"]),
+        (["lab", "--experiment", "poplate"], ["'poplate'", "did you mean 'populate'"]),
+        (["lab", "--arm", "of"], ["'of'", "did you mean 'off'"]),
+        (["lab", "--release", "6.1"], ["'6.1'", "did you mean '6.12'"]),
+        (["lab", "--size", "0"], ["'0'", "more than 0 bytes"]),
+        (["lab", "--size=-4096"], ["'-4096'", "not a size"]),
+        (["lab", "--size", "many"], ["'many'", "not a size"]),
+        (["lab", "--size", "1T"], ["'1T'", "not a size"]),
+        (["lab", "--size", "64G"], ["larger than a guest of 4 GiB", "at most"]),
+        (["lab", "--set", "by"], ["write PARAM=VALUE"]),
+        (["lab", "--set", "bye=ldadd"], ["no such parameter", "'by'"]),
+        (["lab", "--set", "by=ldad"], ["no such value", "'ldadd'"]),
+        (["lab", "--experiment", "populate", "--set", "page=3k"], ["no such value"]),
+        (["lab", "--experiment", "populate", "--size", "100"], ["size is 100", "at least 4 KiB"]),
+        (["lab", "--jobs", "0"], ["--jobs 0", "at least 1"]),
+        (["lab", "--release", "6.12", "--source", "/"], ["exclude each other"]),
+        (["lab", "--source", "/nowhere"], ["/nowhere holds no Linux kernel source"]),
+        (["lab", "--sise", "1"], ["unrecognized arguments", "--help"]),
+        (["brew"], ["invalid choice", "--help"]),
+        ([], ["required", "--help"]),
+        (["kernel"], ["required", "--help"]),
+        (["store"], ["required", "--help"]),
+        (["store", "prune"], ["--keep", "--help"]),
+        (["store", "prune", "--keep", "some"], ["--keep", "'some'", "not a size"]),
+        (["report", "nowhere"], ["nowhere is not a directory"]),
+        (["compare", "nowhere", "."], ["nowhere is not a directory"]),
+        (["compare", ".", "."], ["results.jsonl cannot be read"]),
+        (["kernel", "series", "--release", "5.4"], ["unknown release '5.4'"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_a_bad_request_is_refused_in_one_sentence(
+    firsttouch: Firsttouch, arguments: list[str], fragments: list[str]
+) -> None:
+    _refused(firsttouch(*arguments), *fragments)
+
+
+def test_help_ends_in_examples(firsttouch: Firsttouch) -> None:
+    done = firsttouch("--help")
+    assert done.returncode == 0
+    assert "examples:" in done.stdout
+
+
+def test_an_output_directory_that_cannot_be_written(firsttouch: Firsttouch) -> None:
+    # Root may write anywhere but here.
+    _refused(firsttouch("lab", "--out", "/proc/firsttouch"), "cannot write to", "--out")
+    (firsttouch.directory / "file").write_text("")
+    _refused(firsttouch("lab", "--out", "file/out"), "cannot write to", "--out")
+
+
+def test_a_tree_that_was_built_in(firsttouch: Firsttouch, fake_linux: Path) -> None:
+    (fake_linux / ".config").touch()
+    _refused(firsttouch("lab", "--source", fake_linux), "make mrproper")
+
+
+def test_a_tree_without_a_version(firsttouch: Firsttouch, fake_linux: Path) -> None:
+    (fake_linux / "Makefile").write_text("all:\n")
+    _refused(firsttouch("lab", "--source", fake_linux), "states no kernel version")
+
+
+def test_a_tree_to_which_the_hooks_do_not_apply(
+    firsttouch: Firsttouch, fake_linux: Path, own_cache: Path
+) -> None:
+    done = firsttouch("kernel", "series", "--source", fake_linux)
+    _refused(done, "hooks of 6.12 do not apply", "it has no ")
+
+
+@pytest.mark.parametrize("tool", ["qemu-system-aarch64", "aarch64-linux-gnu-gcc"])
+def test_a_missing_tool_is_named(
+    firsttouch: Firsttouch, fake_linux: Path, own_cache: Path, tmp_path: Path, tool: str
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for folder in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
+        for program in Path(folder).iterdir():
+            if program.name != tool and not (tools / program.name).exists():
+                (tools / program.name).symlink_to(program)
+    image = tmp_path / "Image"
+    image.write_bytes(b"not booted: the tool is missed before")
+    done = firsttouch(
+        "lab", "--source", fake_linux, "--arm", "stock", "--experiment", "read-fault",
+        PATH=str(tools), FAKE_IMAGE=str(image),
+    )  # fmt: skip
+    _refused(done, f"{tool} is missing", "firsttouch doctor")
+
+
+def test_a_build_that_fails_shows_the_compilers_error(
+    firsttouch: Firsttouch, fake_linux: Path, own_cache: Path
+) -> None:
+    done = firsttouch("kernel", "build", "--stock", "--source", fake_linux, FAKE_FAILS="part7")
+    assert done.returncode == 1
+    assert "mm/part7.c:7:3: error: 'vma' undeclared" in done.stderr
+    assert "the whole log is" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk(firsttouch: Firsttouch, fake_linux: Path, tmp_path: Path) -> None:
+    """A cache on a small tmpfs: mounted in a namespace of its own, which needs no root."""
+    script = (
+        f"mount -t tmpfs -o size=256k tmpfs {tmp_path}/small && cd {tmp_path} && "
+        f"XDG_CACHE_HOME={tmp_path}/small exec "
+        + " ".join(firsttouch.command("kernel", "build", "--stock", "--source", fake_linux))
+    )
+    (tmp_path / "small").mkdir()
+    image = tmp_path / "Image"
+    image.write_bytes(b"x" * (1 << 20))
+    done = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", "sh", "-c", script],
+        env=firsttouch.environment(FAKE_IMAGE=str(image)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    _refused(done, "No space left on device", "XDG_CACHE_HOME")
+
+
+def test_doctor_says_of_each_package_whether_it_is_there_and_what_it_is_for(
+    firsttouch: Firsttouch,
+) -> None:
+    done = firsttouch("doctor")
+    printed = {line.split()[1]: line for line in done.stdout.splitlines()}
+    native = subprocess.run(
+        ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    listed = 0
+    for line in (REPOSITORY / "packages.list").read_text().splitlines():
+        name, _, reason = line.partition("#")
+        words = name.split()
+        if not words or (len(words) > 1 and ("!" in words[1]) == (native in words[1])):
+            continue
+        listed += 1
+        assert reason.strip() in printed[words[0]]
+        assert printed[words[0]].split()[0] in ("ok", "MISSING")
+    assert listed == len(printed) > 10
+    missing = [name for name, line in printed.items() if line.startswith("MISSING")]
+    assert done.returncode == (2 if missing else 0), done.stderr
+    assert all(name in done.stderr for name in missing)
+
+
+# -- a change of the data files, in a copy of the checkout
+
+
+@pytest.fixture
+def copied(tmp_path: Path, own_cache: Path) -> Path:
+    """A checkout of this test's own, and an empty store."""
+    copy = tmp_path / "a checkout"
+    for folder in ("firsttouch", "experiments", "machines", "arms", "linux", "bench"):
+        shutil.copytree(REPOSITORY / folder, copy / folder, symlinks=True,
+                        ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
+    return copy
+
+
+def _in(copied: Path, *arguments: str) -> Finished:
+    return subprocess.run(
+        [sys.executable, "-m", "firsttouch", *arguments],
+        cwd=copied.parent, env={**os.environ, "PYTHONPATH": str(copied)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "fragments"),
+    [
+        ("experiments/populate.toml", ('"ldadd"', '"lddad"'),
+         ["populate.toml: parameters.by", "'lddad'", "did you mean 'ldadd'"]),
+        ("experiments/populate.toml", ('name = "tlbi"', 'name = "tbli"'),
+         ["populate.toml: metrics[7].name", "'tbli'", "did you mean 'tlbi'"]),
+        ("experiments/populate.toml", ('unit = "faults"', 'unit = "pages"'),
+         ["populate.toml: metrics[0].unit", "'pages'", "'faults'"]),
+        ("experiments/populate.toml", ('"--set-thp"', '"--set-htp"'),
+         ["populate.toml: options", "'--set-htp'", "did you mean '--set-thp'"]),
+        ("experiments/populate.toml", ("[parameters]", 'runs = "poplate"\n[parameters]'),
+         ["populate.toml: runs", "'poplate'", "did you mean 'populate'"]),
+        ("experiments/populate.toml", ('size = "1G"', "size = 100"),
+         ["populate.toml: parameters.size", "100", "at least 4 KiB"]),
+        ("machines/neoverse-n1.toml", ('cpu = "neoverse-n1"', 'cpu = "neoverse-n11"'),
+         ["neoverse-n1.toml: cpu", "'neoverse-n11'", "did you mean 'neoverse-n1'"]),
+        ("linux/hooks/6.12/source.toml", ("objects =", "object ="),
+         ["6.12/source.toml: objects is missing", "'object'"]),
+        ("linux/hooks/6.12/source.toml", ("objects =", 'sutes = ["sid"]\nobjects ='),
+         ["6.12/source.toml: sutes", "did you mean 'suites'"]),
+        ("arms/stock.toml", ('kernel = "stock"', 'kernel = "stok"'),
+         ["stock.toml: kernel", "'stok'", "did you mean 'stock'"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_data_file_is_named_before_anything_is_built(
+    copied: Path, own_cache: Path, file: str, change: tuple[str, str], fragments: list[str]
+) -> None:
+    text = (copied / file).read_text()
+    assert change[0] in text
+    (copied / file).write_text(text.replace(*change, 1))
+    _refused(_in(copied, "lab", "--experiment", "populate"), *fragments)
+    for shelf in ("images", "trees", "packages"):
+        assert not (own_cache / shelf).exists()
+
+
+def test_a_heap_in_the_wrong_unit_is_named(copied: Path) -> None:
+    file = copied / "experiments/openjdk-pretouch.toml"
+    file.write_text(file.read_text().replace('heap = "512M"', 'heap = ["512M", "512MM"]'))
+    _refused(
+        _in(copied, "lab", "--experiment", "openjdk-pretouch"),
+        "openjdk-pretouch.toml: parameters.heap", "'512MM'", "such as 64M",
+    )  # fmt: skip
+
+
+def test_a_broken_file_stops_what_needs_it_and_nothing_else(copied: Path) -> None:
+    (copied / "experiments/broken.toml").write_text("title = ")
+    _refused(_in(copied, "lab"), "broken.toml: not valid TOML")
+    _refused(_in(copied, "lab", "--experiment", "broken"), "broken.toml: not valid TOML")
+    # What it looks at last before it builds.
+    _refused(_in(copied, "lab", "--experiment", "populate", "--out", "/proc/out"), "/proc/out")
+    assert _in(copied, "lab", "--help").returncode == 0
+
+
+# -- pipes
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["store", "list"], ["lab", "--help"]])
+def test_a_reader_that_has_seen_enough_is_no_error(
+    firsttouch: Firsttouch, own_cache: Path, arguments: list[str]
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            firsttouch.command(*arguments), stdout=writing, stderr=subprocess.PIPE,
+            env=firsttouch.environment(), text=True, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")

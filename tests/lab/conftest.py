@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A laboratory whose guests are not booted: what was asked of them is kept, and answered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.build.outcomes import keep_outcome
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.releases import load_release
+from firsttouch.lab.guests import FTBENCH, Parts
+from firsttouch.lab.plan import Plan, Request
+from firsttouch.lab.run import Outcome, run_lab
+from firsttouch.progress import Reporter
+from firsttouch.tables import Json, Table
+from firsttouch.vm.guest import Guest
+from tests.support.contract import real_contract
+
+GUARDED_FAULTS = 2048
+
+
+@dataclass
+class FakeLab:
+    """The laboratory on kernels and guests that are not there; `ran` has each guest that was run.
+
+    `counts` is what the modelled PMU says of a region. A guest that has one
+    of the words in `failing` among its commands fails.
+    """
+
+    parts: Path
+    out: Path
+    ran: list[Guest] = field(default_factory=list)
+    guards: int = 0
+    failing: Mapping[str, Exception] = field(default_factory=dict)
+
+    def run(self, request: Request) -> Outcome:
+        return run_lab(request, real_contract(), Reporter())
+
+    def dataset(self, outcome: Outcome) -> Dataset:
+        return make_dataset(outcome.results, outcome.catalog)
+
+    def measure_guest(
+        self, guest: Guest, key: str, log: Path, *, stop: threading.Event | None = None
+    ) -> Table:
+        for word, error in self.failing.items():
+            if any(word in command for command in guest.commands):
+                raise error
+        commands: list[Json] = []
+        for number, command in enumerate(guest.commands):
+            words = command.split()
+            faults = GUARDED_FAULTS + number + 100 * len(guest.boot)
+            line: dict[str, Json] = {
+                "experiment": words[1],
+                "metrics": {"page_faults": faults, "sys_ns": 1000},
+                "unavailable": {},
+                "regions": ["measured"] if guest.pmu else [],
+            }
+            commands.append({"lines": [line], "regions": [_region()] if guest.pmu else []})
+        outcome: dict[str, Json] = {"commands": commands}
+        if guest.pmu:
+            outcome["not_modelled"] = []
+            self.ran.append(guest)
+        else:
+            self.guards += 1
+        keep_outcome(key, outcome)
+        return Table(log, outcome)
+
+    def build_parts(
+        self, source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
+    ) -> Parts:
+        names = ("stock", "changed", "ftbench", "init", "libftpmu.so")
+        for name in names:
+            (self.parts / name).write_text(name)
+        stock, changed, ftbench, init, pmu = (self.parts / name for name in names)
+        return Parts(source, {False: stock, True: changed}, ftbench, init, pmu, {})
+
+
+def _region() -> dict[str, Json]:
+    cache: dict[str, Json] = {"accesses": 50_000, "misses": 5}
+    mode: dict[str, Json] = {
+        "instructions": 1000, "dsb": 1, "dc_zva": 0, "dc_zva_unplaced": 0,
+        "untranslated_accesses": 0, "l1d": cache, "l2": cache,
+    }  # fmt: skip
+    return {"user": mode, "kernel": mode, "tlbi": {"total": 7}}
+
+
+@pytest.fixture
+def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLab:
+    (tmp_path / "parts").mkdir()
+    lab = FakeLab(tmp_path / "parts", tmp_path / "out")
+    source = KernelSource(load_release("6.12"), "6.12.1", "identity", lambda: tmp_path)
+    monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: source)
+    monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)
+    monkeypatch.setattr("firsttouch.lab.run.measure_guest", lab.measure_guest)
+    return lab
+
+
+def arm_of(guest: Guest, *names: str) -> str:
+    """Return which of the arms `names` a guest is of."""
+    (found,) = [name for name in names if load_arm(name).boot == guest.boot]
+    return found
+
+
+__all__ = ["FTBENCH", "FakeLab", "arm_of"]

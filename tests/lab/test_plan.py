@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The plan: what was asked for and nothing else, checked before anything is built."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from firsttouch.catalog.contract import Contract
+from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.errors import UserError
+from firsttouch.lab.plan import Plan, Request, make_plan
+from firsttouch.places import EXPERIMENTS
+from tests.support.contract import real_contract
+
+
+@pytest.fixture(scope="module")
+def contract() -> Contract:
+    return real_contract()
+
+
+def _plan(contract: Contract, folder: Path = EXPERIMENTS, **asked: object) -> Plan:
+    return make_plan(Request(**asked), "6.12", contract, folder)  # type: ignore[arg-type]
+
+
+def test_the_default_plan_has_the_default_experiments(contract: Contract) -> None:
+    plan = _plan(contract)
+    default = [name for name in experiment_names() if load_experiment(name).default]
+    assert {cell.experiment for cell in plan.cells} == set(default)
+    assert len({cell.identity for cell in plan.cells}) == len(plan.cells)
+    grouped = [cell for group in plan.groups for cell in group]
+    assert {cell.identity for cell in grouped} == {cell.identity for cell in plan.cells}
+    assert len(grouped) == len(plan.cells)
+
+
+def test_settings_arms_and_sizes_choose_cells(contract: Contract) -> None:
+    plan = _plan(
+        contract, experiments=("populate",), arms=("stock", "rmw"), size=1 << 24,
+        settings={"by": "ldadd", "page": "4k"},
+    )  # fmt: skip
+    assert [cell.arm for cell in plan.cells] == ["stock", "rmw"]
+    assert {cell.params["size"] for cell in plan.cells} == {1 << 24}
+    assert [len(group) for group in plan.groups] == [1, 1]
+
+
+def test_what_is_named_twice_is_run_once(contract: Contract) -> None:
+    names = ("populate", "populate")
+    once = _plan(contract, experiments=names[:1], arms=("stock",))
+    twice = _plan(contract, experiments=names, arms=("stock", "stock"),
+                  machines=("neoverse-n1", "neoverse-n1"))  # fmt: skip
+    assert twice.cells == once.cells
+    assert twice.groups == once.groups
+
+
+def test_a_guest_of_many_cells_runs_all_of_them_whatever_is_asked_for(contract: Contract) -> None:
+    assert load_experiment("set-conflict").one_guest
+    whole = _plan(contract, experiments=("set-conflict",), arms=("stock",))
+    value = str(whole.cells[3].params["n"])
+    part = _plan(contract, experiments=("set-conflict",), arms=("stock",), settings={"n": value})
+    assert 0 < len(part.cells) < len(whole.cells)
+    assert part.groups == whole.groups
+
+
+@pytest.mark.parametrize(
+    ("asked", "complaint"),
+    [
+        ({"experiments": ("poplate",)}, "unknown experiment 'poplate': did you mean 'populate'"),
+        ({"machines": ("neoverse-n11",)}, "did you mean 'neoverse-n1'"),
+        ({"arms": ("of",)}, "unknown arm 'of': did you mean 'off'"),
+        ({"size": 100}, "populate: size is 100: give at least 4 KiB"),
+        ({"size": 64 << 30}, "larger than a guest of 4 GiB can map: give at most"),
+        ({"settings": {"bye": "ldadd"}}, "--set bye=ldadd: no such parameter; did you mean 'by'"),
+        ({"settings": {"by": "ldad"}}, "--set by=ldad: no such value; did you mean 'ldadd'"),
+        ({"settings": {"page": "2m", "threads": "2"}}, "no such value"),
+    ],
+)
+def test_what_there_is_not_is_refused(
+    contract: Contract, asked: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(complaint)):
+        _plan(contract, **{"experiments": ("populate",), **asked})
+
+
+def test_values_that_no_experiment_has_together_are_refused(contract: Contract) -> None:
+    experiments = ("populate", "zero-scan")
+    with pytest.raises(UserError, match="give values that one experiment has together"):
+        _plan(contract, experiments=experiments, settings={"by": "ldadd", "stride": "64"})
+
+
+def test_a_broken_file_stops_what_needs_it_and_nothing_else(
+    contract: Contract, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(EXPERIMENTS, tmp_path / "experiments"))
+    (folder / "broken.toml").write_text("title = ")
+    assert _plan(contract, folder, experiments=("populate",)).cells
+    for needs in ({}, {"experiments": ("broken",)}):
+        with pytest.raises(UserError, match=r"broken\.toml: not valid TOML"):
+            _plan(contract, folder, **needs)

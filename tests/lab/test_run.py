@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A run measures what the store lacks, once; figures are made from what the store has."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.analysis import dataset as datasets
+from firsttouch.analysis.measurement import Measurement
+from firsttouch.build.outcomes import forget_outcome
+from firsttouch.catalog.experiments import Derived
+from firsttouch.errors import GuestError, UserError
+from firsttouch.lab import run as lab_run
+from firsttouch.lab.cells import Cell
+from firsttouch.lab.outcomes import results_of
+from firsttouch.lab.plan import Request, make_plan
+from firsttouch.lab.results import Result, read_results
+from firsttouch.lab.run import guests_at_once
+from firsttouch.vm.guest import MEMORY
+from firsttouch.vm.qemu import guest_key
+from tests.lab.conftest import FakeLab, arm_of
+from tests.support.contract import real_contract
+
+_SMALL = Request(
+    experiments=("populate",), settings={"page": "4k"}, arms=("stock", "on"), size=1 << 24
+)
+
+
+def _asked(lab: FakeLab, name: str = "out", **changes: object) -> Request:
+    return replace(_SMALL, out=lab.out / name, **changes)  # type: ignore[arg-type]
+
+
+def _lines(request: Request) -> list[str]:
+    return (request.out / "results.jsonl").read_text().splitlines()
+
+
+def test_each_cell_is_run_once_and_written_in_order(fake_lab: FakeLab) -> None:
+    outcome = fake_lab.run(_asked(fake_lab))
+    assert len(fake_lab.ran) == len(outcome.results) == 16
+    assert (
+        sorted(arm_of(guest, "stock", "on") for guest in fake_lab.ran) == ["on"] * 8 + ["stock"] * 8
+    )
+    read = read_results(fake_lab.out / "out")
+    assert read.results == outcome.results
+    assert read.broken == 0
+    plan = make_plan(_asked(fake_lab), "6.12", real_contract())
+    assert [result.cell for result in outcome.results] == list(plan.cells)
+
+
+def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
+    one, other = _asked(fake_lab, "one"), _asked(fake_lab, "other")
+    fake_lab.run(one)
+    fake_lab.ran.clear()
+    guards = fake_lab.guards
+    fake_lab.run(other)
+    assert not fake_lab.ran
+    assert fake_lab.guards == guards == 1
+    assert _lines(one) == _lines(other)
+
+
+def test_a_subset_runs_nothing_and_its_file_speaks_of_nothing_else(fake_lab: FakeLab) -> None:
+    whole = fake_lab.run(_asked(fake_lab))
+    fake_lab.ran.clear()
+    subset = _asked(fake_lab, settings={"page": "4k", "by": "ldadd"})
+    part = fake_lab.run(subset)
+    assert not fake_lab.ran
+    assert len(part.results) == len(_lines(subset)) == 2
+    assert set(_keys(part.results)) <= set(_keys(whole.results))
+
+
+def _keys(results: tuple[Result, ...]) -> list[str]:
+    return [result.key for result in results]
+
+
+def test_more_runs_only_what_is_more(fake_lab: FakeLab) -> None:
+    fake_lab.run(_asked(fake_lab, settings={"page": "4k", "by": "ldadd"}))
+    fake_lab.ran.clear()
+    fake_lab.run(_asked(fake_lab, settings={"page": "4k"}))
+    assert len(fake_lab.ran) == 14
+
+
+def test_a_subset_of_one_guests_cells_has_the_same_keys_and_figures(fake_lab: FakeLab) -> None:
+    def asked(name: str, **settings: str) -> Request:
+        return Request(experiments=("set-conflict",), arms=("stock",), settings=settings,
+                       out=fake_lab.out / name)  # fmt: skip
+
+    part = fake_lab.run(asked("part", n="3"))
+    assert len(fake_lab.ran) == 1
+    whole = fake_lab.run(asked("whole"))
+    assert len(fake_lab.ran) == 1
+    assert 0 < len(part.results) < len(whole.results)
+    by_cell = {result.cell.identity: result for result in whole.results}
+    assert len(set(_keys(whole.results))) == len(whole.results)
+    for result in part.results:
+        assert by_cell[result.cell.identity] == result
+    assert len(_lines(asked("part"))) == len(part.results)
+
+
+def test_a_result_that_the_store_lost_is_measured_again(fake_lab: FakeLab) -> None:
+    outcome = fake_lab.run(_asked(fake_lab))
+    before = _lines(_asked(fake_lab))
+    lost = fake_lab.ran[3]
+    fake_lab.ran.clear()
+    forget_outcome(guest_key(lost))
+    assert fake_lab.run(_asked(fake_lab)).results == outcome.results
+    assert fake_lab.ran == [lost]
+    assert _lines(_asked(fake_lab)) == before
+
+
+def test_what_out_had_is_neither_kept_nor_taken_for_a_result(fake_lab: FakeLab) -> None:
+    request = _asked(fake_lab)
+    fake_lab.run(_asked(fake_lab, settings={"page": "2m"}))
+    file = request.out / "results.jsonl"
+    file.write_text(file.read_text() + '{"cut off')
+    outcome = fake_lab.run(request)
+    assert len(_lines(request)) == len(outcome.results) == 16
+    assert {json.loads(line)["cell"]["params"]["page"] for line in _lines(request)} == {"4k"}
+
+
+def test_results_of_another_schema_are_refused_and_left_alone(fake_lab: FakeLab) -> None:
+    request = _asked(fake_lab)
+    request.out.mkdir(parents=True)
+    file = request.out / "results.jsonl"
+    file.write_text('{"schema": 1, "cell": "abc"}\n')
+    with pytest.raises(UserError, match=r"results\.jsonl is of schema 1, .*--out"):
+        fake_lab.run(request)
+    assert file.read_text() == '{"schema": 1, "cell": "abc"}\n'
+    assert not fake_lab.ran
+
+
+def test_a_change_of_a_derivation_changes_figures_and_runs_no_guest(
+    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = fake_lab.run(_asked(fake_lab))
+    before = {(row.case.params["by"], row.metric): row.arms
+              for row in fake_lab.dataset(outcome).rows}  # fmt: skip
+    fake_lab.ran.clear()
+    measure = datasets.measure
+
+    def doubled(result: Result, experiment: object) -> Measurement:
+        measured = measure(result, experiment)  # type: ignore[arg-type]
+        return replace(
+            measured, metrics={name: 2 * value for name, value in measured.metrics.items()}
+        )
+
+    monkeypatch.setattr(datasets, "measure", doubled)
+    again = fake_lab.run(_asked(fake_lab))
+    assert not fake_lab.ran
+    assert again.results == outcome.results
+    after = {(row.case.params["by"], row.metric): row.arms
+             for row in fake_lab.dataset(again).rows}  # fmt: skip
+    assert after["ldadd", "page_faults"] == {
+        arm: 2 * value for arm, value in before["ldadd", "page_faults"].items()
+    }
+
+
+def test_a_new_derived_figure_is_made_from_what_the_store_has(fake_lab: FakeLab) -> None:
+    request = _asked(fake_lab)
+    outcome = fake_lab.run(request)
+    fake_lab.ran.clear()
+    plan = make_plan(request, "6.12", real_contract())
+    source = lab_run.debian_source(None, None)  # type: ignore[arg-type]
+    parts = fake_lab.build_parts(source, plan, fake_lab.out, None)  # type: ignore[arg-type]
+    jobs = lab_run.make_jobs(plan, parts)
+    results = [result for job in jobs for result in results_of(job) or ()]
+    assert sorted(result.key for result in results) == sorted(_keys(outcome.results))
+    figure = Derived("instructions_per_fault", "instructions", "instructions_kernel",
+                     "page_faults", {})  # fmt: skip
+    experiment = replace(plan.catalog.experiments["populate"], derived=(figure,))
+    catalog = replace(plan.catalog, experiments={"populate": experiment})
+    rows = datasets.make_dataset(results, catalog).rows
+    made = [row for row in rows if row.metric == "instructions_per_fault"]
+    assert len(made) == 8
+    assert made[0].arms == {"stock": round(1000 / 2048, 2), "on": round(1000 / 2248, 2)}
+    assert not fake_lab.ran
+
+
+def test_one_failed_cell_leaves_the_others(fake_lab: FakeLab) -> None:
+    fake_lab.failing = {"--by swp ": GuestError("it broke", ["the log"])}
+    outcome = fake_lab.run(_asked(fake_lab))
+    assert {cell.params["by"] for cell, _ in outcome.failures} == {"swp"}
+    assert len(outcome.failures) == 2
+    assert len(outcome.results) == len(_lines(_asked(fake_lab))) == 14
+    fake_lab.failing = {}
+    fake_lab.ran.clear()
+    again = fake_lab.run(_asked(fake_lab))
+    assert not again.failures
+    assert len(fake_lab.ran) == 2
+    assert len(again.results) == 16
+
+
+def test_cells_that_were_not_asked_for_do_not_fail_the_run(fake_lab: FakeLab) -> None:
+    """A guest of many cells runs all; of those that fail with it, one was asked for."""
+    fake_lab.failing = {"set-conflict": GuestError("it broke")}
+    request = Request(experiments=("set-conflict",), arms=("stock",), settings={"n": "3"},
+                      out=fake_lab.out)  # fmt: skip
+    outcome = fake_lab.run(request)
+    failed: list[Cell] = [cell for cell, _ in outcome.failures]
+    assert failed
+    assert {cell.params["n"] for cell in failed} == {3}
+
+
+def test_what_an_interrupted_run_has_finished_is_kept(fake_lab: FakeLab) -> None:
+    fake_lab.failing = {"--by madvise ": KeyboardInterrupt()}  # type: ignore[dict-item]
+    request = _asked(fake_lab, jobs=1)
+    with pytest.raises(KeyboardInterrupt):
+        fake_lab.run(request)
+    done = len(fake_lab.ran)
+    assert 0 < done < 16
+    assert len(_lines(request)) == done
+    fake_lab.failing = {}
+    fake_lab.run(request)
+    assert len(fake_lab.ran) == 16
+
+
+def test_a_guest_that_hides_the_double_fault_stops_the_run(
+    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.lab.conftest.GUARDED_FAULTS", 1024)
+    with pytest.raises(GuestError, match=r"1,024 page faults .* hides the effect"):
+        fake_lab.run(_asked(fake_lab))
+    assert not fake_lab.ran
+
+
+def test_a_cpu_that_qemu_has_not_is_named_before_anything_is_built(
+    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firsttouch.lab.run.qemu_cpus", lambda: ("cortex-a53", "neoverse-v1"))
+    monkeypatch.setattr("firsttouch.lab.run.build_parts", lambda *_: pytest.fail("built"))
+    with pytest.raises(UserError, match=r"neoverse-n1\.toml: cpu is 'neoverse-n1'.*'neoverse-v1'"):
+        fake_lab.run(_asked(fake_lab))
+
+
+# -- how many at once
+
+
+def _memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guests: float) -> None:
+    """Have the host tell that there is room for so many guests."""
+    real = Path.read_text
+
+    def told(path: Path, *arguments: object, **more: object) -> str:
+        if path == Path("/proc/meminfo"):
+            return f"MemTotal: 1 kB\nMemAvailable:   {int(guests * MEMORY) >> 10} kB\n"
+        return real(path, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "read_text", told)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "room", "at_once"), [(1, 100, 1), (8, 100, 8), (8, 2.5, 2), (8, 0.1, 1), (3, 3, 3)]
+)
+def test_as_many_guests_as_cpus_and_memory_allow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpus: int, room: float, at_once: int
+) -> None:
+    """CPUs are those that this process may use, not all that the host has."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    _memory(tmp_path, monkeypatch, room)
+    assert guests_at_once(None) == at_once
+
+
+def test_the_user_may_choose_how_many_but_not_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert guests_at_once(7) == 7
+    with pytest.raises(UserError, match="--jobs 0 is too few"):
+        guests_at_once(0)

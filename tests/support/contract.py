@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The contract of the ftbench of this checkout, for tests of what is held against it."""
+
+from __future__ import annotations
+
+import functools
+
+from firsttouch.build.programs import ftbench_list
+from firsttouch.catalog.contract import Contract, parse_contract
+from firsttouch.progress import Reporter
+
+
+@functools.cache
+def real_contract() -> Contract:
+    """Return what ftbench of this checkout can do."""
+    return parse_contract(ftbench_list(Reporter()))

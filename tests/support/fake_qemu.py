@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A program in QEMU's place on PATH: it runs nothing, and keeps what it was given.
+
+What only asks QEMU (its version, its CPUs, its device tree) goes to the real one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build import host_tools
+from firsttouch.build.host_tools import QEMU
+from firsttouch.vm.devicetree import device_tree
+
+_SCRIPT = """#!/usr/bin/python3
+import hashlib, json, os, re, sys
+given = sys.argv[1:]
+if "-kernel" not in given:
+    os.execv({real!r}, [{real!r}, *given])
+paths = {{}}
+for word in given:
+    # Among QEMU's options a comma in a path is doubled.
+    for path in (word, word.removeprefix("file:"), *re.findall("=(/(?:[^,]|,,)*)", word)):
+        file = path.replace(",,", ",")
+        if file.startswith("/") and os.path.isfile(file):
+            paths[path] = hashlib.sha256(open(file, "rb").read()).hexdigest()
+json.dump({{"arguments": given, "paths": paths}}, open({seen!r}, "w"))
+answers = json.load(open({answers!r}))
+open(given[given.index("-serial") + 1].removeprefix("file:"), "w").write(answers["log"])
+(channel,) = [word for word in given if word.startswith("file,id=results,path=")]
+open(channel.partition("path=")[2].replace(",,", ","), "w").write(answers["results"])
+sys.exit(answers["status"])
+"""
+
+
+@dataclass(frozen=True)
+class FakeQemu:
+    """The program, and what it is to answer with."""
+
+    program: Path
+    seen: Path
+    answers: Path
+
+    def answer(self, results: str, *, log: str = "", status: int = 0) -> None:
+        """Have it write `results` and `log`, and end with `status`."""
+        self.answers.write_text(json.dumps({"results": results, "log": log, "status": status}))
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
+    """Put the program on PATH, before the real one."""
+    real = shutil.which(QEMU)
+    assert real, f"{QEMU} is missing: `firsttouch doctor` says what installs it"
+    folder.mkdir()
+    fake = FakeQemu(folder / QEMU, folder / "seen.json", folder / "answers.json")
+    fake.program.write_text(
+        _SCRIPT.format(real=real, seen=str(fake.seen), answers=str(fake.answers))
+    )
+    fake.program.chmod(0o755)
+    fake.answer("")
+    shadow(folder, monkeypatch)
+    return fake
+
+
+def shadow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the tools in `folder` before all others, and have them asked anew."""
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    host_tools.qemu_digest.cache_clear()
+    device_tree.cache_clear()

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A guest of small files, which nothing boots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build import host_tools
+from firsttouch.catalog.machines import load_machine
+from firsttouch.vm.devicetree import device_tree
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.pmu import Pmu
+
+MakeGuest = Callable[[Path], Guest]
+DISK = 128 << 20
+
+
+@pytest.fixture
+def make_guest() -> Iterator[MakeGuest]:
+    """A guest with a disk and a plugin; the same bytes in any folder."""
+
+    def make(folder: Path) -> Guest:
+        folder.mkdir(parents=True)
+        for name in ("Image", "init", "ftbench", "libftpmu.so", "disk"):
+            (folder / name).write_text(f"{name}\n")
+        with (folder / "disk").open("r+b") as disk:
+            disk.truncate(DISK)
+        return Guest(
+            folder / "Image", folder / "init", load_machine("neoverse-n1"), ("write_intent=off",),
+            ("/ftbench populate --by ldadd",), {"/ftbench": folder / "ftbench"},
+            disk=folder / "disk", pmu=Pmu(folder / "libftpmu.so", caches=True),
+        )  # fmt: skip
+
+    yield make
+    # Tools that a test has put on PATH are gone with it.
+    host_tools.qemu_digest.cache_clear()
+    device_tree.cache_clear()

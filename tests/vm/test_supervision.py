@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A guest is watched: silence, complaints of its kernel and QEMU's own end are errors."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.errors import GuestError
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.supervision import StoppedError, run_guest
+from tests.support import fake_qemu
+from tests.support.fake_qemu import FakeQemu
+from tests.vm.conftest import MakeGuest
+
+_DONE = '{"a": 1}\n\n{"command": 0, "status": 0}\n{"commands": 1}\n'
+
+
+@pytest.fixture
+def guest(make_guest: MakeGuest, tmp_path: Path) -> Guest:
+    return replace(make_guest(tmp_path / "guest"), pmu=None)
+
+
+@pytest.fixture
+def qemu(guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
+    return fake_qemu.install(tmp_path / "tools", monkeypatch)
+
+
+def test_what_the_commands_printed_comes_back(guest: Guest, qemu: FakeQemu, tmp_path: Path) -> None:
+    qemu.answer(_DONE, log="booted\n")
+    ended = run_guest(guest, tmp_path / "log/file")
+    assert [done.lines for done in ended.commands] == [('{"a": 1}',)]
+    assert ended.counts is None
+    assert (tmp_path / "log/file").read_text() == "booted\n"
+
+
+@pytest.mark.parametrize("splat", ["BUG: bad page", "WARNING: CPU: 0", "Kernel panic - not"])
+def test_a_kernel_that_complains_has_no_results_unless_that_is_expected(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path, splat: str
+) -> None:
+    log = f"first\n[ 1.0] {splat}\nlast\n"
+    qemu.answer(_DONE, log=log)
+    with pytest.raises(GuestError, match=splat) as error:
+        run_guest(guest, tmp_path / "log")
+    assert error.value.detail == log.splitlines()
+    assert run_guest(guest, tmp_path / "log", splats=True).commands
+
+
+@pytest.mark.parametrize("results", ["", _DONE[:-2], "{}\n"])
+def test_a_guest_that_ended_early_has_no_results(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path, results: str
+) -> None:
+    qemu.answer(results, log="the end\n")
+    with pytest.raises(GuestError, match="ended before its commands did") as error:
+        run_guest(guest, tmp_path / "log")
+    assert error.value.detail == ["the end"]
+
+
+def test_a_qemu_that_fails_says_why(guest: Guest, qemu: FakeQemu, tmp_path: Path) -> None:
+    qemu.answer(_DONE, status=3)
+    with pytest.raises(GuestError, match="QEMU's status 3"):
+        run_guest(guest, tmp_path / "log")
+
+
+def test_a_plugin_that_wrote_nothing_is_an_error(
+    guest: Guest, qemu: FakeQemu, make_guest: MakeGuest, tmp_path: Path
+) -> None:
+    qemu.answer(_DONE)
+    with pytest.raises(GuestError, match="wrote no counts"):
+        run_guest(make_guest(tmp_path / "counted"), tmp_path / "log")
+
+
+def test_a_guest_ends_as_soon_as_it_is_told_to(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path
+) -> None:
+    qemu.program.write_text(
+        qemu.program.read_text().replace("sys.exit(", "__import__('time').sleep(1000)\nsys.exit(")
+    )
+    qemu.answer(_DONE)
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(StoppedError):
+        run_guest(guest, tmp_path / "log", stop=stop)
+
+
+def test_a_silent_guest_is_given_up(guest: Guest, qemu: FakeQemu, tmp_path: Path) -> None:
+    qemu.program.write_text(
+        qemu.program.read_text().replace("sys.exit(", "__import__('time').sleep(1000)\nsys.exit(")
+    )
+    with pytest.raises(GuestError, match="no sign of life for 1 s"):
+        run_guest(guest, tmp_path / "log", silence=1)
