@@ -16,13 +16,14 @@ from typing import Any, Protocol
 
 import pytest
 
-from firsttouch.vm.guest import splats_in
-from tests.support.ktap import Case, parse
-from firsttouch.build.programs import build_kernel_suites
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
-from firsttouch.build.sources import KernelSource, releases
+from firsttouch.vm.supervision import splats_in
 from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcome, Outcomes
+from tests.support.ktap import Case, parse
+from tests.support.selftests import build_kernel_suites
 
 pytestmark = [pytest.mark.kernel, pytest.mark.regress]
 
@@ -56,7 +57,7 @@ def programs(suites: Callable[[str], Path], release: str) -> Path:
     return suites(release)
 
 
-@pytest.mark.parametrize("release", sorted(releases()))
+@pytest.mark.parametrize("release", release_names())
 def test_every_program_is_run_or_left_out_with_a_reason(
     request: pytest.FixtureRequest, programs: Path
 ) -> None:
@@ -75,8 +76,10 @@ def test_every_program_is_run_or_left_out_with_a_reason(
 
 
 def test_every_command_is_a_program_of_some_release(suites: Callable[[str], Path]) -> None:
-    """A release that lacks one passes over it; a name that is wrong would be passed over by all."""
-    built = {path.name for release in releases() for path in (suites(release) / "mm").iterdir()}
+    """A release passes over what it lacks; a wrong name would be passed over by all."""
+    built = {
+        path.name for release in release_names() for path in (suites(release) / "mm").iterdir()
+    }
     assert {command.split()[0] for command in _DATA["mm"]["commands"]} <= built
 
 
@@ -152,7 +155,7 @@ def run_both(
 
 
 @pytest.mark.parametrize("command", _DATA["mm"]["commands"])
-@pytest.mark.parametrize("release", sorted(releases()))
+@pytest.mark.parametrize("release", release_names())
 def test_mm(run_both: RunBoth, record: Begin, programs: Path, release: str, command: str) -> None:
     program = programs / "mm" / command.split()[0]
     if not program.exists():
@@ -165,7 +168,7 @@ def test_mm(run_both: RunBoth, record: Begin, programs: Path, release: str, comm
 
 
 @pytest.mark.parametrize("folder", _DATA["arm64"]["folders"])
-@pytest.mark.parametrize("release", sorted(releases()))
+@pytest.mark.parametrize("release", release_names())
 def test_arm64(run_both: RunBoth, record: Begin, programs: Path, release: str, folder: str) -> None:
     files = sorted((programs / "arm64" / folder).glob("*"))
     if not files:

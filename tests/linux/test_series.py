@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.build.host_tools import cross_compile
 from firsttouch.build.images import KernelImage
 from firsttouch.build.overlay import lay_over, series
 from firsttouch.build.series import touched_files, write_series
-from firsttouch.build.sources import KernelSource, releases
-from firsttouch.build.host_tools import cross_compile
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.releases import release_names
 
 pytestmark = pytest.mark.kernel
 
@@ -30,7 +31,14 @@ def _run(*command: str | Path, cwd: Path) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module", params=sorted(releases()))
+# On one worker for a release: each would lay out a tree and write the series for itself.
+_RELEASES = [
+    pytest.param(name, marks=pytest.mark.xdist_group(f"series of {name}"))
+    for name in release_names()
+]
+
+
+@pytest.fixture(scope="module", params=_RELEASES)
 def source(request: pytest.FixtureRequest, sources: Sources) -> KernelSource:
     return sources(request.param)
 
