@@ -23,7 +23,7 @@ from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import run_guest
 
 # What guests printed, for people.
-_KTAP = REPOSITORY / "out/regress/ktap"
+KTAP = REPOSITORY / "out/regress/ktap"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Outcomes:
             outcome = self._run(guest, silence, splats)
             keep_outcome(key, asdict(outcome))
         printed = [line for done in outcome.commands for line in done.lines] or outcome.log
-        ktap = _KTAP / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)}.ktap"
+        ktap = KTAP / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)}.ktap"
         write_atomically(ktap, "".join(f"{line}\n" for line in printed))
         return outcome
 

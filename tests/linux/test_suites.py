@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from tests.linux.conftest import Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support.kernels import variant_names
 from tests.support.ktap import Case, parse
-from tests.support.objections import names, reported_by
+from tests.support.objections import reported_by
 from tests.support.selftests import build_selftests, suite_names
+from tests.support.verdicts import complaints
 
 pytestmark = pytest.mark.kernel
 
@@ -102,20 +103,6 @@ _VARIANTS = [
 ]
 
 
-def _complaints(cases: Sequence[Case], wanted: set[str]) -> list[str]:
-    """Return what is wrong with the outcome of some tests, which must include the `wanted` ones."""
-    passed = [case.name for case in cases if case.outcome == "passed"]
-    complaints = [f"{case.name}: {case.why}" for case in cases if case.outcome == "failed"]
-    if not passed:
-        complaints.append("no test was reported" if not cases else "every test was skipped")
-    complaints += [
-        f"{name!r}, an answer of docs/objections.md, was not reported as passed"
-        for name in sorted(wanted)
-        if not any(names(name, found) for found in passed)
-    ]
-    return complaints
-
-
 @pytest.mark.parametrize("variant", _VARIANTS)
 @pytest.mark.parametrize("release", release_names())
 def test_kunit(
@@ -126,7 +113,7 @@ def test_kunit(
     cases = parse(outcomes.of(guest, f"{release} {variant or 'lab'} kunit").log)
     recorded(cases)
     # Other configurations may be without a feature, or an extension of the CPU.
-    assert not _complaints(cases, reported_by("write_intent_kunit.c") if not variant else set())
+    assert not complaints(cases, reported_by("write_intent_kunit.c") if not variant else set())
 
 
 @pytest.mark.parametrize("setup", _SETUPS, ids=lambda setup: setup.name)
@@ -158,9 +145,9 @@ def test_kselftests(
     parsed = {suite: parse(done.lines) for suite, done in zip(suites, ended, strict=True)}
     recorded([case for cases in parsed.values() for case in cases])
     wrong = {
-        suite: complaints
+        suite: found
         for (suite, cases), done in zip(parsed.items(), ended, strict=True)
-        if (complaints := _suite_complaints(suite, variant, cases, done))
+        if (found := _suite_complaints(suite, variant, cases, done))
     }
     assert not wrong
 
@@ -171,10 +158,10 @@ def _suite_complaints(suite: str, variant: str | None, cases: list[Case], done: 
         # The feature is not there: the suite has to say so, and to find nothing.
         found = [case.name for case in cases if case.outcome != "skipped"]
         return found if done.status == _SKIPPED else [*found, f"status {done.status}"]
-    complaints = _complaints(cases, reported_by(f"{suite}.c") if not variant else set())
+    found = complaints(cases, reported_by(f"{suite}.c") if not variant else set())
     if done.status:
-        complaints.append(f"status {done.status}")
-    return complaints
+        found.append(f"status {done.status}")
+    return found
 
 
 @pytest.mark.regress
@@ -186,4 +173,4 @@ def test_kunit_on_a_big_endian_kernel(make_guest: MakeGuest, record: Begin, tmp_
         run_guest(make_guest("6.12", _BIG_ENDIAN, "kunit.enable=1"), log)
     cases = parse(log.read_text(errors="replace").splitlines())
     recorded(cases)
-    assert not _complaints(cases, set())
+    assert not complaints(cases)
