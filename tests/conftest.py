@@ -21,6 +21,7 @@ from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY as REPOSITORY
 from firsttouch.progress import Reporter
 from tests.support import budget, run_summary
+from tests.support.scheduling import Scheduling
 
 FAKE_LINUX = REPOSITORY / "tests/firsttouch/fakelinux"
 
@@ -33,6 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     budget.pytest_configure(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
+    return Scheduling(config, log)
 
 
 def pytest_report_header() -> list[str]:

@@ -91,14 +91,7 @@ def boot(
     return run
 
 
-# On one worker for a release: each would boot the guest for itself.
-_RELEASES = [
-    pytest.param(name, marks=pytest.mark.xdist_group(f"ftbench on {name}"))
-    for name in release_names()
-]
-
-
-@pytest.fixture(scope="module", params=_RELEASES)
+@pytest.fixture(scope="module", params=release_names())
 def ran(request: pytest.FixtureRequest, boot: Boot) -> Ran:
     return boot(request.param, COMMANDS)
 

@@ -20,8 +20,7 @@ from .mnemonics import NEGATIVES, Intent, forms, kinds, lines
 
 COUNT = 10_000_000
 
-# On one worker: each would write the words for itself.
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("decoder's words")]
+pytestmark = pytest.mark.long
 SEED = 0x20240507  # any: it makes the run repeatable
 
 LLVM = Path("/usr/lib/llvm-22/bin")

@@ -38,7 +38,6 @@ def test_there_are_objections() -> None:
     assert len(_OBJECTIONS) >= 20
 
 
-@pytest.mark.xdist_group("objections")
 @pytest.mark.parametrize("objection", _OBJECTIONS)
 def test_the_answer_exists(objection: str, collected: list[str]) -> None:
     assert _OBJECTIONS[objection]

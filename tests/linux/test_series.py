@@ -31,14 +31,7 @@ def _run(*command: str | Path, cwd: Path) -> str:
     return done.stdout + done.stderr
 
 
-# On one worker for a release: each would lay out a tree and write the series for itself.
-_RELEASES = [
-    pytest.param(name, marks=pytest.mark.xdist_group(f"series of {name}"))
-    for name in release_names()
-]
-
-
-@pytest.fixture(scope="module", params=_RELEASES)
+@pytest.fixture(scope="module", params=release_names())
 def source(request: pytest.FixtureRequest, sources: Sources) -> KernelSource:
     return sources(request.param)
 
