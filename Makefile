@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # make lab      builds, boots, measures and compares; LAB="--release 7.3" adds options
 # make test     all tests but make regress; make test-fast only the short ones that need no kernel
-# make regress  other configurations, the kernel's own tests, stressors: hours, goes on where it was
+# make regress  other configurations, the kernel's own tests, stressors: hours, goes on where it was;
+#               MINUTES=60 begins no test after an hour, and the same command goes on
 # make lint     the style and type checks alone
 # make lock     writes requirements.lock again from pyproject.toml
 
@@ -21,7 +22,8 @@ test-fast: setup
 	@$(PYTHON) -m pytest -m "not kernel and not long"
 
 regress: setup
-	@$(PYTHON) -m pytest -m regress --resume out/regress --junitxml out/regress/junit.xml
+	@$(PYTHON) -m pytest -m regress --junitxml out/regress/junit.xml \
+	  $(if $(MINUTES),--minutes $(MINUTES))
 
 lint: setup
 	@.venv/bin/ruff check .

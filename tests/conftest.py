@@ -3,39 +3,42 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from firsttouch.build.images import KernelImage
-from firsttouch.progress import Reporter
 from firsttouch.build.sources import KernelSource, debian_source
+from firsttouch.build.store import store_root
 from firsttouch.catalog.releases import load_release
+from firsttouch.places import REPOSITORY as REPOSITORY
+from firsttouch.progress import Reporter
+from tests.support import budget, run_summary
+from tests.support.scheduling import Scheduling
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 FAKE_LINUX = REPOSITORY / "tests/build/fakelinux"
 
 Finished = subprocess.CompletedProcess[str]
 
 
-LAYERS = ("regress", "kernel", "long")
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--resume",
-        type=Path,
-        metavar="DIR",
-        help="keep in DIR what the guests of the kernel's tests did, and go on from what is there",
-    )
+    budget.pytest_addoption(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    budget.pytest_configure(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
+    return Scheduling(config, log)
 
 
 def pytest_report_header() -> list[str]:
@@ -47,51 +50,19 @@ def pytest_report_header() -> list[str]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which layers ran, so that a short run is not taken for a whole one; print the matrix."""
-    ran: dict[str, int] = {"fast": 0, "long": 0, "kernel": 0, "regress": 0}
-    for report in terminalreporter.getreports("passed"):
-        if report.when == "call":
-            layer = next((name for name in LAYERS if name in report.keywords), "fast")
-            ran[layer] += 1
-    terminalreporter.write_line(
-        "passed by layer: " + ", ".join(f"{layer} {count}" for layer, count in ran.items())
-    )
     reports = [
         report
-        for outcome in ("passed", "failed")
-        for report in terminalreporter.getreports(outcome)
-        if report.when == "call"
+        for found in terminalreporter.stats.values()
+        for report in found
+        if isinstance(report, pytest.TestReport)
     ]
-    left_out = {
-        name: reason
-        for report in reports
-        for key, names in report.user_properties
-        if key == "left_out" and isinstance(names, list)
-        for name, reason in names
-    }
-    for line in [*_matrix(reports), *(f"left out: {n}: {why}" for n, why in left_out.items())]:
+    ended = [report for report in reports if report.when == "call" and not report.skipped]
+    for line in [
+        *run_summary.times(reports),
+        *run_summary.matrix(ended),
+        *run_summary.left_out(ended),
+    ]:
         terminalreporter.write_line(line)
-
-
-def _matrix(reports: list[pytest.TestReport]) -> list[str]:
-    """Return the outcome of the kernel's tests by configuration, as a table in Markdown."""
-    rows: dict[tuple[str, str, str], Counter[str]] = {}
-    for report in reports:
-        properties: dict[str, Any] = dict(report.user_properties)
-        if "matrix" in properties:
-            release, kernel, tests = properties["matrix"]
-            row = rows.setdefault((release, kernel, tests), Counter())
-            row[report.outcome] += 1
-            row.update(properties.get("cases", {}))
-    if not rows:
-        return []
-    kinds = ("passed", "skipped", "failed on both", "failed")
-    head = ("release", "kernel", "tests", "guests", *kinds)
-    lines = [" | ".join(head), " | ".join("---" for _ in head)]
-    for (release, kernel, tests), row in sorted(rows.items()):
-        guests = f"{row['passed']} passed" + (f", {row['failed']} FAILED" if row["failed"] else "")
-        counts = (f"{row[f'case {kind}']:,}" for kind in kinds)
-        lines.append(" | ".join((release, kernel, tests, guests, *counts)))
-    return [f"| {line} |" for line in lines]
 
 
 @dataclass(frozen=True)
@@ -135,9 +106,9 @@ def firsttouch(tmp_path: Path) -> Firsttouch:
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache for this test alone."""
+    """The root of an empty store for this test alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "firsttouch"
+    return store_root()
 
 
 @pytest.fixture
@@ -159,7 +130,10 @@ def sources(reporter: Reporter) -> Callable[[str], KernelSource]:
 def images(
     sources: Callable[[str], KernelSource], reporter: Reporter
 ) -> Callable[[str, bool], Path]:
-    """Real kernels: built on first use, from the cache after that."""
-    return lambda release, changed: (
-        KernelImage(sources(release), changed).obtain(reporter) / "Image"
-    )
+    """Real kernels: built on first use, from the store after that."""
+
+    @functools.cache
+    def obtain(release: str, changed: bool) -> Path:
+        return KernelImage(sources(release), changed).obtain(reporter) / "Image"
+
+    return obtain

@@ -106,7 +106,8 @@ def test_another_qemu_or_command_is_compared_with_care(tmp_path: Path) -> None:
 
 def test_programs_that_differ_explain_the_disk_that_they_are_in(tmp_path: Path) -> None:
     other = [
-        replace(made, digests={"ftbench": "9" * 64, "initial RAM disk": "8" * 64}) for made in _results()
+        replace(made, digests={"ftbench": "9" * 64, "initial RAM disk": "8" * 64})
+        for made in _results()
     ]
     found = _compared(tmp_path, _results(), other)
     assert {difference.what for difference in found.differences} == {"ftbench"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""ftbench on a stock arm64 kernel: what is measured must be there before it can be mended."""
+"""ftbench on a stock arm64 kernel: what is measured must be there before it can be fixed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.vm.guest import Guest
+from firsttouch.build.programs import build_ftbench, build_init
 from firsttouch.catalog.machines import load_machine
-from firsttouch.build.programs import build_program
+from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.supervision import run_guest
 from tests.bench.conftest import Line
 
 MIB = 1 << 20
@@ -72,19 +74,24 @@ def boot(
         """Run `commands`; on a changed kernel if there are boot `parameters` for it."""
         guest = Guest(
             images(release, parameters is not None),
-            build_program("guest", reporter),
+            build_init(reporter),
             load_machine(machine),
             parameters or (),
             commands,
-            {"/ftbench": build_program("bench", reporter)},
+            {"/ftbench": build_ftbench(reporter)},
         )
-        results = guest.run(tmp_path_factory.mktemp("guest") / "log")
-        return Ran(release, dict(zip(commands, results, strict=True)))
+        ended = run_guest(guest, tmp_path_factory.mktemp("guest") / "log").commands
+        assert all(done.status == 0 for done in ended)
+        lines = {}
+        for command, done in zip(commands, ended, strict=True):
+            (line,) = done.objects()
+            lines[command] = dict(line)
+        return Ran(release, lines)
 
     return run
 
 
-@pytest.fixture(scope="module", params=["6.12", "7.3"])
+@pytest.fixture(scope="module", params=release_names())
 def ran(request: pytest.FixtureRequest, boot: Boot) -> Ran:
     return boot(request.param, COMMANDS)
 
@@ -200,7 +207,7 @@ def test_cpu_without_lse(boot: Boot) -> None:
             assert line["metrics"]["page_faults"] == PAGES * (2 if kind in TWICE else 1)
 
 
-@pytest.mark.parametrize("release", ["6.12", "7.3"])
+@pytest.mark.parametrize("release", release_names())
 def test_changed_kernel_is_seen_to_be_one(boot: Boot, release: str) -> None:
     """One fault for each page, handled as a write; and as many zero pages as colours."""
     timeline = "/ftbench populate --by ldadd --size 64K --timeline"

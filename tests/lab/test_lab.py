@@ -16,17 +16,17 @@ from typing import Any
 
 import pytest
 
+from firsttouch.build.host_tools import cross_compile
+from firsttouch.build.programs import build_program
+from firsttouch.build.sources import KernelSource, releases
+from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab.guard import check_double_fault
-from firsttouch.vm.guest import Guest, Timing
-from firsttouch.lab.run import build_parts, run_cells
-from firsttouch.catalog.machines import load_machine
 from firsttouch.lab.plan import Request, make_plan
-from firsttouch.build.programs import build_program
-from firsttouch.progress import Reporter
 from firsttouch.lab.results import ResultStore, read_results
-from firsttouch.build.sources import KernelSource, releases
-from firsttouch.build.host_tools import cross_compile
+from firsttouch.lab.run import build_parts, run_cells
+from firsttouch.progress import Reporter
+from firsttouch.vm.guest import Guest, Timing
 from tests.conftest import Firsttouch
 
 pytestmark = pytest.mark.kernel

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from firsttouch.analysis.summary import summarize
 from rich.console import Console
 
 from firsttouch.analysis import cache_statistics as cache_digest
-from firsttouch.vm import guest
-from firsttouch.errors import GuestError
-from firsttouch.lab.run import build_parts, run_cells
-from firsttouch.lab.plan import Request, make_plan
-from firsttouch.vm.pmu import region_metrics
-from firsttouch.progress import Reporter
-from firsttouch.lab.results import ResultStore
 from firsttouch.build.sources import KernelSource
-from firsttouch.analysis.summary import summarize
+from firsttouch.errors import GuestError
+from firsttouch.lab.plan import Request, make_plan
+from firsttouch.lab.results import ResultStore
+from firsttouch.lab.run import build_parts, run_cells
+from firsttouch.progress import Reporter
+from firsttouch.vm import guest
+from firsttouch.vm.pmu import region_metrics
 
 _EVENTS = (
     "instructions", "dsb", "dc_zva", "dc_zva_unplaced", "untranslated_accesses",

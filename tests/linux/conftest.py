@@ -13,16 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.catalog.arms import ARMS
 from firsttouch.build.packages import unpack
-from firsttouch.vm.guest import Guest
-from firsttouch.build.images import KernelImage
-from tests.support.ktap import Case
-from firsttouch.catalog.machines import load_machine
-from firsttouch.build.programs import build_program
-from firsttouch.progress import Reporter
+from firsttouch.build.programs import build_init
 from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.machines import load_machine
+from firsttouch.progress import Reporter
+from firsttouch.vm.guest import Guest
 from tests.linux.outcomes import Outcomes
+from tests.support.kernels import with_mistakes, with_variant
+from tests.support.ktap import Case
 
 HERE = Path(__file__).parent
 
@@ -70,23 +71,28 @@ def assemble(tmp_path_factory: pytest.TempPathFactory) -> Assemble:
 
 @pytest.fixture
 def outcomes(request: pytest.FixtureRequest, tmp_path: Path) -> Outcomes:
-    return Outcomes(tmp_path, request.config.getoption("--resume"))
+    return Outcomes(tmp_path, kept=request.node.get_closest_marker("regress") is not None)
 
 
 MakeGuest = Callable[..., Guest]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> MakeGuest:
     """A guest of the lab, for tests to add commands to."""
 
-    def make(release: str, variant: str | None, *boot: str, arm: str = "on") -> Guest:
-        image = KernelImage(sources(release), ARMS[arm].changed, variant).obtain(reporter)
+    def make(
+        release: str, variant: str | None, *boot: str, arm: str = "on", mistakes: bool = False
+    ) -> Guest:
+        source, booted = sources(release), load_arm(arm)
+        kernel = (
+            with_mistakes(source) if mistakes else with_variant(source, booted.changed, variant)
+        )
         return Guest(
-            image / "Image",
-            build_program("guest", reporter),
+            kernel.obtain(reporter) / "Image",
+            build_init(reporter),
             load_machine("neoverse-n1"),
-            (*ARMS[arm].boot, *boot),
+            (*booted.boot, *boot),
             (),
         )
 
@@ -96,13 +102,13 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
 AddScript = Callable[[Guest, str], Guest]
 
 
-@pytest.fixture
-def add_script(reporter: Reporter, tmp_path: Path) -> AddScript:
+@pytest.fixture(scope="session")
+def add_script(reporter: Reporter, tmp_path_factory: pytest.TempPathFactory) -> AddScript:
     """Adds a shell script to a guest's commands; the shell, Debian's busybox, stays in /bin."""
-    busybox = unpack("trixie", ("busybox-static",), reporter) / "usr/bin/busybox"
 
     def add(guest: Guest, text: str) -> Guest:
-        script = tmp_path / "script"
+        busybox = unpack(Packages("trixie", ("busybox-static",)), reporter) / "usr/bin/busybox"
+        script = tmp_path_factory.mktemp("script") / "script"
         script.write_text(f"/bin/busybox --install -s /bin\n{text}")
         return replace(
             guest,

@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What guests did, kept under the hash of all that decides it, so that a run can go on.
+"""What guests did, kept in the store by all that decides it, so that `make regress` can go on.
 
-Only `make regress` keeps outcomes: hours of guests, of which an interrupted
-run loses none that had ended. The tests look at a kept outcome as they look
-at a new one. `make test` boots every guest each time.
+Only tests marked `regress` trust what is kept: hours of guests, of which an
+interrupted run loses none that had ended, and a new clone none at all. The
+tests look at a kept outcome as they look at a new one. `make test` boots
+every guest each time.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from firsttouch.build.store import write_atomically
-from firsttouch.vm.guest import Done, Guest, recipe_key
+from firsttouch.build.outcomes import keep_outcome, kept_outcome
+from firsttouch.files import digest, write_atomically
+from firsttouch.places import REPOSITORY
+from firsttouch.tables import Table
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.protocol import Done
+from firsttouch.vm.qemu import guest_key
+from firsttouch.vm.supervision import run_guest
+
+# What guests printed, for people.
+KTAP = REPOSITORY / "out/regress/ktap"
 
 
 @dataclass(frozen=True)
@@ -27,36 +36,36 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Runs guests; goes on from `kept`, if there is such a folder.
-
-    `kept` gets a file with what each guest printed, too: KTAP, for people.
-    """
+    """Runs guests; `kept`: goes on from what they did before, and keeps what they do."""
 
     scratch: Path
-    kept: Path | None
+    kept: bool
 
     def of(self, guest: Guest, name: str, *, silence: float = 600, splats: bool = False) -> Outcome:
-        """Return what `guest` did, now or when it was run before; raises as Guest.execute."""
-        if self.kept is None:
+        """Return what `guest` did, now or when it was run before; raises as `run_guest`."""
+        if not self.kept:
             return self._run(guest, silence, splats)
-        key = recipe_key({**guest.identity(), "splats": splats})
-        place = self.kept / "outcomes" / f"{key}.json"
-        if place.exists():
-            return _read(place)
-        outcome = self._run(guest, silence, splats)
-        write_atomically(place, json.dumps(asdict(outcome)))
+        # Whether splats are expected decides whether there is an outcome.
+        key = digest({"kernel's tests": guest_key(guest), "splats": splats})
+        before = kept_outcome(key)
+        if before:
+            outcome = _read(before)
+        else:
+            outcome = self._run(guest, silence, splats)
+            keep_outcome(key, asdict(outcome))
         printed = [line for done in outcome.commands for line in done.lines] or outcome.log
-        ktap = self.kept / "ktap" / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)}.ktap"
+        ktap = KTAP / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)}.ktap"
         write_atomically(ktap, "".join(f"{line}\n" for line in printed))
         return outcome
 
     def _run(self, guest: Guest, silence: float, splats: bool) -> Outcome:
         log = self.scratch / "log"
-        commands = guest.execute(log, silence=silence, splats=splats)
-        return Outcome(tuple(commands), tuple(log.read_text(errors="replace").splitlines()))
+        ended = run_guest(guest, log, silence=silence, splats=splats)
+        return Outcome(ended.commands, tuple(log.read_text(errors="replace").splitlines()))
 
 
-def _read(place: Path) -> Outcome:
-    data = json.loads(place.read_text())
-    commands = tuple(Done(done["status"], tuple(done["lines"])) for done in data["commands"])
-    return Outcome(commands, tuple(data["log"]))
+def _read(table: Table) -> Outcome:
+    commands = tuple(
+        Done(done.take("status", int), done.strings("lines")) for done in table.tables("commands")
+    )
+    return Outcome(commands, table.strings("log"))

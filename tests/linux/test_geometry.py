@@ -5,30 +5,35 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
-from firsttouch.vm import initramfs as cpio
-from firsttouch.vm.guest import FIRMWARE, Guest
+from firsttouch.build.programs import build_ftbench, build_init
 from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_names
-from tests.support.pptt import as_archive
+from firsttouch.catalog.releases import release_names
 from firsttouch.processes import output
-from firsttouch.build.programs import build_program
 from firsttouch.progress import Reporter
-from firsttouch.build.sources import releases
+from firsttouch.tables import Table as JsonTable
+from firsttouch.vm import initramfs
+from firsttouch.vm.protocol import Done
 from tests.linux.cache_tables import BAD_TABLES, GOOD_TABLES, L2, Table
 from tests.linux.cache_trees import BAD_TREES, GOOD_TREES, Tree
+from tests.linux.conftest import MakeGuest
+from tests.linux.outcomes import Outcomes
+from tests.support import pptt
 
 pytestmark = pytest.mark.kernel
 
 Images = Callable[[str, bool], Path]
 
+# On a clock made of instructions, so that no boot waits for time to pass.
 _QEMU = ("qemu-system-aarch64", "-nodefaults", "-no-user-config", "-display", "none",
          "-monitor", "none", "-no-reboot", "-cpu", "neoverse-n1", "-smp", "2",
-         "-m", "512M", "-accel", "tcg,thread=multi")  # fmt: skip
+         "-m", "512M", "-icount", "shift=0,sleep=off")  # fmt: skip
 _BOARD = "virt,gic-version=3,dtb-randomness=off"
 _BOOT = "console=ttyAMA0 nokaslr panic=-1"
 # Seconds; a boot takes five, on a crowded machine a hundred times that.
@@ -67,12 +72,36 @@ def base_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def initrd(reporter: Reporter) -> bytes:
-    init = build_program("guest", reporter).read_bytes()
-    return cpio.console_archive() + cpio.archive({"/init": init, "/cell/commands": b""})
+    init = build_init(reporter).read_bytes()
+    return initramfs.console_archive() + initramfs.archive({"/init": init, "/cell/commands": b""})
 
 
-@pytest.mark.parametrize("tree", [*GOOD_TREES, *BAD_TREES], ids=lambda tree: tree.name)
-@pytest.mark.parametrize("release", sorted(releases()))
+Description = Tree | Table
+
+
+def _cases(good: Sequence[Description], bad: Sequence[Description]) -> list[ParameterSet]:
+    """Each description on each release; for `make test` all on the newest alone.
+
+    There the others boot one of each kind: each sentence that the kernel has
+    for a description. `make regress` boots the rest.
+    """
+    *older, newest = release_names()
+    cases = [_case(newest, description) for description in (*good, *bad)]
+    for release in older:
+        sentences: set[str] = set()
+        for description in (*good, *bad):
+            sentence = re.sub(r"(?<!L)\d+|[di]-cache-\w+|cache-\w+", "N", description.says)
+            marks = [pytest.mark.regress] if sentence in sentences else []
+            sentences.add(sentence)
+            cases.append(_case(release, description, *marks))
+    return cases
+
+
+def _case(release: str, description: Description, *marks: pytest.MarkDecorator) -> ParameterSet:
+    return pytest.param(release, description, id=f"{release}-{description.name}", marks=marks)
+
+
+@pytest.mark.parametrize(("release", "tree"), _cases(GOOD_TREES, BAD_TREES))
 def test_device_tree(
     images: Images, initrd: bytes, base_tree: Path, tmp_path: Path, release: str, tree: Tree
 ) -> None:
@@ -93,18 +122,17 @@ def test_device_tree(
     _check(log, tree.says)
 
 
-@pytest.mark.parametrize("table", [*GOOD_TABLES, *BAD_TABLES], ids=lambda table: table.name)
-@pytest.mark.parametrize("release", sorted(releases()))
+@pytest.mark.parametrize(("release", "table"), _cases(GOOD_TABLES, BAD_TABLES))
 def test_pptt(images: Images, initrd: bytes, tmp_path: Path, release: str, table: Table) -> None:
     log = _boot(
         tmp_path,
         images(release, True),
-        as_archive(table.data) + initrd,
+        pptt.as_archive(table.data) + initrd,
         "acpi=force",
         "-M",
         _BOARD,
         "-bios",
-        FIRMWARE,
+        str(pptt.FIRMWARE),
     )
     _check(log, table.says)
 
@@ -119,15 +147,20 @@ def _line(machine: Machine, source: str) -> str:
     )
 
 
+# Files of sysfs that tell of a cache.
+_TOLD = (
+    "type",
+    "level",
+    "size",
+    "ways_of_associativity",
+    "number_of_sets",
+    "coherency_line_size",
+)
+
+
 def _told(kind: str, level: int, cache: Cache) -> dict[str, str]:
-    return {
-        "type": kind,
-        "level": str(level),
-        "size": f"{cache.size // 1024}K",
-        "ways_of_associativity": str(cache.ways),
-        "number_of_sets": str(cache.sets),
-        "coherency_line_size": str(cache.line),
-    }
+    figures = (kind, level, f"{cache.size // 1024}K", cache.ways, cache.sets, cache.line)
+    return dict(zip(_TOLD, map(str, figures), strict=True))
 
 
 def _caches(machine: Machine) -> list[list[dict[str, str]]]:
@@ -141,14 +174,15 @@ def _caches(machine: Machine) -> list[list[dict[str, str]]]:
     return expected
 
 
-def _seen(lines: list[dict[str, Any]]) -> list[list[dict[str, str]]]:
-    """What sysfs said, one line of files for each CPU."""
+def _seen(commands: Sequence[Done]) -> list[list[dict[str, str]]]:
+    """What sysfs said; a command for each CPU."""
     seen = []
-    for line in lines:
+    for done in commands:
+        (line,) = done.objects()
         caches: dict[str, dict[str, str]] = {}
-        for path, text in line["files"].items():
+        for path, text in JsonTable("sysfs", line).table("files").values_of(str).items():
             index, name = path.split("/")[-2:]
-            if name in _told("", 0, load_machine("thunderx2").cpus[0].l1d):
+            if name in _TOLD:
                 caches.setdefault(index, {})[name] = text.strip()
         seen.append(sorted(caches.values(), key=lambda cache: (cache["level"], cache["type"])))
     return seen
@@ -156,26 +190,31 @@ def _seen(lines: list[dict[str, Any]]) -> list[list[dict[str, str]]]:
 
 @pytest.mark.parametrize("name", machine_names())
 @pytest.mark.parametrize("source", ["DT", "PPTT"])
-@pytest.mark.parametrize("release", sorted(releases()))
+@pytest.mark.parametrize("release", release_names())
 def test_machine_of_the_catalogue(
-    images: Images, reporter: Reporter, tmp_path: Path, release: str, source: str, name: str
+    make_guest: MakeGuest,
+    outcomes: Outcomes,
+    reporter: Reporter,
+    release: str,
+    source: str,
+    name: str,
 ) -> None:
     """By either description sysfs has the machine's caches, and the kernel their colours."""
     machine = load_machine(name)
-    log = tmp_path / "log"
-    guest = Guest(
-        images(release, True),
-        build_program("guest", reporter),
-        machine,
-        (),
-        tuple(f"/ftbench --files {_SYSFS.format(cpu)}" for cpu in range(machine.count)),
-        {"/ftbench": build_program("bench", reporter)},
+    firmware = source == "PPTT"
+    guest = replace(
+        make_guest(release, None),
+        machine=machine,
+        commands=tuple(f"/ftbench --files {_SYSFS.format(cpu)}" for cpu in range(machine.count)),
+        files={"/ftbench": build_ftbench(reporter)},
         cpus=machine.count,
-        timing="parallel",
-        acpi=source == "PPTT",
+        firmware=pptt.FIRMWARE if firmware else None,
+        tables=pptt.archive(machine, machine.count) if firmware else b"",
     )
-    assert _seen(guest.run(log)) == _caches(machine)
-    _check(log.read_text(errors="replace"), _line(machine, source))
+    outcome = outcomes.of(guest, f"{release} {name} {source}")
+    assert all(done.status == 0 for done in outcome.commands)
+    assert _seen(outcome.commands) == _caches(machine)
+    _check("\n".join(outcome.log), _line(machine, source))
 
 
 def test_at_least_forty_broken_descriptions() -> None:

@@ -6,22 +6,23 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from firsttouch.vm import initramfs as cpio
-from firsttouch.vm.guest import Guest
-from tests.support.ktap import parse
-from firsttouch.catalog.machines import load_machine
-from firsttouch.build.programs import build_program, build_selftests
-from firsttouch.progress import Reporter
-from firsttouch.build.sources import KernelSource, releases
 from firsttouch.build.host_tools import cross_compile
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.releases import release_names
+from firsttouch.progress import Reporter
+from firsttouch.vm import initramfs
+from tests.linux.conftest import MakeGuest
+from tests.linux.outcomes import Outcomes
+from tests.support.ktap import parse
+from tests.support.selftests import build_selftests
 
 pytestmark = pytest.mark.kernel
 
-Images = Callable[[str, bool], Path]
 Sources = Callable[[str], KernelSource]
 
 _SUITES = ("zero_page_mapping_test", "zero_page_cow_test")
@@ -37,9 +38,10 @@ def kexec(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("colors", [1, 16])
-@pytest.mark.parametrize("release", sorted(releases()))
+@pytest.mark.parametrize("release", release_names())
 def test_kexec_into_itself(
-    images: Images,
+    make_guest: MakeGuest,
+    outcomes: Outcomes,
     sources: Sources,
     reporter: Reporter,
     kexec: Path,
@@ -47,46 +49,44 @@ def test_kexec_into_itself(
     release: str,
     colors: int,
 ) -> None:
-    suites = {path.name: path for path in build_selftests(sources(release), reporter)}
-    init = build_program("guest", reporter)
-    second = tmp_path / "initrd"
+    suites = build_selftests(sources(release), reporter)
+    guest = make_guest(release, None, f"zero_page_colors={colors}")
+    second, command_line = tmp_path / "initrd", tmp_path / "cmdline"
     second.write_bytes(
-        cpio.console_archive()
-        + cpio.archive(
+        initramfs.console_archive()
+        + initramfs.archive(
             {
-                "/init": init.read_bytes(),
+                "/init": guest.init.read_bytes(),
                 "/cell/commands": "".join(f"/{suite}\n" for suite in _SUITES).encode(),
                 **{f"/{suite}": suites[suite].read_bytes() for suite in _SUITES},
             }
         )
     )
-    guest = Guest(
-        images(release, True),
-        init,
-        load_machine("neoverse-n1"),
-        (f"zero_page_colors={colors}",),
-        ("/kexec /next/Image /next/initrd /next/cmdline",),
-        {
+    command_line.write_text(guest.command_line())
+    guest = replace(
+        guest,
+        commands=("/kexec /next/Image /next/initrd /next/cmdline",),
+        files={
             "/kexec": kexec,
-            "/next/Image": images(release, True),
+            "/next/Image": guest.image,
             "/next/initrd": second,
-            "/next/cmdline": tmp_path / "cmdline",
+            "/next/cmdline": command_line,
         },
         # An ITS writes to tables in memory that only EFI could tell the second
         # kernel to keep: without it, into that kernel's image.
         board=("its=off",),
     )
-    (tmp_path / "cmdline").write_text(guest.command_line())
-    log = tmp_path / "log"
     # The first kernel never ends its command: what ends are the second one's.
-    done = guest.execute(log)
-    text = log.read_text(errors="replace")
+    outcome = outcomes.of(guest, f"{release} kexec {colors}")
+    text = "\n".join(outcome.log)
     assert text.count("Linux version") == 2
     said = re.findall(r"^zero page: (\d+) colors?,", text, re.M)
     assert said == [str(colors)] * 2
-    assert len(done) == len(_SUITES)
-    for suite in done:
-        cases = parse(list(suite.lines))
-        assert cases
+    assert len(outcome.commands) == len(_SUITES)
+    for suite in outcome.commands:
+        cases = parse(suite.lines)
+        assert suite.status == 0
         assert not [case.name for case in cases if case.outcome == "failed"]
-        assert any(f"colour {colors - 1}" in case.name for case in cases)
+        assert any(
+            f"colour {colors - 1}" in case.name and case.outcome == "passed" for case in cases
+        )

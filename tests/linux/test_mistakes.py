@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from firsttouch.catalog.arms import ARMS
-from firsttouch.vm.guest import Guest
-from firsttouch.build.images import KernelImage
-from tests.support.ktap import parse
-from firsttouch.catalog.machines import load_machine
-from firsttouch.build.programs import build_program, build_selftests
-from firsttouch.progress import Reporter
 from firsttouch.build.sources import KernelSource
+from firsttouch.progress import Reporter
+from tests.linux.conftest import MakeGuest
+from tests.linux.outcomes import Outcomes
+from tests.support.kernels import mistakes
+from tests.support.ktap import parse
+from tests.support.selftests import build_selftests
 
 pytestmark = [pytest.mark.kernel, pytest.mark.regress]
 
-_MISTAKES = {path.stem: path for path in (Path(__file__).parent / "mistakes").glob("*.patch")}
 # The arm, the suite, and what tests of it that find the mistake are called.
 _FOUND_BY = {
     "forgotten-color": ("color", "zero_page_mapping_test", r"\d+ consecutive pages are zero pages"),
@@ -42,26 +40,24 @@ _FOUND_BY = {
 
 
 def test_each_mistake_has_its_test() -> None:
-    assert _FOUND_BY.keys() == _MISTAKES.keys()
+    assert _FOUND_BY.keys() == mistakes().keys()
 
 
 @pytest.mark.parametrize("mistake", _FOUND_BY)
 def test_is_found(
-    sources: Callable[[str], KernelSource], reporter: Reporter, tmp_path: Path, mistake: str
+    make_guest: MakeGuest,
+    outcomes: Outcomes,
+    sources: Callable[[str], KernelSource],
+    reporter: Reporter,
+    mistake: str,
 ) -> None:
-    source = sources("6.12")
     arm, suite, name = _FOUND_BY[mistake]
-    image = KernelImage(source, changed=True, mistakes=tuple(sorted(_MISTAKES.values())))
-    binaries = {path.name: path for path in build_selftests(source, reporter)}
-    guest = Guest(
-        image.obtain(reporter) / "Image",
-        build_program("guest", reporter),
-        load_machine("neoverse-n1"),
-        ARMS[arm].boot,
-        (f"/{suite}",),
-        {f"/{suite}": binaries[suite]},
+    guest = replace(
+        make_guest("6.12", None, arm=arm, mistakes=True),
+        commands=(f"/{suite}",),
+        files={f"/{suite}": build_selftests(sources("6.12"), reporter)[suite]},
     )
-    (done,) = guest.execute(tmp_path / "log", silence=600, splats=True)
+    (done,) = outcomes.of(guest, f"6.12 mistakes {mistake}", splats=True).commands
     failed = [case.name for case in parse(done.lines) if case.outcome == "failed"]
     assert done.status == 1
     assert any(re.fullmatch(name, case) for case in failed), failed

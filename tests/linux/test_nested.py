@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 
 from firsttouch.build.disks import RootDisk
-from tests.support.ktap import parse
+from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
+from tests.support.ktap import parse
 
 pytestmark = [pytest.mark.kernel, pytest.mark.regress]
 
@@ -27,7 +29,7 @@ chroot /data /usr/bin/qemu-system-aarch64 -accel kvm -cpu host -M virt,gic-versi
 """
 
 
-@pytest.mark.parametrize("release", ["6.12", "7.3"])
+@pytest.mark.parametrize("release", release_names())
 def test_a_guest_of_kvm_boots_and_passes_its_kunit_tests(
     make_guest: MakeGuest,
     outcomes: Outcomes,
@@ -41,7 +43,7 @@ def test_a_guest_of_kvm_boots_and_passes_its_kunit_tests(
     guest = replace(
         guest,
         files={"/Image": guest.image},
-        disk=RootDisk("trixie", ("qemu-system-arm",)).obtain(reporter),
+        disk=RootDisk(Packages("trixie", ("qemu-system-arm",))).obtain(reporter),
         board=("virtualization=on",),
     )
     (done,) = outcomes.of(add_script(guest, _SCRIPT), f"{release} nested").commands

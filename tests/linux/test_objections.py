@@ -1,30 +1,66 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Each objection in docs/objections.md is answered by something that exists."""
+"""Each objection in docs/objections.md is answered by something that exists and is run.
+
+What suites in guests must report is looked for where they run: test_suites.py.
+"""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY
+from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.places import LINUX, REPOSITORY
+from tests.support.objections import Answer, objections
+from tests.support.selftests import suite_names
 
-_ROWS = [
-    [cell.strip() for cell in line.strip("|").split("|")]
-    for line in (REPOSITORY / "docs/objections.md").read_text().splitlines()
-    if line.startswith("| ") and not line.startswith("| objection")
-]
+_OBJECTIONS = objections()
+_KUNIT = {path.name for path in (LINUX / "arch/arm64/mm").glob("*_kunit.c")}
+
+
+@pytest.fixture(scope="module")
+def collected() -> list[str]:
+    """What pytest collects from the files that are named: each test with its parameters."""
+    files = {answer.file for found in _OBJECTIONS.values() for answer in found}
+    tests = sorted(file for file in files if file.startswith("tests/"))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", *tests],
+        cwd=REPOSITORY, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return [line for line in done.stdout.splitlines() if "::" in line]
 
 
 def test_there_are_objections() -> None:
-    assert len(_ROWS) >= 20
+    assert len(_OBJECTIONS) >= 20
 
 
-@pytest.mark.parametrize("row", _ROWS, ids=lambda row: row[0])
-def test_the_answer_exists(row: list[str]) -> None:
-    _, _, shown_by = row
-    answers = re.findall(r"`([^`:]+)(?:: ([^`]+))?`", shown_by)
-    assert answers
-    for file, name in answers:
-        (path,) = [*REPOSITORY.glob(file), *(REPOSITORY / "linux").rglob(file)]
-        assert name in path.read_text(), f"{file} has no {name!r}"
+@pytest.mark.parametrize("objection", _OBJECTIONS)
+def test_the_answer_exists(objection: str, collected: list[str]) -> None:
+    assert _OBJECTIONS[objection]
+    for answer in _OBJECTIONS[objection]:
+        _check(answer, collected)
+
+
+def _check(answer: Answer, collected: list[str]) -> None:
+    file = Path(answer.file)
+    if file.parts[0] == "tests":
+        function, _, parameter = answer.name.partition("[")
+        parameters = r"(\[.*\])?"
+        if parameter:
+            parameters = rf"\[(.*-)?{re.escape(parameter.rstrip(']'))}(-.*)?\]"
+        wanted = re.compile(re.escape(f"{file}::{function}") + parameters)
+        assert any(wanted.fullmatch(test) for test in collected), f"{answer} is not collected"
+    elif file.parts[0] == "experiments":
+        metrics = {metric.name for metric in load_experiment(file.stem).metrics}
+        assert not answer.name or answer.name in metrics
+    elif file.suffix == ".md":
+        headings = re.findall(r"^#+ (.*)$", (REPOSITORY / file).read_text(), re.M)
+        assert answer.name in headings
+    else:
+        # What it reports is looked for by the test that runs it.
+        assert file.stem in suite_names() or file.name in _KUNIT
+        assert answer.name

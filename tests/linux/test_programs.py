@@ -10,14 +10,16 @@ from dataclasses import replace
 
 import pytest
 
-from firsttouch.catalog.experiments import load_experiment
-from firsttouch.vm.guest import Done, Guest, Timing
-from tests.support.ktap import Case
-from firsttouch.build.programs import build_program
+from firsttouch.build.disks import RootDisk
+from firsttouch.build.programs import build_ftbench
+from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
-from firsttouch.build.sources import releases
+from firsttouch.vm.guest import Guest, Timing
+from firsttouch.vm.protocol import Done
 from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
+from tests.support.ktap import Case
 
 pytestmark = pytest.mark.kernel
 
@@ -27,15 +29,18 @@ _STRESSORS = [
     if str(name).startswith("stress-ng-")
 ]
 
+_TRACED = ("trace_event=write_intent:*",)
+
 
 def _with_programs(guest: Guest, experiment: str, lines: list[str], reporter: Reporter) -> Guest:
     """A guest that runs lines of arguments of an experiment that needs a root disk."""
-    root = load_experiment(experiment).root
-    assert root
+    packages = load_experiment(experiment).root
+    assert packages
+    root = RootDisk(packages)
     return replace(
         guest,
         commands=tuple(f"/ftbench {experiment} {root.arguments} {line}" for line in lines),
-        files={"/ftbench": build_program("bench", reporter)},
+        files={"/ftbench": build_ftbench(reporter)},
         disk=root.obtain(reporter),
     )
 
@@ -47,7 +52,7 @@ def _metrics(done: Done) -> dict[str, int]:
 
 
 def test_openjdk_touches_each_page_of_its_heap_with_one_fault_for_two(
-    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter
+    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, add_script: AddScript
 ) -> None:
     """RMW alone does not help it: it is compiled for CPUs without LSE, and touches by LDXR."""
     per_page = {}
@@ -56,9 +61,13 @@ def test_openjdk_touches_each_page_of_its_heap_with_one_fault_for_two(
         for state in ("off", "on")
     ]
     for arm in ("stock", "rmw", "on"):
-        guest = make_guest("6.12", None, arm=arm)
+        guest = make_guest("6.12", None, *(_TRACED if arm == "on" else ()), arm=arm)
         guest = _with_programs(guest, "openjdk-pretouch", lines, reporter)
-        without, touched = map(_metrics, outcomes.of(guest, f"openjdk {arm}").commands)
+        if arm == "on":
+            # The last events are the heap's.
+            guest = add_script(guest, "tail -n 2000 /sys/kernel/tracing/trace\n")
+        off, on, *trace = outcomes.of(guest, f"openjdk {arm}").commands
+        without, touched = _metrics(off), _metrics(on)
         faults = touched["page_faults"] - without["page_faults"]
         per_page[arm] = faults / touched["heap_pages"]
     assert per_page == {
@@ -66,17 +75,11 @@ def test_openjdk_touches_each_page_of_its_heap_with_one_fault_for_two(
         "rmw": pytest.approx(2, abs=0.1),
         "on": pytest.approx(1, abs=0.1),
     }
+    _check_touched_by_a_load_exclusive(trace[0])
 
 
-def test_openjdk_touches_by_a_load_exclusive(
-    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, add_script: AddScript
-) -> None:
-    """The instruction at the faulting pc, by the tracepoint; the last events are the heap's."""
-    guest = make_guest("6.12", None, "trace_event=write_intent:*")
-    line = "--java 21 --collector serial --thp never --set-thp --pretouch on"
-    guest = _with_programs(guest, "openjdk-pretouch", [line], reporter)
-    guest = add_script(guest, "tail -n 2000 /sys/kernel/tracing/trace\n")
-    _, trace = outcomes.of(guest, "openjdk trace").commands
+def _check_touched_by_a_load_exclusive(trace: Done) -> None:
+    """The instruction at the faulting pc, by the tracepoint."""
     events = re.findall(r"pc=(0x\w+) insn=(0x\w+) kind=(\w+)", "\n".join(trace.lines))
     ((pc, word, kind), count), *_ = Counter(events).most_common()
     print(f"{count} of {len(events)} upgraded faults: {word} at {pc}, {kind}")
@@ -94,7 +97,7 @@ def test_openjdk_touches_by_a_load_exclusive(
     [(None, "stock"), (None, "on"), ("debug", "on"), ("server", "on")],
     ids=lambda name: name or "lab",
 )
-@pytest.mark.parametrize("release", sorted(releases()))
+@pytest.mark.parametrize("release", release_names())
 def test_stressors_end_well(
     make_guest: MakeGuest,
     outcomes: Outcomes,

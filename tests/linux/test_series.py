@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.build.host_tools import cross_compile
 from firsttouch.build.images import KernelImage
 from firsttouch.build.overlay import lay_over, series
 from firsttouch.build.series import touched_files, write_series
-from firsttouch.build.sources import KernelSource, releases
-from firsttouch.build.host_tools import cross_compile
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.releases import release_names
 
 pytestmark = pytest.mark.kernel
 
@@ -30,7 +31,7 @@ def _run(*command: str | Path, cwd: Path) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module", params=sorted(releases()))
+@pytest.fixture(scope="module", params=release_names())
 def source(request: pytest.FixtureRequest, sources: Sources) -> KernelSource:
     return sources(request.param)
 

@@ -28,7 +28,12 @@ _CACHES: Mapping[str, tuple[str, Mapping[str, Json]]] = {
 }
 ZERO_COLOR = 2
 COLORS = 4
-_DIGESTS = {"initial RAM disk": "c" * 64, "ftbench": "d" * 64, "device tree": "e" * 64, "PMU": "f" * 64}
+_DIGESTS = {
+    "initial RAM disk": "c" * 64,
+    "ftbench": "d" * 64,
+    "device tree": "e" * 64,
+    "PMU": "f" * 64,
+}
 
 
 @dataclass(frozen=True)

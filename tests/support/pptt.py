@@ -9,12 +9,15 @@ disk, an uncompressed archive, in place of the firmware's
 
 from __future__ import annotations
 
-import itertools
 import struct
+from pathlib import Path
 
-from firsttouch.vm import initramfs as cpio
-from firsttouch.errors import UserError
 from firsttouch.catalog.machines import Cache, CpuKind, Machine
+from firsttouch.errors import UserError
+from firsttouch.vm import initramfs
+
+# Of Debian's qemu-efi-aarch64: ACPI tables reach a guest through UEFI.
+FIRMWARE = Path("/usr/share/qemu-efi-aarch64/QEMU_EFI.fd")
 
 # It replaces QEMU's table: same makers' names, a higher revision.
 _OEM, _OEM_TABLE, _OEM_REVISION, _CREATOR = b"BOCHS ", b"BXPC    ", 2, b"FTCH"
@@ -40,7 +43,7 @@ def archive(machine: Machine, cpus: int) -> bytes:
 
 def as_archive(contents: bytes) -> bytes:
     """Return the archive from which the kernel takes `contents` for its PPTT."""
-    return cpio.archive({"kernel/firmware/acpi/pptt.aml": contents})
+    return initramfs.archive({"kernel/firmware/acpi/pptt.aml": contents})
 
 
 def table(machine: Machine, cpus: int) -> bytes:
@@ -51,8 +54,7 @@ def table(machine: Machine, cpus: int) -> bytes:
     body = bytearray(_HEADER.size)
     l3 = _add_cache(body, machine.l3, _UNIFIED, 0) if machine.l3 else 0
     package = _add_processor(body, _PACKAGE, 0, 0, [l3] if l3 else [])
-    kinds = itertools.islice(itertools.cycle(machine.cpu_kinds()), cpus)
-    for number, kind in enumerate(kinds):
+    for number, kind in enumerate(machine.kinds_of(cpus)):
         own = _add_cpu_caches(body, kind)
         _add_processor(body, _ID_VALID | _LEAF, package, number, own)
     header = (

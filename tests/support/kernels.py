@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernels that only tests boot: the lab's in other configurations, and ones with a mistake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from firsttouch.build.images import KernelImage
+from firsttouch.build.sources import KernelSource
+from firsttouch.places import LINUX, REPOSITORY
+
+_VARIANTS = LINUX / "configs/variants"
+_MISTAKES = REPOSITORY / "tests/linux/mistakes"
+
+
+def variant_names() -> list[str]:
+    """Return the names of the variants of the lab's configuration."""
+    return sorted(path.name for path in _VARIANTS.iterdir())
+
+
+def mistakes() -> dict[str, Path]:
+    """Return the mistakes that tests must find, patches over linux/, by name."""
+    return {path.stem: path for path in sorted(_MISTAKES.glob("*.patch"))}
+
+
+def with_variant(source: KernelSource, changed: bool, variant: str | None) -> KernelImage:
+    """Return the lab's kernel, in the configuration of `variant` if there is one."""
+    if variant is None:
+        return KernelImage(source, changed)
+    return KernelImage(source, changed, fragments=(_VARIANTS / variant,), label=variant)
+
+
+def with_mistakes(source: KernelSource) -> KernelImage:
+    """Return the changed kernel with all mistakes at once: one build, a guest for each."""
+    return KernelImage(
+        source, changed=True, patches=tuple(mistakes().values()), label="and mistakes"
+    )

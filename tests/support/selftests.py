@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The guest's test programs: the features' kselftests and the kernel's own suites, for arm64."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from firsttouch import processes
+from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
+from firsttouch.build.overlay import link_tree
+from firsttouch.build.packages import unpack
+from firsttouch.build.programs import run_make
+from firsttouch.build.sources import KernelSource
+from firsttouch.build.store import MANIFEST, Entry
+from firsttouch.catalog.experiments import Packages
+from firsttouch.errors import BuildError, HostError
+from firsttouch.files import digest_files
+from firsttouch.places import LINUX
+from firsttouch.progress import Reporter
+from firsttouch.tables import Json
+
+# Where the features' kselftests are, in linux/ as in a kernel tree.
+_SELFTESTS = LINUX / "tools/testing/selftests/first_touch"
+# The kernel's own suites that meet the code the features change, and how they
+# are built: not all of their Makefiles look at LDFLAGS.
+_KERNEL_SUITES = ("mm", "arm64")
+# khugepaged.c of 6.12 leaves out the header that defines KSFT_SKIP, and would not compile.
+_GCC = "gcc -static -DKSFT_SKIP=4"
+# What some of them link, from the older of the Debian releases that this runs on:
+# a later C library takes archives that were made for an earlier one.
+_LIBRARIES = Packages("bookworm", ("libcap-dev", "libnuma-dev", "liburing-dev"))
+
+
+def suite_names() -> list[str]:
+    """Return the names of the features' kselftests, from their Makefile."""
+    makefile = (_SELFTESTS / "Makefile").read_text()
+    return sorted(re.findall(r"^TEST_GEN_PROGS \+= (\w+)$", makefile, re.M))
+
+
+def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]:
+    """Return the arm64 binaries of the features' kselftests by name, built against `source`.
+
+    Raises BuildError with the compiler's errors if they do not build.
+    """
+    files = [path for path in _SELFTESTS.rglob("*") if path.is_file()]
+    recipe: dict[str, Json] = {
+        "sources": digest_files(_SELFTESTS, files),
+        "kernel": source.identity,
+        "tools": toolchain_identity(),
+    }
+
+    def make(workplace: Path, kept: Path) -> None:
+        objects = run_make(_SELFTESTS, workplace, cross_compile(), f"KSRC={source.tree()}")
+        for binary in objects.iterdir():
+            shutil.copy(binary, kept / binary.name)
+
+    entry = Entry("programs", recipe, f"kselftests of the features for {source.version}")
+    directory = entry.obtain(make, reporter.say)
+    return {path.name: path for path in directory.iterdir() if path.name != MANIFEST}
+
+
+def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
+    """Return the folder of the kernel's own mm and arm64 selftests, static for arm64.
+
+    They lie as they do in the kernel's tools/testing/selftests: mm/NAME and
+    arm64/FOLDER/NAME. Those that a release does not have, or that its compiler
+    does not build, are not there. Raises BuildError if the kernel's
+    headers cannot be made.
+    """
+    prefix = cross_compile()
+    libraries = unpack(_LIBRARIES, reporter)
+    compiler = (
+        f"{prefix}{_GCC} -idirafter {libraries}/usr/include -L{libraries}/usr/lib/aarch64-linux-gnu"
+    )
+    recipe: dict[str, Json] = {
+        "kernel_suites": [_KERNEL_SUITES, _GCC],
+        "libraries": libraries.name,
+        "kernel": source.identity,
+        "tools": toolchain_identity(),
+    }
+
+    def make(workplace: Path, kept: Path) -> None:
+        tree, headers = workplace / "tree", workplace / "headers"
+        shutil.rmtree(tree, ignore_errors=True)
+        _link_around(source.tree(), tree, Path("tools/testing/selftests"))
+        reporter.say(f"Building the kernel's own selftests of {source.release.name}")
+        try:
+            processes.output(
+                ["make", "-s", "-C", source.tree(), f"O={headers}", "ARCH=arm64",
+                 f"CROSS_COMPILE={prefix}", "headers"]
+            )  # fmt: skip
+        except HostError as error:
+            raise BuildError(
+                f"the headers of {source.version} failed to build; errors below.", error.detail
+            ) from None
+        for suite in _KERNEL_SUITES:
+            objects = workplace / "objects" / suite
+            objects.mkdir(parents=True, exist_ok=True)
+            # What does not build fails alone; who runs them names what must be there.
+            with processes.kept(
+                ["make", "-k", "-s", f"-j{processors()}",
+                 "-C", tree / "tools/testing/selftests" / suite,
+                 "ARCH=arm64", f"CROSS_COMPILE={prefix}", f"CC={compiler}",
+                 f"OUTPUT={objects}", f"KHDR_INCLUDES=-isystem {headers}/usr/include"],
+            ) as process:  # fmt: skip
+                process.wait()
+            for binary in objects.rglob("*"):
+                if binary.is_file() and binary.read_bytes()[:4] == b"\x7fELF" and not binary.suffix:
+                    place = kept / suite / binary.relative_to(objects)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(binary, place)
+
+    title = f"the kernel's own selftests of {source.version}"
+    return Entry("programs", recipe, title).obtain(make, reporter.say)
+
+
+def _link_around(tree: Path, destination: Path, folder: Path) -> None:
+    """Make at `destination` a tree in which `folder` can be written into; the rest is linked to.
+
+    Makefiles of selftests leave what they find out about the compiler beside their sources.
+    """
+    here = Path()
+    for part in folder.parts:
+        (destination / here).mkdir(parents=True)
+        for path in (tree / here).iterdir():
+            if path.name != part:
+                (destination / here / path.name).symlink_to(path)
+        here /= part
+    link_tree(tree / folder, destination / folder)
