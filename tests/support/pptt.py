@@ -12,9 +12,9 @@ from __future__ import annotations
 import itertools
 import struct
 
-from firsttouch.vm import initramfs as cpio
-from firsttouch.errors import UserError
 from firsttouch.catalog.machines import Cache, CpuKind, Machine
+from firsttouch.errors import UserError
+from firsttouch.vm import initramfs as cpio
 
 # It replaces QEMU's table: same makers' names, a higher revision.
 _OEM, _OEM_TABLE, _OEM_REVISION, _CREATOR = b"BOCHS ", b"BXPC    ", 2, b"FTCH"
