@@ -51,11 +51,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    try:
+        return _parser().parse_args(arguments)
+    finally:
+        # --help ends here, and its reader may have ended before it.
+        sys.stdout.flush()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status. Never raises for what can be fixed."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        options = _parser().parse_args(arguments)
+        options = _parse(arguments)
         status: int = options.run(options, Reporter())
         sys.stdout.flush()
     except FirsttouchError as error:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.build.programs import build_ftbench
+from firsttouch.progress import Reporter
 from tests.conftest import REPOSITORY, Finished, Firsttouch
 
 
@@ -171,8 +173,11 @@ def test_doctor_says_of_each_package_whether_it_is_there_and_what_it_is_for(
 
 
 @pytest.fixture
-def copied(tmp_path: Path, own_cache: Path) -> Path:
-    """A checkout of this test's own, and an empty store."""
+def copied(tmp_path: Path, reporter: Reporter, request: pytest.FixtureRequest) -> Path:
+    """A checkout of this test's own, and a store that has nothing but the host's ftbench."""
+    ftbench = build_ftbench(reporter, native=True).parent
+    own_cache: Path = request.getfixturevalue("own_cache")
+    shutil.copytree(ftbench, own_cache / "programs" / ftbench.name)
     copy = tmp_path / "a checkout"
     for folder in ("firsttouch", "experiments", "machines", "arms", "linux", "bench"):
         shutil.copytree(REPOSITORY / folder, copy / folder, symlinks=True,
@@ -249,12 +254,15 @@ def test_a_broken_file_stops_what_needs_it_and_nothing_else(copied: Path) -> Non
 def test_a_reader_that_has_seen_enough_is_no_error(
     firsttouch: Firsttouch, own_cache: Path, arguments: list[str]
 ) -> None:
+    # Or else nothing is left to be written at the end.
+    environment = firsttouch.environment()
+    environment.pop("PYTHONUNBUFFERED", None)
     reading, writing = os.pipe()
     os.close(reading)
     try:
         done = subprocess.run(
             firsttouch.command(*arguments), stdout=writing, stderr=subprocess.PIPE,
-            env=firsttouch.environment(), text=True, check=False,
+            env=environment, text=True, check=False,
         )  # fmt: skip
     finally:
         os.close(writing)

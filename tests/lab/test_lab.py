@@ -5,28 +5,28 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from firsttouch.build.host_tools import cross_compile
-from firsttouch.build.programs import build_program
-from firsttouch.build.sources import KernelSource, releases
+from firsttouch.build.programs import build_ftbench, build_init
+from firsttouch.build.store import store_root
 from firsttouch.catalog.machines import load_machine
+from firsttouch.catalog.releases import release_names
 from firsttouch.errors import GuestError
 from firsttouch.lab.guard import check_double_fault
-from firsttouch.lab.plan import Request, make_plan
-from firsttouch.lab.results import ResultStore, read_results
-from firsttouch.lab.run import build_parts, run_cells
+from firsttouch.lab.results import read_results
 from firsttouch.progress import Reporter
+from firsttouch.tables import Table, parse_json
 from firsttouch.vm.guest import Guest, Timing
+from firsttouch.vm.supervision import run_guest
 from tests.conftest import Firsttouch
 
 pytestmark = pytest.mark.kernel
@@ -54,7 +54,7 @@ def _arms(summary: dict[str, Any], metric: str = "page_faults", **params: Any) -
     return arms
 
 
-@pytest.fixture(scope="module", params=sorted(releases()))
+@pytest.fixture(scope="module", params=release_names())
 def measured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
@@ -99,32 +99,66 @@ _SMALL = ("--size", "16M", "--experiment", "populate", "--experiment", "file-rea
           "--set", "page=4k")  # fmt: skip
 
 
-def test_two_runs_from_nothing_give_identical_metrics(firsttouch: Firsttouch) -> None:
-    results = []
+@pytest.fixture
+def own_outcomes(
+    images: Callable[[str, bool], Path], firsttouch: Firsttouch
+) -> Callable[[str], Mapping[str, str]]:
+    """Return a function that makes a store which has all but what guests did."""
+    for changed in (False, True):
+        images("6.12", changed)
+
+    def make(name: str) -> Mapping[str, str]:
+        store = firsttouch.directory / name / "firsttouch"
+        store.mkdir(parents=True)
+        for shelf in store_root().iterdir():
+            if shelf.name not in ("outcomes", "runs"):
+                (store / shelf.name).symlink_to(shelf)
+        return {"XDG_CACHE_HOME": str(store.parent)}
+
+    return make
+
+
+def test_two_runs_from_nothing_give_identical_results(
+    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]]
+) -> None:
     for out in ("one", "two"):
-        _summary(firsttouch, *_SMALL, "--out", out)
-        lines = (firsttouch.directory / out / "results.jsonl").read_text().splitlines()
-        results.append({line["cell"]: line["metrics"] for line in map(json.loads, lines)})
-    assert len(results[0]) == 2 * 8 + 3 * 2
-    assert results[0] == results[1]
-    pages = [(firsttouch.directory / out / "report.html").read_bytes() for out in ("one", "two")]
-    assert pages[0] == pages[1]
-    assert b"<svg" in pages[0]
-    assert "The same: 22 cells" in firsttouch("compare", "one", "two").stdout
+        done = firsttouch("lab", *_SMALL, "--out", out, **own_outcomes(f"store {out}"))
+        assert done.returncode == 0, done.stderr
+        assert "Measuring: done, 22 cells" in done.stderr
+    for name in ("results.jsonl", "summary.json", "report.html"):
+        files = [firsttouch.directory / out / name for out in ("one", "two")]
+        assert files[0].read_bytes() == files[1].read_bytes()
+    assert len(read_results(firsttouch.directory / "one").results) == 2 * 8 + 3 * 2
+    assert b"<svg" in files[0].read_bytes()
+    compared = json.loads(firsttouch("compare", "one", "two", "--json").stdout)
+    assert compared
+    again = firsttouch(
+        "lab",
+        *_SMALL,
+        "--out",
+        "three",
+        XDG_CACHE_HOME=str(firsttouch.directory / "store one"),
+    )
+    assert again.returncode == 0, again.stderr
+    assert "Measuring" not in again.stderr
+    assert (firsttouch.directory / "three/results.jsonl").read_bytes() == (
+        firsttouch.directory / "one/results.jsonl"
+    ).read_bytes()
 
 
 def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
     images: Callable[[str, bool], Path], reporter: Reporter, tmp_path: Path
 ) -> None:
     """With CPUs in parallel QEMU reports an atomic's first touch as a write."""
-    ftbench, init = build_program("bench", reporter), build_program("guest", reporter)
+    ftbench, init = build_ftbench(reporter), build_init(reporter)
 
-    def run(command: str, timing: Timing, cpus: int) -> list[dict[str, Any]]:
+    def run(command: str, timing: Timing, cpus: int) -> Table:
         guest = Guest(
             images("6.12", False), init, load_machine("neoverse-n1"), (), (command,),
             {"/ftbench": ftbench}, cpus=cpus, timing=timing,
         )  # fmt: skip
-        return guest.run(tmp_path / "guard.log")
+        (done,) = run_guest(guest, tmp_path / "guard.log").commands
+        return parse_json(done.lines[-1], "the guard's result")
 
     assert check_double_fault(lambda command: run(command, "identical", 1)) == 2048
     assert check_double_fault(lambda command: run(command, "interleaved", 2)) == 2048
@@ -134,83 +168,8 @@ def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
 
 @pytest.fixture
 def stock_image(images: Callable[[str, bool], Path]) -> Path:
-    """A real kernel, asked for before a test changes the cache."""
+    """A real kernel, asked for before a test changes the store."""
     return images("6.12", False)
-
-
-# -- guests that go wrong
-
-
-@pytest.fixture
-def guest(images: Callable[[str, bool], Path], reporter: Reporter) -> Callable[..., Guest]:
-    def make(command: str, *boot: str) -> Guest:
-        return Guest(
-            images("6.12", False),
-            build_program("guest", reporter),
-            load_machine("neoverse-n1"),
-            boot,
-            (command,),
-            {"/ftbench": build_program("bench", reporter)},
-        )
-
-    return make
-
-
-def test_a_panic_fails_the_cell_with_the_end_of_its_log(
-    guest: Callable[..., Guest], tmp_path: Path
-) -> None:
-    with pytest.raises(GuestError, match="Kernel panic") as error:
-        guest("/ftbench --list", "init=/nothing", "rdinit=/nothing").run(tmp_path / "log")
-    assert any("Kernel panic" in line for line in error.value.detail)
-
-
-@pytest.mark.parametrize("body", ["for (;;);", "for (;;) pause();"], ids=["busy", "asleep"])
-def test_a_hang_fails_the_cell(guest: Callable[..., Guest], tmp_path: Path, body: str) -> None:
-    program = tmp_path / "hang"
-    subprocess.run(
-        [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", program, "-"],
-        input=f"#include <unistd.h>\nint main(void) {{ {body} }}\n", text=True, check=True,
-    )  # fmt: skip
-    hang = replace(guest("/hang"), files={"/hang": program})
-    started = time.monotonic()
-    with pytest.raises(GuestError, match="no sign of life for 20 s"):
-        hang.run(tmp_path / "log", silence=20)
-    assert time.monotonic() - started < 120
-
-
-def test_a_command_that_fails_fails_the_cell_with_what_it_said(
-    guest: Callable[..., Guest], tmp_path: Path
-) -> None:
-    with pytest.raises(GuestError, match="command 0 of the guest failed with status 2") as error:
-        guest("/ftbench poplate").run(tmp_path / "log")
-    assert any("populate" in line for line in error.value.detail)
-
-
-def test_a_guest_that_ends_early_has_no_results(
-    guest: Callable[..., Guest], tmp_path: Path
-) -> None:
-    early = guest("/ftbench --list", "rdinit=/ftbench")
-    with pytest.raises(GuestError):
-        early.run(tmp_path / "log")
-
-
-def test_one_failed_cell_leaves_the_others(
-    images: Callable[[str, bool], Path],
-    sources: Callable[[str], KernelSource],
-    reporter: Reporter,
-    tmp_path: Path,
-) -> None:
-    settings = {"page": "4k", "by": "store"}
-    (run,) = make_plan(
-        Request(experiments=("populate",), arms=("stock",), size=16 << 20, settings=settings)
-    )
-    good = build_parts(sources("6.12"), [run], tmp_path, reporter).cells([run])[0]
-    bad = replace(good, guest=replace(good.guest, commands=("/ftbench poplate",)))
-    store = ResultStore(tmp_path)
-    failures = run_cells([bad, good], store, tmp_path, reporter)
-    assert [cell for cell, _ in failures] == [bad]
-    assert store.get(good.key) is not None
-    assert store.get(bad.key) is None
 
 
 def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
@@ -218,10 +177,12 @@ def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
 ) -> None:
     """Results on a small tmpfs, mounted in a namespace of its own."""
     (tmp_path / "small").mkdir()
+    fill = f"head -c 2M /dev/zero >{tmp_path}/small/filler"
+    command = shlex.join(firsttouch.command("lab", *_KILLED, "--out", tmp_path / "small"))
     script = (
-        f"mount -t tmpfs -o size=112k tmpfs {tmp_path}/small && "
-        + " ".join(firsttouch.command("lab", *_KILLED, "--out", tmp_path / "small"))
-        + f"; status=$?; cp {tmp_path}/small/results.jsonl {tmp_path}/kept; exit $status"
+        f"mount -t tmpfs -o size=1M tmpfs {tmp_path}/small; {fill}; {command}; status=$?; "
+        f"rm {tmp_path}/small/filler; {command} && cp -r {tmp_path}/small {tmp_path}/kept; "
+        "exit $status"
     )
     done = subprocess.run(
         ["unshare", "--map-root-user", "--mount", "sh", "-c", script],
@@ -229,9 +190,8 @@ def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
-    assert "No space left on device" in done.stderr.splitlines()[-1]
-    assert "--out" in done.stderr.splitlines()[-1]
-    read_results(tmp_path / "kept")
+    (sentence,) = [line for line in done.stderr.splitlines() if "No space left" in line]
+    assert sentence.startswith("firsttouch: ") and "--out" in sentence
 
 
 # -- runs that are killed
@@ -255,7 +215,7 @@ def _left_behind(mark: str) -> list[str]:
 def cache_with_image(
     images: Callable[[str, bool], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """A cache of this test's own that has the stock kernel, which takes minutes, and no more."""
+    """A store of this test's own that has the stock kernel, which takes minutes, and no more."""
     entry = images("6.12", False).parent
     own = tmp_path / "cache" / "firsttouch"
     shutil.copytree(entry, own / "images" / entry.name)
@@ -293,8 +253,7 @@ def test_killed_in_any_phase_the_next_run_ends_the_same(
             case "run":
                 return any("init: command" in log.read_text() for log in out.glob("log/populate*"))
             case _:
-                file = out / "results.jsonl"
-                return file.exists() and file.stat().st_size > 0
+                return any(cache_with_image.glob("outcomes/*/*.json"))
 
     if phase == "unpack":
         arguments = ["kernel", "series"]
@@ -341,7 +300,7 @@ def test_two_at_once_in_one_checkout_end_the_same(firsttouch: Firsttouch) -> Non
     assert outputs[0][0] == outputs[1][0]
     assert sum("waiting for it" in said for _, said in outputs) == 1
     lines = (firsttouch.directory / "out/results.jsonl").read_text().splitlines()
-    assert len(lines) == len({json.loads(line)["cell"] for line in lines}) == 8
+    assert len(lines) == len({json.loads(line)["key"] for line in lines}) == 8
 
 
 def test_a_truncated_image_is_noticed_and_made_again(
@@ -363,13 +322,18 @@ def test_a_truncated_image_is_noticed_and_made_again(
     assert (firsttouch.directory / "out/summary.json").read_text() == before
 
 
-def test_a_truncated_last_result_is_measured_again(firsttouch: Firsttouch) -> None:
-    _summary(firsttouch, *_KILLED)
-    file = firsttouch.directory / "out/results.jsonl"
-    before = (firsttouch.directory / "out/summary.json").read_text()
+def test_a_result_that_was_damaged_is_measured_again(
+    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]]
+) -> None:
+    store = own_outcomes("store")
+    assert firsttouch("lab", *_KILLED, **store).returncode == 0
+    out = firsttouch.directory / "out"
+    before = (out / "summary.json").read_text()
+    (out / "results.jsonl").unlink()
+    outcomes = Path(store["XDG_CACHE_HOME"]) / "firsttouch/outcomes"
+    file = max(outcomes.glob("*/*.json"), key=lambda file: file.stat().st_size)
     file.write_text(file.read_text()[:-100])
-    done = firsttouch("lab", *_KILLED)
-    assert done.returncode == 0
-    assert "1 unfinished" in done.stderr
+    done = firsttouch("lab", *_KILLED, **store)
+    assert done.returncode == 0, done.stderr
     assert "Measuring: 1 cells" in done.stderr
-    assert (firsttouch.directory / "out/summary.json").read_text() == before
+    assert (out / "summary.json").read_text() == before

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_a_guest_of_many_cells_runs_all_of_them_whatever_is_asked_for(contract: 
     ],
 )
 def test_what_there_is_not_is_refused(
-    contract: Contract, asked: dict[str, object], complaint: str
+    contract: Contract, asked: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(UserError, match=re.escape(complaint)):
         _plan(contract, **{"experiments": ("populate",), **asked})

@@ -1,76 +1,84 @@
 # SPDX-License-Identifier: GPL-2.0
-"""results.jsonl, as it is written and read."""
+"""results.jsonl: what was written is read; what was cut off, or is of another schema, is said."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.lab.results import ResultStore, read_results
+from firsttouch.lab.results import SCHEMA, Result, read_results, write_results
+from tests.support.results import make_region, make_result
 
 
-def _result(key: str, arm: str = "stock", **metrics: float) -> dict[str, Any]:
-    return {
-        "schema": 1,
-        "cell": key,
-        "release": "6.12",
-        "kernel_version": "6.12.1",
-        "arm": arm,
-        "machine": "neoverse-n1",
-        "experiment": "populate",
-        "params": {"by": "ldadd", "page": "4k", "size": 1 << 30, "threads": 1},
-        "metrics": metrics,
-        "unavailable": ["tlbi"],
-        "reasons": {"tlbi": "no PMU"},
-        "provenance": {},
-    }
+def _results() -> list[Result]:
+    stock = make_result({"page_faults": 2, "sys_ns": 1.5}, regions=[make_region()],
+                        not_modelled=["dc_zva_lines"])  # fmt: skip
+    cell = replace(stock.cell, arm="on", cpus=2, midr=0x410FD0C0, board=("its=off",), layout=3)
+    return [stock, replace(make_result({"page_faults": 1}, "on"), cell=cell)]
 
 
-def test_what_is_added_is_found_again(tmp_path: Path) -> None:
-    ResultStore(tmp_path).add(_result("a", page_faults=1))
-    ResultStore(tmp_path).add(_result("b", page_faults=2))
-    store = ResultStore(tmp_path)
-    found = store.get("b")
-    assert found is not None and found["metrics"] == {"page_faults": 2}
-    assert store.get("c") is None
-    assert store.broken == 0
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    write_results(tmp_path, _results())
+    reading = read_results(tmp_path)
+    assert list(reading.results) == _results()
+    assert reading.broken == 0
+    lines = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
+    assert {line["schema"] for line in lines} == {SCHEMA}
 
 
-def test_a_truncated_last_line_is_dropped_and_its_cell_is_missing(tmp_path: Path) -> None:
-    store = ResultStore(tmp_path)
-    store.add(_result("a"))
-    store.add(_result("b"))
-    text = store.file.read_text()
-    store.file.write_text(text[:-40])
-    again = ResultStore(tmp_path)
-    assert again.broken == 1
-    assert again.get("a") is not None
-    assert again.get("b") is None
-    # What is added next begins on a line of its own.
-    again.add(_result("b"))
-    results, broken = read_results(store.file)
-    assert [result["cell"] for result in results] == ["a", "b"]
-    assert broken == 0
+def test_a_file_is_what_was_written_last_and_nothing_else(tmp_path: Path) -> None:
+    write_results(tmp_path, _results())
+    write_results(tmp_path, _results()[1:])
+    assert list(read_results(tmp_path).results) == _results()[1:]
 
 
-def test_a_line_without_its_newline_counts_as_truncated(tmp_path: Path) -> None:
-    ResultStore(tmp_path).add(_result("a"))
+def test_a_later_line_for_a_cell_replaces_an_earlier(tmp_path: Path) -> None:
+    old, new = make_result({"page_faults": 2}), make_result({"page_faults": 1})
+    write_results(tmp_path, [old, new])
+    assert read_results(tmp_path).results == (new,)
+
+
+@pytest.mark.parametrize("cut", [1, 40])
+def test_a_last_line_that_was_cut_off_is_counted_and_not_read(tmp_path: Path, cut: int) -> None:
+    """Without its newline too: what follows may have been cut off."""
+    write_results(tmp_path, _results())
     file = tmp_path / "results.jsonl"
-    file.write_text(file.read_text().rstrip("\n"))
-    assert ResultStore(tmp_path).get("a") is None
+    file.write_text(file.read_text()[:-cut])
+    reading = read_results(tmp_path)
+    assert list(reading.results) == _results()[:1]
+    assert reading.broken == 1
 
 
-def test_another_schema_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    file = tmp_path / "results.jsonl"
-    file.write_text(json.dumps({**_result("a"), "schema": 99}) + "\n")
-    with pytest.raises(UserError, match="is of schema 99, and this firsttouch reads schema 1"):
-        read_results(file)
+@pytest.mark.parametrize("line", ["no JSON", "[]", '{"schema": 2}', '{"key": "a", "cell": 1}'])
+def test_a_line_that_is_no_result_is_counted(tmp_path: Path, line: str) -> None:
+    write_results(tmp_path, _results())
+    with (tmp_path / "results.jsonl").open("a") as file:
+        file.write(f"{line}\n")
+    reading = read_results(tmp_path)
+    assert list(reading.results) == _results()
+    assert reading.broken == 1
+
+
+@pytest.mark.parametrize("schema", [1, 99])
+def test_another_schema_is_refused_in_one_sentence(tmp_path: Path, schema: int) -> None:
+    document = {**_results()[0].document(), "schema": schema}
+    (tmp_path / "results.jsonl").write_text(json.dumps(document) + "\n")
+    with pytest.raises(UserError, match=rf"is of schema {schema}, .* reads schema {SCHEMA}"):
+        read_results(tmp_path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"results\.jsonl cannot be read"):
-        read_results(tmp_path / "results.jsonl")
+        read_results(tmp_path)
+    with pytest.raises(UserError, match=r"nowhere is not a directory"):
+        read_results(tmp_path / "nowhere")
+
+
+def test_a_cells_command_runs_it_alone() -> None:
+    command = make_result({}).cell.command()
+    assert command.startswith("firsttouch lab --release 6.12 --machine neoverse-n1 ")
+    assert f"--set by=ldadd --set page=4k --size {1 << 30} --set threads=1" in command

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A guest's outcome: each command's lines, and the regions that they name among the PMU's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build.outcomes import kept_outcome
+from firsttouch.catalog.machines import load_machine
+from firsttouch.errors import GuestError
+from firsttouch.lab import outcomes
+from firsttouch.lab.outcomes import measure_guest
+from firsttouch.tables import Json
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.pmu import PmuCounts
+from firsttouch.vm.protocol import Done
+from firsttouch.vm.supervision import Ended
+from tests.support.results import make_region
+
+_KEY = "ab" * 32
+
+
+def _measure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: list[Done], counts: PmuCounts | None,
+    log: str = "",
+) -> list[dict[str, Json]]:  # fmt: skip
+    (tmp_path / "log").write_text(log)
+    ended = Ended(tuple(done), counts)
+    monkeypatch.setattr(outcomes, "run_guest", lambda *_, **__: ended)
+    guest = Guest(Path("i"), Path("i"), load_machine("neoverse-n1"), (), ("/ftbench",))
+    measure_guest(guest, _KEY, tmp_path / "log")
+    kept = kept_outcome(_KEY)
+    assert kept is not None
+    return [dict(command) for command in kept.objects("commands")]
+
+
+def _done(*lines: dict[str, Json]) -> Done:
+    return Done(0, tuple(json.dumps(line) for line in lines))
+
+
+def test_regions_go_to_the_commands_that_name_them(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    regions = [make_region({"instructions": number}) for number in range(3)]
+    done = [_done({"regions": ["a", "b"]}), _done({"files": {}}, {"regions": ["c"]})]
+    commands = _measure(tmp_path, monkeypatch, done, PmuCounts(tuple(regions), ("tlb",)))
+    assert [command["regions"] for command in commands] == [regions[:2], regions[2:]]
+    assert commands[1]["lines"] == [{"files": {}}, {"regions": ["c"]}]
+    kept = kept_outcome(_KEY)
+    assert kept is not None and kept.strings("not_modelled") == ("tlb",)
+
+
+def test_without_a_pmu_nothing_is_counted(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (command,) = _measure(tmp_path, monkeypatch, [_done({"regions": ["a"]})], None)
+    assert command["regions"] == []
+    kept = kept_outcome(_KEY)
+    assert kept is not None and not kept.has("not_modelled")
+
+
+@pytest.mark.parametrize(
+    ("done", "log", "complaint"),
+    [
+        ([_done({"regions": ["a", "b"]})], "", "counted 1 regions where .* name 2"),
+        ([_done({"regions": []})], "", "counted 1 regions where .* name 0"),
+        ([Done(0, ())], "", "command 0 of the guest printed nothing"),
+        ([_done({"regions": ["a"]}), Done(2, ())], "noise\n[1.0] ftbench: no such thing\n",
+         "command 1 of the guest failed with status 2: ftbench: no such thing"),
+        ([Done(0, ("{}", "Segmentation fault"))], "", "no result: 'Segmentation fault'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_trusted_fails_and_is_not_kept(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch, done: list[Done],
+    log: str, complaint: str,
+) -> None:  # fmt: skip
+    with pytest.raises(GuestError, match=complaint) as error:
+        _measure(tmp_path, monkeypatch, done, PmuCounts((make_region(),), ()), log)
+    assert error.value.detail == log.splitlines()
+    assert kept_outcome(_KEY) is None

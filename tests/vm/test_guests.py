@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Real guests: what goes wrong in one is an error that shows why, and what it says arrives."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build.host_tools import cross_compile
+from firsttouch.build.programs import build_ftbench, build_init, build_pmu
+from firsttouch.catalog.machines import load_machine
+from firsttouch.errors import GuestError
+from firsttouch.lab.outcomes import measure_guest
+from firsttouch.progress import Reporter
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.pmu import Pmu
+from firsttouch.vm.protocol import Done
+from firsttouch.vm.supervision import run_guest
+
+pytestmark = pytest.mark.kernel
+
+
+@pytest.fixture
+def guest(images: Callable[[str, bool], Path], reporter: Reporter) -> Callable[..., Guest]:
+    def make(command: str, *boot: str) -> Guest:
+        return Guest(
+            images("6.12", False),
+            build_init(reporter),
+            load_machine("neoverse-n1"),
+            boot,
+            (command,),
+            {"/ftbench": build_ftbench(reporter)},
+        )
+
+    return make
+
+
+def test_a_panic_fails_the_cell_with_the_end_of_its_log(
+    guest: Callable[..., Guest], tmp_path: Path
+) -> None:
+    with pytest.raises(GuestError, match="Kernel panic") as error:
+        run_guest(guest("/ftbench --list", "init=/nothing", "rdinit=/nothing"), tmp_path / "log")
+    assert any("Kernel panic" in line for line in error.value.detail)
+
+
+@pytest.mark.parametrize("body", ["for (;;);", "for (;;) pause();"], ids=["busy", "asleep"])
+def test_a_hang_fails_the_cell(guest: Callable[..., Guest], tmp_path: Path, body: str) -> None:
+    program = tmp_path / "hang"
+    subprocess.run(
+        [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", program, "-"],
+        input=f"#include <unistd.h>\nint main(void) {{ {body} }}\n", text=True, check=True,
+    )  # fmt: skip
+    hang = replace(guest("/hang"), files={"/hang": program})
+    with pytest.raises(GuestError, match="no sign of life for 20 s"):
+        run_guest(hang, tmp_path / "log", silence=20)
+
+
+def test_a_command_that_fails_fails_the_cell_with_what_it_said(
+    guest: Callable[..., Guest], tmp_path: Path, own_cache: Path
+) -> None:
+    with pytest.raises(GuestError, match=r"command 0 .* status 2: ftbench: .*populate") as error:
+        measure_guest(guest("/ftbench poplate"), "a" * 64, tmp_path / "log")
+    assert any("populate" in line for line in error.value.detail)
+
+
+_PROGRAM = r"""
+#include <stdio.h>
+#include <string.h>
+int main(int count, char **words)
+{
+    const char *last = words[count - 1];
+
+    if (count > 3)
+        printf("{\"words\": %d, \"last\": \"%s\"}\n", count - 1, last);
+    else if (!strcmp(last, "cut"))
+        printf("{\"last line\": true}");
+    return strcmp(last, "fail") ? 0 : 3;
+}
+"""
+
+
+def test_each_command_has_its_own_output_however_it_ends(
+    guest: Callable[..., Guest], tmp_path: Path
+) -> None:
+    """Without a final newline, with nothing, failed, of a hundred words; in paths with commas."""
+    place = tmp_path / "a folder, with a comma"
+    place.mkdir()
+    program = place / "says"
+    subprocess.run(
+        [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", program, "-"],
+        input=_PROGRAM, text=True, check=True,
+    )  # fmt: skip
+    many = " ".join(f"word{number}" for number in range(100))
+    asked = replace(
+        guest("/ftbench --list=json"),
+        image=Path(shutil.copy(guest("").image, place / "Image")),
+        commands=("/says cut", "/says fail", "/says nothing", f"/says {many}", "/says cut",
+                  "/ftbench --list=json"),
+        pmu=Pmu(Path(shutil.copy(build_pmu(Reporter()), place / "pmu.so")), caches=False),
+        files={**guest("").files, "/says": program},
+    )  # fmt: skip
+    ended = run_guest(asked, place / "log")
+    cut = Done(0, ('{"last line": true}',))
+    hundred = Done(0, ('{"words": 100, "last": "word99"}',))
+    assert ended.commands[:5] == (cut, Done(3, ()), Done(0, ()), hundred, cut)
+    assert ended.commands[5].status == 0
+    assert ended.commands[5].objects()[0]["program"] == "ftbench"
+    assert ended.counts is not None
+    assert ended.counts.regions == ()
+
+
+def test_a_guest_that_ends_early_has_no_results(
+    guest: Callable[..., Guest], tmp_path: Path
+) -> None:
+    early = guest("/ftbench --list", "rdinit=/ftbench")
+    with pytest.raises(GuestError):
+        run_guest(early, tmp_path / "log")
