@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How a long step shows that it goes on: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of a long step: a bar on a terminal, a line every 20 seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from firsttouch.quantities import format_duration
 
-# A line this often, in seconds, keeps a log short and its reader at ease.
+# Seconds between two lines of progress in a log.
 _LINE_EVERY = 20.0
 
 
@@ -37,9 +37,9 @@ class Step:
         self._bar = (bar, bar.add_task(self.title, total=self.total, unit=self.unit, left=""))
 
     def left(self) -> str:
-        """Say how much time is left at the rate so far; empty while that cannot be told."""
+        """Return the ETA at the rate so far, in words; empty while it is not known."""
         spent = time.monotonic() - self._started
-        # The first seconds of a step are set-up and say little of its rate.
+        # The first seconds of a step are set-up: no rate can be had from them.
         fresh = self.done - self._before
         if fresh <= 0 or spent < 3:
             return ""
@@ -47,7 +47,7 @@ class Step:
         return f"about {format_duration(spent / fresh * rest)} left"
 
     def go_on_from(self, done: int) -> None:
-        """Report that `done` units were done before the step began, which tells no rate."""
+        """Report `done` units that were done before a resume; they are excluded from the ETA."""
         self._before = done
         self.at(done)
 
@@ -72,7 +72,7 @@ class Step:
 
 
 class Reporter:
-    """Where a run tells a person what it is doing: standard error, so that output stays clean."""
+    """Writes progress to standard error, so that standard output has results alone."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)

@@ -59,7 +59,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_ratio(value: float) -> str:
-    """Return a small ratio with as many decimals as tell something: ``2``, ``1.06``, ``513``."""
+    """Return a small ratio with as many decimals as matter: ``2``, ``1.06``, ``513``."""
     if abs(value - round(value)) < 0.005:
         return f"{round(value):,}"
     return f"{value:,.{2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0}f}"

@@ -18,7 +18,7 @@ def format_params(params: Mapping[str, Value]) -> str:
 
 
 def format_param(name: str, value: Value) -> str:
-    """Return one parameter in words; a text tells by itself what it is a value of."""
+    """Return one parameter in words; a text needs no name before it."""
     size = as_number(name, value) if name in _SIZES else None
     if size:
         return f"{name} {format_size(size)}"

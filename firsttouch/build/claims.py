@@ -94,7 +94,7 @@ def is_claimed(path: Path, lease: float = LEASE) -> bool:
 
 
 def _take_or_give_up(path: Path, own: Path, lease: float) -> bool:
-    """Make `own` the claim `path`, if it is free or nobody's; tell whether that was done."""
+    """Make `own` the claim `path`, if it is free or nobody's; return whether that was done."""
     return _take(path, own) or (_give_up(path, lease) and _take(path, own))
 
 
@@ -110,7 +110,7 @@ def _take(path: Path, own: Path) -> bool:
 
 
 def _give_up(path: Path, lease: float) -> bool:
-    """Remove the claim `path` if it is nobody's; tell whether it may be taken now."""
+    """Remove the claim `path` if it is nobody's; return whether it may be taken now."""
     try:
         holder = path.stat()
         if not _is_abandoned(path, lease):
@@ -121,7 +121,7 @@ def _give_up(path: Path, lease: float) -> bool:
 
 
 def _remove(path: Path, claim: os.stat_result, lease: float) -> bool:
-    """Remove `path` if it is still the file `claim`, untouched; tell whether it is gone.
+    """Remove `path` if it is still the file `claim`, untouched; return whether it is gone.
 
     Who removes a claim, be it the holder, first makes one link that is named
     by the claim's inode. So of several one removes it, and none removes what
@@ -167,7 +167,7 @@ def _holder() -> dict[str, str | int | None]:
 
 @functools.cache
 def _host() -> str:
-    """Return what tells this boot of this host, and its process numbers, from all others."""
+    """Return a string that is unique to this boot of this host and its process numbers."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     identity = boot.read_text().strip() if boot.exists() else socket.gethostname()
     # A container counts its processes from 1 again.

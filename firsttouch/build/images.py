@@ -36,10 +36,10 @@ _ERROR = re.compile(r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple
 
 @dataclass(frozen=True)
 class KernelImage:
-    """A kernel to be had: `changed` tells whether linux/ is laid over the source.
+    """A kernel image: where it is `changed`, linux/ is laid over the source.
 
     `fragments` are laid over the lab's configuration; `patches` are applied
-    over linux/. `label` tells a person of both.
+    over linux/. `label` names both in messages.
     """
 
     source: KernelSource

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What ftbench and the modelled PMU can do, and experiments held against it.
 
-ftbench tells by ``ftbench --list=json`` which experiments, parameters, values,
+``ftbench --list=json`` lists which experiments, parameters, values,
 options and metrics it has. A file that asks for anything else is refused
 before a kernel is built or a guest booted.
 """

@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def identity(self) -> str:
-        """What tells a cell from all others of any request, as one word per property."""
+        """A string that is equal for equal cells and for no others."""
         return repr((
             self.release, self.machine, self.experiment, self.arm, tuple(self.params.items()),
             self.cpus, self.midr, self.board, self.layout,

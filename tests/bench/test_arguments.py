@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A request that cannot be carried out: exit status 2 and one sentence that names the mend."""
+"""A request that cannot be carried out: exit status 2 and one sentence that says what to do."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Each experiment on this very machine, small: fault counts are exact wherever they are taken."""
+"""Each experiment on this host, small: fault counts are exact wherever they are taken."""
 
 from __future__ import annotations
 

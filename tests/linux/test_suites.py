@@ -44,7 +44,7 @@ def _with_disk(guest: Guest, reporter: Reporter) -> Guest:
 
 
 def _interleaved(guest: Guest, _: Reporter) -> Guest:
-    """Two CPUs by turns: the first touch of an atomic is a read, as on hardware."""
+    """Two CPUs under round-robin TCG: the first touch of an atomic is a read, as on hardware."""
     return replace(guest, cpus=2, timing="interleaved")
 
 

@@ -47,7 +47,7 @@ def as_archive(contents: bytes) -> bytes:
 
 
 def table(machine: Machine, cpus: int) -> bytes:
-    """Return the table for a guest of `cpus` CPUs, which take the machine's kinds by turns.
+    """Return the table for a guest of `cpus` CPUs, which take the machine's kinds in turn.
 
     Raises UserError for a cache whose figures do not fit the table's fields.
     """

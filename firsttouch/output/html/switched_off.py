@@ -13,7 +13,7 @@ from firsttouch.output.labels import value_label
 from firsttouch.quantities import format_change, format_count
 
 _OFF = "off"
-# The first that was measured tells the price; instructions are finer than time.
+# The first that was measured is the price; instructions are finer than time.
 _PRICES = (("instructions_kernel", "instructions"), ("sys_ns", "ns"))
 
 
