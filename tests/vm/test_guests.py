@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.host_tools import cross_compile
+from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.programs import build_ftbench, build_init, build_pmu
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
@@ -20,6 +21,7 @@ from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import Pmu
 from firsttouch.vm.protocol import Done
+from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import run_guest
 
 pytestmark = pytest.mark.kernel
@@ -61,10 +63,12 @@ def test_a_hang_fails_the_cell(guest: Callable[..., Guest], tmp_path: Path, body
 
 
 def test_a_command_that_fails_fails_the_cell_with_what_it_said(
-    guest: Callable[..., Guest], tmp_path: Path, own_cache: Path
+    guest: Callable[..., Guest], tmp_path: Path
 ) -> None:
+    asked = guest("/ftbench poplate")
     with pytest.raises(GuestError, match=r"command 0 .* status 2: ftbench: .*populate") as error:
-        measure_guest(guest("/ftbench poplate"), "a" * 64, tmp_path / "log")
+        measure_guest(asked, guest_key(asked), tmp_path / "log")
+    assert kept_outcome(guest_key(asked)) is None
     assert any("populate" in line for line in error.value.detail)
 
 
