@@ -18,7 +18,7 @@ from firsttouch.build.images import KernelImage
 from firsttouch.build.sources import KernelSource, debian_source
 from firsttouch.build.store import store_root
 from firsttouch.catalog.releases import load_release
-from firsttouch.places import REPOSITORY as REPOSITORY
+from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.support import budget, run_summary
 from tests.support.scheduling import Scheduling

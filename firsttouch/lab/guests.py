@@ -109,15 +109,17 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     pmu = None
     if not wanted.isdisjoint(COUNTED.keys() | MODELLED.keys()):
         pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED))
+    machine = plan.catalog.machines[first.machine]
     return Guest(
         image=parts.images[arm.changed],
         init=parts.init,
-        machine=plan.catalog.machines[first.machine],
+        machine=machine,
         boot=arm.boot,
         commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),
         files={FTBENCH: parts.ftbench},
         disk=parts.disks[disk] if disk else None,
         cpus=first.cpus,
+        cpu=None if first.midr is None else f"{machine.cpu},midr={first.midr:#x}",
         board=first.board,
         pmu=pmu,
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.claims import claimed, claimed_if_free, is_claimed
-from tests.conftest import REPOSITORY
+from firsttouch.places import REPOSITORY
 
 _HOLD = """
 import sys

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY
+from firsttouch.places import REPOSITORY
 
 pytestmark = pytest.mark.kernel
 

@@ -15,7 +15,7 @@ import pytest
 from firsttouch.build.store import Entry, Maker, store_root
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest
-from tests.conftest import REPOSITORY
+from firsttouch.places import REPOSITORY
 
 
 def _entry(name: str, *, deep: bool = True) -> Entry:

@@ -18,7 +18,8 @@ from firsttouch.build.claims import claimed
 from firsttouch.build.outcomes import keep_outcome
 from firsttouch.build.store import PRUNING, Entry, note_use
 from firsttouch.build.upkeep import held, prune
-from tests.conftest import REPOSITORY, Firsttouch
+from firsttouch.places import REPOSITORY
+from tests.conftest import Firsttouch
 
 KIB = 1024
 # Fills a store and ends, so that the entries are nobody's; then they age.

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.programs import build_ftbench
+from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
-from tests.conftest import REPOSITORY, Finished, Firsttouch
+from tests.conftest import Finished, Firsttouch
 
 
 def _refused(done: Finished, *fragments: str) -> None:
