@@ -82,17 +82,25 @@ def conflict_name(stride: int, n: int) -> str:
     return f"set-conflict {stride} {n}"
 
 
-def geometry_tasks(host: Host) -> list[Task]:
-    """Return the tasks whose time per read shows the ways of the caches."""
+def most_lines(stride: int, host: Host) -> int:
+    """Return the most lines that are read in turn `stride` bytes apart."""
     ways = {geometry.level: geometry.ways for geometry in host.geometries}
     most = 2 * max(ways.get(level, _BLIND_WAYS) for level in LEVELS) + 2
-    tasks = {
+    return min(most, _SPAN // stride)
+
+
+def geometry_tasks(host: Host) -> list[Task]:
+    """Return the tasks whose time per read shows the ways of the caches.
+
+    They are in order of use: first the strides that are the size of a way.
+    """
+    ways = [geometry.way_size for geometry in host.geometries]
+    tried = {stride for level in LEVELS for stride in strides(level, host)}
+    return [
         _conflict(stride, n)
-        for level in LEVELS
-        for stride in strides(level, host)
-        for n in range(1, min(most, _SPAN // stride) + 1)
-    }
-    return sorted(tasks, key=lambda task: [int(word) for word in task.name.split()[1:]])
+        for stride in sorted(tried, key=lambda stride: (stride not in ways, stride))
+        for n in range(1, most_lines(stride, host) + 1)
+    ]
 
 
 def _conflict(stride: int, n: int, repeats: int = _CONFLICT_REPEATS) -> Task:
