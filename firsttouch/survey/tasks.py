@@ -43,8 +43,8 @@ _COUNTED_SIZE = 16 << 20
 # Bytes to touch first: fewer show too little, more show nothing new.
 _SIZES = tuple(1 << shift for shift in range(23, 29))
 PROBE_SIZE = _SIZES[0]
-# Rounds that the budget should allow when the size is chosen.
-_WANTED_ROUNDS = 6
+# Rounds that the time should allow for when the size is chosen.
+_WANTED_ROUNDS = 12
 # The mean cost of a kind of touch, in stores.
 _COST_IN_STORES = 1.5
 ZERO_PAGES = "zero pages"
