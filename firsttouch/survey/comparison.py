@@ -139,9 +139,9 @@ def _lines(a: Findings, b: Findings) -> Iterator[SurveyLine]:
         yield from _timed(what, "conflict", "ns a read", ours.beyond, cache.beyond)
     for found, colors in ((c, d) for c in a.colors for d in b.colors if c.geometry == d.geometry):
         what = f"{found.geometry.level.upper()} colours"
-        unit = "ns a round"
-        yield from _timed(what, "one zero page, worst", unit, found.meeting, colors.meeting)
-        yield from _timed(what, "one zero page, best", unit, found.apart, colors.apart)
+        unit = "ns"
+        yield from _timed(what, "1 zero page, worst", unit, found.meeting, colors.meeting)
+        yield from _timed(what, "1 zero page, best", unit, found.apart, colors.apart)
         yield from _timed(what, "one of each colour", unit, found.spread, colors.spread)
 
 

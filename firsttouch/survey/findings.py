@@ -145,8 +145,10 @@ def examine(survey: Survey) -> Findings:
     colors = tuple(
         _colors(cache.used, host, samples, virtual_time) for cache in caches if cache.used
     )
+    # Where a cache does not show, nothing is concluded from its colours.
+    shown = {cache.measured for cache in caches}
     zero_pages, no_zero_pages = _zero_pages(host, samples)
-    noisy = _noisy(host, touches, colors)
+    noisy = _noisy(host, touches, [c for c in colors if c.geometry in shown])
     return Findings(
         host,
         virtual_time,

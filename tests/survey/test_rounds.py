@@ -11,7 +11,7 @@ import pytest
 from firsttouch.errors import GuestError
 from firsttouch.survey.rounds import TaskRunner
 from firsttouch.survey.samples import Sample, Samples, figure
-from firsttouch.survey.tasks import PROBE_SIZE, Task, touch_size
+from firsttouch.survey.tasks import PROBE_SIZE, Task, touch_size, touch_tasks
 from tests.support.surveys import SOME_HOST
 
 _FAKE = """#!/bin/sh
@@ -153,3 +153,12 @@ def test_how_much_is_touched(seconds: float, memory: int, expected: int) -> None
     host = dataclasses.replace(SOME_HOST, memory=memory)
     pages = PROBE_SIZE // host.page_size
     assert touch_size(host, pages * 2_000, seconds) == expected
+
+
+def test_the_change_to_huge_pages_is_paid_by_no_figure() -> None:
+    """The first touch of huge pages after base pages took three times as long in each round."""
+    host = dataclasses.replace(SOME_HOST, thp={"hpage_pmd_size": str(2 << 20)})
+    order = [task.name for task in touch_tasks(host, 1 << 25)]
+    first = order.index("touch 2m store")
+    assert order[first - 1] == "settle 2m madvise"
+    assert order[first - 2].startswith("touch base ")

@@ -232,6 +232,24 @@ def test_colors_where_the_sets_do_not_show() -> None:
     assert "cannot be seen here" in texts(examined(host, samples), "colours, L1D")
 
 
+@pytest.mark.parametrize("visible", [True, False])
+def test_noise_counts_where_something_is_concluded(visible: bool) -> None:
+    silicon = N1 if visible else Silicon(64, 16 * K, 64, 128 * K)
+    times = iter([10, 80] * 99)
+    colors = [
+        dataclasses.replace(
+            sample,
+            line=dataclasses.replace(
+                sample.line, metrics={"user_ns": next(times) * 1000, "sys_ns": 0}
+            ),
+        )
+        for sample in color_samples(N1_HOST, meeting=80, apart=10, spread=20)
+        if sample.line
+    ]
+    noisy = examined(N1_HOST, [*silicon.conflict_samples(N1_HOST), *colors]).noisy
+    assert ("L1D, one zero page" in noisy) == visible
+
+
 def test_noise_is_named_with_its_remedy() -> None:
     host = dataclasses.replace(N1_HOST, load=7.5, governor="schedutil")
     findings = doubled(host, jitter=0.5)
