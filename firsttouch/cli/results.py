@@ -14,6 +14,11 @@ from firsttouch.output.export import comparison_document
 from firsttouch.output.html.page import write_report
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
+from firsttouch.survey.comparison import (
+    compared_surveys,
+    print_survey_comparison,
+    survey_comparison_document,
+)
 from firsttouch.tables import dump_json
 
 
@@ -22,9 +27,11 @@ def add_command(commands: Commands) -> None:
     report = commands.add_parser("report", help="draw DIR/report.html again from its results")
     report.add_argument("directory", type=Path, metavar="DIR", help="what `lab --out` has filled")
     report.set_defaults(run=_report)
-    sets = commands.add_parser("compare", help="two result sets side by side")
+    sets = commands.add_parser("compare", help="two result sets, or two surveys, side by side")
     for name in ("A", "B"):
-        sets.add_argument(name.lower(), type=Path, metavar=name, help="a directory of results")
+        sets.add_argument(
+            name.lower(), type=Path, metavar=name, help="a directory of results, or a survey"
+        )
     sets.add_argument("--json", action="store_true", help="print the comparison as JSON")
     sets.set_defaults(run=_compare)
 
@@ -38,6 +45,13 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _compare(options: argparse.Namespace, _reporter: Reporter) -> int:
+    surveys = compared_surveys(options.a, options.b)
+    if surveys:
+        if options.json:
+            print(dump_json(survey_comparison_document(surveys)), end="")
+        else:
+            print_survey_comparison(surveys, str(options.a), str(options.b), output_console())
+        return 0
     comparison = compare(read_dataset(options.a), read_dataset(options.b))
     if options.json:
         print(dump_json(comparison_document(comparison)), end="")

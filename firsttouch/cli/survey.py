@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from firsttouch.build.sources import debian_source
@@ -12,13 +14,12 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release
 from firsttouch.cli.options import Commands
 from firsttouch.errors import UserError
-from firsttouch.files import check_writable
 from firsttouch.lab.plan import DEFAULT_MACHINE, DEFAULT_RELEASE
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
-from firsttouch.survey.document import write_survey
 from firsttouch.survey.findings import examine
 from firsttouch.survey.in_guest import survey_guest
+from firsttouch.survey.keeping import SurveyInterruptedError, claimed, keep_survey
 from firsttouch.survey.on_host import DEFAULT_SECONDS, check_seconds, survey_host
 from firsttouch.survey.printing import print_survey
 from firsttouch.survey.samples import Survey
@@ -35,7 +36,7 @@ def add_command(commands: Commands) -> None:
         "--seconds",
         type=int,
         metavar="N",
-        help=f"measure for at most so long (default {DEFAULT_SECONDS})",
+        help=f"measure for so long; more makes times more certain (default {DEFAULT_SECONDS})",
     )
     parser.add_argument(
         "--guest",
@@ -63,30 +64,52 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     Raises UserError for options that do not go together or name nothing.
     """
     _check_together(options)
-    if options.guest:
-        arm = load_arm(options.guest)
-        machine = load_machine(options.machine or DEFAULT_MACHINE)
-        release = load_release(options.release or DEFAULT_RELEASE)
-        file = options.out / f"survey-{arm.name}.json"
-        check_writable(options.out)
+    survey = _guest_survey(options, reporter) if options.guest else _host_survey(options, reporter)
+    name = f"survey-{options.guest}.json" if options.guest else "survey.json"
+    with claimed(options.out):
+        try:
+            surveyed = survey()
+        except KeyboardInterrupt:
+            raise SurveyInterruptedError(
+                "interrupted before there were figures: nothing of this survey is kept; "
+                "run the same command again."
+            ) from None
+        return _finish(surveyed, options.out / name, reporter)
+
+
+def _guest_survey(options: argparse.Namespace, reporter: Reporter) -> Callable[[], Survey]:
+    """Return what surveys the guest that the options name; UserError if they name none."""
+    arm = load_arm(options.guest)
+    machine = load_machine(options.machine or DEFAULT_MACHINE)
+    release = load_release(options.release or DEFAULT_RELEASE)
+
+    def survey() -> Survey:
         source = debian_source(release, reporter)
-        surveyed = survey_guest(source, arm, machine, options.out / "log", reporter)
-    else:
-        seconds = DEFAULT_SECONDS if options.seconds is None else options.seconds
-        check_seconds(seconds)
-        file = options.out / "survey.json"
-        check_writable(options.out)
-        surveyed = survey_host(seconds, reporter)
-    return _finish(surveyed, file)
+        return survey_guest(source, arm, machine, options.out / "log", reporter)
+
+    return survey
 
 
-def _finish(surveyed: Survey, file: Path) -> int:
+def _host_survey(options: argparse.Namespace, reporter: Reporter) -> Callable[[], Survey]:
+    """Return what surveys this host; UserError for a time out of range."""
+    seconds = DEFAULT_SECONDS if options.seconds is None else options.seconds
+    check_seconds(seconds)
+    return lambda: survey_host(seconds, reporter)
+
+
+def _finish(surveyed: Survey, file: Path, reporter: Reporter) -> int:
+    """Print the survey and keep it, even if one of the two fails; return the exit status."""
     findings = examine(surveyed)
     sentences = conclude(findings)
-    write_survey(file, surveyed, findings, sentences)
-    console = output_console()
-    print_survey(surveyed, findings, sentences, console)
-    console.print(f"\nAll {len(surveyed.samples):,} samples are in {file}.", markup=False)
+    try:
+        print_survey(surveyed, findings, sentences, output_console())
+        sys.stdout.flush()
+    finally:
+        keep_survey(file, surveyed, findings, sentences)
+    print(f"\nAll {len(surveyed.samples):,} samples are in {file}.")
+    if surveyed.interrupted:
+        reporter.say("firsttouch: interrupted; what was measured until then is printed and kept.")
+        return 130
     return 1 if findings.failures else 0
 
 

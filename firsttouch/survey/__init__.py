@@ -4,7 +4,8 @@
 The flow, a module for each step::
 
     host ─► tasks ─► on_host, in_guest ─► samples ─► geometry, findings ─► sentences, advice
-                                                             └─► printing, document
+                                                             └─► printing, keeping ─► document
 
 It runs ftbench for each task, interleaved, and keeps every line that is printed.
+`comparison` reads two documents and sets them side by side.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""survey.json: all that was run, every sample, the findings and the conclusions.
+"""survey.json, written and read: all that was run, every sample, findings and conclusions.
 
 docs/on-real-hardware.md describes its keys.
 """
@@ -12,11 +12,14 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
+from firsttouch.survey.advice import Sentence
 from firsttouch.survey.findings import Findings
-from firsttouch.survey.samples import Sample, Survey
-from firsttouch.survey.sentences import Sentence
-from firsttouch.tables import Json
+from firsttouch.survey.host import Cache, Host
+from firsttouch.survey.samples import Sample, Survey, SurveyedGuest, read_line
+from firsttouch.survey.tasks import Task
+from firsttouch.tables import Json, Table, parse_json
 
 SCHEMA = 1
 
@@ -32,6 +35,8 @@ def write_survey(
         "schema": SCHEMA,
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
         "where": _where(survey),
+        "seconds": survey.seconds,
+        "interrupted": survey.interrupted,
         "facts": asdict(survey.host),
         "tasks": {task.name: " ".join(["ftbench", *task.arguments]) for task in survey.tasks},
         "findings": found,
@@ -40,6 +45,78 @@ def write_survey(
     text = json.dumps(document, indent=1).removesuffix("\n}")
     samples = ",\n".join(f"  {json.dumps(_sample(sample))}" for sample in survey.samples)
     write_atomically(file, f'{text},\n "samples": [\n{samples}\n ]\n}}\n')
+
+
+def read_survey(file: Path) -> Survey:
+    """Return the survey that survey.json has; its findings follow from its samples.
+
+    Raises UserError if the file cannot be read or is no survey.
+    """
+    try:
+        table = parse_json(file.read_text(), file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: cannot be read ({error}).") from None
+    schema = table.take("schema", int)
+    if schema != SCHEMA:
+        raise table.error("schema", f"is {schema}: this version reads {SCHEMA}.")
+    where = table.table("where")
+    guest = None
+    if where.choice("kind", ("machine", "guest")) == "guest":
+        guest = SurveyedGuest(
+            *(where.take(name, str) for name in ("arm", "release", "machine", "boot"))
+        )
+    return Survey(
+        _read_host(table.table("facts")),
+        tuple(
+            Task(name, tuple(command.split()[1:]))
+            for name, command in table.table("tasks").values_of(str).items()
+        ),
+        tuple(_read_sample(entry) for entry in table.tables("samples")),
+        guest,
+        table.optional("seconds", int),
+        table.take("interrupted", bool, False),
+    )
+
+
+def _read_host(table: Table) -> Host:
+    return Host(
+        architecture=table.take("architecture", str),
+        processor=table.take("processor", str),
+        cpu=table.take("cpu", int),
+        cpus=table.take("cpus", int),
+        kernel=table.take("kernel", str),
+        page_size=table.take("page_size", int),
+        memory=table.take("memory", int),
+        caches=tuple(
+            Cache(
+                entry.take("level", str),
+                entry.optional("size", int),
+                entry.optional("ways", int),
+                entry.optional("line", int),
+                entry.optional("sets", int),
+            )
+            for entry in table.tables("caches")
+        ),
+        thp=table.table("thp").values_of(str),
+        mthp={int(size): mode for size, mode in table.table("mthp").values_of(str).items()},
+        write_intent=table.optional("write_intent", str),
+        zero_page_colors=table.optional("zero_page_colors", int),
+        virtual=table.optional("virtual", bool),
+        governor=table.optional("governor", str),
+        load=table.optional("load", float),
+        perf_event_paranoid=table.optional("perf_event_paranoid", int),
+        nr_hugepages=table.optional("nr_hugepages", int),
+    )
+
+
+def _read_sample(table: Table) -> Sample:
+    printed = table.optional("line", dict)
+    return Sample(
+        table.take("task", str),
+        table.take("round", int),
+        None if printed is None else read_line(printed),
+        table.optional("error", str),
+    )
 
 
 def _where(survey: Survey) -> dict[str, Json]:

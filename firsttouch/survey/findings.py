@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -25,8 +26,8 @@ from firsttouch.survey.tasks import (
 )
 
 ATOMICS = ("ldadd", "swp", "cas", "casp", "ldxr")
-# A figure is noisy if its middle half is wider than this fraction of its median.
-NOISY = 0.15
+# A time is noisy if the standard error of its median is a larger fraction of it than this.
+NOISY = 0.05
 _COUNTERS = {
     "core": ("cycles_user", "cycles_kernel", "instructions_user", "instructions_kernel"),
     "cache": ("l1d_loads", "l1d_load_misses", "llc_loads", "llc_load_misses"),
@@ -90,8 +91,10 @@ class Findings:
     """All that a survey found; in `virtual_time` 1 ns is one instruction.
 
     `zero_pages` is how many the kernel has; `no_zero_pages` why that is not
-    known. `noisy` names the figures that are too noisy to conclude from. `few`
-    is the least number of samples of a first touch.
+    known. `noisy` names the figures that are too noisy to conclude from, and
+    `seconds_needed` is about how long a survey must take to make them certain,
+    if the noise stays as it is. `few` is the least number of samples of a first
+    touch.
     """
 
     host: Host
@@ -105,6 +108,8 @@ class Findings:
     noisy: tuple[str, ...]
     few: int
     failures: tuple[str, ...]
+    seconds_needed: int | None = None
+    interrupted: bool = False
 
     def touch(self, kind: str, page: str = "base") -> TouchFinding | None:
         """Return the finding of `kind`, if it has figures."""
@@ -125,7 +130,10 @@ class Findings:
 
 def examine(survey: Survey) -> Findings:
     """Return what the samples of `survey` show."""
-    host, samples, virtual_time = survey.host, Samples(survey.samples), survey.virtual_time
+    host, virtual_time = survey.host, survey.virtual_time
+    samples = Samples(survey.samples)
+    if survey.interrupted:
+        samples = Samples(survey.samples, "the survey was interrupted before it")
     caches = examine_caches(host, samples, virtual_time=virtual_time)
     planned = {task.name for task in touch_tasks(host, 0)}
     touches = tuple(
@@ -137,7 +145,10 @@ def examine(survey: Survey) -> Findings:
     colors = tuple(
         _colors(cache.used, host, samples, virtual_time) for cache in caches if cache.used
     )
+    # Where a cache does not show, nothing is concluded from its colours.
+    shown = {cache.measured for cache in caches}
     zero_pages, no_zero_pages = _zero_pages(host, samples)
+    noisy = _noisy(host, touches, [c for c in colors if c.geometry in shown])
     return Findings(
         host,
         virtual_time,
@@ -151,9 +162,11 @@ def examine(survey: Survey) -> Findings:
             for counters in COUNTER_SETS
             for name in _COUNTERS[counters]
         ),
-        _noisy(host, touches, colors),
+        tuple(noisy),
         min((t.elapsed.samples for t in touches if t.elapsed), default=0),
         tuple(sorted({f"{s.task}: {s.error}" for s in samples.failures()})),
+        _seconds_needed(survey.seconds, noisy.values()),
+        survey.interrupted,
     )
 
 
@@ -251,8 +264,8 @@ def _per_unit(name: str, line: Line, page_size: int) -> float:
 
 def _noisy(
     host: Host, touches: Iterable[TouchFinding], colors: Iterable[ColorFinding]
-) -> tuple[str, ...]:
-    """Return the names of the figures that are too noisy to conclude from."""
+) -> dict[str, Figure]:
+    """Return the figures that are too noisy to conclude from, by name."""
     figures = {
         f"{kind_name(t.kind, host)} in {format_size(t.page_size)} pages": t.busy for t in touches
     }
@@ -260,4 +273,14 @@ def _noisy(
         level = finding.geometry.level.upper()
         figures[f"{level}, one zero page"] = finding.meeting
         figures[f"{level}, {finding.colors} zero pages"] = finding.spread
-    return tuple(name for name, fig in figures.items() if fig and fig.relative_spread > NOISY)
+    return {name: fig for name, fig in figures.items() if fig and fig.uncertainty > NOISY}
+
+
+def _seconds_needed(seconds: int | None, noisy: Iterable[Figure]) -> int | None:
+    """Return how long a survey must take so that none of these figures stays noisy."""
+    worst = max((fig.uncertainty for fig in noisy), default=None)
+    if seconds is None or worst is None:
+        return None
+    # The error falls with the square root of the time. Twice that time, because few samples
+    # show less than their whole spread.
+    return math.ceil(2 * seconds * (worst / NOISY) ** 2 / 10) * 10

@@ -6,13 +6,36 @@ from __future__ import annotations
 from firsttouch.quantities import format_size
 from firsttouch.survey.samples import Figure
 
-_GIB = 1 << 30
+GIB = 1 << 30
+# What the sign means that stands in all times.
+PLUS_MINUS = "A time is a median; ± is half the width of the middle half of its samples."
 
 
-def per_gib(nanoseconds: float, page_size: int, *, virtual_time: bool) -> str:
-    """Return a time per page of `page_size` bytes as the time of a GiB."""
-    millions = nanoseconds * _GIB / page_size / 1e6
-    return f"{millions:,.0f} {'million instructions' if virtual_time else 'ms'}"
+def with_spread(value: Figure, unit: str = "", *, decimals: int | None = None) -> str:
+    """Return a median with half the width of the middle half: ``281 ± 8 ms``.
+
+    By default, a value has three figures at least.
+    """
+    if decimals is None:
+        size = abs(value.median)
+        decimals = 0 if size >= 100 else 1 if size >= 10 else 2
+    text = f"{value.median:,.{decimals}f} ± {value.spread / 2:,.{decimals}f}"
+    return f"{text} {unit}" if unit else text
+
+
+def per_gib(per_page: Figure, page_size: int, *, virtual_time: bool) -> str:
+    """Return a time per page of `page_size` bytes, in ns, as the time of a GiB."""
+    millions = per_page.times(GIB / page_size / 1e6)
+    if virtual_time:
+        return f"{millions.median:,.0f} million instructions"
+    return with_spread(millions, "ms")
+
+
+def one_page(per_page: Figure, *, virtual_time: bool) -> str:
+    """Return a time per page, in ns, as the time that a program waits for one."""
+    if virtual_time:
+        return f"{per_page.median:,.0f} instructions"
+    return with_spread(per_page.times(1e-3), "us")
 
 
 def percent_change(new: float, old: float) -> str:
@@ -23,6 +46,11 @@ def percent_change(new: float, old: float) -> str:
 def median_or_dash(value: Figure | None, decimals: int) -> str:
     """Return the median of a figure; a dash where there is none."""
     return "-" if value is None else f"{value.median:,.{decimals}f}"
+
+
+def figure_or_dash(value: Figure | None, decimals: int) -> str:
+    """Return a figure with its spread; a dash where there is none."""
+    return "-" if value is None else with_spread(value, decimals=decimals)
 
 
 def size_or_dash(value: int | None) -> str:

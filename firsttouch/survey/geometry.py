@@ -4,28 +4,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import median
 
 from firsttouch.analysis.cache_statistics import knee
 from firsttouch.survey.host import LEVELS, Geometry, Host
 from firsttouch.survey.samples import Figure, Line, Samples
-from firsttouch.survey.tasks import conflict_name, strides
+from firsttouch.survey.tasks import conflict_name, most_lines, strides
 
 # A miss takes at least three times as long as a hit. With random replacement
 # most reads just behind the knee still hit: the mean rises by about half.
 _RISE = 1.3
+# All lines miss once the time has risen by so much of the whole rise.
+_RISEN = 0.75
 
 # The least ns per read, by the number of lines read in turn.
 Curve = Mapping[int, float]
 
 
 @dataclass(frozen=True)
+class Knee:
+    """Where a curve rises: `fit` lines still hit, `missing` lines are the fewest that miss.
+
+    Between the two some reads miss: a cache that replaces at random, or one
+    that another thread of the core uses too, has no sharp knee.
+    """
+
+    fit: int
+    missing: int
+
+    def allows(self, ways: int) -> bool:
+        """Tell whether a set of `ways` lines has this knee."""
+        return self.fit <= ways < self.missing
+
+    @property
+    def ways(self) -> int:
+        """The most likely ways: the smallest even number, since ways are rarely odd."""
+        even = self.fit + self.fit % 2
+        return even if self.allows(even) else self.fit
+
+
+@dataclass(frozen=True)
 class CacheFinding:
     """One cache: its geometry in sysfs (`told`), and what time per read shows (`measured`).
 
-    `curves` has a curve for each stride in bytes; without any, `unavailable`
-    says why. `within` is ns per read of as many lines of one set as fit,
-    `beyond` of one line more than there are ways, `twice` of twice as many.
+    `curves` has a curve for each stride in bytes; where that of a way's size is
+    not whole, `unavailable` says why. `within` is ns per read of as many lines of one set
+    as fit, `beyond` of the fewest that miss, `twice` of twice as many as there
+    are ways. `lines` has the numbers of lines of the first two.
     """
 
     level: str
@@ -37,11 +63,35 @@ class CacheFinding:
     within: Figure | None
     beyond: Figure | None
     twice: Figure | None
+    lines: tuple[int, int] | None = None
 
     @property
     def used(self) -> Geometry | None:
         """The geometry that the other experiments use: sysfs's if there is one."""
         return self.told or self.measured
+
+
+@dataclass(frozen=True)
+class _Before:
+    """The cache before the one that is examined: its knees by stride, and its times in ns.
+
+    `hit` is the time of a read that hits in it, `miss` of one that misses in
+    it and hits in the next. Both are of lines one way apart.
+    """
+
+    geometry: Geometry
+    knees: Mapping[int, Knee]
+    hit: float
+    miss: float
+
+    def hit_in_next(self, times: Curve, stride: int) -> float:
+        """Return the time of a read that hits in the next cache, on a curve of `stride`.
+
+        Large strides have other costs, such as misses in the TLB. They show
+        before the lines are too many for this cache.
+        """
+        fit = self.knees[stride].fit if stride in self.knees else self.geometry.ways - 1
+        return self.miss + max(times.get(fit, self.hit) - self.hit, 0.0)
 
 
 def ns_per_read(line: Line) -> float:
@@ -59,8 +109,8 @@ def curve(samples: Samples, stride: int) -> Curve:
     return found
 
 
-def ways_shown(times: Curve, hit: float | None = None) -> int | None:
-    """Return the knee of a curve, the most lines that still fit; None if time never rises.
+def find_knee(times: Curve, hit: float | None = None) -> Knee | None:
+    """Return where a curve rises; None if it does not.
 
     `hit` is the time of a read that hits, in ns: by default the shortest of
     all. Noise makes a point too slow and never too fast, so slow points below
@@ -68,24 +118,29 @@ def ways_shown(times: Curve, hit: float | None = None) -> int | None:
     """
     if not times:
         return None
-    last = knee(times, _RISE * (min(times.values()) if hit is None else hit))
-    return last if last is not None and last <= max(times) - 2 else None
+    fast = min(times.values()) if hit is None else hit
+    fit = knee(times, _RISE * fast)
+    if fit is None or fit > max(times) - 2:
+        return None
+    slow = median(time for n, time in times.items() if n > fit)
+    risen = fast + _RISEN * (slow - fast)
+    return Knee(fit, min(n for n, time in times.items() if n > fit and time >= risen))
 
 
-def find_geometry(
-    level: str, curves: Mapping[int, Curve], hit: float | None = None
-) -> Geometry | None:
-    """Return the geometry that the curves of several strides show.
+def find_geometry(level: str, knees: Mapping[int, Knee], told: Geometry | None) -> Geometry | None:
+    """Return the geometry that the knees of several strides show: `told` where they allow it.
 
     A stride of a way's size or a multiple puts all lines into one set; half
     of that spreads them over two sets and shows twice the ways.
     """
-    shown = {stride: ways_shown(times, hit) for stride, times in curves.items()}
-    found = {stride: ways for stride, ways in shown.items() if ways}
-    if not found:
+    if not knees:
         return None
-    ways = min(found.values())
-    return Geometry(level, ways, min(stride for stride in found if found[stride] == ways))
+    if told and max(knees) >= told.way_size:
+        expected = {stride: told.ways * max(told.way_size // stride, 1) for stride in knees}
+        if all(knees[stride].allows(expected[stride]) for stride in knees):
+            return told
+    ways = min(found.ways for found in knees.values())
+    return Geometry(level, ways, min(s for s, found in knees.items() if found.ways == ways))
 
 
 def examine_caches(host: Host, samples: Samples, *, virtual_time: bool) -> list[CacheFinding]:
@@ -95,63 +150,93 @@ def examine_caches(host: Host, samples: Samples, *, virtual_time: bool) -> list[
     """
     findings: list[CacheFinding] = []
     # A hit in this cache is timed with lines that miss in the one before.
-    before: Geometry | None = None
+    before: _Before | None = None
     blind = "the guest's clock counts instructions, in which no cache shows" if virtual_time else ""
     for level in LEVELS:
         tried = strides(level, host)
         curves = {stride: points for stride in tried if (points := curve(samples, stride))}
-        reported = host.geometry(level)
-        measured = find_geometry(level, curves, _hit(samples, before) if before else None)
-        used = reported or measured
-        unavailable = "" if curves else blind or samples.reason(conflict_name(tried[0], 1))
-        findings.append(
-            CacheFinding(
-                level,
-                reported,
-                measured,
-                curves,
-                _agreement(reported, measured, unavailable, host),
-                unavailable,
-                *(_times(samples, used, before) if used else (None, None, None)),
-            )
-        )
-        before = used
+        # The end of a curve shows whether it rose for good, so part of one shows nothing.
+        whole = {s: points for s, points in curves.items() if len(points) == most_lines(s, host)}
+        knees = {
+            stride: found
+            for stride, times in whole.items()
+            if (found := find_knee(times, before.hit_in_next(times, stride) if before else None))
+        }
+        told = host.geometry(level)
+        needed = told.way_size if told else min(tried)
+        missing = conflict_name(needed, len(curves.get(needed, {})) + 1)
+        unavailable = "" if needed in whole else blind or samples.reason(missing)
+        measured = None if unavailable else find_geometry(level, knees, told)
+        finding = CacheFinding(
+            level, told, measured, curves, _agreement(told, measured, knees, unavailable, host),
+            unavailable, None, None, None,
+        )  # fmt: skip
+        if finding.used:
+            finding = _timed(finding, finding.used, knees, samples, before)
+        findings.append(finding)
+        before = _before(finding, knees)
     return findings
 
 
-def _hit(samples: Samples, before: Geometry) -> float | None:
-    """Return the time of a read that misses in the cache `before` and hits in the next."""
-    times = curve(samples, before.way_size)
-    return min((time for n, time in times.items() if n > before.ways), default=None)
+def _before(finding: CacheFinding, knees: Mapping[int, Knee]) -> _Before | None:
+    """Return what the next cache needs to know of this one."""
+    used = finding.used
+    times = finding.curves.get(used.way_size, {}) if used else {}
+    if not used or not times:
+        return None
+    missing = knees[used.way_size].missing if used.way_size in knees else used.ways + 1
+    beyond = [time for n, time in times.items() if n >= missing]
+    return _Before(used, knees, min(times.values()), median(beyond)) if beyond else None
 
 
-def _times(
-    samples: Samples, used: Geometry, before: Geometry | None
-) -> tuple[Figure | None, Figure | None, Figure | None]:
-    """Return `within`, `beyond` and `twice` of a CacheFinding."""
+def _timed(
+    finding: CacheFinding,
+    used: Geometry,
+    knees: Mapping[int, Knee],
+    samples: Samples,
+    before: _Before | None,
+) -> CacheFinding:
+    """Return the finding with its times, at the edges of the knee where there is one."""
+    shown = knees.get(used.way_size)
+    fit, missing = (shown.fit, shown.missing) if shown else (used.ways, used.ways + 1)
 
     def time(geometry: Geometry, n: int) -> Figure | None:
         return samples.figure(conflict_name(geometry.way_size, n), ns_per_read)
 
-    # As many lines as `beyond` reads, all in one set of the cache before: they hit in this one.
-    within = time(before, used.ways + 1) if before else time(used, used.ways)
-    return within, time(used, used.ways + 1), time(used, 2 * used.ways)
+    within = time(used, fit)
+    if before and fit <= before.geometry.ways:
+        # So few lines hit in the cache before. More lines in one set of that one hit in this.
+        within = time(before.geometry, missing)
+    return replace(
+        finding,
+        within=within,
+        beyond=time(used, missing),
+        twice=time(used, 2 * used.ways),
+        lines=(fit, missing),
+    )
 
 
 def _agreement(
-    reported: Geometry | None, measured: Geometry | None, unavailable: str, host: Host
+    told: Geometry | None,
+    measured: Geometry | None,
+    knees: Mapping[int, Knee],
+    unavailable: str,
+    host: Host,
 ) -> str:
     if unavailable:
         return f"not measured: {unavailable}"
     if measured is None:
         sentence = "the time of a read does not rise with the lines of one set"
-        if host.virtual and reported and reported.way_size > host.page_size:
+        if host.virtual and told and told.way_size > host.page_size:
             # Only within a page are the guest's and the host's address bits the same.
             sentence += ", since this virtual machine's physical addresses are not the host's"
         return sentence
     rise = f"the time of a read rises behind {measured.ways} lines of one set"
-    if reported is None:
+    if told is None:
         return f"{rise}, which shows {measured}"
-    if reported == measured:
+    if told == measured:
+        shown = knees.get(measured.way_size, Knee(measured.ways, measured.ways + 1))
+        if (shown.fit, shown.missing) != (measured.ways, measured.ways + 1):
+            rise = f"the time of a read rises from {shown.fit} to {shown.missing} lines of one set"
         return f"{rise}, which agrees"
     return f"{rise}, which shows {measured} and does not agree"

@@ -17,6 +17,7 @@ LEVELS = ("l1d", "l2")
 WRITE_INTENT = "/sys/kernel/mm/write_intent/mode"
 _COLORS = "/sys/kernel/mm/zero_page/colors"
 _THP = "/sys/kernel/mm/transparent_hugepage/"
+_RESERVED = "/proc/sys/vm/nr_hugepages"
 _GOVERNOR = "cpufreq/scaling_governor"
 # How the firmware of a virtual machine names itself. On arm64 no register shows one.
 _VIRTUAL = re.compile(r"KVM|QEMU|Virtual|VMware|Compute Engine|dummy-virt|Bochs", re.IGNORECASE)
@@ -70,7 +71,8 @@ class Host:
     used: what is free, or what a container leaves. `thp` has the THP policies
     by file name, `mthp` those of each mTHP size. `write_intent` (the mode of
     write-intent faults) and `zero_page_colors` are None without the series.
-    `virtual` is None where neither the CPU nor the firmware says.
+    `virtual` is None where neither the CPU nor the firmware says. `nr_hugepages`
+    is how many huge pages are reserved for hugetlb.
     """
 
     architecture: str
@@ -89,6 +91,7 @@ class Host:
     governor: str | None
     load: float | None
     perf_event_paranoid: int | None
+    nr_hugepages: int | None = None
 
     def cache(self, level: str) -> Cache | None:
         """Return the cache called `level`: ``l1d``, ``l2``, ``l3``."""
@@ -119,6 +122,7 @@ def host_files(cpu: int) -> tuple[str, ...]:
         "/proc/cpuinfo",
         "/proc/loadavg",
         "/proc/sys/kernel/perf_event_paranoid",
+        _RESERVED,
         "/sys/devices/system/cpu/online",
         f"{device}/cache/index*/*",
         f"{device}/{_GOVERNOR}",
@@ -162,6 +166,7 @@ def read_host(printed: Mapping[str, Json], cpu: int) -> Host:
         governor=files.get(f"/sys/devices/system/cpu/cpu{cpu}/{_GOVERNOR}"),
         load=float(load[0]) if load else None,
         perf_event_paranoid=int(paranoid) if paranoid else None,
+        nr_hugepages=int(files[_RESERVED]) if _RESERVED in files else None,
     )
 
 

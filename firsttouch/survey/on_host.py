@@ -31,9 +31,8 @@ ARCHITECTURES = ("x86_64", "aarch64")
 DEFAULT_SECONDS = 45
 LEAST_SECONDS = 5
 _MOST_SECONDS = 3600
-# More rounds than these do not narrow the spread visibly.
+# A curve is the least of its samples: more rounds than these do not change it.
 _GEOMETRY_ROUNDS = 3
-_ROUNDS = 9
 # The part of the time that may go into the caches' geometry.
 _GEOMETRY_SHARE = 0.25
 
@@ -47,14 +46,16 @@ def check_seconds(seconds: int) -> None:
 
 
 def survey_host(seconds: int, reporter: Reporter) -> Survey:
-    """Survey the host for at most `seconds` once ftbench is built.
+    """Survey the host for `seconds` once ftbench is built.
 
-    Raises UserError on another architecture, BuildError if ftbench
-    does not build, GuestError if it cannot even print the host's files.
+    An interrupt ends it early and keeps what was measured, if a first touch
+    was; before that it is a KeyboardInterrupt. Raises UserError on another
+    architecture, BuildError if ftbench does not build, GuestError if it cannot
+    even print the host's files.
     """
     if platform.machine() not in ARCHITECTURES:
         raise UserError(
-            f"this machine is {platform.machine()}: run the survey on x86-64 or arm64, "
+            f"this host is {platform.machine()}: run the survey on x86-64 or arm64, "
             "or give --guest stock for one in the laboratory."
         )
     ftbench = build_ftbench(reporter, native=True)
@@ -64,7 +65,7 @@ def survey_host(seconds: int, reporter: Reporter) -> Survey:
         runner = TaskRunner(ftbench, seconds, lambda spent: step.at(min(int(spent), step.total)))
         host = read_host(runner.must("--files", *host_files(cpu)), cpu)
         first = geometry_tasks(host)
-        runner.rounds(first, _GEOMETRY_ROUNDS, seconds * _GEOMETRY_SHARE)
+        runner.rounds(first, seconds * _GEOMETRY_SHARE, _GEOMETRY_ROUNDS)
         caches = examine_caches(host, Samples(runner.samples), virtual_time=False)
         geometries = [cache.used for cache in caches if cache.used]
         probe = read_line(runner.must(*probe_task().arguments))
@@ -75,8 +76,16 @@ def survey_host(seconds: int, reporter: Reporter) -> Survey:
             zero_pages_task(),
             *counter_tasks(geometries),
         ]
-        runner.rounds(others, _ROUNDS, seconds)
-    return Survey(host, (*first, *others), tuple(runner.samples))
+        interrupted = False
+        try:
+            runner.rounds(others, seconds)
+        except KeyboardInterrupt:
+            touched = {task.name for task in touch_tasks(host, size)}
+            if not any(sample.task in touched and sample.line for sample in runner.samples):
+                raise
+            interrupted = True
+    tasks = (*first, *others)
+    return Survey(host, tasks, tuple(runner.samples), None, seconds, interrupted)
 
 
 def _best_cpu(allowed: set[int]) -> int:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -11,28 +11,36 @@ from rich.text import Text
 
 from firsttouch.output.labels import group_by_reason
 from firsttouch.quantities import format_size
+from firsttouch.survey.advice import Sentence
 from firsttouch.survey.findings import COUNTED, CounterFinding, Findings
 from firsttouch.survey.formats import (
+    PLUS_MINUS,
     count_or_dash,
+    figure_or_dash,
     median_or_dash,
     size_or_dash,
 )
 from firsttouch.survey.geometry import CacheFinding
 from firsttouch.survey.host import Cache, Host
 from firsttouch.survey.samples import Survey
-from firsttouch.survey.sentences import Sentence
 from firsttouch.survey.tasks import kind_name
 
 
 def print_survey(
     survey: Survey, findings: Findings, sentences: Iterable[Sentence], console: Console
 ) -> None:
-    """Print what the host is, what was measured, and what follows."""
+    """Print the verdict, what follows, what the host is and what was measured."""
+    verdict, *others = sentences
+    console.print(Text(verdict.text, style="bold"))
+    _print_sentences(others, findings, console)
     _print_host(survey, findings, console)
     _print_caches(findings, console)
     _print_touches(findings, console)
     _print_colors(findings, console)
     _print_counters(findings, console)
+
+
+def _print_sentences(sentences: Iterable[Sentence], findings: Findings, console: Console) -> None:
     _heading("What follows", console)
     last = ""
     for sentence in sentences:
@@ -41,18 +49,31 @@ def print_survey(
         grid.add_row(about, Text(sentence.text))
         console.print(grid)
         last = sentence.about
+    if not findings.virtual_time:
+        console.print(PLUS_MINUS, style="dim")
 
 
 def _heading(text: str, console: Console) -> None:
     console.print(f"\n[bold]{text}[/bold]")
 
 
-def _table(*columns: str) -> Table:
-    """Return a table whose first column holds names and whose others hold figures."""
+def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], console: Console) -> None:
+    """Print names and figures as a table, or as lines where the table is too wide."""
+    rows = list(rows)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", no_wrap=True)
-    return table
+    for row in rows:
+        table.add_row(*map(Text, row))
+    if console.measure(table, options=console.options.update(width=10 * console.width)).maximum <= (
+        console.width
+    ):
+        console.print(table)
+        return
+    for name, *values in rows:
+        pairs = zip(columns[1:], values, strict=True)
+        line = ", ".join(f"{column} {value}" for column, value in pairs if value != "-")
+        console.print(Text(f"{name}: {line}"))
 
 
 def _grid() -> Table:
@@ -65,7 +86,7 @@ def _grid() -> Table:
 
 def _print_host(survey: Survey, findings: Findings, console: Console) -> None:
     host = survey.host
-    _heading("Machine", console)
+    _heading("Host", console)
     virtual = ", a virtual machine" if host.virtual else ""
     rows = [
         ("processor", f"{host.processor}, {host.architecture}, {_cpus(host)}{virtual}"),
@@ -107,23 +128,25 @@ def _mthp(host: Host) -> str:
 
 
 def _print_caches(findings: Findings, console: Console) -> None:
-    _heading("Caches: what sysfs has, and the time per read of lines of one set", console)
-    table = _table("", "size", "ways", "line", "way", "colours", "ns a read: hit", "ways + 1",
-                   "2 x ways")  # fmt: skip
+    _heading("Caches: what sysfs has, and the time of a read of lines of one set, ns", console)
+    rows = []
     measured = {finding.level: finding for finding in findings.caches}
     for level in sorted({*measured, *(cache.level for cache in findings.host.caches)}):
         cache = findings.host.cache(level) or Cache(level, None, None, None, None)
         colors = cache.geometry.colors(findings.host.page_size) if cache.geometry else None
-        table.add_row(
-            level.upper(),
-            size_or_dash(cache.size),
-            count_or_dash(cache.ways),
-            count_or_dash(cache.line),
-            size_or_dash(cache.way_size),
-            count_or_dash(colors),
-            *_cache_times(measured.get(level)),
+        rows.append(
+            (
+                level.upper(),
+                size_or_dash(cache.size),
+                count_or_dash(cache.ways),
+                count_or_dash(cache.line),
+                size_or_dash(cache.way_size),
+                count_or_dash(colors),
+                *_cache_times(measured.get(level)),
+            )
         )
-    console.print(table)
+    columns = ("", "size", "ways", "line", "way", "colours", "hit", "conflict", "2 x ways")
+    _print_table(columns, rows, console)
     for finding in findings.caches:
         unknown = "" if finding.told else "sysfs does not have its ways; "
         console.print(f"{finding.level.upper()}: {unknown}{finding.agreement}.", markup=False)
@@ -132,30 +155,41 @@ def _print_caches(findings: Findings, console: Console) -> None:
 def _cache_times(finding: CacheFinding | None) -> list[str]:
     if finding is None:
         return ["-", "-", "-"]
-    return [median_or_dash(f, 2) for f in (finding.within, finding.beyond, finding.twice)]
+    return [figure_or_dash(f, 2) for f in (finding.within, finding.beyond, finding.twice)]
 
 
 def _print_touches(findings: Findings, console: Console) -> None:
     unit = "instructions" if findings.virtual_time else "ns"
     _heading(f"First touch, {unit} a page: medians, and how wide their middle half is", console)
-    table = _table(
-        "by", "page", "faults", "time", "spread", "processor", "spread", "system", "to floor"
-    )
+    rows = []
     for touch in findings.touches:
         if touch.elapsed is None or touch.busy is None or touch.system is None:
             continue
-        table.add_row(
-            kind_name(touch.kind, findings.host),
-            format_size(touch.page_size),
-            f"{touch.faults:,.2f}",
-            f"{touch.elapsed.median:,.0f}",
-            f"{touch.elapsed.relative_spread:.0%}",
-            f"{touch.busy.median:,.0f}",
-            f"{touch.busy.relative_spread:.0%}",
-            f"{touch.system:,.0f}",
-            f"{touch.against_floor:.2f} x" if touch.against_floor else "-",
+        rows.append(
+            (
+                kind_name(touch.kind, findings.host),
+                format_size(touch.page_size),
+                f"{touch.faults:,.2f}",
+                f"{touch.elapsed.median:,.0f}",
+                f"{touch.elapsed.relative_spread:.0%}",
+                f"{touch.busy.median:,.0f}",
+                f"{touch.busy.relative_spread:.0%}",
+                f"{touch.system:,.0f}",
+                f"{touch.against_floor:.2f} x" if touch.against_floor else "-",
+            )
         )
-    console.print(table)
+    columns = (
+        "by",
+        "page",
+        "faults",
+        "time",
+        "spread",
+        "processor",
+        "spread",
+        "system",
+        "to floor",
+    )
+    _print_table(columns, rows, console)
     console.print("The floor is MADV_POPULATE_WRITE, by processor time.", style="dim")
     missing = [
         (f"{kind_name(t.kind, findings.host)} in {format_size(t.page_size)} pages", t.unavailable)
@@ -169,27 +203,27 @@ def _print_colors(findings: Findings, console: Console) -> None:
     if not colored:
         return
     _heading("Hot lines of one set beside zero pages, ns a round", console)
-    table = _table("", "colours", "one zero page: best", "mean", "worst", "one of each colour")
-    for finding in colored:
-        table.add_row(
+    rows = [
+        (
             finding.geometry.level.upper(),
             str(finding.colors),
-            median_or_dash(finding.apart, 1),
+            figure_or_dash(finding.apart, 1),
             f"{finding.mean:,.1f}" if finding.mean else "-",
-            median_or_dash(finding.meeting, 1),
-            median_or_dash(finding.spread, 1),
+            figure_or_dash(finding.meeting, 1),
+            figure_or_dash(finding.spread, 1),
         )
-    console.print(table)
+        for finding in colored
+    ]
+    columns = ("", "colours", "one zero page: best", "mean", "worst", "one of each colour")
+    _print_table(columns, rows, console)
 
 
 def _print_counters(findings: Findings, console: Console) -> None:
     _heading("Hardware counters", console)
     counted = [finding for finding in findings.counters if finding.figures]
     if counted:
-        table = _table("", "store, a page", "ldadd, a page", "ways, a read", "ways + 1, a read")
-        for finding in counted:
-            table.add_row(finding.name, *_counts(finding))
-        console.print(table)
+        columns = ("", "store, a page", "ldadd, a page", "ways, a read", "ways + 1, a read")
+        _print_table(columns, [(f.name, *_counts(f)) for f in counted], console)
     _print_reasons(((f.name, f.unavailable) for f in findings.counters), console)
 
 

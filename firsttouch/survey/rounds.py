@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -44,13 +45,16 @@ class TaskRunner:
         """Return how many seconds of the budget are left."""
         return self._seconds - self._spent()
 
-    def rounds(self, tasks: Sequence[Task], rounds: int, until: float) -> None:
-        """Run all tasks, for a warm-up and `rounds` rounds or until `until` seconds are spent.
+    def rounds(self, tasks: Sequence[Task], until: float, rounds: int | None = None) -> None:
+        """Run all tasks again and again until `until` seconds are spent.
 
-        A task that had begun by then is finished.
+        The first round warms up; with `rounds`, that many follow at most. A
+        task that had begun by then is finished.
         """
         wanted = list(tasks)
-        for number in range(rounds + 1):
+        for number in itertools.count() if rounds is None else range(rounds + 1):
+            if not wanted:
+                return
             # The order alternates, so that no task always follows the same
             # one. If time ends in the first round, the first tasks have run:
             # they matter most.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from firsttouch.errors import GuestError
 from firsttouch.survey.host import Host
 from firsttouch.survey.tasks import Task
 from firsttouch.tables import Json, Table
+
+_NO_TIME = "there was no time for it: give more by --seconds"
 
 
 @dataclass(frozen=True)
@@ -82,12 +85,18 @@ class SurveyedGuest:
 
 @dataclass(frozen=True)
 class Survey:
-    """What was run, and what came of it; `guest` is None on the host itself."""
+    """What was run, and what came of it; `guest` is None on the host itself.
+
+    `seconds` is the time that was asked for, None for a guest. `interrupted`
+    is true if the user ended it before.
+    """
 
     host: Host
     tasks: tuple[Task, ...]
     samples: tuple[Sample, ...]
     guest: SurveyedGuest | None = None
+    seconds: int | None = None
+    interrupted: bool = False
 
     @property
     def virtual_time(self) -> bool:
@@ -107,6 +116,27 @@ class Figure:
     def relative_spread(self) -> float:
         """The spread as a fraction of the median; 0 for a median of 0."""
         return self.spread / self.median if self.median else 0.0
+
+    @property
+    def uncertainty(self) -> float:
+        """The standard error of the median as a fraction of it; more samples make it smaller.
+
+        For a normal distribution the error is 1.2533 standard deviations, and
+        the middle half 1.349 standard deviations wide.
+        """
+        return 1.2533 / 1.349 * self.relative_spread / math.sqrt(self.samples)
+
+    def minus(self, other: Figure) -> Figure:
+        """Return the difference of two figures that were measured independently."""
+        return Figure(
+            self.median - other.median,
+            math.hypot(self.spread, other.spread),
+            min(self.samples, other.samples),
+        )
+
+    def times(self, factor: float) -> Figure:
+        """Return the figure in another unit, or of so many pages."""
+        return Figure(self.median * factor, self.spread * factor, self.samples)
 
 
 def figure(values: Iterable[float]) -> Figure | None:
@@ -128,10 +158,11 @@ def differ(one: Figure, other: Figure) -> bool:
 
 
 class Samples:
-    """All samples of a survey, by task."""
+    """All samples of a survey, by task; `absent` is why a task that was not run has none."""
 
-    def __init__(self, samples: Iterable[Sample]) -> None:
+    def __init__(self, samples: Iterable[Sample], absent: str = _NO_TIME) -> None:
         self.all = list(samples)
+        self._absent = absent
         self._measured: dict[str, list[Line]] = {}
         self._reasons: dict[str, str] = {}
         self._tasks = {sample.task for sample in self.all}
@@ -152,7 +183,7 @@ class Samples:
 
     def reason(self, task: str) -> str:
         """Return why a task has no figures."""
-        return self._reasons.get(task, "there was no time for it: give more by --seconds")
+        return self._reasons.get(task, self._absent)
 
     def failures(self) -> list[Sample]:
         """Return the runs that crashed, as opposed to unsupported here."""

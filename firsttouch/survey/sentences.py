@@ -3,38 +3,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from firsttouch.quantities import format_size
-from firsttouch.survey.advice import advise
+from firsttouch.survey.advice import Sentence, advise, huge_pages
 from firsttouch.survey.findings import ATOMICS, ColorFinding, Findings, TouchFinding
-from firsttouch.survey.formats import per_gib, percent_change
+from firsttouch.survey.formats import per_gib, percent_change, with_spread
 from firsttouch.survey.geometry import CacheFinding
-from firsttouch.survey.samples import differ
+from firsttouch.survey.host import WRITE_INTENT
+from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.tasks import FLOOR, kind_name
 
 # Fewer repetitions than this show no spread.
 ENOUGH = 3
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """One conclusion; `about` is the question that it answers, in a word or two."""
-
-    about: str
-    text: str
+# A longer survey than this is not worth its time: other causes change meanwhile.
+_WORTH_SECONDS = 600
 
 
 def conclude(findings: Findings) -> list[Sentence]:
     """Return the conclusions that a survey ends in."""
-    sentences = [_double_fault(findings), _cost(findings)]
+    sentences = [_verdict(findings), _double_fault(findings), _cost(findings)]
     sentences += _huge_pages(findings)
-    sentences += [_conflict(cache) for cache in findings.caches if cache.measured and cache.beyond]
+    sentences += [
+        _conflict(cache)
+        for cache in findings.caches
+        if cache.measured and cache.within and cache.beyond
+    ]
     sentences += _zero_pages(findings)
     sentences += [_colors(finding, findings) for finding in findings.colors] or [
         Sentence("colours", _no_geometry(findings))
     ]
-    sentences += [Sentence("today", text) for text in advise(findings)]
+    sentences += advise(findings)
     sentences += _certainty(findings)
     return sentences
 
@@ -44,12 +41,52 @@ def _names(touches: list[TouchFinding], findings: Findings) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def _verdict(findings: Findings) -> Sentence:
+    """Say in one sentence whether the host is affected, and in one more what to do."""
+    place = "guest" if findings.virtual_time else "host"
+    about = "verdict"
+    if not findings.atomics:
+        text = f"Whether this {place} is affected is not known: {_no_atomics(findings)}."
+        return Sentence(about, text)
+    if not findings.doubled:
+        text = f"This {place} is not affected: atomics take one fault at the first touch of a page."
+        found = huge_pages(findings, "store")
+        if found and found.faster:
+            text += (
+                " Use huge pages where you can: a first touch of a GiB takes "
+                f"{_per_gib(found.huge_time, found.huge, findings)} in place of "
+                f"{_per_gib(found.small_time, found.small, findings)}."
+            )
+        else:
+            text += " No setting has to change."
+        return Sentence(about, text)
+    text = f"This {place} is affected: atomics take two faults at the first touch of a page"
+    worst, store = findings.doubled[0], findings.touch("store")
+    if store and store.busy and worst.busy and differ(worst.busy, store.busy):
+        text += f", which costs {_per_gib(worst.busy.minus(store.busy), worst, findings)} per GiB"
+    if findings.host.write_intent:
+        return Sentence(about, f"{text}. As root, `echo exclusive > {WRITE_INTENT}` ends it.")
+    return Sentence(
+        about,
+        f"{text}. Populate memory by madvise(MADV_POPULATE_WRITE) before atomics touch it, or "
+        "install the kernel series.",
+    )
+
+
+def _no_atomics(findings: Findings) -> str:
+    reasons = [t.unavailable for t in findings.touches if t.kind in ATOMICS]
+    return reasons[0] if reasons else "nothing was measured"
+
+
+def _per_gib(time: Figure, touch: TouchFinding, findings: Findings) -> str:
+    return per_gib(time, touch.page_size, virtual_time=findings.virtual_time)
+
+
 def _double_fault(findings: Findings) -> Sentence:
     about = "double fault"
     atomics, twice = findings.atomics, findings.doubled
     if not atomics:
-        reasons = [t.unavailable for t in findings.touches if t.kind in ATOMICS]
-        why = reasons[0] if reasons else "nothing was measured"
+        why = _no_atomics(findings)
         return Sentence(about, f"Whether atomics fault twice here is not known: {why}.")
     if twice:
         text = (
@@ -81,21 +118,21 @@ def _cost(findings: Findings) -> Sentence:
         return Sentence(about, "What that costs is not known: the touches were not measured.")
     page_size = worst.page_size
 
-    def time(nanoseconds: float) -> str:
-        return per_gib(nanoseconds, page_size, virtual_time=findings.virtual_time)
+    def time(figure: Figure) -> str:
+        return per_gib(figure, page_size, virtual_time=findings.virtual_time)
 
     times = "" if findings.virtual_time else "of processor time "
     text = (
         f"A GiB first touched by {kind_name(worst.kind, findings.host)} takes "
-        f"{time(worst.busy.median)} {times}and by a store {time(store.busy.median)}"
+        f"{time(worst.busy)} {times}and by a store {time(store.busy)}"
     )
     if floor and floor.busy:
-        text += f"; MADV_POPULATE_WRITE takes {time(floor.busy.median)}"
+        text += f"; MADV_POPULATE_WRITE takes {time(floor.busy)}"
     if not findings.doubled:
         return Sentence(about, f"{text}. No double fault is part of it.")
     if not differ(worst.busy, store.busy):
         return Sentence(about, f"{text}. The double fault's part is lost in the noise.")
-    extra = time(worst.busy.median - store.busy.median)
+    extra = time(worst.busy.minus(store.busy))
     return Sentence(about, f"The double fault costs {extra} per GiB. {text}.")
 
 
@@ -120,15 +157,20 @@ def _huge_pages(findings: Findings) -> list[Sentence]:
 def _conflict(cache: CacheFinding) -> Sentence:
     level = cache.level.upper()
     about = f"set conflict, {level}"
-    assert cache.used
-    if not (cache.within and cache.beyond and differ(cache.within, cache.beyond)):
-        return Sentence(about, f"A conflict in one set of the {level} costs nothing that shows.")
-    extra = cache.beyond.median - cache.within.median
+    assert cache.used and cache.within and cache.beyond and cache.lines
+    fit, missing = cache.lines
+    within, beyond = with_spread(cache.within, "ns"), with_spread(cache.beyond, "ns")
+    if not differ(cache.within, cache.beyond):
+        return Sentence(
+            about,
+            f"The time of a read rises where one set of the {level} is full, but by how much is "
+            f"lost in the noise: {within} with {fit} lines, {beyond} with {missing}.",
+        )
+    extra = with_spread(cache.beyond.minus(cache.within), "ns")
     return Sentence(
         about,
-        f"A read that misses because one set of the {level} is full costs {extra:.1f} ns more "
-        f"than one that hits: {cache.within.median:.1f} ns becomes {cache.beyond.median:.1f} ns "
-        f"with {cache.used.ways + 1} lines in {cache.used.ways} ways.",
+        f"A read that misses because one set of the {level} is full costs {extra} more than one "
+        f"that hits: {within} becomes {beyond} with {missing} lines in {cache.used.ways} ways.",
     )
 
 
@@ -163,15 +205,17 @@ def _colors(finding: ColorFinding, findings: Findings) -> Sentence:
     if not differ(meeting, apart):
         return Sentence(
             about,
-            f"{start}, but they would not matter: {loop} takes {meeting.median:.1f} ns a round "
-            f"where it meets the zero page's colour and {apart.median:.1f} ns where it does not.",
+            f"{start}, but they would not matter: {loop} takes {with_spread(meeting, 'ns')} a "
+            f"round where it meets the zero page's colour and {with_spread(apart, 'ns')} where it "
+            "does not.",
         )
     return Sentence(
         about,
-        f"{start}: {loop} takes {meeting.median:.1f} ns a round if it has the zero page's colour "
-        f"(1 in {finding.colors}) and {apart.median:.1f} ns if not; with {finding.colors} zero "
-        f"pages it takes {spread.median:.1f} ns whatever its colour. So colours would change the "
-        f"worst case by {percent_change(spread.median, meeting.median)} and the mean by "
+        f"{start}: {loop} takes {with_spread(meeting, 'ns')} a round if it has the zero page's "
+        f"colour (1 in {finding.colors}) and {with_spread(apart, 'ns')} if not; with "
+        f"{finding.colors} zero pages it takes {with_spread(spread, 'ns')} whatever its colour. "
+        "So colours would change the worst case by "
+        f"{percent_change(spread.median, meeting.median)} and the mean by "
         f"{percent_change(spread.median, finding.mean)}.",
     )
 
@@ -195,12 +239,23 @@ def _certainty(findings: Findings) -> list[Sentence]:
             else ""
         )
         sentences.append(
-            f"This machine is too noisy to be sure of the times of {'; '.join(findings.noisy)}: "
-            f"stop other programs{load}{governor}, and survey again with a larger --seconds. "
+            f"This host is too noisy to be sure of the times of {'; '.join(findings.noisy)}: "
+            f"stop other programs{load}{governor}{_more_time(findings)}. "
             "Page faults are counts, which noise does not change."
         )
-    if findings.few < ENOUGH:
+    if findings.interrupted:
+        sentences.append("The survey was interrupted: figures rest on what was measured before.")
+    elif findings.few < ENOUGH:
         times = "1 repetition" if findings.few == 1 else f"{findings.few} repetitions"
         sentences.append(f"Some figures rest on {times}: give more by --seconds.")
     sentences += [f"This failed and was left out: {failure}" for failure in findings.failures]
     return [Sentence("certainty", text) for text in sentences]
+
+
+def _more_time(findings: Findings) -> str:
+    """Say how much more time would help; nothing where that is not known."""
+    if findings.seconds_needed is None:
+        return ""
+    if findings.seconds_needed > _WORTH_SECONDS:
+        return ", and survey again; a larger --seconds alone would not help"
+    return f", or survey again with --seconds {findings.seconds_needed}"

@@ -43,8 +43,8 @@ _COUNTED_SIZE = 16 << 20
 # Bytes to touch first: fewer show too little, more show nothing new.
 _SIZES = tuple(1 << shift for shift in range(23, 29))
 PROBE_SIZE = _SIZES[0]
-# Rounds that the budget should allow when the size is chosen.
-_WANTED_ROUNDS = 6
+# Rounds that the time should allow for when the size is chosen.
+_WANTED_ROUNDS = 12
 # The mean cost of a kind of touch, in stores.
 _COST_IN_STORES = 1.5
 ZERO_PAGES = "zero pages"
@@ -82,17 +82,25 @@ def conflict_name(stride: int, n: int) -> str:
     return f"set-conflict {stride} {n}"
 
 
-def geometry_tasks(host: Host) -> list[Task]:
-    """Return the tasks whose time per read shows the ways of the caches."""
+def most_lines(stride: int, host: Host) -> int:
+    """Return the most lines that are read in turn `stride` bytes apart."""
     ways = {geometry.level: geometry.ways for geometry in host.geometries}
     most = 2 * max(ways.get(level, _BLIND_WAYS) for level in LEVELS) + 2
-    tasks = {
+    return min(most, _SPAN // stride)
+
+
+def geometry_tasks(host: Host) -> list[Task]:
+    """Return the tasks whose time per read shows the ways of the caches.
+
+    They are in order of use: first the strides that are the size of a way.
+    """
+    ways = [geometry.way_size for geometry in host.geometries]
+    tried = {stride for level in LEVELS for stride in strides(level, host)}
+    return [
         _conflict(stride, n)
-        for level in LEVELS
-        for stride in strides(level, host)
-        for n in range(1, min(most, _SPAN // stride) + 1)
-    }
-    return sorted(tasks, key=lambda task: [int(word) for word in task.name.split()[1:]])
+        for stride in sorted(tried, key=lambda stride: (stride not in ways, stride))
+        for n in range(1, most_lines(stride, host) + 1)
+    ]
 
 
 def _conflict(stride: int, n: int, repeats: int = _CONFLICT_REPEATS) -> Task:
@@ -109,11 +117,19 @@ def touch_name(kind: str, page: str) -> str:
 
 
 def touch_tasks(host: Host, size: int) -> list[Task]:
-    """Return the first touches of `size` bytes, by each kind and page size of the kernel."""
+    """Return the first touches of `size` bytes, by each kind and page size of the kernel.
+
+    The first task that takes huge pages after base pages pays for that change:
+    in a virtual machine, for example, its memory may have gone back to the
+    host. So a task of which no figure is made comes before those that count.
+    """
     tasks = []
     for page, fixed_size in PAGES.items():
         if fixed_size is not None and fixed_size not in (*host.mthp, host.pmd_size):
             continue
+        if fixed_size is not None:
+            settle = ("populate", "--by", FLOOR, "--page", page, "--size", str(size))
+            tasks.append(Task(f"settle {page} {FLOOR}", settle))
         for kind in KINDS if page == "base" else _HUGE_KINDS:
             name = touch_name(kind, page)
             if kind == "read":

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, examine
 from firsttouch.survey.host import Cache, Host
-from firsttouch.survey.samples import Sample, Survey, SurveyedGuest, read_line
+from firsttouch.survey.samples import Sample, Survey, read_line
 from firsttouch.survey.sentences import conclude
 from firsttouch.survey.tasks import Task, color_tasks, geometry_tasks
-from firsttouch.tables import Json, Table, parse_json
+from firsttouch.tables import Json
 
 RECORDED = Path(__file__).parent.parent / "survey/recorded"
 SOME_HOST = Host(
@@ -34,59 +35,6 @@ SOME_HOST = Host(
     load=0.1,
     perf_event_paranoid=2,
 )
-
-
-def read_survey(file: Path) -> Survey:
-    """Return the survey that a survey.json was written of, but for its tasks."""
-    table = parse_json(file.read_text(), file)
-    assert table.take("schema", int) == 1
-    where = table.table("where")
-    guest = None
-    if where.choice("kind", ("machine", "guest")) == "guest":
-        names = (where.take(name, str) for name in ("arm", "release", "machine", "boot"))
-        guest = SurveyedGuest(*names)
-    samples = tuple(_read_sample(entry) for entry in table.tables("samples"))
-    return Survey(_read_host(table.table("facts")), (), samples, guest)
-
-
-def _read_host(table: Table) -> Host:
-    return Host(
-        architecture=table.take("architecture", str),
-        processor=table.take("processor", str),
-        cpu=table.take("cpu", int),
-        cpus=table.take("cpus", int),
-        kernel=table.take("kernel", str),
-        page_size=table.take("page_size", int),
-        memory=table.take("memory", int),
-        caches=tuple(
-            Cache(
-                entry.take("level", str),
-                entry.optional("size", int),
-                entry.optional("ways", int),
-                entry.optional("line", int),
-                entry.optional("sets", int),
-            )
-            for entry in table.tables("caches")
-        ),
-        thp=table.table("thp").values_of(str),
-        mthp={int(size): mode for size, mode in table.table("mthp").values_of(str).items()},
-        write_intent=table.optional("write_intent", str),
-        zero_page_colors=table.optional("zero_page_colors", int),
-        virtual=table.optional("virtual", bool),
-        governor=table.optional("governor", str),
-        load=table.optional("load", float),
-        perf_event_paranoid=table.optional("perf_event_paranoid", int),
-    )
-
-
-def _read_sample(table: Table) -> Sample:
-    printed = table.optional("line", dict)
-    return Sample(
-        table.take("task", str),
-        table.take("round", int),
-        None if printed is None else read_line(printed),
-        table.optional("error", str),
-    )
 
 
 def recorded(name: str) -> Survey:

@@ -3,19 +3,25 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import signal
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from firsttouch.catalog.releases import release_names
+from firsttouch.cli.main import main
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
+from firsttouch.survey.document import read_survey
+from firsttouch.survey.keeping import claimed
 from firsttouch.survey.on_host import survey_host
+from firsttouch.survey.rounds import TaskRunner
+from firsttouch.survey.tasks import Task
 from tests.conftest import Finished, Firsttouch
 
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -76,8 +82,9 @@ def test_a_survey_of_the_host_ends_in_its_sentences(
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 100
-    what_follows = done.stdout.partition("What follows")[2]
-    for about in ("double fault", "cost", "colours", "today"):
+    assert done.stdout.startswith(("This host is affected", "This host is not affected"))
+    what_follows = done.stdout.partition("What follows")[2].partition("\nHost\n")[0]
+    for about in ("double fault", "cost", "colours", "today", "JVM"):
         assert re.search(rf"^{about}", what_follows, re.M), about
     # Progress is for people and goes elsewhere.
     assert "Surveying" in done.stderr and "Surveying" not in done.stdout
@@ -99,7 +106,8 @@ def test_a_survey_keeps_all_its_samples(surveyed: tuple[Finished, Path]) -> None
     found = {t["kind"]: t for t in survey["findings"]["touches"] if t["page"] == "base"}
     assert found["store"]["faults"] == found["madvise"]["faults"] == 1
     assert found["load-store"]["faults"] == 2
-    assert survey["sentences"][0]["about"] == "double fault"
+    assert survey["sentences"][0]["about"] == "verdict"
+    assert survey["seconds"] == SECONDS and survey["interrupted"] is False
 
 
 @pytest.mark.long
@@ -114,17 +122,95 @@ def test_what_is_unavailable_has_a_reason(surveyed: tuple[Finished, Path]) -> No
         assert touch["elapsed"] or touch["unavailable"]
 
 
-def test_an_interrupted_survey_leaves_nothing_half_done(firsttouch: Firsttouch) -> None:
-    process = firsttouch.start("survey", "--seconds", "60")
+def test_a_survey_that_is_interrupted_at_once_keeps_nothing_and_says_so(
+    firsttouch: Firsttouch,
+) -> None:
+    process = firsttouch.start("survey", "--seconds", "3600")
     assert process.stderr is not None
     while "Surveying" not in process.stderr.readline():
         assert process.poll() is None
-    time.sleep(1)
     process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=30)
+    out, rest = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "interrupted" in rest and "Traceback" not in rest
+    (sentence,) = (line for line in rest.splitlines() if line.startswith("firsttouch: "))
+    assert "interrupted" in sentence and "nothing of this survey is kept" in sentence
+    assert not out
     assert not list((firsttouch.directory / "out").iterdir())
+
+
+class _Interrupted(TaskRunner):
+    """A runner that the user interrupts after the first round of the first touches."""
+
+    def rounds(self, tasks: Sequence[Task], until: float, rounds: int | None = None) -> None:
+        if rounds is None:
+            super().rounds(tasks[:2], until, 0)
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The working directory of a survey that runs in this process, and is interrupted."""
+    monkeypatch.setattr("firsttouch.survey.on_host.TaskRunner", _Interrupted)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_interrupted_survey_keeps_what_was_measured(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["survey", "--seconds", "3600"]) == 130
+    printed = capsys.readouterr()
+    assert "not known: the survey was interrupted before it" in printed.out.splitlines()[0]
+    assert "The survey was interrupted" in printed.out and "give more" not in printed.out
+    assert "interrupted; what was measured until then is printed and kept" in printed.err
+    survey = read_survey(here / "out/survey.json")
+    assert survey.interrupted and survey.seconds == 3600
+    assert {sample.task for sample in survey.samples} == {
+        "touch base store",
+        "touch base load-store",
+    }
+
+
+def test_a_survey_that_cannot_be_kept_is_printed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(path: Path, data: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("firsttouch.survey.document.write_atomically", full)
+    assert main(["survey"]) == 2
+    printed = capsys.readouterr()
+    assert "What follows" in printed.out and "First touch" in printed.out
+    assert "samples are in" not in printed.out
+    (sentence,) = (line for line in printed.err.splitlines() if line.startswith("firsttouch: "))
+    assert "cannot write out/survey.json (No space left on device)" in sentence
+    assert "--out" in sentence
+
+
+def test_a_survey_is_kept_though_nobody_reads_it(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("firsttouch.cli.survey.print_survey", broken)
+    main(["survey"])
+    assert read_survey(here / "out/survey.json").samples
+
+
+def test_a_second_survey_into_the_same_directory_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with claimed(here / "out"):
+        assert main(["survey"]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("firsttouch: another survey is under way and writes to out")
+        assert "--out" in error and len(error.splitlines()) == 1
+        assert main(["survey", "--out", "elsewhere"]) == 130
+    # The claim ends with its survey and leaves nothing behind.
+    assert not list((here / "out").iterdir())
+    assert main(["survey"]) == 130
+    assert [file.name for file in (here / "out").iterdir()] == ["survey.json"]
 
 
 @pytest.mark.kernel

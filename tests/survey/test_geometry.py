@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
-from firsttouch.survey.geometry import CacheFinding, examine_caches, ways_shown
+from firsttouch.survey.geometry import CacheFinding, Knee, examine_caches, find_knee
 from firsttouch.survey.host import Geometry, Host
-from firsttouch.survey.samples import Samples
-from firsttouch.survey.tasks import conflict_name
-from tests.support.surveys import Silicon, cache, host_with
+from firsttouch.survey.samples import Sample, Samples
+from firsttouch.survey.tasks import conflict_name, geometry_tasks
+from tests.support.surveys import RECORDED, Silicon, cache, host_with, line
 
 K = 1024
 # (L1D ways, way; L2 ways, way): those of machines/, and others.
@@ -116,17 +117,103 @@ def test_in_virtual_time_no_cache_shows() -> None:
         ({}, None),
         ({1: 1.0}, None),
         ({1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0}, None),
-        ({1: 1.0, 2: 1.0, 3: 4.0, 4: 4.0}, 2),
-        ({1: 9.0, 2: 1.0, 3: 9.0, 4: 1.1, 5: 4.0, 6: 4.0}, 4),  # two disturbed points
+        ({1: 1.0, 2: 1.0, 3: 4.0, 4: 4.0}, Knee(2, 3)),
+        ({1: 9.0, 2: 1.0, 3: 9.0, 4: 1.1, 5: 4.0, 6: 4.0}, Knee(4, 5)),  # two disturbed points
         ({1: 1.0, 2: 1.0, 3: 1.0, 4: 4.0}, None),  # one point at the end is no knee
+        ({1: 1.0, 2: 1.0, 3: 2.0, 4: 3.9, 5: 4.0, 6: 4.0}, Knee(2, 4)),  # a blunt one
     ],
 )
-def test_where_the_time_per_read_rises(times: dict[int, float], expected: int | None) -> None:
-    assert ways_shown(times) == expected
+def test_where_the_time_per_read_rises(times: dict[int, float], expected: Knee | None) -> None:
+    assert find_knee(times) == expected
 
 
 def test_the_time_of_a_hit_may_come_from_elsewhere() -> None:
     # All of these lines miss in the cache before: the least of the times is no hit.
     times = {1: 5.0, 2: 5.0, 3: 5.0, 4: 5.0}
-    assert ways_shown(times, hit=2.0) is None
-    assert ways_shown({1: 5.0, 2: 5.0, 3: 20.0, 4: 20.0}, hit=5.0) == 2
+    assert find_knee(times, hit=2.0) is None
+    assert find_knee({1: 5.0, 2: 5.0, 3: 20.0, 4: 20.0}, hit=5.0) == Knee(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("found", "ways"), [(Knee(4, 5), 4), (Knee(11, 13), 12), (Knee(3, 4), 3), (Knee(4, 7), 4)]
+)
+def test_the_ways_of_a_blunt_knee(found: Knee, ways: int) -> None:
+    assert found.ways == ways
+
+
+def _recorded(name: str) -> tuple[Host, list[Sample]]:
+    """Return a host of recorded/curves.json, and samples that have its curves."""
+    entry = json.loads((RECORDED / "curves.json").read_text())[name]
+    host = host_with(*(cache(level, *numbers) for level, numbers in entry["caches"].items()))
+    samples = [
+        line(task, number, {"user_ns": times[n - 1] * 1000, "sys_ns": 0, "reads": 1000})
+        for task in geometry_tasks(host)
+        for _, stride, n in [[int(word) for word in ("0", *task.name.split()[1:])]]
+        for times in [entry["curves"].get(str(stride), [])]
+        if n <= len(times)
+        for number in range(3)
+    ]
+    return dataclasses.replace(host, virtual=True), samples
+
+
+def _found(name: str) -> dict[str, CacheFinding]:
+    host, samples = _recorded(name)
+    return {f.level: f for f in examine_caches(host, Samples(samples), virtual_time=False)}
+
+
+@pytest.mark.parametrize("name", ["contiguous", "scattered", "scattered-again"])
+def test_a_recorded_l1d_agrees_with_sysfs(name: str) -> None:
+    """Its knee is blunt: 11 lines fit, 12 miss in half of the reads, 13 in all."""
+    found = _found(name)["l1d"]
+    assert found.measured == Geometry("l1d", 12, 4 * K)
+    assert _agrees(found)
+
+
+def test_a_recorded_survey_that_was_too_short() -> None:
+    """The curve of the way's size was cut off, and that of its half alone shows no ways."""
+    for found in _found("short").values():
+        assert found.measured is None
+        assert "there was no time for it" in found.agreement
+
+
+def test_a_recorded_step_of_the_l1d_is_not_the_l2s_knee() -> None:
+    found = _found("contiguous")["l2"]
+    assert found.measured == Geometry("l2", 16, 128 * K)
+    assert _agrees(found)
+    assert found.within and found.beyond
+    assert (found.within.median, found.beyond.median) == (6.4, 23.0)
+    assert found.lines == (16, 17)
+
+
+@pytest.mark.parametrize("name", ["scattered", "scattered-again"])
+def test_steps_of_the_tlb_and_the_l1d_are_not_the_l2s_knee(name: str) -> None:
+    found = _found(name)["l2"]
+    assert found.measured is None
+    assert "physical addresses are not the host's" in found.agreement
+
+
+@pytest.mark.parametrize("points", [14, 20, 33])
+def test_a_curve_that_was_cut_off_does_not_count(points: int) -> None:
+    """Cut off at 20 points, the L2's curve looks as if it rose for good."""
+    host, samples = _recorded("contiguous")
+    known = {conflict_name(128 * K, n) for n in range(points + 1, 99)}
+    kept = Samples(sample for sample in samples if sample.task not in known)
+    found = {f.level: f for f in examine_caches(host, kept, virtual_time=False)}["l2"]
+    assert found.measured is None
+    assert "there was no time for it" in found.agreement
+
+
+def test_the_most_telling_curves_are_measured_first() -> None:
+    host = _host(MACHINES["Neoverse N1"])
+    order = dict.fromkeys(int(task.name.split()[1]) for task in geometry_tasks(host))
+    assert list(order)[:2] == [16 * K, 128 * K]
+
+
+def test_a_costly_stride_hides_no_knee() -> None:
+    """Each read of the L2's curve pays for a miss in the TLB too."""
+    silicon = MACHINES["Neoverse N1"]
+    host = _host(silicon)
+    slower = {conflict_name(128 * K, n): 3.0 for n in range(1, 99)}
+    slower |= {conflict_name(256 * K, n): 3.0 for n in range(1, 99)}
+    found = _examine(host, silicon, slower)
+    assert found["l2"].measured == Geometry("l2", 8, 128 * K)

@@ -10,8 +10,8 @@ import pytest
 
 from firsttouch.errors import GuestError
 from firsttouch.survey.rounds import TaskRunner
-from firsttouch.survey.samples import Sample, Samples
-from firsttouch.survey.tasks import PROBE_SIZE, Task, touch_size
+from firsttouch.survey.samples import Sample, Samples, figure
+from firsttouch.survey.tasks import PROBE_SIZE, Task, touch_size, touch_tasks
 from tests.support.surveys import SOME_HOST
 
 _FAKE = """#!/bin/sh
@@ -52,8 +52,8 @@ class Fake:
         """The tasks that were run, in order."""
         return self._order.read_text().split() if self._order.exists() else []
 
-    def rounds(self, *tasks: str, rounds: int = 2, until: float = 60) -> list[Sample]:
-        self.runner.rounds([Task(name, (name,)) for name in tasks], rounds, until)
+    def rounds(self, *tasks: str, rounds: int | None = 2, until: float = 60) -> list[Sample]:
+        self.runner.rounds([Task(name, (name,)) for name in tasks], until, rounds)
         return self.runner.samples
 
 
@@ -99,6 +99,27 @@ def test_the_budget_ends_the_rounds(tmp_path: Path) -> None:
     assert Samples(fake.runner.samples).reason("never run").startswith("there was no time for it")
 
 
+@pytest.mark.parametrize("until", [30, 60, 90])
+def test_all_of_the_time_is_used(tmp_path: Path, until: int) -> None:
+    fake = Fake(tmp_path, seconds=until)
+    fake.rounds("a", "b", "gone", rounds=None, until=until)
+    assert len(fake.order) == until
+    assert fake.order.count("gone") == 1
+
+
+def test_nothing_is_repeated_where_nothing_can_be_measured(tmp_path: Path) -> None:
+    fake = Fake(tmp_path)
+    fake.rounds("gone", "bad", rounds=None)
+    assert fake.order == ["gone", "bad"]
+
+
+def test_more_samples_make_a_figure_more_certain() -> None:
+    few, many = figure([1.0, 2.0, 3.0] * 3), figure([1.0, 2.0, 3.0] * 12)
+    assert few and many
+    assert few.relative_spread == many.relative_spread
+    assert many.uncertainty == pytest.approx(few.uncertainty / 2)
+
+
 def test_a_task_that_hangs_is_killed(tmp_path: Path) -> None:
     (sample,) = Fake(tmp_path, timeout=0.2).rounds("hung", rounds=3)
     assert sample.error == "took longer than 0.2 s"
@@ -122,7 +143,7 @@ def test_a_command_that_the_survey_needs_must_not_fail(
 @pytest.mark.parametrize(
     ("seconds", "memory", "expected"),
     [
-        (4, 16 << 30, 64 << 20),  # 6 rounds of 9 kinds, half as costly again: 101 MB fit
+        (4, 16 << 30, 32 << 20),  # 12 rounds of 9 kinds, half as costly again: 51 MB fit
         (40, 16 << 30, 256 << 20),  # no more than shows
         (40, 128 << 20, 32 << 20),  # a quarter of what is free
         (0.1, 16 << 30, 8 << 20),  # no less than shows
@@ -132,3 +153,12 @@ def test_how_much_is_touched(seconds: float, memory: int, expected: int) -> None
     host = dataclasses.replace(SOME_HOST, memory=memory)
     pages = PROBE_SIZE // host.page_size
     assert touch_size(host, pages * 2_000, seconds) == expected
+
+
+def test_the_change_to_huge_pages_is_paid_by_no_figure() -> None:
+    """The first touch of huge pages after base pages took three times as long in each round."""
+    host = dataclasses.replace(SOME_HOST, thp={"hpage_pmd_size": str(2 << 20)})
+    order = [task.name for task in touch_tasks(host, 1 << 25)]
+    first = order.index("touch 2m store")
+    assert order[first - 1] == "settle 2m madvise"
+    assert order[first - 2].startswith("touch base ")

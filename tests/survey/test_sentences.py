@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import math
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -13,9 +15,9 @@ from rich.console import Console
 from firsttouch.survey.findings import ATOMICS, Findings, examine
 from firsttouch.survey.host import Host
 from firsttouch.survey.printing import print_survey
-from firsttouch.survey.samples import Line, Sample
+from firsttouch.survey.samples import Line, Sample, Survey
 from firsttouch.survey.sentences import conclude
-from firsttouch.survey.tasks import touch_tasks
+from firsttouch.survey.tasks import PAGES, touch_tasks
 from tests.support.surveys import (
     SOME_HOST,
     Silicon,
@@ -29,7 +31,7 @@ from tests.support.surveys import (
 )
 
 K = 1024
-SIZE = 1 << 20
+SIZE = 1 << 21
 N1 = Silicon(4, 16 * K, 8, 128 * K)
 N1_HOST = host_with(cache("l1d", 4, 16 * K), cache("l2", 8, 128 * K))
 
@@ -43,11 +45,15 @@ def touches(
     rounds: int = 6,
     unavailable: Mapping[str, str] | None = None,
 ) -> list[Sample]:
-    """Return first touches in base pages: `faults` and ns a page by kind (others: 1 and 500)."""
+    """Return first touches: `faults` and ns a page by kind (others: 1 and 500).
+
+    A kind in huge pages is called ``2m store``.
+    """
     samples = []
-    pages = SIZE // host.page_size
     for task in touch_tasks(host, SIZE):
-        kind = task.name.split()[2]
+        _, page, kind = task.name.split()
+        pages = SIZE // (PAGES[page] or host.page_size)
+        kind = kind if page == "base" else f"{page} {kind}"
         if unavailable and kind in unavailable:
             void = Line({}, {}, {"page_faults": unavailable[kind]}, {})
             samples.append(Sample(task.name, 0, void))
@@ -79,8 +85,10 @@ def test_a_recorded_stock_guest_faults_twice() -> None:
     assert "The double fault costs 285 million instructions per GiB" in texts(findings, "cost")
     assert "513 page faults where a store takes 1" in texts(findings, "huge pages")
     today = texts(findings, "today")
-    for advice in ("MADV_POPULATE_WRITE", "-XX:+UseTransparentHugePages", "kernel series"):
+    for advice in ("MADV_POPULATE_WRITE", "kernel series"):
         assert advice in today
+    assert "takes two faults a page here" in texts(findings, "JVM")
+    assert "add -XX:+UseTransparentHugePages" in texts(findings, "JVM")
     assert "certainty" not in {sentence.about for sentence in conclude(findings)}
 
 
@@ -93,7 +101,7 @@ def test_a_recorded_guest_with_both_features_does_not() -> None:
     assert "1 page fault for 2 MiB" in texts(findings, "huge pages")
     assert "has write-intent faults (mode exclusive)" in said
     assert texts(findings, "zero pages") == "This kernel has 4 zero pages already."
-    assert "no flag need change" in texts(findings, "today")
+    assert "takes one fault a page here: add -XX:+UseTransparentHugePages" in texts(findings, "JVM")
     assert "kernel series" not in texts(findings, "today")
 
 
@@ -114,7 +122,7 @@ def test_a_recorded_x86_virtual_machine() -> None:
     assert "9 lines in 8 ways" in texts(findings, "set conflict, L1D")
     assert "which makes one colour" in texts(findings, "colours, L1D")
     assert "cannot be seen here" in texts(findings, "colours, L2")
-    assert "would change nothing on this machine" in texts(findings, "today")
+    assert "would change nothing on this host" in texts(findings, "today")
     counters = {finding.name: finding.unavailable for finding in findings.counters}
     assert len(counters) == 10
     assert all("virtual machine without a PMU" in reason for reason in counters.values())
@@ -141,9 +149,9 @@ def test_what_the_double_fault_costs_and_what_to_do() -> None:
     host = dataclasses.replace(N1_HOST, thp={"enabled": "never"})
     findings = doubled(host)
     # 262,144 pages of 300 ns.
-    assert "The double fault costs 79 ms per GiB" in texts(findings, "cost")
+    assert "The double fault costs 78.6 ± 0.0 ms per GiB" in texts(findings, "cost")
     today = texts(findings, "today")
-    assert "131 ms per GiB in place of 210 ms" in today
+    assert "131 ± 0 ms per GiB in place of 210 ± 0 ms" in today
     assert "Transparent huge pages are off" in today
 
 
@@ -152,10 +160,10 @@ def test_only_kinds_that_fault_twice_are_named() -> None:
     said = texts(findings, "double fault")
     assert "by ldxr takes 2.00 page faults, by ldadd, swp, cas and casp one." in said
     # 300 ns a page, of ldxr and not of ldadd.
-    assert "The double fault costs 79 ms per GiB. A GiB first touched by ldxr" in texts(
+    assert "The double fault costs 78.6 ± 0.0 ms per GiB. A GiB first touched by ldxr" in texts(
         findings, "cost"
     )
-    assert "two faults a page" in texts(findings, "today")
+    assert "two faults a page" in texts(findings, "JVM")
 
 
 def test_a_kernel_with_the_series_switched_off() -> None:
@@ -172,7 +180,7 @@ def test_a_cpu_without_lse_has_load_exclusives() -> None:
     samples = touches(N1_HOST, {"ldxr": 2}, {"ldxr": 900}, unavailable=missing)
     findings = examined(N1_HOST, samples)
     assert "by ldxr takes 2.00 page faults, by a store one" in texts(findings, "double fault")
-    assert "The double fault costs 105 ms per GiB" in texts(findings, "cost")
+    assert "The double fault costs 105 ± 0 ms per GiB" in texts(findings, "cost")
     reasons = {t.kind: t.unavailable for t in findings.touches if t.unavailable}
     assert reasons == missing
 
@@ -184,13 +192,14 @@ def test_nothing_is_claimed_where_nothing_could_be_measured() -> None:
     assert "is not known: no memory" in texts(findings, "double fault")
     assert "is not known" in texts(findings, "cost")
     assert "is not known" in texts(findings, "colours")
-    assert "two faults" not in texts(findings, "today")
+    assert "two faults" not in texts(findings, "JVM")
+    assert texts(findings, "PostgreSQL") == texts(findings, "memory stores") == ""
 
 
 def test_what_the_double_fault_costs_with_64k_pages() -> None:
     host = dataclasses.replace(N1_HOST, page_size=65536)
     findings = doubled(host)
-    assert "The double fault costs 5 ms per GiB" in texts(findings, "cost")
+    assert "The double fault costs 4.92 ± 0.00 ms per GiB" in texts(findings, "cost")
     assert "which makes one colour" in texts(findings, "colours, L1D")
 
 
@@ -221,6 +230,24 @@ def test_colors_where_the_sets_do_not_show() -> None:
         *color_samples(host, meeting=80, apart=10, spread=20),
     ]
     assert "cannot be seen here" in texts(examined(host, samples), "colours, L1D")
+
+
+@pytest.mark.parametrize("visible", [True, False])
+def test_noise_counts_where_something_is_concluded(visible: bool) -> None:
+    silicon = N1 if visible else Silicon(64, 16 * K, 64, 128 * K)
+    times = iter([10, 80] * 99)
+    colors = [
+        dataclasses.replace(
+            sample,
+            line=dataclasses.replace(
+                sample.line, metrics={"user_ns": next(times) * 1000, "sys_ns": 0}
+            ),
+        )
+        for sample in color_samples(N1_HOST, meeting=80, apart=10, spread=20)
+        if sample.line
+    ]
+    noisy = examined(N1_HOST, [*silicon.conflict_samples(N1_HOST), *colors]).noisy
+    assert ("L1D, one zero page" in noisy) == visible
 
 
 def test_noise_is_named_with_its_remedy() -> None:
@@ -276,3 +303,186 @@ def _slower(measured: Line | None) -> Line:
     assert measured is not None
     metrics = {name: 100 * value for name, value in measured.metrics.items()}
     return dataclasses.replace(measured, metrics=metrics)
+
+
+THP_HOST = dataclasses.replace(
+    N1_HOST,
+    thp={"enabled": "madvise", "shmem_enabled": "never", "hpage_pmd_size": str(2 << 20)},
+    nr_hugepages=0,
+)
+# Nanoseconds a page of 2 MiB: a GiB of them takes 51.2 ms, in base pages 131 ms.
+HUGE = {f"2m {kind}": 100_000.0 for kind in ("store", "ldadd", "ldxr", "madvise")}
+
+
+def _with_huge_pages(host: Host, huge: float = 1.0, *, jitter: float = 0.0) -> Findings:
+    times = {kind: huge * time for kind, time in HUGE.items()}
+    return examined(host, touches(host, {}, times, jitter=jitter))
+
+
+def test_the_verdict_comes_first_and_says_what_to_do() -> None:
+    first = conclude(doubled(N1_HOST))[0]
+    assert first.about == "verdict"
+    assert first.text.startswith("This host is affected: atomics take two faults")
+    assert "which costs 78.6 ± 0.0 ms per GiB. Populate memory by madvise" in first.text
+    switched_off = dataclasses.replace(N1_HOST, write_intent="off")
+    assert "`echo exclusive > " in texts(doubled(switched_off), "verdict")
+    well = _with_huge_pages(THP_HOST)
+    assert conclude(well)[0].text == (
+        "This host is not affected: atomics take one fault at the first touch of a page. Use huge "
+        "pages where you can: a first touch of a GiB takes 51.2 ± 0.0 ms in place of 131 ± 0 ms."
+    )
+    assert texts(examined(N1_HOST, touches(N1_HOST, {}, {})), "verdict").endswith(
+        "No setting has to change."
+    )
+    assert texts(examined(N1_HOST, []), "verdict").startswith("Whether this host is affected is")
+    assert texts(examine(recorded("stock")), "verdict").startswith("This guest is affected")
+
+
+def test_the_verdict_is_the_first_line_that_is_printed() -> None:
+    survey = recorded("stock")
+    findings = examine(survey)
+    output = io.StringIO()
+    print_survey(survey, findings, conclude(findings), Console(file=output, width=100))
+    assert output.getvalue().startswith("This guest is affected: atomics take two faults")
+
+
+def test_each_headline_time_has_its_spread() -> None:
+    # 500 to 750 ns in base pages: the middle half is 250 ns wide.
+    findings = doubled(N1_HOST, jitter=0.25)
+    for about in ("verdict", "cost", "today"):
+        said = texts(findings, about)
+        assert re.search(r"\d ± [1-9]", said), about
+        assert not re.search(r"\d (?<!± \d )(?<!± \d\d )ms", re.sub(r"± [\d.,]+ ms", "", said))
+
+
+def test_a_jvm_gains_by_huge_pages() -> None:
+    said = texts(_with_huge_pages(THP_HOST), "JVM")
+    assert "one fault a page here: add -XX:+UseTransparentHugePages" in said
+    assert "512 page faults and 51.2 ± 0.0 ms in huge pages" in said
+    assert "262,144 and 131 ± 0 ms in base pages (ldxr)" in said
+    assert "noise" not in said
+
+
+def test_a_jvm_where_noise_hides_what_huge_pages_gain() -> None:
+    said = texts(_with_huge_pages(THP_HOST, 2.0, jitter=0.8), "JVM")
+    assert "add -XX:+UseTransparentHugePages" in said
+    assert "the times differ by no more than the noise" in said
+
+
+def test_a_jvm_where_huge_pages_cost_more() -> None:
+    said = texts(_with_huge_pages(THP_HOST, 4.0), "JVM")
+    assert "huge pages make that no cheaper" in said
+    assert "-XX:+UseTransparentHugePages" not in said
+
+
+@pytest.mark.parametrize(
+    ("enabled", "fragment"),
+    [
+        ("never", "-XX:+UseTransparentHugePages changes nothing while"),
+        ("always", "gets huge pages here without -XX:+UseTransparentHugePages"),
+    ],
+)
+def test_a_jvm_under_other_policies(enabled: str, fragment: str) -> None:
+    host = dataclasses.replace(THP_HOST, thp={**THP_HOST.thp, "enabled": enabled})
+    assert fragment in texts(_with_huge_pages(host), "JVM")
+
+
+def test_a_jvm_whose_atomics_split_the_huge_pages() -> None:
+    host = dataclasses.replace(THP_HOST, thp={**THP_HOST.thp, "enabled": "always"})
+    faults = {"2m ldadd": 513.0, "2m ldxr": 513.0, "ldxr": 2.0}
+    said = texts(examined(host, touches(host, faults, HUGE)), "JVM")
+    assert "two faults a page" in said
+    assert "add -XX:+UseTransparentHugePages" in said
+
+
+def test_a_jvm_where_no_huge_page_was_to_be_had() -> None:
+    missing = {f"2m {kind}": "memory is fragmented" for kind in ("store", "ldadd", "madvise")}
+    findings = examined(THP_HOST, touches(THP_HOST, {}, {}, unavailable=missing))
+    assert "was not measured: memory is fragmented" in texts(findings, "JVM")
+
+
+@pytest.mark.parametrize(
+    ("shared", "fragments"),
+    [
+        ("never", ["huge_pages at try", "sysctl vm.nr_hugepages", "0 are reserved now"]),
+        ("advise", ["huge_pages at try", "since shmem_enabled is advise"]),
+        ("within_size", ["without a setting of PostgreSQL"]),
+    ],
+)
+def test_postgresql(shared: str, fragments: list[str]) -> None:
+    host = dataclasses.replace(THP_HOST, thp={**THP_HOST.thp, "shmem_enabled": shared})
+    said = texts(_with_huge_pages(host), "PostgreSQL")
+    for fragment in [*fragments, "51.2 ± 0.0 ms in huge pages", "131 ± 0 ms in base pages"]:
+        assert fragment in said
+
+
+@pytest.mark.parametrize(
+    ("enabled", "fragment"),
+    [("always", "`echo madvise > "), ("madvise", "leave "), ("never", "")],
+)
+def test_stores_in_memory(enabled: str, fragment: str) -> None:
+    host = dataclasses.replace(THP_HOST, thp={**THP_HOST.thp, "enabled": enabled})
+    said = texts(_with_huge_pages(host), "memory stores")
+    assert fragment in said
+    assert ("100 ± 0 us for a huge page, 0.50 ± 0.00 us for a base page" in said) == bool(fragment)
+
+
+def test_a_step_whose_cost_is_noise_is_not_called_free() -> None:
+    samples = [
+        dataclasses.replace(sample, line=_shaken(sample)) for sample in N1.conflict_samples(N1_HOST)
+    ]
+    said = texts(examined(N1_HOST, samples), "set conflict, L1D")
+    assert "lost in the noise" in said
+    assert "costs nothing" not in said
+
+
+def _shaken(sample: Sample) -> Line:
+    """Return its line with the time of a disturbed run in the last two of three rounds."""
+    assert sample.line is not None
+    shift = {0: 0.0, 1: 0.0, 2: 20.0}[sample.round] * sample.line.metrics["reads"]
+    metrics = {**sample.line.metrics, "sys_ns": shift}
+    return dataclasses.replace(sample.line, metrics=metrics)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "jitter", "fragment"),
+    [
+        (None, 0.5, "schedutil"),
+        (45, 0.25, "or survey again with --seconds "),
+        (45, 9.0, "a larger --seconds alone would not help"),
+    ],
+)
+def test_more_time_is_advised_where_it_helps(
+    seconds: int | None, jitter: float, fragment: str
+) -> None:
+    host = dataclasses.replace(N1_HOST, governor="schedutil")
+    samples = touches(host, {}, {}, jitter=jitter)
+    findings = examine(Survey(host, (), tuple(samples), seconds=seconds))
+    said = texts(findings, "certainty")
+    assert fragment in said
+    assert ("--seconds" in said) == (seconds is not None)
+
+
+def test_the_time_that_is_advised_is_enough() -> None:
+    """As many more samples as the advice says make every figure certain."""
+    samples = touches(N1_HOST, {}, {}, jitter=0.25, rounds=7)
+    findings = examine(Survey(N1_HOST, (), tuple(samples), seconds=40))
+    assert findings.noisy and findings.seconds_needed
+    more = 1 + 6 * math.ceil(findings.seconds_needed / 40)
+    longer = touches(N1_HOST, {}, {}, jitter=0.25, rounds=more)
+    assert not examined(N1_HOST, longer).noisy
+
+
+@pytest.mark.parametrize("name", ["stock", "x86-64"])
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_terminal_shows_every_figure(name: str, width: int) -> None:
+    survey = recorded(name)
+    findings = examine(survey)
+    printed = []
+    for columns in (100, width):
+        output = io.StringIO()
+        print_survey(survey, findings, conclude(findings), Console(file=output, width=columns))
+        assert max(map(len, output.getvalue().splitlines())) <= columns
+        assert "…" not in output.getvalue()
+        printed.append(set(re.findall(r"\d[\d,]*\.\d+", output.getvalue())))
+    assert printed[0] <= printed[1]

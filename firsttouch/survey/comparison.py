@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Two surveys side by side: what is not the same in them, and which figures changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from firsttouch.analysis.comparison import Difference
+from firsttouch.analysis.dataset import change_percent
+from firsttouch.errors import UserError
+from firsttouch.output.plain import plain, plain_table
+from firsttouch.quantities import format_change, format_size
+from firsttouch.survey.document import read_survey
+from firsttouch.survey.findings import ATOMICS, Findings, examine
+from firsttouch.survey.formats import PLUS_MINUS, per_gib, with_spread
+from firsttouch.survey.samples import Figure, Survey, differ
+from firsttouch.survey.tasks import kind_name
+from firsttouch.tables import Json
+
+# What a comparison may be about. With any other difference the times have two causes.
+_SUBJECTS = ("kernel", "write-intent faults", "zero pages", "boot parameters", "arm")
+
+
+@dataclass(frozen=True)
+class SurveyLine:
+    """One figure of both surveys; `change_percent` is b against a.
+
+    `changed` tells that the difference is more than noise. Counts have no noise.
+    """
+
+    what: str
+    metric: str
+    unit: str
+    a: Figure
+    b: Figure
+    change_percent: float | None
+    changed: bool
+
+
+@dataclass(frozen=True)
+class SurveyComparison:
+    """Two surveys compared: the answer in sentences, and all that it rests on."""
+
+    sentences: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    lines: tuple[SurveyLine, ...]
+
+
+def find_survey(path: Path) -> Path | None:
+    """Return the survey that a path stands for: a file, or the only one of a directory."""
+    if path.is_file():
+        return path
+    if (path / "survey.json").is_file():
+        return path / "survey.json"
+    of_guests = sorted(path.glob("survey-*.json"))
+    return of_guests[0] if len(of_guests) == 1 else None
+
+
+def compared_surveys(a: Path, b: Path) -> SurveyComparison | None:
+    """Return the comparison of two surveys; None if the paths hold results of the laboratory.
+
+    Raises UserError if one is a survey and the other holds none, or if one
+    cannot be read.
+    """
+    one, other = find_survey(a), find_survey(b)
+    if all((path / "results.jsonl").exists() for path in (a, b)) or not (one or other):
+        return None
+    if not one or not other:
+        survey, none = (a, b) if one else (b, a)
+        if (survey / "results.jsonl").exists():
+            return None
+        raise UserError(
+            f"{survey} is a survey and {none} has none: compare two surveys, "
+            "or two directories that `firsttouch lab` has filled."
+        )
+    return compare_surveys(read_survey(one), read_survey(other))
+
+
+def compare_surveys(a: Survey, b: Survey) -> SurveyComparison:
+    """Return how two surveys compare; UserError if one has times and the other instructions."""
+    if a.virtual_time != b.virtual_time:
+        raise UserError(
+            "A and B are not comparable: the clock of a guest counts instructions, that of a host "
+            "time; survey both here, or both by --guest."
+        )
+    ours, theirs = examine(a), examine(b)
+    differences = tuple(_differences(a, b))
+    lines = tuple(_lines(ours, theirs))
+    if not lines:
+        raise UserError("A and B are not comparable: they have no figure in common.")
+    sentences = (_judge(differences, lines), *_double_fault(ours, theirs))
+    return SurveyComparison(sentences, differences, lines)
+
+
+def _differences(a: Survey, b: Survey) -> Iterator[Difference]:
+    ours, theirs = _facts(a), _facts(b)
+    for what, value in ours.items():
+        if value != theirs[what]:
+            yield Difference(what, value, theirs[what])
+
+
+def _facts(survey: Survey) -> dict[str, str]:
+    """Return what decides the figures of a survey, in words."""
+    host, guest = survey.host, survey.guest
+    policies = ("enabled", "defrag", "shmem_enabled", "use_zero_page")
+    return {
+        "processor": f"{host.processor}, {host.architecture}",
+        "kernel": host.kernel,
+        "page size": format_size(host.page_size),
+        "write-intent faults": host.write_intent or "none",
+        "zero pages": str(host.zero_page_colors or 1),
+        "huge pages": ", ".join(f"{p} {host.thp[p]}" for p in policies if p in host.thp) or "none",
+        "mTHP": ", ".join(f"{format_size(s)} {p}" for s, p in host.mthp.items()) or "none",
+        "frequency governor": host.governor or "unknown",
+        "arm": guest.arm if guest else "none",
+        "machine of the catalogue": guest.machine if guest else "none",
+        "boot parameters": (guest.boot if guest else "") or "none",
+    }
+
+
+def _lines(a: Findings, b: Findings) -> Iterator[SurveyLine]:
+    time = "instructions" if a.virtual_time else "ns"
+    theirs = {(t.kind, t.page): t for t in b.touches}
+    for touch in a.touches:
+        other = theirs.get((touch.kind, touch.page))
+        if other is None or touch.page_size != other.page_size:
+            continue
+        what = f"{kind_name(touch.kind, a.host)}, {format_size(touch.page_size)}"
+        if touch.faults is not None and other.faults is not None:
+            yield _line(what, "faults", "a page", _count(touch.faults), _count(other.faults))
+        yield from _timed(what, "processor", f"{time} a page", touch.busy, other.busy)
+    for ours, cache in ((c, d) for c in a.caches for d in b.caches if c.level == d.level):
+        what = ours.level.upper()
+        yield from _timed(what, "hit", "ns a read", ours.within, cache.within)
+        yield from _timed(what, "conflict", "ns a read", ours.beyond, cache.beyond)
+    for found, colors in ((c, d) for c in a.colors for d in b.colors if c.geometry == d.geometry):
+        what = f"{found.geometry.level.upper()} colours"
+        unit = "ns"
+        yield from _timed(what, "1 zero page, worst", unit, found.meeting, colors.meeting)
+        yield from _timed(what, "1 zero page, best", unit, found.apart, colors.apart)
+        yield from _timed(what, "one of each colour", unit, found.spread, colors.spread)
+
+
+def _count(value: float) -> Figure:
+    return Figure(value, 0.0, 1)
+
+
+def _timed(
+    what: str, metric: str, unit: str, a: Figure | None, b: Figure | None
+) -> Iterator[SurveyLine]:
+    if a and b:
+        yield _line(what, metric, unit, a, b)
+
+
+def _line(what: str, metric: str, unit: str, a: Figure, b: Figure) -> SurveyLine:
+    changed = a.median != b.median if metric == "faults" else differ(a, b)
+    return SurveyLine(what, metric, unit, a, b, change_percent(a.median, b.median), changed)
+
+
+def _judge(differences: tuple[Difference, ...], lines: tuple[SurveyLine, ...]) -> str:
+    changed = sum(line.changed for line in lines)
+    outcome = f"{changed:,} of {len(lines):,} figures changed by more than noise"
+    if not differences:
+        return f"The same host, kernel and settings: {outcome}."
+    kinds = [difference.what for difference in differences]
+    named = ", ".join(kinds)
+    if all(kind in _SUBJECTS for kind in kinds):
+        return f"Comparable: they differ in the {named}; {outcome}, which comes from that."
+    return (
+        f"Comparable with care: they differ in the {named}; {outcome}, which may come from any "
+        "of these."
+    )
+
+
+def _double_fault(a: Findings, b: Findings) -> Iterator[str]:
+    """Say what became of the first atomic that both surveys have."""
+    for kind in ATOMICS:
+        one, other = a.touch(kind), b.touch(kind)
+        if one and other and one.busy and other.busy:
+            before, after = (
+                per_gib(time, touch.page_size, virtual_time=a.virtual_time)
+                for time, touch in ((one.busy, one), (other.busy, other))
+            )
+            change = (
+                format_change(change_percent(one.busy.median, other.busy.median))
+                if differ(one.busy, other.busy)
+                else "no more than noise"
+            )
+            yield (
+                f"The first touch of a page by {kind_name(kind, a.host)} takes {one.faults:.2f} "
+                f"page faults in A and {other.faults:.2f} in B; a GiB takes {before} in A and "
+                f"{after} in B ({change})."
+            )
+            return
+
+
+def print_survey_comparison(comparison: SurveyComparison, a: str, b: str, console: Console) -> None:
+    """Print the answer, what differs, and the figures; `a` and `b` are what the two are called."""
+    for name, value in (("A", a), ("B", b)):
+        console.print(plain(f"{name}: {value}"))
+    for sentence in comparison.sentences:
+        console.print(plain(sentence))
+    for difference in comparison.differences:
+        console.print(plain(f"  {difference.what}"))
+        for side, value in (("A", difference.a), ("B", difference.b)):
+            console.print(plain(f"    {side} {value}", "dim"))
+    table = plain_table(["", "figure"], ["A", "B", "change"])
+    rows = [_row(line) for line in comparison.lines]
+    last = ""
+    for what, *cells in rows:
+        table.add_row(plain("" if what == last else what), *map(plain, cells))
+        last = what
+    wide = console.options.update(width=10 * console.width)
+    console.print()
+    if console.measure(table, options=wide).maximum <= console.width:
+        console.print(table)
+    else:
+        for what, figure, before, after, change in rows:
+            console.print(plain(f"{what}, {figure}: A {before}, B {after}, {change}"))
+    console.print(plain(PLUS_MINUS, "dim"))
+
+
+def _row(line: SurveyLine) -> tuple[str, str, str, str, str]:
+    if line.metric == "faults":
+        before, after = f"{line.a.median:,.2f}", f"{line.b.median:,.2f}"
+    else:
+        before, after = with_spread(line.a), with_spread(line.b)
+    change = format_change(line.change_percent) if line.changed else "noise"
+    if line.a.median == line.b.median:
+        change = "0 %"
+    return line.what, f"{line.metric}, {line.unit}", before, after, change
+
+
+def survey_comparison_document(comparison: SurveyComparison) -> dict[str, Json]:
+    """Return the comparison as `firsttouch compare --json` prints it."""
+    return {
+        "schema": 1,
+        "sentences": list(comparison.sentences),
+        "differences": [asdict(difference) for difference in comparison.differences],
+        "figures": [asdict(line) for line in comparison.lines],
+    }

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Two surveys compared: what differs, what changed, and what cannot be compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from firsttouch.cli.main import main
+from firsttouch.errors import UserError
+from firsttouch.survey.comparison import (
+    SurveyComparison,
+    compare_surveys,
+    find_survey,
+    print_survey_comparison,
+)
+from firsttouch.survey.samples import Sample, Survey
+from tests.support.surveys import RECORDED, recorded
+
+
+def _slower(survey: Survey, factor: float) -> Survey:
+    """Return a survey whose processor times are `factor` times as long."""
+
+    def slow(sample: Sample) -> Sample:
+        if not sample.line or "sys_ns" not in sample.line.metrics:
+            return sample
+        metrics = dict(sample.line.metrics)
+        for name in ("user_ns", "sys_ns"):
+            metrics[name] *= factor
+        return dataclasses.replace(sample, line=dataclasses.replace(sample.line, metrics=metrics))
+
+    return dataclasses.replace(survey, samples=tuple(map(slow, survey.samples)))
+
+
+def _changed(comparison: SurveyComparison) -> set[tuple[str, str]]:
+    return {(line.what, line.metric) for line in comparison.lines if line.changed}
+
+
+def test_the_stock_kernel_against_the_changed_one() -> None:
+    comparison = compare_surveys(recorded("stock"), recorded("on"))
+    judged, answer = comparison.sentences
+    assert judged.startswith("Comparable: they differ in the ")
+    assert "write-intent faults" in judged
+    assert "by ldadd takes 2.00 page faults in A and 1.00 in B" in answer
+    assert "895 million instructions in A and 626 million instructions in B (-30.10 %)" in answer
+    found = {(line.what, line.metric): line for line in comparison.lines}
+    assert found["ldxr, 4 KiB", "faults"].change_percent == -50
+    assert not found["store, 4 KiB", "faults"].changed
+
+
+def test_a_survey_against_itself() -> None:
+    comparison = compare_surveys(recorded("x86-64"), recorded("x86-64"))
+    assert comparison.sentences[0].startswith("The same host, kernel and settings: 0 of ")
+    assert not comparison.differences and not _changed(comparison)
+
+
+def test_noise_is_no_change_and_more_than_noise_is() -> None:
+    survey = recorded("x86-64")
+    assert not _changed(compare_surveys(survey, _slower(survey, 1.04)))
+    changed = _changed(compare_surveys(survey, _slower(survey, 2)))
+    assert {("store, 4 KiB", "processor"), ("L1D", "hit"), ("L1D", "conflict")} <= changed
+
+
+def test_another_host_is_compared_with_care() -> None:
+    survey = recorded("x86-64")
+    other = dataclasses.replace(survey, host=dataclasses.replace(survey.host, processor="other"))
+    assert (
+        compare_surveys(survey, other)
+        .sentences[0]
+        .startswith("Comparable with care: they differ in the processor; ")
+    )
+
+
+def test_instructions_and_time_are_not_compared() -> None:
+    with pytest.raises(UserError, match=r"not comparable.*instructions"):
+        compare_surveys(recorded("stock"), recorded("x86-64"))
+
+
+def test_surveys_without_a_common_figure_are_not_compared() -> None:
+    survey = recorded("x86-64")
+    with pytest.raises(UserError, match="no figure in common"):
+        compare_surveys(survey, dataclasses.replace(survey, samples=()))
+
+
+@pytest.mark.parametrize("width", [50, 100])
+def test_it_fits_the_terminal(width: int) -> None:
+    comparison = compare_surveys(recorded("stock"), recorded("off"))
+    output = io.StringIO()
+    print_survey_comparison(comparison, "stock", "off", Console(file=output, width=width))
+    lines = output.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert "…" not in output.getvalue()
+    assert "159,875" in output.getvalue()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """A directory with a survey in `a`, one of a guest in `b`, and results in `lab`."""
+    for name, file in (("a", "survey.json"), ("b", "survey-on.json"), ("lab", "survey.json")):
+        (tmp_path / name).mkdir()
+        source = "on" if name == "b" else "stock"
+        shutil.copy(RECORDED / f"survey-{source}.json", tmp_path / name / file)
+    (tmp_path / "lab/results.jsonl").touch()
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+def test_a_survey_is_found_by_its_file_or_directory(kept: Path) -> None:
+    assert find_survey(kept / "a") == find_survey(kept / "a/survey.json") == kept / "a/survey.json"
+    assert find_survey(kept / "b") == kept / "b/survey-on.json"
+    assert find_survey(kept / "empty") is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [("a", "b"), ("a/survey.json", "b/survey-on.json"), ("lab", "b")]
+)
+def test_compare_takes_two_surveys(
+    kept: Path, a: str, b: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(kept / a), str(kept / b)]) == 0
+    assert "takes 2.00 page faults in A and 1.00 in B" in " ".join(capsys.readouterr().out.split())
+    assert main(["compare", "--json", str(kept / a), str(kept / b)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["sentences"] and document["differences"] and document["figures"]
+
+
+def test_a_survey_is_not_compared_with_something_else(
+    kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(kept / "a"), str(kept / "empty")]) == 2
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert "is a survey and" in sentence
+    (kept / "a/survey.json").write_text('{"schema": 7}')
+    assert main(["compare", str(kept / "a"), str(kept / "b")]) == 2
+    assert "schema is 7: this version reads 1." in capsys.readouterr().err
