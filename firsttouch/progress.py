@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from firsttouch.console import Console
 from firsttouch.quantities import format_duration
 
 # Seconds between two lines of progress in a log.

@@ -27,7 +27,7 @@ def add_command(commands: Commands) -> None:
     build = actions.add_parser("build", help="build one image and print its path")
     add_source(build)
     build.add_argument("--stock", action="store_true", help="without linux/")
-    build.set_defaults(run=_build)
+    build.set_defaults(run=_build, kept="what was built is kept, run again to go on")
     series = actions.add_parser("series", help="write the patches, for git am")
     add_source(series)
     series.add_argument(

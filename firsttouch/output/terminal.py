@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +16,7 @@ from firsttouch.analysis.answers import answer, answering
 from firsttouch.analysis.claims import NOT_MEASURED, Claim, count_verdicts, list_claims
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.names import format_params, varying
+from firsttouch.console import Console
 from firsttouch.output.cache_tables import print_cache_tables
 from firsttouch.output.labels import group_by_reason
 from firsttouch.output.plain import heading, plain, plain_table
