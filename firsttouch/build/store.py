@@ -118,7 +118,7 @@ class Entry:
     def obtain(self, make: Maker, say: Callable[[str], None]) -> Path:
         """Return the entry's directory; have `make` fill it if it is not there.
 
-        Raises HostError if the store may not be written.
+        Raises HostError if the store cannot be written.
         """
         try:
             return self.use() or self._make(make, say)
@@ -172,12 +172,17 @@ def sweep_workplaces(shelf: Path) -> None:
 
 
 def _store_problem(error: OSError) -> str | None:
-    """Return what is to be done where the store may not be written; None for any other error."""
+    """Return what is to be done where the store cannot be written; None for any other error."""
     root = store_root()
     # A copy that fails names where to last; what names no file wrote to an open one.
     place = error.filename2 or error.filename
     if place and not Path(os.fsdecode(place)).is_relative_to(root):
         return None
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return (
+            f"no space left below {root} ({error.strerror}): free some there by `firsttouch store "
+            "prune --keep 5G`, or set XDG_CACHE_HOME to a directory with room."
+        )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return (
             f"cannot write below {root} ({error.strerror}): "
