@@ -54,14 +54,14 @@ def write_atomically(path: Path, data: str | bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
-def least_room(directories: Iterable[Path]) -> Path:
-    """Return that directory whose file system has the least room for new files.
+def least_room(paths: Iterable[Path]) -> Path:
+    """Return that path whose file system has the least room for new files.
 
-    Where a directory is not there yet, its nearest parent counts.
+    Where one is not there yet, its nearest parent counts.
     """
 
-    def room(directory: Path) -> int:
-        place = directory.absolute()
+    def room(path: Path) -> int:
+        place = path.absolute()
         while not place.exists():
             place = place.parent
         system = os.statvfs(place)
@@ -69,7 +69,7 @@ def least_room(directories: Iterable[Path]) -> Path:
         files_left = not system.f_files or system.f_favail
         return system.f_bavail * system.f_frsize if files_left else 0
 
-    return min(directories, key=room)
+    return min(paths, key=room)
 
 
 def check_room(directory: Path) -> None:

@@ -31,7 +31,10 @@ _REPRODUCIBLE = {
 }
 # make names each object it is done with: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
-_ERROR = re.compile(r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition")
+_ERROR = re.compile(
+    r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition"
+    r"|No space left on device"
+)
 
 
 @dataclass(frozen=True)

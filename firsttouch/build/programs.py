@@ -105,7 +105,7 @@ def run_make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Pat
 
 
 def _copy(folder: Path, copy: Path) -> None:
-    """Copy a folder of sources; the copy's directories are writable, whatever the original's are."""
+    """Copy a folder of sources into directories that are writable, whatever its own are."""
     copy.mkdir()
     for path in sorted(folder.rglob("*")):
         if path.is_dir():

@@ -7,7 +7,6 @@ import argparse
 import errno
 import os
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
@@ -44,24 +43,20 @@ def report_os_error(error: OSError, options: argparse.Namespace) -> int:
 
 
 def full_disk(options: argparse.Namespace, reason: str = _NO_SPACE) -> str:
-    """Return which of the directories that a command writes to is full, and what to do about it."""
+    """Return which of the places that a command writes to is full, and what to do about it."""
     out: Path | None = getattr(options, "out", None)
-    scratch = Path(os.environ.get("TMPDIR") or tempfile.gettempdir())
-    store = store_root()
+    directory: Path | None = getattr(options, "directory", None)
     printed = Path("/proc/self/fd/1").resolve()
-    full = least_room([
-        *([out] if out else []), store, scratch, *([printed.parent] if printed.is_file() else []),
-    ])  # fmt: skip
-    if full == out:
-        return f"{out}: {reason}: free some there, or name another directory by --out."
-    if full == store:
-        return (
-            f"{store}: {reason}: free some there by `firsttouch store prune --keep 5G`, or set "
-            "XDG_CACHE_HOME to a directory with room."
-        )
-    if full != scratch:
-        return f"{printed}: {reason}: free some there, or print to another place."
-    return f"{scratch}: {reason}: free some there, or set TMPDIR to a directory with room."
+    remedies = {
+        **({out: "name another directory by --out"} if out else {}),
+        **({directory: "take another copy of it"} if directory else {}),
+        store_root(): "set XDG_CACHE_HOME to a directory with room",
+        Path(os.environ.get("TMPDIR") or "/tmp"): "set TMPDIR to a directory with room",
+        **({printed: "print to another file"} if printed.is_file() else {}),
+    }
+    full = least_room(remedies)
+    free = " by `firsttouch store prune --keep 5G`" if full == store_root() else " there"
+    return f"{full}: {reason}: free some space{free}, or {remedies[full]}."
 
 
 def report_interrupt(number: int, options: argparse.Namespace) -> int:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from firsttouch.build.images import KernelImage
+from firsttouch.build.images import KernelImage, check_path
 from firsttouch.build.series import write_series
 from firsttouch.build.sources import KernelSource, debian_source, user_source
+from firsttouch.build.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.cli.options import Commands, add_source, release_of
 from firsttouch.errors import HostError
@@ -51,6 +52,7 @@ def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _build(options: argparse.Namespace, reporter: Reporter) -> int:
+    check_path(store_root())
     image = KernelImage(_source(options, reporter), not options.stock)
     print(image.obtain(reporter) / "Image")
     return 0
