@@ -31,6 +31,9 @@ _EXAMPLES = """examples:
   firsttouch compare out ~/colleague/out           two result sets side by side
   firsttouch kernel series --release 7.3 --out series/
   firsttouch store prune --keep 20G                remove what was used longest ago
+
+Machines, experiments and arms of your own are found in folders of these names below
+~/.config/firsttouch ($XDG_CONFIG_HOME/firsttouch).
 """
 
 
