@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-import rich.console
+from rich.console import Console
 
 
-class Console(rich.console.Console):
+class PipeConsole(Console):
     """A console that leaves it to the command what a reader who has gone means."""
 
     def on_broken_pipe(self) -> NoReturn:
