@@ -50,7 +50,7 @@ def small_disk(path: Path, size: int) -> Iterator[SmallDisk]:
     if _succeeds(["unshare", "--map-root-user", "--mount", *mount]):
         with _namespace(mount) as holder:
             enter = ("nsenter", "--target", str(holder), "--user", "--mount",
-                     "--preserve-credentials")  # fmt: skip
+                     "--preserve-credentials", "--wd=.")  # fmt: skip
             yield SmallDisk(path, Path(f"/proc/{holder}/root{path.absolute()}"), enter)
         return
     with _filled_shared_memory(size) as folder:
