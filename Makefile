@@ -13,7 +13,7 @@ LAB ?=
 
 lab:
 	@./setup lab
-	@$(PYTHON) -m firsttouch lab $(LAB)
+	@.venv/bin/firsttouch lab $(LAB)
 
 test: setup
 	@$(PYTHON) -m pytest -m "not regress"

@@ -1,8 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
-"""``python -m firsttouch``."""
+"""The command ``firsttouch``, and ``python -m firsttouch``.
+
+Imports take longer than it takes to press Ctrl-C: signals are handled before
+the first of them, and until the process ends.
+"""
 
 import sys
 
-from firsttouch.cli.main import main
+from firsttouch.signals import leave_on_signals
 
-sys.exit(main())
+
+def run() -> int:
+    """Run the command line on the arguments of this process; return the exit status."""
+    leave_on_signals()
+    from firsttouch.cli.main import main
+
+    status = main()
+    leave_on_signals()
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(run())

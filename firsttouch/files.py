@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -51,6 +52,31 @@ def write_atomically(path: Path, data: str | bytes) -> None:
         raise
     finally:
         partial.unlink(missing_ok=True)
+
+
+def least_room(paths: Iterable[Path]) -> Path:
+    """Return that path whose file system has the least room for new files.
+
+    Where one is not there yet, its nearest parent counts.
+    """
+
+    def room(path: Path) -> int:
+        place = path.absolute()
+        while not place.exists():
+            place = place.parent
+        system = os.statvfs(place)
+        # Some file systems have no fixed number of files.
+        files_left = not system.f_files or system.f_favail
+        return system.f_bavail * system.f_frsize if files_left else 0
+
+    return min(paths, key=room)
+
+
+def check_room(directory: Path) -> None:
+    """Raise OSError if not a byte can be written to the file system of `directory`."""
+    system = os.statvfs(directory)
+    if system.f_blocks and not system.f_bavail:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
 
 
 def check_writable(directory: Path) -> None:

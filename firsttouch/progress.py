@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from firsttouch.console import PipeConsole
 from firsttouch.quantities import format_duration
 
 # Seconds between two lines of progress in a log.
@@ -75,7 +76,7 @@ class Reporter:
     """Writes progress to standard error, so that standard output has results alone."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+        self.console = console or PipeConsole(stderr=True, highlight=False, soft_wrap=True)
 
     def say(self, message: str) -> None:
         """Print one line."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from firsttouch.errors import UserError, nearest
+from firsttouch.places import search_path
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -160,7 +161,7 @@ class Table:
 def read_toml(file: Path) -> Table:
     """Return the top table of a TOML file; UserError if it cannot be read or parsed."""
     try:
-        return Table(file, tomllib.loads(file.read_text()))
+        return Table(file, tomllib.loads(file.read_text("utf-8")))
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -193,17 +194,31 @@ def json_object(text: str) -> Mapping[str, Json] | None:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names that the TOML files of `folder` stand for."""
-    return sorted(file.stem for file in folder.glob("*.toml"))
+    """Return the names that the TOML files of `folder`, and the user's beside them, stand for."""
+    return sorted({file.stem for place in search_path(folder) for file in place.glob("*.toml")})
+
+
+def file_of(kind: str, name: str, folder: Path) -> Path:
+    """Return the file that `name`, which is a `kind`, stands for: of `folder` or of the user's.
+
+    Raises UserError, with the nearest name there is, if there is no such file,
+    and if both have one: a name in a result must tell which it was.
+    """
+    files = [place / f"{name}.toml" for place in search_path(folder)]
+    found = [file for file in files if file.is_file()]
+    if not found:
+        raise UserError(f"unknown {kind} {name!r}: {nearest(name, names_in(folder))}")
+    if len(found) > 1:
+        raise UserError(
+            f"{found[1]}: the project has a {kind} {name!r} of its own, {found[0]}: "
+            "give yours another name."
+        )
+    return found[0]
 
 
 def read_named(kind: str, name: str, folder: Path) -> Table:
     """Return the top table of the file that `name`, which is a `kind`, stands for.
 
-    Raises UserError, with the nearest name there is, if there is no such
-    file, and as `read_toml` does.
+    Raises UserError as `file_of` and `read_toml` do.
     """
-    file = folder / f"{name}.toml"
-    if not file.is_file():
-        raise UserError(f"unknown {kind} {name!r}: {nearest(name, names_in(folder))}")
-    return read_toml(file)
+    return read_toml(file_of(kind, name, folder))

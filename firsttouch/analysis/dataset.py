@@ -7,6 +7,7 @@ made once, by `make_dataset`.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,7 +214,7 @@ def read_dataset(directory: Path, folder: Path = EXPERIMENTS) -> Dataset:
         reason = dataset.notes[0] if dataset.notes else f"{file} is empty"
         raise UserError(
             f"{reason.removesuffix('.')}: nothing is left to draw, run "
-            f"`firsttouch lab --out {directory}` first."
+            f"`firsttouch lab --out {shlex.quote(str(directory))}` first."
         )
     return dataset
 

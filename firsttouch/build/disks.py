@@ -46,7 +46,11 @@ _SET_INODE = "".join(
     for field, value in (("ctime", f"@{_TIME}"), ("uid", 0), ("gid", 0))
 )
 # What mke2fs goes by beside its arguments: the order of names, the time of day.
-_ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "E2FSPROGS_FAKE_TIME": str(_TIME)}
+# The tools are root's by their place, but a user may run them.
+_ENVIRONMENT = {
+    "LC_ALL": "C", "TZ": "UTC", "E2FSPROGS_FAKE_TIME": str(_TIME),
+    "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin",
+}  # fmt: skip
 # What the packages' scripts would have made, and programs look for.
 _ACCOUNTS = {
     "etc/passwd": "root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n",

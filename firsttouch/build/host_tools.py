@@ -14,6 +14,7 @@ from firsttouch.files import digest_file
 from firsttouch.processes import output
 
 QEMU = "qemu-system-aarch64"
+DTC = "dtc"
 
 
 def cross_compile() -> str:
@@ -54,18 +55,19 @@ def qemu_version() -> str:
 @functools.cache
 def qemu_digest() -> str:
     """Return the SHA-256 of QEMU's program; HostError if it is missing."""
-    return digest_file(Path(_find(QEMU)))
+    return digest_file(Path(find_tool(QEMU)))
 
 
 @functools.cache
 def qemu_cpus() -> tuple[str, ...]:
     """Return the names of the CPUs that QEMU has; HostError if it is missing."""
-    lines = output([_find(QEMU), "-M", "virt", "-cpu", "help"]).splitlines()
+    lines = output([find_tool(QEMU), "-M", "virt", "-cpu", "help"]).splitlines()
     # A headline, then each name on a line of its own, set in.
     return tuple(line.split()[0] for line in lines if line[:1].isspace() and line.strip())
 
 
-def _find(tool: str) -> str:
+def find_tool(tool: str) -> str:
+    """Return the path of a program on PATH; HostError if it is not there."""
     found = shutil.which(tool)
     if found is None:
         raise HostError(
@@ -76,4 +78,4 @@ def _find(tool: str) -> str:
 
 
 def _version(tool: str) -> str:
-    return output([_find(tool), "--version"]).splitlines()[0]
+    return output([find_tool(tool), "--version"]).splitlines()[0]

@@ -14,8 +14,8 @@ from firsttouch import processes
 from firsttouch.build import overlay
 from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
 from firsttouch.build.sources import KernelSource
-from firsttouch.build.store import Entry
-from firsttouch.errors import BuildError, UserError
+from firsttouch.build.store import Entry, store_root
+from firsttouch.errors import BuildError, HostError, UserError
 from firsttouch.files import digest_file
 from firsttouch.places import LINUX
 from firsttouch.progress import Reporter, Step
@@ -31,7 +31,10 @@ _REPRODUCIBLE = {
 }
 # make names each object it is done with: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
-_ERROR = re.compile(r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition")
+_ERROR = re.compile(
+    r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition"
+    r"|No space left on device"
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ class KernelImage:
     def _build(self, workplace: Path, kept: Path, reporter: Reporter) -> None:
         """Build in `workplace`, going on from what a killed build left there."""
         objects = workplace / "objects"
+        check_path(workplace)
         resumed = (workplace / "configured").exists()
         if not resumed:
             shutil.rmtree(objects, ignore_errors=True)
@@ -125,13 +129,16 @@ class KernelImage:
         shutil.copyfile(workplace / "build.log", kept / "build.log")
 
     def _tree(self, workplace: Path) -> Path:
-        if not self.changed:
+        if not self.changed and _is_plain(self.source.tree()):
             return self.source.tree()
         tree = workplace / "tree"
         if not tree.exists():
             partial = workplace / "tree.partial"
             shutil.rmtree(partial, ignore_errors=True)
-            overlay.lay_over(self.source, partial)
+            if self.changed:
+                overlay.lay_over(self.source, partial)
+            else:
+                overlay.link_tree(self.source.tree(), partial)
             for patch in self.patches:
                 overlay.apply_hook(patch, self.source.release, partial)
             partial.rename(tree)
@@ -192,6 +199,19 @@ class KernelImage:
             raise BuildError(
                 f"{title} failed: fix the error below; the whole log is {log}.", errors
             )
+
+
+def check_path(store: Path) -> None:
+    """Raise HostError if a kernel cannot be built below `store`."""
+    if not _is_plain(store):
+        raise HostError(
+            f"kernels cannot be built below {store_root()}, since their makefiles take no space "
+            "or colon in a path: set XDG_CACHE_HOME to a directory without."
+        )
+
+
+def _is_plain(path: Path) -> bool:
+    return not re.search(r"[\s:]", str(path))
 
 
 def _follow(line: str, step: Step, errors: deque[str]) -> None:

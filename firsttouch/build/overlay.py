@@ -136,6 +136,7 @@ def apply_hook(hook: Path, release: Release, tree: Path) -> None:
         cwd=tree,
         capture_output=True,
         text=True,
+        errors="replace",
         check=False,
     )
     if done.returncode:
@@ -162,7 +163,7 @@ def _does_not_apply(release: Release, hook: Path, why: str) -> UserError:
 
 def changed_files(hook: Path) -> list[str]:
     """Return the paths, in the kernel tree, of the files that a hook changes."""
-    return re.findall(r"^\+\+\+ b/(\S+)", hook.read_text(), re.M)
+    return re.findall(r"^\+\+\+ b/(\S+)", hook.read_text("utf-8", "replace"), re.M)
 
 
 def _own_copy(path: Path) -> None:

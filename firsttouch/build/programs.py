@@ -90,7 +90,7 @@ def run_make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Pat
     for place in (objects, copy):
         shutil.rmtree(place, ignore_errors=True)
     objects.mkdir()
-    shutil.copytree(folder, copy, symlinks=True)
+    _copy(folder, copy)
     try:
         processes.output(
             ["make", "-s", f"CROSS_COMPILE={prefix}", "OUTPUT=../objects", *variables],
@@ -98,6 +98,17 @@ def run_make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Pat
             env={"LC_ALL": "C"},
         )
     except HostError as error:
-        name = folder.relative_to(REPOSITORY)
-        raise BuildError(f"{name} failed to build; compiler errors below.", error.detail) from None
+        raise BuildError(
+            f"{folder.name} failed to build; compiler errors below.", error.detail
+        ) from None
     return objects
+
+
+def _copy(folder: Path, copy: Path) -> None:
+    """Copy a folder of sources into directories that are writable, whatever its own are."""
+    copy.mkdir()
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir():
+            (copy / path.relative_to(folder)).mkdir()
+        else:
+            shutil.copy(path, copy / path.relative_to(folder), follow_symlinks=False)

@@ -95,7 +95,7 @@ def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -
         message = tar.stderr.read().decode(errors="replace").strip().splitlines()
     if tar.returncode:
         raise HostError(
-            f"unpacking {package.name} below {kept.parent.parent} failed: free some space there.",
+            f"unpacking {package.name} below {kept.parent.parent} failed: see tar's message below.",
             message[-3:],
         )
 

@@ -16,7 +16,7 @@ from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.errors import UserError, nearest
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import format_size, parse_size
-from firsttouch.tables import Table, parse_json
+from firsttouch.tables import Table, file_of, parse_json
 
 # Metrics of the PMU by what they need, with their units: counting alone, or modelled caches.
 COUNTED = {
@@ -88,7 +88,7 @@ class Contract:
 
         Values that begin with ``@`` follow from a machine: `check_params` looks at those.
         """
-        table = Table(folder / f"{experiment.name}.toml", {})
+        table = Table(file_of("experiment", experiment.name, folder), {})
         benchmark = self.benchmarks.get(experiment.runs)
         if benchmark is None:
             raise table.error("runs", f"is {experiment.runs!r}: {_near(experiment, self)}")

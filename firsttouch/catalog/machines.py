@@ -11,7 +11,7 @@ from pathlib import Path
 from firsttouch.errors import nearest
 from firsttouch.places import MACHINES
 from firsttouch.quantities import parse_size
-from firsttouch.tables import Table, names_in, read_named
+from firsttouch.tables import Table, file_of, names_in, read_named
 
 POLICIES = ("lru", "plru", "random")
 
@@ -76,7 +76,7 @@ class Machine:
         # Its features may follow: "max,sve=off".
         name = self.cpu.partition(",")[0]
         if name not in known:
-            table = Table(folder / f"{self.name}.toml", {})
+            table = Table(file_of("machine", self.name, folder), {})
             raise table.error(
                 "cpu", f"is {name!r}, which QEMU does not have: {nearest(name, known)}"
             )

@@ -5,12 +5,37 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from firsttouch.cli.options import Commands
 from firsttouch.errors import HostError
 from firsttouch.places import REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
+
+_TESTS = "tests: "
+
+
+@dataclass(frozen=True)
+class Package:
+    """An entry of packages.list, as ``./setup list`` finds it on this host.
+
+    `lacking` is what it is used for and is not there; `installed` tells that
+    the package is all the same.
+    """
+
+    name: str
+    reason: str
+    lacking: str
+    installed: bool
+
+    @property
+    def for_tests(self) -> bool:
+        """Tell whether the laboratory does without it."""
+        return self.reason.startswith(_TESTS)
 
 
 def add_command(commands: Commands) -> None:
@@ -22,21 +47,55 @@ def add_command(commands: Commands) -> None:
 
 
 def _run(_options: argparse.Namespace, _reporter: Reporter) -> int:
-    """Print of each package in packages.list whether it is installed.
+    """Print of each thing that the laboratory and its tests use whether this host has it.
 
-    Raises HostError, with the command that installs what is missing.
+    Raises HostError, which says how to get it, if the laboratory lacks something.
     """
-    missing = []
-    # A line for each package that this host needs: ok or MISSING, name, reason.
-    for line in output([REPOSITORY / "setup", "list"]).splitlines():
-        state, name, reason = line.split("\t")
-        print(f"{state:8}{name:28}{reason}")
-        if state == "MISSING":
-            missing.append(name)
-    if missing:
-        root = "" if os.geteuid() == 0 else "as root "
-        raise HostError(
-            f"this host lacks {len(missing)} packages: {root}run "
-            f"`apt-get install --no-install-recommends {' '.join(missing)}`."
-        )
+    packages = _packages()
+    for title, for_tests in (("The laboratory needs", False), ("Its tests also need", True)):
+        print(f"{title}:")
+        for package in packages:
+            if package.for_tests == for_tests:
+                state = "MISSING" if package.lacking else "ok"
+                print(f"  {state:9}{package.name:24}{package.reason.removeprefix(_TESTS)}")
+        print()
+    lacking = [package for package in packages if package.lacking]
+    if needed := [package for package in lacking if not package.for_tests]:
+        raise HostError(f"the laboratory does not work here: {_remedy(needed)}.")
+    print("The laboratory works here.")
+    if lacking:
+        print(f"Some of its tests do not: {_remedy(lacking)}.")
     return 0
+
+
+def _packages() -> list[Package]:
+    """Return what this host needs, in the order of packages.list."""
+    found = []
+    for line in output([REPOSITORY / "setup", "list"]).splitlines():
+        _, name, reason, lacking, state = (*line.split("\t"), "", "")[:5]
+        found.append(Package(name, reason, lacking, state == "installed"))
+    return found
+
+
+def _remedy(lacking: Sequence[Package]) -> str:
+    """Return what is to be done about packages that are lacking, as the end of a sentence."""
+    steps = []
+    if absent := [package for package in lacking if not package.installed]:
+        if shutil.which("apt-get"):
+            root = "" if os.geteuid() == 0 else "as root "
+            command = ["apt-get", "install", "--no-install-recommends", *_names(absent)]
+            steps.append(f"{root}run `{shlex.join(command)}`")
+        else:
+            tools = " ".join(package.lacking for package in absent)
+            steps.append(f"install what gives {', '.join(tools.split())}")
+    for package in lacking:
+        if package.installed:
+            steps.append(
+                f"add the directory that holds {package.lacking.replace(' ', ' and ')} to PATH "
+                f"({package.name} is installed)"
+            )
+    return ", and ".join(steps)
+
+
+def _names(packages: Iterable[Package]) -> list[str]:
+    return [package.name for package in packages]

@@ -6,9 +6,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from firsttouch.build.images import KernelImage
+from firsttouch.build.images import KernelImage, check_path
 from firsttouch.build.series import write_series
 from firsttouch.build.sources import KernelSource, debian_source, user_source
+from firsttouch.build.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.cli.options import Commands, add_source, release_of
 from firsttouch.errors import HostError
@@ -27,7 +28,7 @@ def add_command(commands: Commands) -> None:
     build = actions.add_parser("build", help="build one image and print its path")
     add_source(build)
     build.add_argument("--stock", action="store_true", help="without linux/")
-    build.set_defaults(run=_build)
+    build.set_defaults(run=_build, kept="what was built is kept, run again to go on")
     series = actions.add_parser("series", help="write the patches, for git am")
     add_source(series)
     series.add_argument(
@@ -51,6 +52,7 @@ def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _build(options: argparse.Namespace, reporter: Reporter) -> int:
+    check_path(store_root())
     image = KernelImage(_source(options, reporter), not options.stock)
     print(image.obtain(reporter) / "Image")
     return 0

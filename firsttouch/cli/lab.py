@@ -70,7 +70,7 @@ def add_command(commands: Commands) -> None:
         help="where results go (default out/)",
     )
     lab.add_argument("--json", action="store_true", help="print summary.json instead of the table")
-    lab.set_defaults(run=_run)
+    lab.set_defaults(run=_run, kept="what was finished is kept, run again to go on")
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:

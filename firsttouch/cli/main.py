@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The command line. Exit status: 0 all ran; 1 something measured failed; 2 a bad request."""
+"""The command line.
+
+Exit status: 0 all ran; 1 something measured failed; 2 the request cannot be carried out.
+"""
 
 from __future__ import annotations
 
 import argparse
-import errno
-import os
+import io
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 from typing import NoReturn
 
-from firsttouch.cli import doctor, kernel, lab, results, store, survey
+from firsttouch import __version__
+from firsttouch.cli import completion, doctor, failures, kernel, lab, results, store, survey
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.progress import Reporter
+from firsttouch.signals import interrupt_on_signals
 
 _EXAMPLES = """examples:
   firsttouch lab                                   the default plan: stock against changed
@@ -28,6 +31,9 @@ _EXAMPLES = """examples:
   firsttouch compare out ~/colleague/out           two result sets side by side
   firsttouch kernel series --release 7.3 --out series/
   firsttouch store prune --keep 20G                remove what was used longest ago
+
+Machines, experiments and arms of your own are found in folders of these names below
+~/.config/firsttouch ($XDG_CONFIG_HOME/firsttouch).
 """
 
 
@@ -45,53 +51,59 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"firsttouch {__version__}")
+    parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (doctor, lab, survey, results, kernel, store):
+    for command in (doctor, lab, survey, results, kernel, store, completion):
         command.add_command(commands)
     return parser
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    try:
-        return _parser().parse_args(arguments)
-    finally:
-        # --help ends here, and its reader may have ended before it.
-        sys.stdout.flush()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status. Never raises for what can be fixed."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    """Run the command line; return the exit status. Never raises for what can be fixed.
+
+    The status is 128 and the signal's number where one ended the command:
+    130 after Ctrl-C, 141 where the reader of a pipe has gone.
+    """
+    interrupt_on_signals()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A character that the terminal has not must not end the command.
+            stream.reconfigure(errors="replace")
+    options = argparse.Namespace()
     try:
-        options = _parse(arguments)
-        status: int = options.run(options, Reporter())
-        sys.stdout.flush()
-    except FirsttouchError as error:
-        print(f"firsttouch: {error}", file=sys.stderr)
-        for line in error.detail:
-            print(f"    {line}", file=sys.stderr)
-        return error.exit_status
+        try:
+            return _run(arguments, options)
+        except FirsttouchError as error:
+            return failures.report_error(error, options)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            return failures.report_os_error(error, options)
+        except KeyboardInterrupt as interrupt:
+            number = next(iter(interrupt.args), signal.SIGINT)
+            return failures.report_interrupt(number, options)
     except BrokenPipeError:
-        # The reader has what it wanted; nothing more can reach it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        failures.let_go(sys.stdout, sys.stderr)
+        return 128 + signal.SIGPIPE
+
+
+def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
+    """Read the command line into `options` and do what it says; return the exit status."""
+    parser = _parser()
+    try:
+        parser.parse_args(arguments, options)
+        status: int = options.run(options, Reporter())
+    except SystemExit as done:
+        # --help and --version have printed what was asked for.
+        status = int(done.code or 0)
+    try:
+        print(end="", flush=True)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        reason = error.strerror or str(error)
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        remedy = (
-            "free some space there, or name another directory by --out"
-            if full
-            else "make it readable or writable, and run the same command again"
-        )
-        print(f"firsttouch: {where}{reason}: {remedy}.", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("firsttouch: interrupted; what was finished is kept, run again to go on.",
-              file=sys.stderr)  # fmt: skip
-        return 130
+        error.filename = failures.STANDARD_OUTPUT
+        # It cannot be written when the process ends, either.
+        failures.let_go(sys.stdout)
+        raise
     return status
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt

@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.build.claims import claimed
-from firsttouch.build.host_tools import processors, qemu_cpus
+from firsttouch.build.host_tools import DTC, find_tool, processors, qemu_cpus
+from firsttouch.build.images import check_path
 from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.sources import debian_source, tree_release, user_source
+from firsttouch.build.store import store_root
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.releases import load_release
@@ -52,9 +54,13 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> Outcome
     """
     release = tree_release(request.source)[0] if request.source else load_release(request.release)
     plan = make_plan(request, release.name, contract)
+    at_once = guests_at_once(request.jobs)
+    # QEMU and dtc are wanted even if all results are stored: these are known by the digests
+    # of what they make and are. A missing one is missed now, not after a kernel's build.
     for machine in plan.catalog.machines.values():
         machine.check_cpu(qemu_cpus())
-    at_once = guests_at_once(request.jobs)
+    find_tool(DTC)
+    check_path(store_root())
     check_writable(request.out)
     if (request.out / FILE_NAME).exists():
         # Results of another schema are not written over.

@@ -17,6 +17,7 @@ from firsttouch.analysis.answers import answer, answering
 from firsttouch.analysis.claims import NOT_MEASURED, Claim, count_verdicts, list_claims
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.names import format_params, varying
+from firsttouch.console import PipeConsole
 from firsttouch.output.cache_tables import print_cache_tables
 from firsttouch.output.labels import group_by_reason
 from firsttouch.output.plain import heading, plain, plain_table
@@ -28,7 +29,7 @@ _WIDTH = 100
 
 def output_console() -> Console:
     """Return the console for results: at most 100 columns, plain where it is no terminal."""
-    console = Console(highlight=False)
+    console = PipeConsole(highlight=False)
     if not console.is_terminal or console.width > _WIDTH:
         console.width = _WIDTH
     return console

@@ -11,6 +11,7 @@ import functools
 import tempfile
 from pathlib import Path
 
+from firsttouch.build.host_tools import DTC
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.processes import output
 
@@ -33,7 +34,7 @@ def device_tree(
         output(command, cwd=Path(folder))
         Path(folder, "source").write_text(overlay_source(machine, cpus, disk))
         # -@ is not asked for: all targets are given by path.
-        compile_overlay = ["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", "overlay", "source"]
+        compile_overlay = [DTC, "-q", "-I", "dts", "-O", "dtb", "-o", "overlay", "source"]
         output(compile_overlay, cwd=Path(folder))
         output(["fdtoverlay", "-i", "base", "-o", "tree", "overlay"], cwd=Path(folder))
         return Path(folder, "tree").read_bytes()

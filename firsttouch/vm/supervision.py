@@ -12,6 +12,7 @@ from pathlib import Path
 
 from firsttouch.build.host_tools import QEMU
 from firsttouch.errors import GuestError, UserError
+from firsttouch.files import check_room
 from firsttouch.processes import kept
 from firsttouch.quantities import format_duration
 from firsttouch.vm.guest import Guest
@@ -71,6 +72,8 @@ def run_guest(
             _check_splats(log)
         commands = read_channel(results.read_bytes().decode(errors="replace"))
         if complaint or commands is None:
+            for directory in (Path(scratch), log.parent):
+                check_room(directory)
             raise GuestError(
                 f"the guest {complaint or 'ended before its commands did'}", log_end(log)
             )

@@ -20,6 +20,7 @@ from firsttouch.build.store import PRUNING, Entry, note_use
 from firsttouch.build.upkeep import held, prune
 from firsttouch.places import REPOSITORY
 from tests.conftest import Firsttouch
+from tests.support.full_disk import small_disk
 
 KIB = 1024
 # Fills a store and ends, so that the entries are nobody's; then they age.
@@ -227,20 +228,17 @@ def test_results_are_pruned_as_all_else(filled: Path) -> None:
 
 
 def test_on_a_full_disk_there_is_room_to_prune(tmp_path: Path) -> None:
-    """A store on a small tmpfs, mounted in a namespace of its own, which needs no root."""
-    small = tmp_path / "small"
-    small.mkdir()
-    script = f"""
+    script = """
 import os, sys
 from pathlib import Path
 from firsttouch.build.store import Entry
 from firsttouch.build.upkeep import held, prune
 if os.fork() == 0:
     make = lambda workplace, kept: (kept / "file").write_bytes(bytes(10 * 1024))
-    Entry("kind", {{}}, "thing").obtain(make, print)
+    Entry("kind", {}, "thing").obtain(make, print)
     sys.exit()
 os.wait()
-with open("{small}/filler", "wb", buffering=0) as filler:
+with open(os.environ["XDG_CACHE_HOME"] + "/filler", "wb", buffering=0) as filler:
     try:
         while filler.write(bytes(512)):
             pass
@@ -248,12 +246,12 @@ with open("{small}/filler", "wb", buffering=0) as filler:
         print(error.strerror)
 print([one.title for one in prune(0)], [one.title for one in held()])
 """
-    done = subprocess.run(
-        ["unshare", "--map-root-user", "--mount", "sh", "-ec",
-         f'mount -t tmpfs -o size=128k tmpfs {small}; exec {sys.executable} -c "$0"', script],
-        env={**os.environ, "XDG_CACHE_HOME": str(small)}, cwd=REPOSITORY,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    with small_disk(tmp_path / "small", 128 << 10) as disk:
+        done = subprocess.run(
+            disk.command([sys.executable, "-c", script]),
+            env={**os.environ, "XDG_CACHE_HOME": str(disk.path)}, cwd=REPOSITORY,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
     assert done.stdout == "No space left on device\n['thing'] []\n", done.stderr
 
 

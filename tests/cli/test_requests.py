@@ -15,6 +15,7 @@ from firsttouch.build.programs import build_ftbench
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.conftest import Finished, Firsttouch
+from tests.support.full_disk import small_disk
 
 
 def _refused(done: Finished, *fragments: str) -> None:
@@ -128,46 +129,15 @@ def test_a_build_that_fails_shows_the_compilers_error(
 
 
 def test_a_full_disk(firsttouch: Firsttouch, fake_linux: Path, tmp_path: Path) -> None:
-    """A cache on a small tmpfs: mounted in a namespace of its own, which needs no root."""
-    script = (
-        f"mount -t tmpfs -o size=256k tmpfs {tmp_path}/small && cd {tmp_path} && "
-        f"XDG_CACHE_HOME={tmp_path}/small exec "
-        + " ".join(firsttouch.command("kernel", "build", "--stock", "--source", fake_linux))
-    )
-    (tmp_path / "small").mkdir()
     image = tmp_path / "Image"
     image.write_bytes(b"x" * (1 << 20))
-    done = subprocess.run(
-        ["unshare", "--map-root-user", "--mount", "sh", "-c", script],
-        env=firsttouch.environment(FAKE_IMAGE=str(image)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with small_disk(tmp_path / "small", 256 << 10) as disk:
+        done = subprocess.run(
+            disk.command(firsttouch.command("kernel", "build", "--stock", "--source", fake_linux)),
+            env=firsttouch.environment(FAKE_IMAGE=str(image), XDG_CACHE_HOME=str(disk.path)),
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
     _refused(done, "No space left on device", "XDG_CACHE_HOME")
-
-
-def test_doctor_says_of_each_package_whether_it_is_there_and_what_it_is_for(
-    firsttouch: Firsttouch,
-) -> None:
-    done = firsttouch("doctor")
-    printed = {line.split()[1]: line for line in done.stdout.splitlines()}
-    native = subprocess.run(
-        ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    listed = 0
-    for line in (REPOSITORY / "packages.list").read_text().splitlines():
-        name, _, reason = line.partition("#")
-        words = name.split()
-        if not words or (len(words) > 1 and ("!" in words[1]) == (native in words[1])):
-            continue
-        listed += 1
-        assert reason.strip() in printed[words[0]]
-        assert printed[words[0]].split()[0] in ("ok", "MISSING")
-    assert listed == len(printed) > 10
-    missing = [name for name, line in printed.items() if line.startswith("MISSING")]
-    assert done.returncode == (2 if missing else 0), done.stderr
-    assert all(name in done.stderr for name in missing)
 
 
 # -- a change of the data files, in a copy of the checkout
@@ -246,25 +216,3 @@ def test_a_broken_file_stops_what_needs_it_and_nothing_else(copied: Path) -> Non
     # What it looks at last before it builds.
     _refused(_in(copied, "lab", "--experiment", "populate", "--out", "/proc/out"), "/proc/out")
     assert _in(copied, "lab", "--help").returncode == 0
-
-
-# -- pipes
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["store", "list"], ["lab", "--help"]])
-def test_a_reader_that_has_seen_enough_is_no_error(
-    firsttouch: Firsttouch, own_cache: Path, arguments: list[str]
-) -> None:
-    # Or else nothing is left to be written at the end.
-    environment = firsttouch.environment()
-    environment.pop("PYTHONUNBUFFERED", None)
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        done = subprocess.run(
-            firsttouch.command(*arguments), stdout=writing, stderr=subprocess.PIPE,
-            env=environment, text=True, check=False,
-        )  # fmt: skip
-    finally:
-        os.close(writing)
-    assert (done.returncode, done.stderr) == (0, "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shlex
 import shutil
 import signal
 import subprocess
@@ -27,7 +26,8 @@ from firsttouch.progress import Reporter
 from firsttouch.tables import Table, parse_json
 from firsttouch.vm.guest import Guest, Timing
 from firsttouch.vm.supervision import run_guest
-from tests.conftest import Firsttouch
+from tests.conftest import Finished, Firsttouch
+from tests.support.full_disk import small_disk
 
 pytestmark = pytest.mark.kernel
 
@@ -175,19 +175,23 @@ def stock_image(images: Callable[[str, bool], Path]) -> Path:
 def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
     stock_image: Path, firsttouch: Firsttouch, tmp_path: Path
 ) -> None:
-    """Results on a small tmpfs, mounted in a namespace of its own."""
-    (tmp_path / "small").mkdir()
-    fill = f"head -c 2M /dev/zero >{tmp_path}/small/filler"
-    command = shlex.join(firsttouch.command("lab", *_KILLED, "--out", tmp_path / "small"))
-    script = (
-        f"mount -t tmpfs -o size=1M tmpfs {tmp_path}/small; {fill}; {command}; status=$?; "
-        f"rm {tmp_path}/small/filler; {command} && cp -r {tmp_path}/small {tmp_path}/kept; "
-        "exit $status"
-    )
-    done = subprocess.run(
-        ["unshare", "--map-root-user", "--mount", "sh", "-c", script],
-        env=firsttouch.environment(), cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    with small_disk(tmp_path / "small", 1 << 20) as disk:
+        command = firsttouch.command("lab", *_KILLED, "--out", disk.path)
+
+        def run() -> Finished:
+            return subprocess.run(
+                disk.command(command), env=firsttouch.environment(), cwd=tmp_path,
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+
+        filler = disk.seen / "filler"
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+        done = run()
+        filler.unlink()
+        assert run().returncode == 0
+        assert read_results(disk.seen).results
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     (sentence,) = [line for line in done.stderr.splitlines() if "No space left" in line]

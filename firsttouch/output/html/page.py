@@ -37,7 +37,7 @@ def render(dataset: Dataset) -> str:
     claims = list_claims(dataset)
     drawn = sections(dataset)
     return _environment().get_template("report.html.j2").render(
-        style=Markup((_TEMPLATES / "report.css").read_text()),
+        style=Markup((_TEMPLATES / "report.css").read_text("utf-8")),
         # Numbers and checked colours: nothing in it can end the element.
         arm_style=Markup(arm_style(dataset.catalog)),
         platforms=dataset.platforms(),

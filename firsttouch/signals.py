@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What Ctrl-C and SIGTERM do. Imports next to nothing: it is in place before all else is."""
+
+import os
+import signal
+from typing import NoReturn
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+def leave_on_signals() -> None:
+    """From now on end the process at once: nothing is under way that has to be tidied up."""
+    for number in _NUMBERS:
+        signal.signal(number, _leave)
+
+
+def interrupt_on_signals() -> None:
+    """From now on raise KeyboardInterrupt with the signal's number; the next signal ends all."""
+    for number in _NUMBERS:
+        signal.signal(number, _interrupt)
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    try:
+        os.write(2, b"firsttouch: interrupted.\n")
+    finally:
+        os._exit(128 + number)
+
+
+def _interrupt(number: int, _frame: object) -> NoReturn:
+    leave_on_signals()
+    raise KeyboardInterrupt(number)

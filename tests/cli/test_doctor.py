@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch doctor` and `./setup list`: what is used is what counts, whoever provides it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from firsttouch.places import REPOSITORY
+
+# A host on which all is there but what a test takes away.
+_PACKAGES = """\
+make : make                  # drives everything
+qemu-system-arm : qemu-here  # runs the guests
+gcc : gcc:libc.a             # a library that a compiler finds
+tidy : tidy-here             # tests: validates the report
+"""
+_TOOLS = ("make", "qemu-here", "tidy-here")
+_USED_BY_SETUP = ("sh", "dirname", "uname", "grep", "python3", "env", "sed")
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Path:
+    """A copy of the package with a short list, as pip would install it."""
+    package = tmp_path / "lib/firsttouch"
+    shutil.copytree(
+        REPOSITORY / "firsttouch", package, ignore=shutil.ignore_patterns("__pycache__", "data")
+    )
+    data = package / "data"
+    for name in ("arms", "experiments", "machines"):
+        shutil.copytree(REPOSITORY / name, data / name)
+    shutil.copy(REPOSITORY / "setup", data)
+    (data / "packages.list").write_text(_PACKAGES)
+    return tmp_path
+
+
+def _tools(folder: Path, names: Iterable[str], installed: Iterable[str] = ()) -> Path:
+    """Return a PATH with tools of these names, and a dpkg that has packages `installed`."""
+    tools = folder / "bin"
+    tools.mkdir()
+    for name in _USED_BY_SETUP:
+        found = shutil.which(name)
+        assert found, f"{name} is missing"
+        (tools / name).symlink_to(found)
+    known = "|".join(installed) or "-"
+    scripts = {
+        "gcc": f"echo {tools}/libc.a",
+        "apt-get": "exit 1",
+        "dpkg-query": f'case "$4" in {known}) echo installed ;; *) exit 1 ;; esac',
+        **dict.fromkeys(names, "exit 0"),
+    }
+    for name, script in scripts.items():
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+    (tools / "libc.a").touch()
+    return tools
+
+
+def _doctor(laboratory: Path, tools: Path) -> subprocess.CompletedProcess[str]:
+    packages = os.pathsep.join([str(laboratory / "lib"), *sys.path])
+    return subprocess.run(
+        [sys.executable, "-m", "firsttouch", "doctor"],
+        cwd=laboratory, env={"PATH": str(tools), "PYTHONPATH": packages, "HOME": str(laboratory)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_tools_that_no_package_provides_are_there(laboratory: Path) -> None:
+    done = _doctor(laboratory, _tools(laboratory, _TOOLS))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "MISSING" not in done.stdout
+    assert done.stdout.splitlines()[-1] == "The laboratory works here."
+
+
+def test_what_only_tests_lack_is_no_failure(laboratory: Path) -> None:
+    done = _doctor(laboratory, _tools(laboratory, _TOOLS[:2]))
+    assert (done.returncode, done.stderr) == (0, "")
+    needs, _, tests = done.stdout.partition("Its tests")
+    assert "MISSING" not in needs and "MISSING  tidy" in tests
+    assert "apt-get install --no-install-recommends tidy`" in tests.splitlines()[-1]
+
+
+def test_what_the_laboratory_lacks_is_installed_by_one_command(laboratory: Path) -> None:
+    tools = _tools(laboratory, _TOOLS[:1])
+    (tools / "libc.a").unlink()
+    done = _doctor(laboratory, tools)
+    assert done.returncode == 2
+    (sentence,) = done.stderr.splitlines()
+    # What tests lack is not in the way of the laboratory.
+    assert "install --no-install-recommends qemu-system-arm gcc`." in sentence
+
+
+def test_an_installed_tool_that_is_not_on_path_is_missing(laboratory: Path) -> None:
+    done = _doctor(laboratory, _tools(laboratory, ("make", "tidy-here"), ["qemu-system-arm"]))
+    assert done.returncode == 2
+    (sentence,) = done.stderr.splitlines()
+    assert "add the directory that holds qemu-here to PATH" in sentence
+    assert "apt-get" not in sentence
+
+
+def test_off_debian_the_tools_are_named(laboratory: Path) -> None:
+    tools = _tools(laboratory, ("make",))
+    (tools / "dpkg-query").unlink()
+    (tools / "apt-get").unlink()
+    done = _doctor(laboratory, tools)
+    assert done.returncode == 2
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.endswith("install what gives qemu-here.")
+
+
+def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(tmp_path: Path) -> None:
+    """uv stands for a tool that can make environments; what it is asked for is what is tested."""
+    tools = _tools(tmp_path, ("make",))
+    (tools / "dpkg-query").unlink()
+    (tools / "python3").unlink()
+    for name in ("cat", "rm", "mkdir", "sha256sum", "cut", "flock"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    (tools / "uv").write_text('#!/bin/sh\necho "$@" >>asked\nmkdir -p .venv\n')
+    (tools / "uv").chmod(0o755)
+    # Off Debian there may be no python3 where Debian has it.
+    script = (REPOSITORY / "setup").read_text().replace("/usr/bin/python3", "/nowhere/python3")
+    (tmp_path / "setup").write_text(script)
+    (tmp_path / "packages.list").write_text(_PACKAGES)
+    for name in ("requirements.lock", "pyproject.toml"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    done = subprocess.run(
+        ["/bin/sh", "./setup"], cwd=tmp_path, env={"PATH": str(tools)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "missing, by Debian's names: qemu-system-arm tidy" in done.stderr
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert [line.split()[0] for line in asked] == ["venv", "pip", "pip"]
+    assert "--require-hashes" in asked[1] and "--no-build-isolation" in asked[2]
+    assert (tmp_path / ".venv/made-from").exists()

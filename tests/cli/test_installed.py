@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The package as pip installs it: read-only, in a path with a space, run by another user."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+
+from firsttouch import __version__
+from firsttouch.build.images import KernelImage
+from firsttouch.build.sources import debian_source
+from firsttouch.catalog.releases import load_release
+from firsttouch.lab.plan import DEFAULT_RELEASE
+from firsttouch.places import EXPERIMENTS, REPOSITORY
+from firsttouch.progress import Reporter
+from tests.support import made_results
+
+# Who runs it where the tests are root's.
+_NOBODY = 65534
+_DEPENDENCIES = ("jinja2", "markupsafe", "rich", "markdown-it-py", "mdurl", "pygments", "shtab")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment of its own with the wheel in it, and a home for who uses it."""
+
+    command: Path
+    home: Path
+
+    def __call__(self, *arguments: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYTHON", "XDG_"))
+        }
+        root = os.geteuid() == 0
+        return subprocess.run(
+            [self.command, *map(str, arguments)],
+            cwd=self.home,
+            env={**environment, "HOME": str(self.home), **extra},
+            user=_NOBODY if root else None,
+            group=_NOBODY if root else None,
+            extra_groups=[] if root else None,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def _wheel(folder: Path) -> Path:
+    """Build the wheel as `pip install .` does, with the backend of requirements.lock."""
+    # Built from a copy: what lies in the checkout besides is none of it.
+    copy = folder / "source"
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+    ).stdout.split("\0")  # fmt: skip
+    for name in filter(None, listed):
+        if (REPOSITORY / name).is_file() and not (REPOSITORY / name).is_symlink():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / name, copy / name)
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-index",
+         "--no-build-isolation", "-w", folder, copy],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"no wheel was built; ./setup installs hatchling: {done.stderr}"
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed() -> Iterator[Installed]:
+    # pytest's own folders are closed to other users.
+    with tempfile.TemporaryDirectory(prefix="firsttouch-installed-") as scratch:
+        top = Path(scratch)
+        top.chmod(0o755)
+        environment, home = top / "my tools/env", top / "my home"
+        venv.create(environment, symlinks=True, with_pip=False)
+        (packages,) = environment.glob("lib/python3*/site-packages")
+        for name in _DEPENDENCIES:
+            found = distribution(name)
+            for file in found.files or ():
+                if ".." not in file.parts:
+                    (packages / file).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(str(found.locate_file(file)), packages / file)
+        subprocess.run(
+            [sys.executable, "-m", "pip", "--python", environment / "bin/python", "install", "-q",
+             "--no-deps", "--no-index", _wheel(top)],
+            check=True,
+        )  # fmt: skip
+        subprocess.run(["chmod", "-R", "a+rX,a-w", environment], check=True)
+        home.mkdir()
+        if os.geteuid() == 0:
+            os.chown(home, _NOBODY, _NOBODY)
+        made = Installed(environment / "bin/firsttouch", home)
+        assert made("--version").returncode != 126, "other users cannot run the Python of .venv"
+        yield made
+        subprocess.run(["chmod", "-R", "u+w", environment], check=True)
+
+
+def _give(path: Path) -> Path:
+    """Let who uses the installed package own all below `path`."""
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-R", f"{_NOBODY}:{_NOBODY}", path], check=True)
+    return path
+
+
+def test_it_says_its_version(installed: Installed) -> None:
+    assert installed("--version").stdout == f"firsttouch {__version__}\n"
+
+
+def test_it_carries_all_that_the_checkout_has(installed: Installed) -> None:
+    (data,) = installed.command.parent.parent.glob("lib/python3*/site-packages/firsttouch/data")
+    for folder in ("arms", "bench", "experiments", "guest", "linux", "machines", "pmu"):
+        listed = subprocess.run(
+            ["git", "ls-files", folder], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        ).stdout.split()
+        for name in listed:
+            original = REPOSITORY / name
+            assert (data / name).read_bytes() == original.read_bytes(), name
+            assert os.access(data / name, os.X_OK) == bool(original.stat().st_mode & 0o111), name
+
+
+def test_doctor_reads_the_list_that_it_carries(installed: Installed) -> None:
+    done = installed("doctor")
+    assert "qemu-system-arm" in done.stdout, done.stderr
+
+
+def test_results_are_drawn_and_compared(installed: Installed, tmp_path: Path) -> None:
+    folder = installed.home / "two results"
+    for name in ("a", "b"):
+        made_results.write(folder / name, made_results.plan(EXPERIMENTS, ["populate"]))
+    _give(folder)
+    done = installed("report", folder / "a")
+    assert done.returncode == 0, done.stderr
+    assert "<svg" in (folder / "a/report.html").read_text()
+    done = installed("compare", "two results/a", "two results/b")
+    assert done.returncode == 0, done.stderr
+    assert "populate" in done.stdout or "no figure differs" in done.stdout
+
+
+def test_a_users_own_machine_and_arm_are_found(installed: Installed) -> None:
+    own = installed.home / ".config/firsttouch"
+    (own / "machines").mkdir(parents=True)
+    shutil.copy(REPOSITORY / "machines/neoverse-n1.toml", own / "machines/mine.toml")
+    done = installed("lab", "--machine", "mien")
+    assert "did you mean 'mine'?" in done.stderr
+    shutil.copy(REPOSITORY / "machines/neoverse-n1.toml", own / "machines/neoverse-n1.toml")
+    done = installed("lab", "--machine", "neoverse-n1")
+    assert done.returncode == 2
+    (sentence,) = done.stderr.splitlines()
+    assert f"{own}/machines/neoverse-n1.toml" in sentence and "another name" in sentence
+    shutil.rmtree(own)
+
+
+def test_a_store_in_a_path_with_a_space_is_refused_before_a_kernel_is_fetched(
+    installed: Installed,
+) -> None:
+    done = installed("kernel", "build")
+    assert done.returncode == 2
+    (sentence,) = done.stderr.splitlines()
+    assert f"{installed.home}/.cache/firsttouch" in sentence and "XDG_CACHE_HOME" in sentence
+
+
+@pytest.mark.long
+def test_a_survey_where_every_path_has_a_space(installed: Installed) -> None:
+    """The store's, too: ftbench is built there from sources that cannot be written."""
+    done = installed("survey", "--seconds", "5", "--out", "my survey")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((installed.home / "my survey/survey.json").read_text())["samples"]
+
+
+@pytest.mark.kernel
+def test_a_guest_is_run_and_its_command_can_be_pasted(
+    installed: Installed, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The tree takes a moment to build; its image is a real kernel."""
+    source = debian_source(load_release(DEFAULT_RELEASE), Reporter())
+    image = KernelImage(source, False).obtain(Reporter()) / "Image"
+    folder = installed.home / "my tree"
+    tree = folder / "linux"
+    (tree / "arch/arm64/mm").mkdir(parents=True)
+    (tree / "arch/arm64/mm/fault.c").touch()
+    (tree / "Makefile").write_text(
+        "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 999\n"
+        "tinyconfig:\n\tmkdir -p $(O) && touch $(O)/.config\nolddefconfig:\n"
+        "Image:\n\tmkdir -p $(O)/arch/arm64/boot\n"
+        "\tcp '$(FAKE_IMAGE)' $(O)/arch/arm64/boot/Image\n"
+    )
+    shutil.copy(image, folder / "Image")
+    _give(folder)
+    with tempfile.TemporaryDirectory(prefix="firsttouch-store-") as store:
+        _give(Path(store))
+        done = installed(
+            "lab", "--source", tree, "--arm", "stock", "--experiment", "populate", "--set",
+            "page=4k", "--set", "by=store", "--size", "16M", "--out", "my out",
+            XDG_CACHE_HOME=store, FAKE_IMAGE=str(folder / "Image"),
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (line,) = (installed.home / "my out/results.jsonl").read_text().splitlines()
+    result = json.loads(line)
+    assert result["lines"][0]["metrics"]["page_faults"] >= 4096
+    assert result["provenance"]["command"].startswith("firsttouch lab --release")
+    assert (installed.home / "my out/report.html").exists()

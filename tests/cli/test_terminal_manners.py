@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command at a terminal and in a pipe: quiet ends, true sentences, the right exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from firsttouch.places import EXPERIMENTS, REPOSITORY
+from tests.support import made_results
+from tests.support.full_disk import small_disk
+
+COMMAND = [sys.executable, "-m", "firsttouch"]
+
+
+def _environment(**extra: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return {**kept, "PYTHONPATH": str(REPOSITORY), **extra}
+
+
+def _run(
+    arguments: Sequence[str | Path], cwd: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        cwd=cwd, env=_environment(**environment), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two sets of results, a and b, which differ."""
+    folder = tmp_path_factory.mktemp("results")
+    for name in ("a", "b"):
+        made_results.write(folder / name, made_results.plan(EXPERIMENTS, ["populate"]))
+    return folder
+
+
+# -- pipes
+
+
+def _piped_into_nothing(arguments: Sequence[str], cwd: Path, stream: str) -> tuple[int, str]:
+    """Run the command into a pipe that nobody reads; return its status and its other output."""
+    read, write = os.pipe()
+    os.close(read)
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=cwd,
+        env=_environment(XDG_CACHE_HOME=str(cwd / "cache")),
+        stdout=write if stream == "stdout" else subprocess.PIPE,
+        stderr=write if stream == "stderr" else subprocess.PIPE,
+        text=True,
+    ) as process:
+        os.close(write)
+        said = "".join(text or "" for text in process.communicate())
+    return process.returncode, said
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--help", "--version", "lab --help", "doctor", "store list", "completion bash",
+        "report a", "compare a b", "compare a b --json",
+    ],
+)  # fmt: skip
+def test_a_reader_who_has_gone_ends_the_command_in_silence(results: Path, line: str) -> None:
+    assert _piped_into_nothing(line.split(), results, "stdout") == (141, "")
+
+
+def test_an_error_that_nobody_reads_is_no_traceback(tmp_path: Path) -> None:
+    assert _piped_into_nothing(["lab", "--wrong"], tmp_path, "stderr") == (141, "")
+
+
+def test_a_command_that_prints_without_buffer_is_quiet_too(results: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.join(COMMAND)} compare a b | head -n 1; echo ${{PIPESTATUS[0]}}"],
+        cwd=results, env=_environment(PYTHONUNBUFFERED="1"), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "141"
+
+
+# -- terminals
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"PYTHONIOENCODING": "latin-1"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    ],
+    ids=lambda environment: "-".join(environment),
+)
+def test_a_terminal_without_utf8_loses_characters_and_nothing_else(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    # A name that no such terminal can show.
+    folder = made_results.write(tmp_path / "größe-→", made_results.plan(EXPERIMENTS, ["populate"]))
+    done = subprocess.run(
+        [*COMMAND, "report", folder], cwd=tmp_path, env=_environment(**environment),
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith(b"report.html")
+    assert b"?" in done.stdout
+
+
+def test_a_users_file_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
+    machines = tmp_path / "firsttouch/machines"
+    machines.mkdir(parents=True)
+    text = (REPOSITORY / "machines/neoverse-n1.toml").read_text()
+    (machines / "mine.toml").write_text(
+        re.sub(r"^title = .*", 'title = "Größe"', text, count=1, flags=re.M), "utf-8"
+    )
+    script = (
+        "from firsttouch.catalog.machines import load_machine as l; print(ascii(l('mine').title))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=_environment(
+            XDG_CONFIG_HOME=str(tmp_path), LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
+        ),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == ascii("Größe"), done.stderr
+
+
+def _on_a_terminal(arguments: Sequence[str], cwd: Path, **environment: str) -> str:
+    """Return what the command prints on a terminal that has colours."""
+    ours, its = os.openpty()
+    with subprocess.Popen(
+        [*COMMAND, *arguments], cwd=cwd, stdin=its, stdout=its, stderr=its,
+        env=_environment(TERM="xterm-256color", **environment),
+    ) as process:  # fmt: skip
+        os.close(its)
+        said = b""
+        while select.select([ours], [], [], 60)[0]:
+            try:
+                said += os.read(ours, 1 << 16)
+            except OSError:  # The last that wrote to it has ended.
+                break
+    os.close(ours)
+    assert process.returncode in (0, 1)
+    return said.decode()
+
+
+_COLOR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|9[0-7])[;m]")
+
+
+def test_no_color_is_respected(tmp_path: Path) -> None:
+    made = made_results.plan(EXPERIMENTS, ["populate"])
+    made_results.write(tmp_path / "a", made)
+    made_results.write(
+        tmp_path / "b",
+        [made_results.without_metrics(one, {}) if one.arm == "on" else one for one in made],
+    )
+    # The test shows nothing where there is nothing to colour.
+    script = "from firsttouch.output.terminal import output_console as c; c().print('[red]x[/red]')"
+    for extra, colored in (({}, True), ({"NO_COLOR": "1"}, False)):
+        ours, its = os.openpty()
+        subprocess.run(
+            [sys.executable, "-c", script], stdout=its, check=True,
+            env={k: v for k, v in _environment(TERM="xterm-256color", **extra).items()
+                 if k != "NO_COLOR" or extra},
+        )  # fmt: skip
+        assert bool(_COLOR.search(os.read(ours, 1000).decode())) == colored
+        os.close(ours)
+        os.close(its)
+    said = _on_a_terminal(["compare", "a", "b"], tmp_path, NO_COLOR="1")
+    assert "populate" in said and not _COLOR.search(said)
+
+
+# -- signals
+
+
+@pytest.fixture
+def hooked(tmp_path: Path) -> Iterator[Path]:
+    """A folder of modules that go before those of the same names."""
+    folder = tmp_path / "hooked"
+    folder.mkdir()
+    yield folder
+
+
+_SIGNAL = "import os, signal\nos.kill(os.getpid(), {number})\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("module", ["argparse", "rich", "jinja2", "shtab"])
+def test_a_signal_during_the_imports_is_one_line(
+    hooked: Path, tmp_path: Path, module: str, number: signal.Signals
+) -> None:
+    (hooked / f"{module}.py").write_text(_SIGNAL.format(number=int(number)))
+    done = _run(["doctor"], tmp_path, PYTHONPATH=f"{hooked}:{REPOSITORY}")
+    assert (done.returncode, done.stdout) == (128 + number, "")
+    assert done.stderr == "firsttouch: interrupted.\n"
+
+
+def test_a_signal_when_all_is_done_is_one_line(hooked: Path, tmp_path: Path) -> None:
+    (hooked / "sitecustomize.py").write_text(
+        f"import atexit\natexit.register(lambda: exec({_SIGNAL.format(number=2)!r}))\n"
+    )
+    done = _run(["--version"], tmp_path, PYTHONPATH=f"{hooked}:{REPOSITORY}")
+    assert (done.returncode, done.stderr) == (130, "firsttouch: interrupted.\n")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_command_says_so_and_claims_nothing_more(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    # What doctor waits for: it interrupts its parent and stays.
+    (tools / "uname").write_text(
+        f"#!/bin/sh\nkill -{int(number)} $(cat {tmp_path}/pid)\nsleep 60\n"
+    )
+    (tools / "uname").chmod(0o755)
+    script = f"echo $$ >{shlex.quote(str(tmp_path / 'pid'))}; exec {shlex.join(COMMAND)} doctor"
+    done = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=_environment(PATH=f"{tools}:{os.environ['PATH']}"),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (status, "firsttouch: interrupted.\n")
+
+
+# -- full disks
+
+
+def _full(done: subprocess.CompletedProcess[str], directory: Path | str, remedy: str) -> None:
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("firsttouch: ")]
+    assert f"{directory}: No space left on device" in sentence
+    assert remedy in sentence
+
+
+def _tree(folder: Path) -> Path:
+    """Return a kernel tree that builds an image of 4 MiB."""
+    tree = folder / "linux"
+    (tree / "arch/arm64/mm").mkdir(parents=True)
+    (tree / "arch/arm64/mm/fault.c").touch()
+    (tree / "Makefile").write_text(
+        "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 999\n"
+        "tinyconfig:\n\tmkdir -p $(O) && touch $(O)/.config\n"
+        "olddefconfig:\n\tprintf '%s\\n' $(CONFIG) >>$(O)/.config\n"
+        "Image:\n\tmkdir -p $(O)/arch/arm64/boot\n"
+        "\thead -c $(BYTES) /dev/zero >$(O)/arch/arm64/boot/Image\n"
+    )
+    return tree
+
+
+def _build(
+    disk_command: Sequence[str], cwd: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        disk_command, cwd=cwd, capture_output=True, text=True, check=False,
+        env=_environment(**environment),
+    )  # fmt: skip
+
+
+def test_a_full_store_is_the_store_that_is_full(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", 512 << 10) as disk:
+        # The linker fails, and what it says is a line of the detail.
+        done = _build(
+            disk.command([*COMMAND, "kernel", "build", "--stock", "--source", _tree(tmp_path)]),
+            tmp_path, XDG_CACHE_HOME=str(disk.path), BYTES="4194304",
+        )  # fmt: skip
+    _full(done, disk.path / "firsttouch", "firsttouch store prune")
+
+
+def test_a_full_output_directory_is_not_blamed_on_the_store(results: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "out", 64 << 10) as disk:
+        (disk.seen / "results.jsonl").write_bytes(b"")
+        lines = (results / "a/results.jsonl").read_text().splitlines(keepends=True)
+        (disk.seen / "results.jsonl").write_text(lines[0])
+        with (disk.seen / "filler").open("wb") as filler, pytest.raises(OSError, match="space"):
+            while True:
+                os.write(filler.fileno(), bytes(4096))
+        done = _build(disk.command([*COMMAND, "report", disk.path]), tmp_path)
+    _full(done, disk.path, "free some space there")
+
+
+def test_a_full_standard_output_is_said(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+            env=_environment(), cwd=tmp_path,
+        )  # fmt: skip
+    _full(done, "standard output", "")
+
+
+# -- commands that are printed
+
+
+def test_completion_knows_commands_options_and_names(tmp_path: Path) -> None:
+    machines = tmp_path / "firsttouch/machines"
+    machines.mkdir(parents=True)
+    (machines / "my-own.toml").touch()
+    script = _run(["completion", "bash"], tmp_path, XDG_CONFIG_HOME=str(tmp_path)).stdout
+    ask = """
+        COMP_WORDS=(firsttouch "$@"); COMP_CWORD=$#; COMPREPLY=()
+        $(complete -p firsttouch | sed 's/.*-F \\([^ ]*\\).*/\\1/') firsttouch "${@: -1}"
+        echo "${COMPREPLY[@]}"
+    """
+    for words, wanted in (
+        (["sur"], "survey"),
+        (["lab", "--mach"], "--machine"),
+        (["lab", "--machine", "neoverse-n"], "neoverse-n1"),
+        (["lab", "--machine", "my-"], "my-own"),
+        (["kernel", "ser"], "series"),
+    ):
+        done = subprocess.run(
+            ["bash", "-c", f"{script}\n{ask}", "bash", *words],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.stdout.split() == [wanted], (words, done.stderr)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_there_for_each_shell(tmp_path: Path, shell: str) -> None:
+    done = _run(["completion", shell], tmp_path)
+    assert done.returncode == 0 and "survey" in done.stdout
+
+
+def test_a_relative_folder_of_configuration_is_refused(tmp_path: Path) -> None:
+    done = _run(["lab", "--arm", "mine"], tmp_path, XDG_CONFIG_HOME="relative")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "firsttouch: XDG_CONFIG_HOME is 'relative': set it to an absolute path.\n"
+    )
+
+
+def test_comparison_as_json_is_json(results: Path) -> None:
+    assert json.loads(_run(["compare", "a", "b", "--json"], results).stdout)
