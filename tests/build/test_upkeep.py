@@ -164,7 +164,7 @@ def test_a_use_that_begins_while_somebody_prunes_waits_for_the_end(filled: Path)
 def test_a_run_says_that_it_uses_an_entry_before_it_looks_at_it(
     filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = []
+    seen: list[str] = []
     contents = Entry.contents
 
     def look(entry: Entry) -> object:

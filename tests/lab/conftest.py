@@ -15,7 +15,7 @@ from firsttouch.build.outcomes import keep_outcome
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.releases import load_release
-from firsttouch.lab.guests import FTBENCH, Parts
+from firsttouch.lab.guests import Parts
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.run import Outcome, run_lab
 from firsttouch.progress import Reporter
@@ -36,9 +36,10 @@ class FakeLab:
 
     parts: Path
     out: Path
+    source: KernelSource
     ran: list[Guest] = field(default_factory=list)
     guards: int = 0
-    failing: Mapping[str, Exception] = field(default_factory=dict)
+    failing: Mapping[str, BaseException] = field(default_factory=dict)
 
     def run(self, request: Request) -> Outcome:
         return run_lab(request, real_contract(), Reporter())
@@ -94,8 +95,8 @@ def _region() -> dict[str, Json]:
 @pytest.fixture
 def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLab:
     (tmp_path / "parts").mkdir()
-    lab = FakeLab(tmp_path / "parts", tmp_path / "out")
     source = KernelSource(load_release("6.12"), "6.12.1", "identity", lambda: tmp_path)
+    lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
     monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: source)
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)
     monkeypatch.setattr("firsttouch.lab.run.measure_guest", lab.measure_guest)
@@ -106,6 +107,3 @@ def arm_of(guest: Guest, *names: str) -> str:
     """Return which of the arms `names` a guest is of."""
     (found,) = [name for name in names if load_arm(name).boot == guest.boot]
     return found
-
-
-__all__ = ["FTBENCH", "FakeLab", "arm_of"]

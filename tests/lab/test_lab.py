@@ -177,7 +177,7 @@ def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
 ) -> None:
     """Results on a small tmpfs, mounted in a namespace of its own."""
     (tmp_path / "small").mkdir()
-    fill = f"head -c 2M /dev/zero >{tmp_path}/small/filler"
+    fill = f"head -c 2M /dev/zero >{tmp_path}/small/filler 2>/dev/null"
     command = shlex.join(firsttouch.command("lab", *_KILLED, "--out", tmp_path / "small"))
     script = (
         f"mount -t tmpfs -o size=1M tmpfs {tmp_path}/small; {fill}; {command}; status=$?; "
@@ -192,6 +192,8 @@ def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
     assert "Traceback" not in done.stderr
     (sentence,) = [line for line in done.stderr.splitlines() if "No space left" in line]
     assert sentence.startswith("firsttouch: ") and "--out" in sentence
+    # What was measured is in the store, and written once there is room.
+    assert len(read_results(tmp_path / "kept").results) == 8
 
 
 # -- runs that are killed

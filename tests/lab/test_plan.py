@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,8 +23,8 @@ def contract() -> Contract:
     return real_contract()
 
 
-def _plan(contract: Contract, folder: Path = EXPERIMENTS, **asked: object) -> Plan:
-    return make_plan(Request(**asked), "6.12", contract, folder)  # type: ignore[arg-type]
+def _plan(contract: Contract, folder: Path = EXPERIMENTS, **asked: Any) -> Plan:
+    return make_plan(Request(**asked), "6.12", contract, folder)
 
 
 def test_the_default_plan_has_the_default_experiments(contract: Contract) -> None:
@@ -78,7 +79,7 @@ def test_a_guest_of_many_cells_runs_all_of_them_whatever_is_asked_for(contract: 
     ],
 )
 def test_what_there_is_not_is_refused(
-    contract: Contract, asked: dict[str, object], complaint: str
+    contract: Contract, asked: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(UserError, match=re.escape(complaint)):
         _plan(contract, **{"experiments": ("populate",), **asked})
@@ -96,6 +97,7 @@ def test_a_broken_file_stops_what_needs_it_and_nothing_else(
     folder = Path(shutil.copytree(EXPERIMENTS, tmp_path / "experiments"))
     (folder / "broken.toml").write_text("title = ")
     assert _plan(contract, folder, experiments=("populate",)).cells
-    for needs in ({}, {"experiments": ("broken",)}):
+    broken: list[dict[str, Any]] = [{}, {"experiments": ("broken",)}]
+    for needs in broken:
         with pytest.raises(UserError, match=r"broken\.toml: not valid TOML"):
             _plan(contract, folder, **needs)

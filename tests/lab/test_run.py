@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis import dataset as datasets
-from firsttouch.analysis.measurement import Measurement
+from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.build.outcomes import forget_outcome
-from firsttouch.catalog.experiments import Derived
+from firsttouch.catalog.experiments import Derived, Experiment
 from firsttouch.errors import GuestError, UserError
-from firsttouch.lab import run as lab_run
 from firsttouch.lab.cells import Cell
+from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.outcomes import results_of
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import Result, read_results
 from firsttouch.lab.run import guests_at_once
+from firsttouch.progress import Reporter
 from firsttouch.vm.guest import MEMORY
 from firsttouch.vm.qemu import guest_key
 from tests.lab.conftest import FakeLab, arm_of
@@ -140,10 +141,9 @@ def test_a_change_of_a_derivation_changes_figures_and_runs_no_guest(
     before = {(row.case.params["by"], row.metric): row.arms
               for row in fake_lab.dataset(outcome).rows}  # fmt: skip
     fake_lab.ran.clear()
-    measure = datasets.measure
 
-    def doubled(result: Result, experiment: object) -> Measurement:
-        measured = measure(result, experiment)  # type: ignore[arg-type]
+    def doubled(result: Result, experiment: Experiment) -> Measurement:
+        measured = measure(result, experiment)
         return replace(
             measured, metrics={name: 2 * value for name, value in measured.metrics.items()}
         )
@@ -164,9 +164,7 @@ def test_a_new_derived_figure_is_made_from_what_the_store_has(fake_lab: FakeLab)
     outcome = fake_lab.run(request)
     fake_lab.ran.clear()
     plan = make_plan(request, "6.12", real_contract())
-    source = lab_run.debian_source(None, None)  # type: ignore[arg-type]
-    parts = fake_lab.build_parts(source, plan, fake_lab.out, None)  # type: ignore[arg-type]
-    jobs = lab_run.make_jobs(plan, parts)
+    jobs = make_jobs(plan, fake_lab.build_parts(fake_lab.source, plan, request.out, Reporter()))
     results = [result for job in jobs for result in results_of(job) or ()]
     assert sorted(result.key for result in results) == sorted(_keys(outcome.results))
     figure = Derived("instructions_per_fault", "instructions", "instructions_kernel",
@@ -206,7 +204,7 @@ def test_cells_that_were_not_asked_for_do_not_fail_the_run(fake_lab: FakeLab) ->
 
 
 def test_what_an_interrupted_run_has_finished_is_kept(fake_lab: FakeLab) -> None:
-    fake_lab.failing = {"--by madvise ": KeyboardInterrupt()}  # type: ignore[dict-item]
+    fake_lab.failing = {"--by madvise ": KeyboardInterrupt()}
     request = _asked(fake_lab, jobs=1)
     with pytest.raises(KeyboardInterrupt):
         fake_lab.run(request)
