@@ -141,8 +141,10 @@ def _sized(params: Params, request: Request, experiment: Experiment) -> Params:
 
 
 def _is_chosen(params: Params, request: Request) -> bool:
-    """Tell whether a cell with `params` has every value that was set."""
-    return all(str(params.get(name)) == value for name, value in request.settings.items())
+    """Tell whether a cell with `params` has no other value than one that was set."""
+    return all(
+        name not in params or str(params[name]) == value for name, value in request.settings.items()
+    )
 
 
 def _check_settings(

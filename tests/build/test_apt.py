@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.apt import host_archives
+from firsttouch.build.apt import host_archives, mirror_archive
 from firsttouch.build.packages import (
     fetch_package,
     find_closure,
@@ -36,7 +36,7 @@ _STABLE = (
 @pytest.fixture
 def mirror() -> str:
     """The mirror that this host is configured to use."""
-    return next(archive.uri for archive in host_archives() if archive.suite[0] != "/")
+    return mirror_archive("any").uri
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ class FakeLab:
     source: KernelSource
     ran: list[Guest] = field(default_factory=list)
     guards: int = 0
-    failing: Mapping[str, Exception] = field(default_factory=dict)
+    failing: Mapping[str, BaseException] = field(default_factory=dict)
 
     def run(self, request: Request) -> Outcome:
         return run_lab(request, real_contract(), Reporter())

@@ -196,6 +196,8 @@ def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
     assert "Traceback" not in done.stderr
     (sentence,) = [line for line in done.stderr.splitlines() if "No space left" in line]
     assert sentence.startswith("firsttouch: ") and "--out" in sentence
+    # What was measured is in the store, and written once there is room.
+    assert len(read_results(tmp_path / "kept").results) == 8
 
 
 # -- runs that are killed
@@ -284,8 +286,10 @@ def test_killed_in_any_phase_the_next_run_ends_the_same(
     assert summaries[0] == summaries[1]
 
 
-def test_an_interrupt_ends_all_guests_and_says_so(firsttouch: Firsttouch) -> None:
-    process = firsttouch.start("lab", *_KILLED)
+def test_an_interrupt_ends_all_guests_and_says_so(
+    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]]
+) -> None:
+    process = firsttouch.start("lab", *_KILLED, **own_outcomes("store"))
     log = firsttouch.directory / "out/log"
     while process.poll() is None and not any(log.glob("populate*")):
         time.sleep(0.01)
@@ -296,13 +300,17 @@ def test_an_interrupt_ends_all_guests_and_says_so(firsttouch: Firsttouch) -> Non
     assert not _left_behind(str(firsttouch.directory))
 
 
-def test_two_at_once_in_one_checkout_end_the_same(firsttouch: Firsttouch) -> None:
-    first = firsttouch.start("lab", *_KILLED, "--json")
-    second = firsttouch.start("lab", *_KILLED, "--json")
+def test_two_at_once_in_one_checkout_end_the_same(
+    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]]
+) -> None:
+    store = own_outcomes("store")
+    first = firsttouch.start("lab", *_KILLED, "--json", **store)
+    second = firsttouch.start("lab", *_KILLED, "--json", **store)
     outputs = [process.communicate(timeout=600) for process in (first, second)]
     assert [first.returncode, second.returncode] == [0, 0], outputs
     assert outputs[0][0] == outputs[1][0]
     assert sum("waiting for it" in said for _, said in outputs) == 1
+    assert sum("Measuring" in said for _, said in outputs) == 1
     lines = (firsttouch.directory / "out/results.jsonl").read_text().splitlines()
     assert len(lines) == len({json.loads(line)["key"] for line in lines}) == 8
 

@@ -23,8 +23,8 @@ def contract() -> Contract:
     return real_contract()
 
 
-def _plan(contract: Contract, folder: Path = EXPERIMENTS, **asked: object) -> Plan:
-    return make_plan(Request(**asked), "6.12", contract, folder)  # type: ignore[arg-type]
+def _plan(contract: Contract, folder: Path = EXPERIMENTS, **asked: Any) -> Plan:
+    return make_plan(Request(**asked), "6.12", contract, folder)
 
 
 def test_the_default_plan_has_the_default_experiments(contract: Contract) -> None:
@@ -85,10 +85,19 @@ def test_what_there_is_not_is_refused(
         _plan(contract, **{"experiments": ("populate",), **asked})
 
 
-def test_values_that_no_experiment_has_together_are_refused(contract: Contract) -> None:
-    experiments = ("populate", "zero-scan")
-    with pytest.raises(UserError, match="give values that one experiment has together"):
-        _plan(contract, experiments=experiments, settings={"by": "ldadd", "stride": "64"})
+def test_a_setting_leaves_experiments_without_the_parameter_alone(contract: Contract) -> None:
+    names = ("populate", "file-read-fault")
+    alone = _plan(contract, experiments=names[1:])
+    both = _plan(contract, experiments=names, settings={"page": "4k"})
+    assert [cell for cell in both.cells if cell.experiment == names[1]] == list(alone.cells)
+    pages = {cell.params["page"] for cell in both.cells if cell.experiment == names[0]}
+    assert pages == {"4k"}
+
+
+def test_values_that_no_cell_has_together_are_refused(contract: Contract) -> None:
+    settings = {"level": "l1d", "hot_color": "31"}
+    with pytest.raises(UserError, match="no cell has level=l1d hot_color=31: give values"):
+        _plan(contract, experiments=("zero-conflict",), settings=settings)
 
 
 def test_a_broken_file_stops_what_needs_it_and_nothing_else(
@@ -97,6 +106,7 @@ def test_a_broken_file_stops_what_needs_it_and_nothing_else(
     folder = Path(shutil.copytree(EXPERIMENTS, tmp_path / "experiments"))
     (folder / "broken.toml").write_text("title = ")
     assert _plan(contract, folder, experiments=("populate",)).cells
-    for needs in ({}, {"experiments": ("broken",)}):
+    broken: list[dict[str, Any]] = [{}, {"experiments": ("broken",)}]
+    for needs in broken:
         with pytest.raises(UserError, match=r"broken\.toml: not valid TOML"):
             _plan(contract, folder, **needs)

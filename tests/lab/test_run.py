@@ -206,7 +206,7 @@ def test_cells_that_were_not_asked_for_do_not_fail_the_run(fake_lab: FakeLab) ->
 
 
 def test_what_an_interrupted_run_has_finished_is_kept(fake_lab: FakeLab) -> None:
-    fake_lab.failing = {"--by madvise ": KeyboardInterrupt()}  # type: ignore[dict-item]
+    fake_lab.failing = {"--by madvise ": KeyboardInterrupt()}
     request = _asked(fake_lab, jobs=1)
     with pytest.raises(KeyboardInterrupt):
         fake_lab.run(request)
