@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from firsttouch.quantities import format_duration
+from firsttouch.quantities import format_duration, format_number_of
 
 # A line this often, in seconds, keeps a log short and its reader at ease.
 _LINE_EVERY = 20.0
@@ -63,7 +63,8 @@ class Step:
             elif time.monotonic() - self._said >= _LINE_EVERY:
                 self._said = time.monotonic()
                 self._console.print(
-                    f"{self.title}: {done:,} of {self.total:,} {self.unit}, {self.left()}"
+                    f"{self.title}: {done:,} of {format_number_of(self.total, self.unit)}, "
+                    f"{self.left()}"
                 )
 
     def advance(self) -> None:
@@ -99,7 +100,9 @@ class Reporter:
                 step.attach(bar)
                 yield step
         else:
-            self.say(f"{title}: {total:,} {unit}")
+            self.say(f"{title}: {format_number_of(total, unit)}")
             yield step
         took = format_duration(time.monotonic() - started)
-        self.say(f"{title}: done, {step.done:,} {unit} in {took}")
+        # A step that is measured in seconds has said how many.
+        did = "" if unit == "s" else f", {format_number_of(step.done, unit)}"
+        self.say(f"{title}: done{did} in {took}")

@@ -197,13 +197,14 @@ def names_in(folder: Path) -> list[str]:
     return sorted(file.stem for file in folder.glob("*.toml"))
 
 
-def read_named(kind: str, name: str, folder: Path) -> Table:
+def read_named(kind: str, name: str, folder: Path, preferred: str = "") -> Table:
     """Return the top table of the file that `name`, which is a `kind`, stands for.
 
-    Raises UserError, with the nearest name there is, if there is no such
-    file, and as `read_toml` does.
+    Raises UserError, with the nearest name there is (`preferred`, if that is
+    one of several), if there is no such file, and as `read_toml` does.
     """
     file = folder / f"{name}.toml"
     if not file.is_file():
-        raise UserError(f"unknown {kind} {name!r}: {nearest(name, names_in(folder))}")
+        near = nearest(name, names_in(folder), preferred)
+        raise UserError(f"unknown {kind} {name!r}: {near}")
     return read_toml(file)

@@ -11,9 +11,10 @@ from firsttouch.analysis.dataset import make_dataset
 from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.contract import parse_contract
+from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.cli.options import Commands, add_source, release_of, settings_of, size_of
 from firsttouch.files import write_atomically
-from firsttouch.lab.plan import DEFAULT_MACHINE, Request
+from firsttouch.lab.plan import Request
 from firsttouch.lab.run import run_lab
 from firsttouch.output.export import summary
 from firsttouch.output.html.page import write_report

@@ -14,14 +14,13 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.catalog.experiments import Experiment, Params
 from firsttouch.catalog.machine_values import expand
-from firsttouch.catalog.machines import Machine, load_machine
+from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Cell, make_cell
 from firsttouch.places import EXPERIMENTS
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
-DEFAULT_MACHINE = "neoverse-n1"
 
 
 @dataclass(frozen=True)
