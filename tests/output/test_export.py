@@ -45,6 +45,7 @@ def test_a_row_has_its_cell_its_arms_and_its_verdict(dataset: Dataset) -> None:
         "unit": "faults",
         "arms": {"stock": 524288, "on": 262144},
         "change_percent": -50.0,
+        "change_of": ["stock", "on"],
         "published": {"figure": "page faults halved", "source": "RMW patch, 2024-05-07"},
         "verdict": "reproduced",
         "layouts": 1,

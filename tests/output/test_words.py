@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from rich.console import Console
 
-from firsttouch import progress
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.errors import UserError, nearest
 from firsttouch.progress import Reporter
@@ -48,8 +48,8 @@ def test_a_step_of_one_cell_says_so_and_a_step_of_seconds_says_its_time_once(
         step.advance()
     with reporter.step("Surveying", "s", 29) as step:
         step.at(29)
-        now = progress.time.monotonic()
-        monkeypatch.setattr(progress.time, "monotonic", lambda: now + 29)
+        now = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: now + 29)
     lines = sink.getvalue().splitlines()
     assert lines == [
         "Measuring: 1 cell", "Measuring: done, 1 cell in 0 s",
