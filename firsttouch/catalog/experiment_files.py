@@ -74,20 +74,11 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
 
 
 def _check_quick(table: Table, experiment: Experiment) -> None:
-    """Raise UserError if the quick form has what the command line cannot ask for.
-
-    Each of its values is one of the parameter's, but for a size, so that
-    --size and --set select its cells.
-    """
-    for name, values in (experiment.quick or {}).items():
+    """Raise UserError if the quick form has a parameter that the experiment has not."""
+    for name in experiment.quick or ():
         if name not in experiment.parameters:
             near = nearest(name, experiment.parameters)
             raise table.error(f"quick.{name}", f"is not a parameter: {near}")
-        for value in values:
-            listed = experiment.parameters[name]
-            if name != "size" and value not in listed:
-                near = nearest(str(value), map(str, listed))
-                raise table.error(f"quick.{name}", f"names {value!r}: {near}")
 
 
 def _check_references(table: Table, experiment: Experiment) -> None:
