@@ -85,7 +85,7 @@ def run_lab(
         try:
             for job in _stock_by_machine(missing, plan):
                 _guard(job, logs, reporter)
-            tell = _teller(missing, plan, finished) if finished else None
+            tell = _teller(jobs, missing, plan, finished) if finished else None
             failures = run_jobs(missing, at_once, logs, reporter, tell)
         finally:
             # What an interrupted run has finished is there to be looked at.
@@ -110,13 +110,15 @@ def source_of(request: Request, release: Release, reporter: Reporter) -> KernelS
     return user_source(request.source, reporter)
 
 
-def _teller(jobs: Sequence[Job], plan: Plan, finished: Finished) -> Callable[[Job], None]:
-    """Return what is to be called as each of `jobs` ends, for `finished` to be called in time."""
+def _teller(
+    jobs: Sequence[Job], missing: Sequence[Job], plan: Plan, finished: Finished
+) -> Callable[[Job], None]:
+    """Return what to call as each of the `missing` jobs ends, so that `finished` is called."""
 
     def owner(job: Job) -> tuple[str, str]:
         return job.cells[0].machine, job.cells[0].experiment
 
-    left = Counter(owner(job) for job in jobs)
+    left = Counter(owner(job) for job in missing)
 
     def ended(job: Job) -> None:
         left[owner(job)] -= 1
@@ -220,10 +222,10 @@ def run_jobs(
                     took[guest_duration(first.experiment, first.params.get("size"))] = done.result()
                 except GuestError as error:
                     failures += [(cell, error) for cell in job.cells]
-                    # Guests that fail alike fail once for who watches.
+                    # Guests that fail alike fail once for who watches; why is told at the end.
                     if str(error) not in said:
                         said.add(str(error))
-                        reporter.say(f"Failed: {first.title}: {error}")
+                        reporter.say(f"Failed: {first.title}; the others go on.")
                 except StoppedError:
                     continue
                 for _ in job.cells:

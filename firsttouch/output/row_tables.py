@@ -84,8 +84,9 @@ def _filled(
 
 
 def _change(row: Row) -> str:
-    """Return the change of a row; nothing where there is none."""
-    return format_change(row.change_percent) if row.change_percent else ""
+    """Return the change of a row; nothing where there is none, or none that can be printed."""
+    text = format_change(row.change_percent)
+    return "" if text in (format_change(None), format_change(0)) else text
 
 
 def verdict_text(verdict: str) -> Text:

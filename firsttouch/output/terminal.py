@@ -66,7 +66,8 @@ def first_figure(dataset: Dataset) -> str:
 
     The first that a published one is held against, or the first that is shown.
     """
-    rows = [row for row in dataset.rows if row.metric in row.case.experiment.shown()]
+    shown = [row for row in dataset.rows if row.metric in row.case.experiment.shown()]
+    rows = shown or dataset.rows
     row = next((row for row in rows if row.published), rows[0] if rows else None)
     if row is None:
         return ""

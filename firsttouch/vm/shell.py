@@ -28,13 +28,15 @@ _INIT = """#!/bin/busybox sh
 /bin/busybox mount -t sysfs sysfs /sys
 /bin/busybox mount -t devtmpfs devtmpfs /dev
 /bin/busybox mount -t tmpfs tmpfs /tmp
-/bin/busybox mount -t debugfs debugfs /sys/kernel/debug
+/bin/busybox mount -t debugfs debugfs /sys/kernel/debug 2> /dev/null
 /bin/busybox --install -s /bin
 export PATH=/bin:/ HOME=/tmp TERM={term} PS1={prompt}
 cd /tmp
 {run}
 poweroff -f
 """
+# What the kernel says last, whatever its log level.
+_FAREWELL = "reboot: Power down"
 _TERMINAL = "stty rows {rows} cols {columns}\nsetsid cttyhack sh"
 _SCRIPT = "stty -onlcr < /dev/console\nsh /script < /dev/null"
 
@@ -86,8 +88,11 @@ class Shell:
             if terminal:
                 # QEMU has the terminal, and gets its keys.
                 return subprocess.run(command, check=False).returncode
-            sys.stdout.flush()
-            with kept(command, stdout=sys.stdout.fileno(), stderr=sys.stderr.fileno()) as qemu:
+            with kept(command, stdout=subprocess.PIPE, stderr=sys.stderr.fileno()) as qemu:
+                assert qemu.stdout is not None
+                for line in qemu.stdout:
+                    if not line.startswith(_FAREWELL):
+                        print(line, end="", flush=True)
                 return qemu.wait()
 
     def _archive(self, terminal: Terminal | None, script: str) -> bytes:
