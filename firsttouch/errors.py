@@ -41,13 +41,20 @@ class GuestError(FirsttouchError):
     exit_status = 1
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str], preferred: str = "") -> str:
     """Say which of `known` the unknown `name` was probably meant to be.
 
     Returns the tail of an error sentence: the nearest name, or all of them.
+    Of several names that are equally near, `preferred` is the one.
     """
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
+    if close and preferred in names and _likeness(name, preferred) == _likeness(name, close[0]):
+        close = [preferred]
     if close:
         return f"did you mean {close[0]!r}?"
     return "known are " + ", ".join(names) + "."
+
+
+def _likeness(name: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, other, name).ratio()

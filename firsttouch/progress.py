@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from firsttouch.console import PipeConsole
-from firsttouch.quantities import format_duration
+from firsttouch.quantities import format_duration, format_number_of
 
 # Seconds between two lines of progress in a log.
 _LINE_EVERY = 20.0
@@ -64,7 +64,8 @@ class Step:
             elif time.monotonic() - self._said >= _LINE_EVERY:
                 self._said = time.monotonic()
                 self._console.print(
-                    f"{self.title}: {done:,} of {self.total:,} {self.unit}, {self.left()}"
+                    f"{self.title}: {done:,} of {format_number_of(self.total, self.unit)}, "
+                    f"{self.left()}"
                 )
 
     def advance(self) -> None:
@@ -100,7 +101,9 @@ class Reporter:
                 step.attach(bar)
                 yield step
         else:
-            self.say(f"{title}: {total:,} {unit}")
+            self.say(f"{title}: {format_number_of(total, unit)}")
             yield step
         took = format_duration(time.monotonic() - started)
-        self.say(f"{title}: done, {step.done:,} {unit} in {took}")
+        # A step that is measured in seconds has said how many.
+        did = "" if unit == "s" else f", {format_number_of(step.done, unit)}"
+        self.say(f"{title}: done{did} in {took}")

@@ -45,11 +45,21 @@ def format_count(value: float) -> str:
 
 
 def format_change(percent: float | None) -> str:
-    """Return a signed percentage, or a dash where there is none."""
+    """Return a signed percentage, or a dash where there is none.
+
+    What rounds to nothing has no sign: the two values beside it tell whether
+    it is nothing.
+    """
     if percent is None:
         return "-"
-    # A change too small to print is still not "no change".
-    return "0 %" if percent == 0 else f"{percent:+.2f} %"
+    text = f"{percent:+.2f}"
+    return f"{text.lstrip('+-') if float(text) == 0 else text} %"
+
+
+def format_number_of(number: int, unit: str) -> str:
+    """Return a number of things, `unit` in the plural: ``1 cell``, ``2,048 cells``."""
+    one = number == 1 and unit.endswith("s") and len(unit) > 1
+    return f"{number:,} {unit[:-1] if one else unit}"
 
 
 def format_duration(seconds: float) -> str:

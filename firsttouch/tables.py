@@ -198,16 +198,18 @@ def names_in(folder: Path) -> list[str]:
     return sorted({file.stem for place in search_path(folder) for file in place.glob("*.toml")})
 
 
-def file_of(kind: str, name: str, folder: Path) -> Path:
+def file_of(kind: str, name: str, folder: Path, preferred: str = "") -> Path:
     """Return the file that `name`, which is a `kind`, stands for: of `folder` or of the user's.
 
-    Raises UserError, with the nearest name there is, if there is no such file,
-    and if both have one: a name in a result must tell which it was.
+    Raises UserError, with the nearest name there is (`preferred`, if that is
+    one of several), if there is no such file, and if both have one: a name in
+    a result must tell which it was.
     """
     files = [place / f"{name}.toml" for place in search_path(folder)]
     found = [file for file in files if file.is_file()]
     if not found:
-        raise UserError(f"unknown {kind} {name!r}: {nearest(name, names_in(folder))}")
+        near = nearest(name, names_in(folder), preferred)
+        raise UserError(f"unknown {kind} {name!r}: {near}")
     if len(found) > 1:
         raise UserError(
             f"{found[1]}: the project has a {kind} {name!r} of its own, {found[0]}: "
@@ -216,9 +218,9 @@ def file_of(kind: str, name: str, folder: Path) -> Path:
     return found[0]
 
 
-def read_named(kind: str, name: str, folder: Path) -> Table:
+def read_named(kind: str, name: str, folder: Path, preferred: str = "") -> Table:
     """Return the top table of the file that `name`, which is a `kind`, stands for.
 
     Raises UserError as `file_of` and `read_toml` do.
     """
-    return read_toml(file_of(kind, name, folder))
+    return read_toml(file_of(kind, name, folder, preferred))

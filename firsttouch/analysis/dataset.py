@@ -54,6 +54,21 @@ class Case:
         found = {arm: self.value(arm, metric) for arm in self.arms}
         return {arm: value for arm, value in found.items() if value is not None}
 
+    def pair(self) -> tuple[str, str] | None:
+        """Return the two arms whose change is told, the base first; None for fewer than two.
+
+        Stock and the arm that the experiment compares, where both are there;
+        otherwise the last arm against stock, or against the first where stock
+        is not there. Arms have the catalogue's order.
+        """
+        arms = list(self.arms)
+        if BASE in arms and self.experiment.compare in arms and self.experiment.compare != BASE:
+            return BASE, self.experiment.compare
+        others = [arm for arm in arms if arm != BASE]
+        if BASE in arms and others:
+            return BASE, others[-1]
+        return (others[0], others[-1]) if len(others) > 1 else None
+
     def command(self, arm: str) -> str:
         """Return the command that runs the cell of `arm` alone."""
         return self.arms[arm].result.provenance.command
@@ -80,8 +95,10 @@ class Case:
 class Row:
     """A figure across arms: a metric, measured or derived, of one case.
 
-    `arms` has those that have the figure. `change_percent` is that of the arm
-    that the experiment compares, against stock; None where it has no meaning.
+    `arms` has those that have the figure. `change_percent` is that of the
+    second arm of the case's pair against the first; None where it has no
+    meaning. `published` is held against it only where the pair is the one that
+    the experiment compares.
     """
 
     case: Case
@@ -115,6 +132,11 @@ class Dataset:
     rows: tuple[Row, ...]
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
+
+    @property
+    def quick(self) -> bool:
+        """Whether any of the results were asked for by --quick."""
+        return any(result.quick for result in self.results())
 
     def results(self) -> list[Result]:
         """Return the results behind the figures, in the order of the cases and their arms."""
@@ -244,8 +266,10 @@ def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:
         for figure, unit, arms in figures:
             if arms:
                 claim = experiment.claim(figure, case.params)
-                change = change_percent(arms.get(BASE), arms.get(experiment.compare))
-                rows.append(Row(case, figure, unit, arms, change, claim, verdict(claim, change)))
+                pair = case.pair()
+                change = change_percent(arms.get(pair[0]), arms.get(pair[1])) if pair else None
+                said = verdict(claim, change if pair == (BASE, experiment.compare) else None)
+                rows.append(Row(case, figure, unit, arms, change, claim, said))
     return rows, gaps
 
 

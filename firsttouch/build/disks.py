@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.packages import Closure, obtain_from_closure
-from firsttouch.build.programs import build_ftbench
+from firsttouch.build.packages import Closure, known_closure, obtain_from_closure
+from firsttouch.build.programs import build_ftbench, stored_program
 from firsttouch.build.store import Entry
 from firsttouch.catalog.experiments import Packages
 from firsttouch.files import digest_file
@@ -71,10 +71,23 @@ class FileDisk:
         """What ftbench is told of it."""
         return f"--file {_MOUNTED}/{_FILE_NAME}"
 
+    @property
+    def title(self) -> str:
+        """What a person calls the disk."""
+        return f"disk with a file of {format_size(self.size)}"
+
+    def _recipe(self, ftbench: Path) -> dict[str, Json]:
+        return {"file_size": self.size, "ftbench": digest_file(ftbench)}
+
+    def stored(self) -> Path | None:
+        """Return the disk's image if the store has it."""
+        ftbench = stored_program("bench", "ftbench", native=True)
+        kept = _entry(self._recipe(ftbench), self.title).use() if ftbench else None
+        return kept / _IMAGE if kept else None
+
     def obtain(self, reporter: Reporter) -> Path:
         """Return the disk's image. ftbench itself writes the file, and knows it again."""
         ftbench = build_ftbench(reporter, native=True)
-        recipe: dict[str, Json] = {"file_size": self.size, "ftbench": digest_file(ftbench)}
 
         def make(workplace: Path, kept: Path) -> None:
             reporter.say(f"Writing the guest's disk, {format_size(self.size)}")
@@ -85,12 +98,8 @@ class FileDisk:
             )  # fmt: skip
             _write_image(folder, kept)
 
-        return (
-            _entry(recipe, f"disk with a file of {format_size(self.size)}").obtain(
-                make, reporter.say
-            )
-            / _IMAGE
-        )
+        entry = _entry(self._recipe(ftbench), self.title)
+        return entry.obtain(make, reporter.say) / _IMAGE
 
 
 @dataclass(frozen=True)
@@ -107,16 +116,27 @@ class RootDisk:
         """What ftbench is told of it."""
         return f"--root {_MOUNTED}"
 
+    @property
+    def title(self) -> str:
+        """What a person calls the disk."""
+        return f"disk with {', '.join(self.packages.names)}"
+
+    def _entry(self, closure: Closure) -> Entry:
+        recipe: dict[str, Json] = {
+            "packages": [listed.sha256 for listed in closure.files],
+            "accounts": _ACCOUNTS,
+            "mount_points": _MOUNT_POINTS,
+        }
+        return _entry(recipe, self.title)
+
+    def stored(self) -> Path | None:
+        """Return the disk's image if the store has it."""
+        known = known_closure(self.packages)
+        kept = self._entry(known).use() if known else None
+        return kept / _IMAGE if kept else None
+
     def obtain(self, reporter: Reporter) -> Path:
         """Return the disk's image; HostError if the packages cannot be had."""
-
-        def entry(closure: Closure) -> Entry:
-            recipe: dict[str, Json] = {
-                "packages": [listed.sha256 for listed in closure.files],
-                "accounts": _ACCOUNTS,
-                "mount_points": _MOUNT_POINTS,
-            }
-            return _entry(recipe, f"disk with {', '.join(self.packages.names)}")
 
         def make(closure: Closure, workplace: Path, kept: Path) -> None:
             folder = _empty_root(workplace)
@@ -131,7 +151,7 @@ class RootDisk:
                 (folder / name).mkdir(parents=True, exist_ok=True)
             _write_image(folder, kept)
 
-        return obtain_from_closure(self.packages, entry, make, reporter) / _IMAGE
+        return obtain_from_closure(self.packages, self._entry, make, reporter) / _IMAGE
 
 
 Disk = FileDisk | RootDisk

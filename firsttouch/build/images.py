@@ -6,12 +6,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch import processes
 from firsttouch.build import overlay
+from firsttouch.build.durations import image_duration, note_durations
 from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
 from firsttouch.build.sources import KernelSource
 from firsttouch.build.store import Entry, store_root
@@ -111,6 +113,7 @@ class KernelImage:
             shutil.rmtree(objects, ignore_errors=True)
             shutil.rmtree(workplace / "tree", ignore_errors=True)
         tree = self._tree(workplace)
+        started = time.monotonic()
         if not resumed:
             self.configure(tree, objects)
             (workplace / "configured").touch()
@@ -124,6 +127,9 @@ class KernelImage:
             shutil.rmtree(objects)
             self.configure(tree, objects)
             self._make_image(tree, objects, workplace / "build.log", reporter)
+        if not resumed:
+            name = image_duration(self.source.release.name)
+            note_durations({name: time.monotonic() - started})
         shutil.copyfile(objects / "arch/arm64/boot/Image", kept / "Image")
         shutil.copyfile(objects / ".config", kept / "config")
         shutil.copyfile(workplace / "build.log", kept / "build.log")

@@ -19,6 +19,10 @@ from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 
+# Is built for one version of QEMU.
+_PMU = "pmu"
+# What make is given. Debug information names the folder that it was built in.
+_VARIABLES = {_PMU: ("CFLAGS=-O2",)}
 _SOURCES = {".c", ".h", ".S", ".ld", ".sh", ""}
 
 
@@ -40,10 +44,13 @@ def build_pmu(reporter: Reporter) -> Path:
 
     Raises BuildError with the compiler's errors if it does not build.
     """
-    # Debug information names the folder that it was built in.
-    return _build(
-        "pmu", "libftpmu.so", reporter, "CFLAGS=-O2", native=True, more={"qemu": qemu_version()}
-    )
+    return _build(_PMU, "libftpmu.so", reporter, native=True)
+
+
+def stored_program(name: str, product: str, *, native: bool = False) -> Path | None:
+    """Return what folder `name` makes if the store has it, for arm64 or for this host."""
+    kept = _entry(name, product, native=native).use()
+    return kept / product if kept else None
 
 
 def ftbench_list(reporter: Reporter) -> str:
@@ -51,29 +58,28 @@ def ftbench_list(reporter: Reporter) -> str:
     return processes.output([build_ftbench(reporter, native=True), "--list=json"])
 
 
-def _build(
-    name: str,
-    product: str,
-    reporter: Reporter,
-    *variables: str,
-    native: bool = False,
-    more: dict[str, Json] | None = None,
-) -> Path:
+def _build(name: str, product: str, reporter: Reporter, *, native: bool = False) -> Path:
     """Return what the Makefile of folder `name` makes, for arm64 or for this host."""
+
+    def make(workplace: Path, kept: Path) -> None:
+        prefix = "" if native else cross_compile()
+        made = run_make(REPOSITORY / name, workplace, prefix, *_VARIABLES.get(name, ()))
+        shutil.copy(made / product, kept / product)
+
+    return _entry(name, product, native=native).obtain(make, reporter.say) / product
+
+
+def _entry(name: str, product: str, *, native: bool) -> Entry:
+    """Return the place in the store of what the Makefile of folder `name` makes."""
     folder = REPOSITORY / name
     recipe: dict[str, Json] = {
         "sources": digest_files(folder, _sources(folder)),
         "tools": toolchain_identity(native=native),
-        "variables": list(variables),
-        **(more or {}),
+        "variables": list(_VARIABLES.get(name, ())),
     }
-    title = f"{product} for {'this host' if native else 'arm64'}"
-
-    def make(workplace: Path, kept: Path) -> None:
-        prefix = "" if native else cross_compile()
-        shutil.copy(run_make(folder, workplace, prefix, *variables) / product, kept / product)
-
-    return Entry("programs", recipe, title).obtain(make, reporter.say) / product
+    if name == _PMU:
+        recipe["qemu"] = qemu_version()
+    return Entry("programs", recipe, f"{product} for {'this host' if native else 'arm64'}")
 
 
 def _sources(folder: Path) -> Iterable[Path]:

@@ -100,14 +100,71 @@ def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -
         )
 
 
-def user_source(tree: Path) -> KernelSource:
-    """Return the kernel tree in directory `tree`, with the hooks of the nearest release.
+def user_source(path: Path, reporter: Reporter) -> KernelSource:
+    """Return the kernel in a directory or an archive, with the hooks of the nearest release.
 
-    Raises UserError as `tree_release` does.
+    Raises UserError as `source_tree` and `tree_release` do.
     """
+    tree = source_tree(path, reporter).resolve()
     release, version = tree_release(tree)
-    tree = tree.resolve()
-    return KernelSource(release, version, digest({"tree": _tree_digest(tree)}), lambda: tree)
+    if path.is_dir():
+        return KernelSource(release, version, digest({"tree": _tree_digest(tree)}), lambda: tree)
+    kind = "package" if path.suffix == ".deb" else "archive"
+    return KernelSource(release, version, digest({kind: digest_file(path)}), lambda: tree)
+
+
+def source_tree(path: Path, reporter: Reporter) -> Path:
+    """Return the kernel tree that `path` is; that of an archive is unpacked into the store.
+
+    An archive is a tarball with one directory at its top, such as
+    linux-6.12.1.tar.xz or linux_6.12.1.orig.tar.xz, or Debian's package
+    linux-source-6.12, which has one in it. Raises UserError if it is neither.
+    """
+    if not path.is_file():
+        return path
+    sha256 = digest_file(path)
+
+    def unpack(workplace: Path, kept: Path) -> None:
+        tarball = path
+        if path.suffix == ".deb":
+            outer = workplace / "package"
+            shutil.rmtree(outer, ignore_errors=True)
+            try:
+                processes.output(["dpkg-deb", "-x", path, outer])
+                tarball = next(outer.glob("usr/src/linux-source-*.tar.*"))
+            except (HostError, StopIteration):
+                raise UserError(f"{path} has no usr/src/linux-source-*.tar.xz in it: give "
+                                "Debian's linux-source-6.12 or a tarball.") from None  # fmt: skip
+        reporter.say(f"Unpacking {tarball.name}")
+        try:
+            processes.output(
+                ["tar", "-xf", tarball, "--strip-components=1", "--no-same-owner", "-C", kept]
+            )
+        except HostError as error:
+            if _is_archive(tarball):
+                raise
+            raise UserError(
+                f"{path} is no archive that tar can read: give a kernel tree, its tarball or "
+                f"Debian's linux-source package ({error.detail[0] if error.detail else error})."
+            ) from None
+        # What is no kernel is not kept.
+        tree_release(kept)
+
+    entry = Entry("trees", {"archive": sha256}, f"kernel tree of {path.name}", deep=False)
+    try:
+        return entry.obtain(unpack, reporter.say)
+    except UserError as error:
+        raise UserError(str(error).replace(str(entry.path.with_suffix(".making") / "kept"),
+                                           str(path))) from None  # fmt: skip
+
+
+def _is_archive(file: Path) -> bool:
+    """Tell whether tar can list the file to its end: an unpacking that fails is the disk's then."""
+    try:
+        processes.output(["tar", "-tf", file])
+    except HostError:
+        return False
+    return True
 
 
 def tree_release(tree: Path) -> tuple[Release, str]:

@@ -102,6 +102,7 @@ class Contract:
                 problem_of = benchmark.parameters[name].problem
                 if not str(value).startswith("@") and (problem := problem_of(value)):
                     raise table.error(f"parameters.{name}", problem)
+        _check_quick(table, experiment, benchmark)
         _check_options(table, experiment, benchmark)
         units = {**benchmark.units, **COUNTED, **MODELLED}
         for number, metric in enumerate(experiment.metrics):
@@ -122,6 +123,25 @@ class Contract:
 
 def _near(experiment: Experiment, contract: Contract) -> str:
     return f"ftbench has no such experiment; {nearest(experiment.runs, contract.benchmarks)}"
+
+
+def _check_quick(table: Table, experiment: Experiment, benchmark: Benchmark) -> None:
+    """Raise UserError if the quick form has a value that the command line cannot select.
+
+    --set selects one of the parameter's values, --size any size.
+    """
+    for name, values in (experiment.quick or {}).items():
+        listed = experiment.parameters[name]
+        for value in values:
+            if name == "size":
+                problem = benchmark.parameters[name].problem(value)
+            else:
+                known = value in listed
+                problem = (
+                    None if known else f"names {value!r}: {nearest(str(value), map(str, listed))}"
+                )
+            if problem:
+                raise table.error(f"quick.{name}", problem)
 
 
 def _check_options(table: Table, experiment: Experiment, benchmark: Benchmark) -> None:

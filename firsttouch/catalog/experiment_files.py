@@ -60,6 +60,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         published=tuple(_published(table)),
         cited=table.strings("cited", ()),
         chart=table.choice("chart", CHARTS, "dumbbells"),
+        quick=_parameters(table.table("quick")) if table.has("quick") else None,
     )
     table.done()
     if experiment.file_size and experiment.file_size not in experiment.parameters:
@@ -68,7 +69,16 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
             f"is {experiment.file_size!r}: {nearest(experiment.file_size, experiment.parameters)}",
         )
     _check_references(table, experiment)
+    _check_quick(table, experiment)
     return experiment
+
+
+def _check_quick(table: Table, experiment: Experiment) -> None:
+    """Raise UserError if the quick form has a parameter that the experiment has not."""
+    for name in experiment.quick or ():
+        if name not in experiment.parameters:
+            near = nearest(name, experiment.parameters)
+            raise table.error(f"quick.{name}", f"is not a parameter: {near}")
 
 
 def _check_references(table: Table, experiment: Experiment) -> None:
@@ -159,6 +169,7 @@ def _published(table: Table) -> list[Published]:
             change=entry.optional("change_percent", float),
             tolerance=entry.take("tolerance", float, 0.0),
             at_most=entry.optional("at_most_percent", float),
+            remark=entry.take("remark", str, ""),
         )
         entry.done()
         if (claim.change is None) == (claim.at_most is None):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from firsttouch.catalog.arms import BASE
 
 Value = str | int
 Params = Mapping[str, Value]
@@ -47,6 +49,8 @@ class Published:
     The claim holds for the cells whose parameters match `where`. It is
     reproduced if the change is within `tolerance` percentage points of
     `change`; where `at_most` is set, if the change does not exceed it.
+    `remark` says why the laboratory may measure something else; it is the end
+    of a sentence.
     """
 
     metric: str
@@ -56,6 +60,7 @@ class Published:
     change: float | None
     tolerance: float
     at_most: float | None
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,8 @@ class Experiment:
     no change from stock to `compare`: shown, with their source, beside what is
     measured. `chart` names the picture in the report: a special one, or one
     of the two that any experiment can have, ``dumbbells`` and ``lines``.
+    `quick` has the values that `firsttouch lab --quick` uses instead of those
+    of `parameters`; an experiment where it is None has no quick form.
     """
 
     name: str
@@ -102,6 +109,13 @@ class Experiment:
     published: tuple[Published, ...]
     cited: tuple[str, ...]
     chart: str
+    quick: Mapping[str, tuple[Value, ...]] | None = None
+
+    def quickly(self) -> Experiment:
+        """Return the experiment in its quick form: fewest cells, smaller, stock and `compare`."""
+        arms = tuple(arm for arm in self.arms if arm in (BASE, self.compare))
+        parameters = {**self.parameters, **(self.quick or {})}
+        return replace(self, arms=arms, parameters=parameters)
 
     def combinations(self) -> list[Params]:
         """Return the parameters of each cell, in the order in which they are reported."""

@@ -13,6 +13,8 @@ from firsttouch.places import MACHINES
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Table, file_of, names_in, read_named
 
+# What is measured on where no machine is named.
+DEFAULT_MACHINE = "neoverse-n1"
 POLICIES = ("lru", "plru", "random")
 
 
@@ -89,7 +91,7 @@ def machine_names(folder: Path = MACHINES) -> list[str]:
 
 def load_machine(name: str, folder: Path = MACHINES) -> Machine:
     """Return machine `name`; UserError if there is none, or its file or geometry is wrong."""
-    table = read_named("machine", name, folder)
+    table = read_named("machine", name, folder, DEFAULT_MACHINE)
     kinds = []
     for entry in table.tables("cpus"):
         kinds.append(

@@ -42,8 +42,9 @@ def add_command(commands: Commands) -> None:
 
 
 def _source(options: argparse.Namespace, reporter: Reporter) -> KernelSource:
-    release = load_release(release_of(options))
-    return user_source(options.source) if options.source else debian_source(release, reporter)
+    if options.source:
+        return user_source(options.source, reporter)
+    return debian_source(load_release(release_of(options)), reporter)
 
 
 def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:

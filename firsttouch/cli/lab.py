@@ -4,22 +4,36 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from firsttouch.analysis.dataset import make_dataset
+from firsttouch.build.packages import known_package
 from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.arms import arm_names
-from firsttouch.catalog.contract import parse_contract
+from firsttouch.catalog.collection import Catalog
+from firsttouch.catalog.contract import Contract, parse_contract
+from firsttouch.catalog.machines import DEFAULT_MACHINE
+from firsttouch.cli.listing import print_forecast, print_list
 from firsttouch.cli.options import Commands, add_source, release_of, settings_of, size_of
-from firsttouch.files import write_atomically
-from firsttouch.lab.plan import DEFAULT_MACHINE, Request
-from firsttouch.lab.run import run_lab
+from firsttouch.errors import GuestError, UserError
+from firsttouch.files import check_writable, write_atomically
+from firsttouch.lab.cells import Cell
+from firsttouch.lab.forecast import forecast
+from firsttouch.lab.guests import build_parts, make_jobs
+from firsttouch.lab.plan import Plan, Request, make_plan
+from firsttouch.lab.results import Result
+from firsttouch.lab.run import Outcome, guests_at_once, run_lab, source_of
+from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.output.export import summary
 from firsttouch.output.html.page import write_report
-from firsttouch.output.terminal import output_console, print_dataset
+from firsttouch.output.row_tables import print_dataset
+from firsttouch.output.terminal import first_figure, output_console, print_answers
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
+from firsttouch.vm.qemu import command
 
 
 def add_command(commands: Commands) -> None:
@@ -54,7 +68,7 @@ def add_command(commands: Commands) -> None:
         default=[],
         metavar="PARAM=VALUE",
         dest="settings",
-        help="only the cells whose parameter has this value",
+        help="only the cells that have the parameter, with this value",
     )
     lab.add_argument(
         "--jobs",
@@ -69,11 +83,34 @@ def add_command(commands: Commands) -> None:
         metavar="DIR",
         help="where results go (default out/)",
     )
-    lab.add_argument("--json", action="store_true", help="print summary.json instead of the table")
+    lab.add_argument(
+        "--quick",
+        action="store_true",
+        help="a first answer: smaller sizes, fewest cells, minutes earlier",
+    )
+    lab.add_argument("--table", action="store_true", help="print every row")
+    lab.add_argument("--json", action="store_true", help="print summary.json instead")
+    only = lab.add_mutually_exclusive_group()
+    only.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say what would be built and run, and about how long it takes; run nothing",
+    )
+    only.add_argument(
+        "--list", action="store_true", help="print the experiments, machines, arms and releases"
+    )
+    only.add_argument(
+        "--show-qemu",
+        action="store_true",
+        help="print the QEMU command of the one guest that the other options select, and write "
+        "the files that it needs to DIR/qemu; run nothing",
+    )
     lab.set_defaults(run=_run, kept="what was finished is kept, run again to go on")
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
+    if options.list:
+        return 0 if print_list(output_console()) else 2
     request = Request(
         release=release_of(options),
         source=options.source,
@@ -83,19 +120,103 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         size=size_of("--size", options.size),
         settings=settings_of(options.settings),
         jobs=options.jobs,
+        quick=options.quick,
         out=options.out,
     )
-    outcome = run_lab(request, parse_contract(ftbench_list(reporter)), reporter)
+    contract = parse_contract(ftbench_list(reporter))
+    if options.dry_run:
+        return _dry_run(request, contract, reporter)
+    if options.show_qemu:
+        return _show_qemu(request, contract, reporter)
+    return _measure(request, contract, options, reporter)
+
+
+def _dry_run(request: Request, contract: Contract, reporter: Reporter) -> int:
+    release = release_of_request(request, reporter)
+    plan = make_plan(request, release.name, contract)
+    source = None
+    if request.source or known_package(release.package):
+        source = source_of(request, release, reporter)
+    at_once = guests_at_once(request.jobs)
+    print_forecast(plan, forecast(plan, release, source, at_once), output_console())
+    return 0
+
+
+def _show_qemu(request: Request, contract: Contract, reporter: Reporter) -> int:
+    release = release_of_request(request, reporter)
+    plan = make_plan(request, release.name, contract)
+    if len(plan.groups) > 1:
+        raise UserError(_several(plan))
+    check_writable(request.out)
+    out = request.out.resolve()
+    source = source_of(request, release, reporter)
+    (job,) = make_jobs(plan, build_parts(source, plan, out / "log", reporter))
+    folder = out / "qemu" / job.cells[0].log_name.removesuffix(".log")
+    folder.mkdir(parents=True, exist_ok=True)
+    print(shlex.join(command(job.guest, folder, folder / "kernel.log")))
+    reporter.say(f"The guest writes kernel.log and its results to {folder}.")
+    return 0
+
+
+def _several(plan: Plan) -> str:
+    """Return the error that a plan has more than one guest, and what would tell them apart."""
+    first = [group[0] for group in plan.groups]
+    options = []
+    for option, values in (
+        ("--machine", {cell.machine for cell in first}),
+        ("--experiment", {cell.experiment for cell in first}),
+        ("--arm", {cell.arm for cell in first}),
+    ):
+        if len(values) > 1:
+            options.append(option)
+    names = {name for cell in first for name in cell.params}
+    for name in sorted(names):
+        if len({cell.params[name] for cell in first if name in cell.params}) > 1:
+            options.append(f"--set {name}=...")
+    return (
+        f"--show-qemu prints the command of one guest and {len(plan.groups)} are selected: "
+        f"select one by {' '.join(options)}."
+    )
+
+
+def _measure(
+    request: Request, contract: Contract, options: argparse.Namespace, reporter: Reporter
+) -> int:
+    def tell(results: Sequence[Result], catalog: Catalog) -> None:
+        figure = first_figure(make_dataset(results, catalog))
+        if figure:
+            reporter.say(figure)
+
+    outcome = run_lab(request, contract, reporter, tell)
     dataset = make_dataset(outcome.results, outcome.catalog)
     summarized = dump_json(summary(dataset))
     write_atomically(request.out / "summary.json", summarized)
-    if dataset.cases:
-        reporter.say(f"Report: {write_report(dataset, request.out)}")
+    report = str(write_report(dataset, request.out)) if dataset.cases else ""
     if options.json:
         print(summarized, end="")
-    else:
+    elif options.table:
         print_dataset(dataset, output_console())
-    for cell, error in outcome.failures:
-        print(f"firsttouch: {cell.title} failed: {error}.", file=sys.stderr)
-        print("\n".join(f"    {line}" for line in error.detail), file=sys.stderr)
+    elif dataset.cases:
+        print_answers(dataset, report, output_console())
+    if report and (options.json or options.table):
+        reporter.say(f"Report: {report}")
+    for line in _failures(outcome, request.out / "log"):
+        print(line, file=sys.stderr)
+    for problem in outcome.catalog.broken.values():
+        reporter.say(f"firsttouch: {problem}")
     return 1 if outcome.failures else 0
+
+
+def _failures(outcome: Outcome, logs: Path) -> Iterator[str]:
+    """Say what failed: each reason once, with the cells that it holds for and one log's end."""
+    reasons: dict[str, list[tuple[Cell, GuestError]]] = {}
+    for cell, error in outcome.failures:
+        reasons.setdefault(str(error), []).append((cell, error))
+    for reason, failed in reasons.items():
+        first, error = failed[0]
+        cells = f" ({len(failed):,} cells failed so)" if len(failed) > 1 else ""
+        yield f"firsttouch: {first.title} failed: {reason.rstrip('.')}{cells}."
+        # ftbench's own words say more than the kernel's log.
+        if "ftbench: " not in reason:
+            yield from (f"    {line}" for line in error.detail)
+        yield f"    The kernel's log: {logs / first.log_name}"

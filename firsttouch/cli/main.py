@@ -14,21 +14,27 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from firsttouch import __version__
-from firsttouch.cli import completion, doctor, failures, kernel, lab, results, store, survey
+from firsttouch.cli import completion, doctor, failures, guest, kernel, lab, results, store, survey
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.progress import Reporter
 from firsttouch.signals import interrupt_on_signals
 
 _EXAMPLES = """examples:
   firsttouch lab                                   the default plan: stock against changed
+  firsttouch lab --dry-run                         what that builds and runs, how long it takes
+  firsttouch lab --quick                           a first answer, minutes earlier
+  firsttouch lab --list                            experiments, machines, arms, releases
   firsttouch lab --experiment populate --size 64M  one experiment, smaller
   firsttouch lab --experiment populate --set by=ldadd --set page=4k --arm stock --arm intent
   firsttouch lab --release 7.3 --machine cortex-a72
   firsttouch lab --source ~/linux                  your own kernel tree
+  firsttouch lab --experiment boot --arm on --show-qemu
+  firsttouch guest --arm on                        a shell in the guest
   firsttouch survey                                this host and its own kernel
   firsttouch survey --guest stock                  the same in a guest
   firsttouch report out                            draw out/report.html again
   firsttouch compare out ~/colleague/out           two result sets side by side
+  firsttouch export --format md out                the tables as Markdown
   firsttouch kernel series --release 7.3 --out series/
   firsttouch store prune --keep 20G                remove what was used longest ago
 
@@ -54,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"firsttouch {__version__}")
     parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (doctor, lab, survey, results, kernel, store, completion):
+    for command in (doctor, lab, guest, survey, results, kernel, store, completion):
         command.add_command(commands)
     return parser
 

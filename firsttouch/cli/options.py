@@ -26,8 +26,9 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source",
         type=Path,
-        metavar="DIR",
-        help="a kernel tree of your own, with the hooks of the nearest release",
+        metavar="TREE",
+        help="a kernel of your own, with the hooks of the nearest release: a tree, a tarball "
+        "such as linux-6.12.1.tar.xz, or Debian's linux-source package",
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch report` and `firsttouch compare`: results drawn again, and set side by side."""
+"""`firsttouch report`, `compare` and `export`: results drawn again, side by side, as tables."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from firsttouch.cli.options import Commands
 from firsttouch.output.comparison import print_comparison
 from firsttouch.output.export import comparison_document
 from firsttouch.output.html.page import write_report
+from firsttouch.output.tables import FORMATS, export
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.survey.comparison import (
@@ -23,7 +24,7 @@ from firsttouch.tables import dump_json
 
 
 def add_command(commands: Commands) -> None:
-    """Add `firsttouch report` and `firsttouch compare`."""
+    """Add `firsttouch report`, `firsttouch compare` and `firsttouch export`."""
     report = commands.add_parser("report", help="draw DIR/report.html again from its results")
     report.add_argument("directory", type=Path, metavar="DIR", help="what `lab --out` has filled")
     report.set_defaults(run=_report)
@@ -34,6 +35,10 @@ def add_command(commands: Commands) -> None:
         )
     sets.add_argument("--json", action="store_true", help="print the comparison as JSON")
     sets.set_defaults(run=_compare)
+    tables = commands.add_parser("export", help="print results as Markdown or CSV")
+    tables.add_argument("directory", type=Path, metavar="DIR", help="what `lab --out` has filled")
+    tables.add_argument("--format", choices=FORMATS, default="md", help="Markdown (default) or CSV")
+    tables.set_defaults(run=_export)
 
 
 def _report(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -44,7 +49,15 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
     return 1 if dataset.notes else 0
 
 
-def _compare(options: argparse.Namespace, _reporter: Reporter) -> int:
+def _export(options: argparse.Namespace, reporter: Reporter) -> int:
+    dataset = read_dataset(options.directory)
+    print(export(dataset, options.format), end="")
+    for note in dataset.notes:
+        reporter.say(f"firsttouch: {note}")
+    return 1 if dataset.notes else 0
+
+
+def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
     surveys = compared_surveys(options.a, options.b)
     if surveys:
         if options.json:
@@ -52,7 +65,10 @@ def _compare(options: argparse.Namespace, _reporter: Reporter) -> int:
         else:
             print_survey_comparison(surveys, str(options.a), str(options.b), output_console())
         return 0
-    comparison = compare(read_dataset(options.a), read_dataset(options.b))
+    a, b = read_dataset(options.a), read_dataset(options.b)
+    comparison = compare(a, b)
+    for note in dict.fromkeys([*a.notes, *b.notes]):
+        reporter.say(f"firsttouch: {note}")
     if options.json:
         print(dump_json(comparison_document(comparison)), end="")
     else:

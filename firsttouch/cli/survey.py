@@ -10,11 +10,11 @@ from pathlib import Path
 
 from firsttouch.build.sources import debian_source
 from firsttouch.catalog.arms import arm_names, load_arm
-from firsttouch.catalog.machines import load_machine
+from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.catalog.releases import load_release
 from firsttouch.cli.options import Commands
 from firsttouch.errors import UserError
-from firsttouch.lab.plan import DEFAULT_MACHINE, DEFAULT_RELEASE
+from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.survey.findings import examine

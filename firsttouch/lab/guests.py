@@ -84,7 +84,7 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
         images[changed] = KernelImage(source, changed).obtain(reporter, log) / "Image"
     disks = {}
     for group in plan.groups:
-        disk = _disk(plan.catalog.experiments[group[0].experiment], group[0].params)
+        disk = disk_of(plan, group)
         if disk and disk not in disks:
             disks[disk] = disk.obtain(reporter)
     return Parts(source, images, ftbench, init, build_pmu(reporter), disks)
@@ -92,11 +92,18 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
 
 def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
     """Return the guests that run the cells of `plan`."""
-    jobs = []
-    for cells in plan.groups:
-        guest = _guest(cells, plan, parts)
-        jobs.append(Job(guest, guest_key(guest), cells, parts.source))
-    return jobs
+    return [make_job(plan, cells, parts) for cells in plan.groups]
+
+
+def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
+    """Return the guest that runs one group of the plan's cells."""
+    guest = _guest(cells, plan, parts)
+    return Job(guest, guest_key(guest), cells, parts.source)
+
+
+def disk_of(plan: Plan, cells: tuple[Cell, ...]) -> Disk | None:
+    """Return what the guest of a group of cells has on its disk; None if it needs none."""
+    return _disk(plan.catalog.experiments[cells[0].experiment], cells[0].params)
 
 
 def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:

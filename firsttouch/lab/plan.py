@@ -12,23 +12,24 @@ from firsttouch.catalog.arms import arm_names, load_arm
 from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
-from firsttouch.catalog.experiments import Experiment, Params
+from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.catalog.machine_values import expand
-from firsttouch.catalog.machines import Machine, load_machine
+from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Cell, make_cell
 from firsttouch.places import EXPERIMENTS
+from firsttouch.quantities import parse_size
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
-DEFAULT_MACHINE = "neoverse-n1"
 
 
 @dataclass(frozen=True)
 class Request:
     """What the user asked the laboratory for; empty means the default plan's.
 
-    `jobs` is how many guests run at once; None: as many as this host has room for.
+    `jobs` is how many guests run at once; None: as many as this host has room
+    for. `quick`: the experiments in their quick form.
     """
 
     release: str = DEFAULT_RELEASE
@@ -39,6 +40,7 @@ class Request:
     size: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     jobs: int | None = None
+    quick: bool = False
     out: Path = Path("out")
 
 
@@ -55,6 +57,7 @@ class Plan:
     cells: tuple[Cell, ...]
     groups: tuple[tuple[Cell, ...], ...]
     catalog: Catalog
+    quick: bool = False
 
 
 def make_plan(
@@ -70,12 +73,12 @@ def make_plan(
     catalog = load_known(
         experiment_names(folder), (machine.name for machine in machines), arm_names(), folder
     )
-    experiments = _experiments(request.experiments, catalog, folder)
+    experiments = _experiments(request, catalog, folder)
     for experiment in experiments:
         contract.check(experiment, folder)
     if request.size is not None:
         check_size(request.size)
-    _check_settings(request.settings, experiments, machines)
+    _check_settings(request, experiments, machines, contract)
     cells: dict[str, Cell] = {}
     groups: list[tuple[Cell, ...]] = []
     for machine, experiment in itertools.product(machines, experiments):
@@ -86,7 +89,9 @@ def make_plan(
         ]
         # Sizes that --size makes equal are one.
         whole = list({tuple(params.items()): params for params in sized}.values())
-        wanted = [params for params in whole if _is_chosen(params, request)]
+        wanted = [
+            params for params in whole if _is_chosen(params, request.settings, experiment, contract)
+        ]
         of_guests = _groups(experiment, whole, wanted)
         for params in itertools.chain.from_iterable(of_guests):
             contract.check_params(experiment, params)
@@ -105,7 +110,7 @@ def make_plan(
     if not cells:
         values = " ".join(f"{name}={value}" for name, value in request.settings.items())
         raise UserError(f"no cell has {values}: give values that one experiment has together.")
-    return Plan(tuple(cells.values()), tuple(groups), catalog)
+    return Plan(tuple(cells.values()), tuple(groups), catalog, request.quick)
 
 
 def _groups(
@@ -117,20 +122,29 @@ def _groups(
     return [whole] if experiment.one_guest else [[params] for params in wanted]
 
 
-def _experiments(names: Sequence[str], catalog: Catalog, folder: Path) -> list[Experiment]:
+def _experiments(request: Request, catalog: Catalog, folder: Path) -> list[Experiment]:
     """Return the named experiments, or those of the default plan, in the order of reports.
 
     Raises UserError for a file that is wrong; where none is named, for any of
-    which it cannot be told whether it belongs to the default plan.
+    which it cannot be told whether it belongs to the default plan. Where the
+    quick form is asked for, those of the default plan that have none are left
+    out, and one that is named is an error.
     """
+    names = request.experiments
     for name in names or experiment_names(folder):
         if name not in catalog.experiments:
             load_experiment(name, folder)
-    return [
+    chosen = [
         experiment
         for experiment in catalog.experiments.values()
         if (experiment.name in names if names else experiment.default)
     ]
+    if not request.quick:
+        return chosen
+    for experiment in chosen:
+        if names and experiment.quick is None:
+            raise UserError(f"{experiment.name} has no quick form: leave out --quick.")
+    return [experiment.quickly() for experiment in chosen if experiment.quick is not None]
 
 
 def _sized(params: Params, request: Request, experiment: Experiment) -> Params:
@@ -140,27 +154,50 @@ def _sized(params: Params, request: Request, experiment: Experiment) -> Params:
     return {**params, "size": request.size}
 
 
-def _is_chosen(params: Params, request: Request) -> bool:
-    """Tell whether a cell with `params` has no other value than one that was set."""
+def _is_chosen(
+    params: Params, settings: Mapping[str, str], experiment: Experiment, contract: Contract
+) -> bool:
+    """Tell whether a cell with `params` has every value that was set."""
     return all(
-        name not in params or str(params[name]) == value for name, value in request.settings.items()
+        name in params and _is_same(params[name], value, name, experiment, contract)
+        for name, value in settings.items()
     )
 
 
+def _is_same(
+    value: Value, given: str, name: str, experiment: Experiment, contract: Contract
+) -> bool:
+    """Tell whether a parameter's value is the given one; 64M is 67108864 where it is a size."""
+    if str(value) == given:
+        return True
+    if contract.benchmarks[experiment.runs].parameters[name].kind != "size":
+        return False
+    try:
+        return parse_size(value) == parse_size(given)
+    except ValueError:
+        return False
+
+
 def _check_settings(
-    settings: Mapping[str, str], experiments: Sequence[Experiment], machines: Sequence[Machine]
+    request: Request,
+    experiments: Sequence[Experiment],
+    machines: Sequence[Machine],
+    contract: Contract,
 ) -> None:
-    for name, value in settings.items():
+    for name, value in request.settings.items():
         having = [experiment for experiment in experiments if name in experiment.parameters]
-        known = {
-            str(params[name])
-            for experiment in having
-            for machine in machines
-            for listed in experiment.combinations()
-            for params in expand(listed, machine)
-        }
         if not having:
             names = {key for experiment in experiments for key in experiment.parameters}
             raise UserError(f"--set {name}={value}: no such parameter; {nearest(name, names)}")
-        if value not in known:
-            raise UserError(f"--set {name}={value}: no such value; {nearest(value, known)}")
+        listed = [
+            (experiment, _sized(params, request, experiment)[name])
+            for experiment in having
+            for machine in machines
+            for combination in experiment.combinations()
+            for params in expand(combination, machine)
+        ]
+        if any(_is_same(one, value, name, owner, contract) for owner, one in listed):
+            continue
+        known = {str(one) for _, one in listed}
+        hint = "; --size sets it" if name == "size" else ""
+        raise UserError(f"--set {name}={value}: no such value{hint}; {nearest(value, known)}")

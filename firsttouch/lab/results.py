@@ -56,7 +56,8 @@ class Provenance:
 class Result:
     """What came of a cell: the JSON lines that its command printed, and the PMU's counts.
 
-    `key` is the digest of all that decided it.
+    `key` is the digest of all that decided it. `quick`: it was asked for by
+    --quick, which says nothing of how it was measured.
     """
 
     key: str
@@ -64,6 +65,7 @@ class Result:
     lines: tuple[Mapping[str, Json], ...]
     counts: Counts | None
     provenance: Provenance
+    quick: bool = False
 
     def document(self) -> dict[str, Json]:
         """Return the result as a line of results.jsonl has it."""
@@ -80,6 +82,7 @@ class Result:
             "provenance": {
                 **asdict(made), "digests": dict(made.digests), "commands": list(made.commands),
             },
+            **({"quick": True} if self.quick else {}),
         }  # fmt: skip
 
 
@@ -93,6 +96,7 @@ def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
         table.objects("lines"),
         Counts(counts.objects("regions"), counts.strings("not_modelled")) if counts else None,
         _read_provenance(table.table("provenance")),
+        table.take("quick", bool, False),
     )
 
 

@@ -5,19 +5,28 @@ from __future__ import annotations
 
 import concurrent.futures
 import threading
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.build.claims import claimed
+from firsttouch.build.durations import guest_duration, note_durations
 from firsttouch.build.host_tools import DTC, find_tool, processors, qemu_cpus
 from firsttouch.build.images import check_path
 from firsttouch.build.outcomes import kept_outcome
-from firsttouch.build.sources import debian_source, tree_release, user_source
+from firsttouch.build.sources import (
+    KernelSource,
+    debian_source,
+    source_tree,
+    tree_release,
+    user_source,
+)
 from firsttouch.build.store import store_root
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
-from firsttouch.catalog.releases import load_release
+from firsttouch.catalog.releases import Release, load_release
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
@@ -27,7 +36,7 @@ from firsttouch.lab.outcomes import measure_guest, results_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, Result, read_results, write_results
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_size
+from firsttouch.quantities import format_number_of, format_size
 from firsttouch.tables import Table
 from firsttouch.vm.guest import MEMORY
 from firsttouch.vm.qemu import guest_key
@@ -43,16 +52,24 @@ class Outcome:
     failures: tuple[tuple[Cell, GuestError], ...]
 
 
-def run_lab(request: Request, contract: Contract, reporter: Reporter) -> Outcome:
+# Gets the results of an experiment on a machine as its last guest ends, and
+# the catalogue they are read by.
+Finished = Callable[[Sequence[Result], Catalog], None]
+
+
+def run_lab(
+    request: Request, contract: Contract, reporter: Reporter, finished: Finished | None = None
+) -> Outcome:
     """Measure what `request` asks for and the store does not have; return all of it.
 
+    `finished` is called for each experiment that had guests to run.
     `request.out` gets results.jsonl, with the results of the request and no
     others, and the guests' logs. Raises UserError for a request that cannot
     be carried out, HostError for a host that lacks something, BuildError, and
     GuestError if the guard finds that the effect is hidden. Cells that fail
     are returned.
     """
-    release = tree_release(request.source)[0] if request.source else load_release(request.release)
+    release = release_of(request, reporter)
     plan = make_plan(request, release.name, contract)
     at_once = guests_at_once(request.jobs)
     # QEMU and dtc are wanted even if all results are stored: these are known by the digests
@@ -67,14 +84,15 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> Outcome
         read_results(request.out)
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
-        source = user_source(request.source) if request.source else debian_source(release, reporter)
+        source = source_of(request, release, reporter)
         logs = request.out / "log"
         jobs = make_jobs(plan, build_parts(source, plan, logs, reporter))
         missing = [job for job in jobs if kept_outcome(job.key) is None]
         try:
             for job in _stock_by_machine(missing, plan):
                 _guard(job, logs, reporter)
-            failures = run_jobs(missing, at_once, logs, reporter)
+            tell = _teller(jobs, missing, plan, finished) if finished else None
+            failures = run_jobs(missing, at_once, logs, reporter, tell)
         finally:
             # What an interrupted run has finished is there to be looked at.
             results = collect(jobs, plan)
@@ -84,9 +102,46 @@ def run_lab(request: Request, contract: Contract, reporter: Reporter) -> Outcome
     return Outcome(tuple(results), plan.catalog, tuple(failed))
 
 
+def release_of(request: Request, reporter: Reporter) -> Release:
+    """Return the release whose hooks a request's kernels get; UserError if it has no kernel."""
+    if request.source is None:
+        return load_release(request.release)
+    return tree_release(source_tree(request.source, reporter))[0]
+
+
+def source_of(request: Request, release: Release, reporter: Reporter) -> KernelSource:
+    """Return the kernel source of a request, fetching or unpacking it if need be."""
+    if request.source is None:
+        return debian_source(release, reporter)
+    return user_source(request.source, reporter)
+
+
+def _teller(
+    jobs: Sequence[Job], missing: Sequence[Job], plan: Plan, finished: Finished
+) -> Callable[[Job], None]:
+    """Return what to call as each of the `missing` jobs ends, so that `finished` is called."""
+
+    def owner(job: Job) -> tuple[str, str]:
+        return job.cells[0].machine, job.cells[0].experiment
+
+    left = Counter(owner(job) for job in missing)
+
+    def ended(job: Job) -> None:
+        left[owner(job)] -= 1
+        if not left[owner(job)]:
+            own = [other for other in jobs if owner(other) == owner(job)]
+            finished(collect(own, plan), plan.catalog)
+
+    return ended
+
+
 def collect(jobs: Sequence[Job], plan: Plan) -> list[Result]:
     """Return the results of the plan's cells that the store has, in the plan's order."""
-    found = {result.cell.identity: result for job in jobs for result in results_of(job) or ()}
+    found = {
+        result.cell.identity: replace(result, quick=plan.quick)
+        for job in jobs
+        for result in results_of(job) or ()
+    }
     return [found[cell.identity] for cell in plan.cells if cell.identity in found]
 
 
@@ -138,40 +193,62 @@ def _guard(job: Job, logs: Path, reporter: Reporter) -> None:
 
 
 def run_jobs(
-    jobs: Sequence[Job], at_once: int, logs: Path, reporter: Reporter
+    jobs: Sequence[Job],
+    at_once: int,
+    logs: Path,
+    reporter: Reporter,
+    ended: Callable[[Job], None] | None = None,
 ) -> list[tuple[Cell, GuestError]]:
-    """Run the guests of `jobs`, `at_once` side by side; return the cells that failed."""
+    """Run the guests of `jobs`, `at_once` side by side; return the cells that failed.
+
+    `ended` is called as each job ends, in the thread of the caller.
+    """
     if not jobs:
         return []
     failures: list[tuple[Cell, GuestError]] = []
     stop = threading.Event()
     cells = sum(len(job.cells) for job in jobs)
-    reporter.say(f"Running {at_once} guests at once, {format_size(MEMORY)} each (--jobs).")
+    said: set[str] = set()
+    took: dict[str, float] = {}
+    at_once = min(at_once, len(jobs))
+    guests = format_number_of(at_once, "guests")
+    reporter.say(f"Running {guests} at once, {format_size(MEMORY)} each (--jobs).")
     with (
         reporter.step("Measuring", "cells", cells) as step,
         concurrent.futures.ThreadPoolExecutor(at_once) as pool,
     ):
         running = {
-            pool.submit(
-                measure_guest, job.guest, job.key, logs / job.cells[0].log_name, stop=stop
-            ): job
-            for job in jobs
+            pool.submit(_timed, job, logs / job.cells[0].log_name, stop): job for job in jobs
         }
         try:
             for done in concurrent.futures.as_completed(running):
                 job = running[done]
                 try:
-                    done.result()
+                    first = job.cells[0]
+                    took[guest_duration(first.experiment, first.params.get("size"))] = done.result()
                 except GuestError as error:
                     failures += [(cell, error) for cell in job.cells]
-                    reporter.say(f"Failed: {job.cells[0].title}: {error}")
+                    # Guests that fail alike fail once for who watches; why is told at the end.
+                    if str(error) not in said:
+                        said.add(str(error))
+                        reporter.say(f"Failed: {first.title}; the others go on.")
                 except StoppedError:
                     continue
                 for _ in job.cells:
                     step.advance()
+                if ended:
+                    ended(job)
         finally:
             # An error or an interrupt ends the guests that still run.
             stop.set()
             for future in running:
                 future.cancel()
+            note_durations(took)
     return failures
+
+
+def _timed(job: Job, log: Path, stop: threading.Event) -> float:
+    """Run the guest of `job`; return the seconds that it took."""
+    started = time.monotonic()
+    measure_guest(job.guest, job.key, log, stop=stop)
+    return time.monotonic() - started

@@ -23,7 +23,7 @@ from firsttouch.analysis.cache_statistics import (
 )
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
-from firsttouch.output.plain import heading, plain, plain_table
+from firsttouch.output.plain import heading, plain, plain_table, print_table
 from firsttouch.quantities import format_fixed, format_size
 
 
@@ -78,7 +78,7 @@ def _print_spreads(found: Sequence[Sweep], about: str, console: Console) -> None
                     )  # fmt: skip
     console.print()
     console.print(heading("Misses per round, over all colours of the hot lines", about))
-    console.print(table)
+    print_table(table, console)
 
 
 def _print_footprints(scans: Sequence[Footprint], about: str, console: Console) -> None:
@@ -93,7 +93,7 @@ def _print_footprints(scans: Sequence[Footprint], about: str, console: Console) 
         )
     console.print()
     console.print(heading("Misses per round beside zero pages", about))
-    console.print(table)
+    print_table(table, console)
 
 
 def _print_colored(caches: Sequence[ColoredCache], console: Console) -> None:
@@ -116,7 +116,7 @@ def _print_colored(caches: Sequence[ColoredCache], console: Console) -> None:
         heading("What colours do, by machine", "stock -> as many colours as the level has")
     )
     console.print(
-        "Misses per round of zero-conflict; in the last column of a dense zero-scan beside\n"
+        "Misses per round of zero-conflict; in the last column of a dense zero-scan beside "
         "a working set that just fits"
     )
-    console.print(table)
+    print_table(table, console)

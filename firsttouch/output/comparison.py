@@ -10,7 +10,7 @@ from rich.table import Table
 
 from firsttouch.analysis.comparison import Comparison, Difference, Line
 from firsttouch.analysis.names import format_params
-from firsttouch.output.plain import heading, plain, plain_table
+from firsttouch.output.plain import heading, may_wrap, plain, plain_table, print_table
 from firsttouch.quantities import format_change, format_value
 
 _STYLES = {"same": "green", "comparable": "green", "with care": "yellow"}
@@ -37,7 +37,7 @@ def print_comparison(comparison: Comparison, a: str, b: str, console: Console) -
     for (experiment, release, machine), lines in groups.items():
         console.print()
         console.print(heading(experiment, f"({release}, {machine})"))
-        console.print(_table(lines))
+        print_table(_table(lines), console)
 
 
 def _print_differences(differences: Sequence[Difference], console: Console) -> None:
@@ -53,7 +53,7 @@ def _print_differences(differences: Sequence[Difference], console: Console) -> N
 def _table(lines: Sequence[Line]) -> Table:
     table = plain_table(["cell", "arm", "metric"], ["A", "B", "change"])
     # What does not fit folds here; a number that is cut short would be another number.
-    table.columns[0].no_wrap = False
+    may_wrap(table, 0)
     table.columns[0].overflow = "fold"
     telling = {
         name

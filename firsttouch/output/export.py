@@ -21,6 +21,8 @@ def summary(dataset: Dataset) -> dict[str, Json]:
     """
     return {
         "schema": SCHEMA,
+        # By `firsttouch lab --quick`: smaller sizes and fewer cells.
+        "quick": dataset.quick,
         "rows": [_row(row) for row in dataset.rows],
         "unavailable": [
             {**_case(gap.case), "metric": gap.metric, "reasons": dict(gap.reasons)}
@@ -46,6 +48,8 @@ def _row(row: Row) -> dict[str, Json]:
         "unit": row.unit,
         "arms": dict(row.arms),
         "change_percent": row.change_percent,
+        # The two arms that the change is of: the base, and the one compared with it.
+        "change_of": list(row.case.pair() or ()),
         "published": (
             {"figure": published.figure, "source": published.source} if published else None
         ),

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.experiments import Experiment
 from firsttouch.quantities import format_count, format_size, format_value, parse_size
 
 # A sign as well as a colour.
@@ -16,6 +18,8 @@ SIGNS = {
     "no claim": "·",
     "not measured": "·",
 }
+# What results of `firsttouch lab --quick` are called wherever they are shown.
+QUICK = "quick: smaller sizes and fewer cells, a first answer"
 _ONE = {"faults": "fault", "misses": "miss", "instructions": "instruction", "pages": "page"}
 
 
@@ -26,6 +30,15 @@ def value_label(value: float | None, unit: str) -> str:
     if unit == "ns":
         return format_value(value, unit)
     return f"{format_count(value)} {_ONE.get(unit, unit) if value == 1 else unit}"
+
+
+def change_head(pairs: Collection[tuple[str, str] | None], experiment: Experiment) -> str:
+    """Return the head of a column of changes: which arms, where that is not what one expects."""
+    told = {pair for pair in pairs if pair}
+    if len(told) != 1 or told == {(BASE, experiment.compare)}:
+        return "change"
+    ((base, compared),) = told
+    return f"change {base} -> {compared}"
 
 
 def page_label(page: str | int) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A dataset on the terminal: at most 100 columns, in colour there and plain elsewhere.
+"""The answer on the terminal: at most 25 lines of at most 100 columns.
 
 All that is printed goes through `plain`: results may come from others, and
 neither rich's markup nor the terminal's escapes in them may take effect.
@@ -7,133 +7,177 @@ neither rich's markup nor the terminal's escapes in them may take effect.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from firsttouch.analysis.answers import answer, answering
-from firsttouch.analysis.claims import NOT_MEASURED, Claim, count_verdicts, list_claims
+from firsttouch.analysis.claims import NOT_MEASURED, Claim, list_claims
 from firsttouch.analysis.dataset import Dataset, Row
-from firsttouch.analysis.names import format_params, varying
+from firsttouch.analysis.names import cell_name
+from firsttouch.catalog.arms import BASE
 from firsttouch.console import PipeConsole
-from firsttouch.output.cache_tables import print_cache_tables
-from firsttouch.output.labels import group_by_reason
-from firsttouch.output.plain import heading, plain, plain_table
+from firsttouch.output.labels import QUICK
+from firsttouch.output.plain import heading, may_wrap, plain, plain_table, print_table
+from firsttouch.output.row_tables import verdict_text
 from firsttouch.quantities import format_change, format_value
 
-_VERDICT_STYLE = {"reproduced": "green", "exceeded": "green", "not reproduced": "red"}
 _WIDTH = 100
+LINES = 25
+# Narrower than this, sentences alone may take more lines than there are.
+_NARROW = 80
 
 
 def output_console() -> Console:
-    """Return the console for results: at most 100 columns, plain where it is no terminal."""
+    """Return the console for results: at most 100 columns, plain where it is no terminal.
+
+    COLUMNS says how many there are, whatever standard output is.
+    """
     console = PipeConsole(highlight=False)
-    if not console.is_terminal or console.width > _WIDTH:
+    asked = os.environ.get("COLUMNS", "").isdigit()
+    if console.width > _WIDTH or not (console.is_terminal or asked):
         console.width = _WIDTH
     return console
 
 
-def print_answers(dataset: Dataset, console: Console) -> None:
-    """Print the three sentences for each platform, then what became of the published figures."""
+def print_answers(dataset: Dataset, report: str, console: Console) -> None:
+    """Print the report's sentences, what became of the published figures, where the rest is.
+
+    `report` is where the whole is to be found. On a console of 80 columns or
+    more, that is 25 lines at most: what does not fit is counted.
+    """
     claims = list_claims(dataset)
-    for platform in answering(dataset):
-        console.print()
-        console.print(heading(f"First touch, {platform}"))
-        for sentence in answer(dataset, platform, claims):
-            console.print(plain(sentence))
-    _print_claims(claims, console)
+    measured = _grouped(claim for claim in claims if claim.verdict != NOT_MEASURED)
+    head = [*_sentences(dataset, claims)]
+    tail = [*_missed(measured), *_unmeasured(claims), *_rest(report)]
+    for part in head:
+        console.print(part)
+    room = LINES - _height([*head, *tail], console)
+    _print_claims(measured, room if console.width >= _NARROW else None, console)
+    for part in tail[:-1]:
+        console.print(part)
+    # A path that is broken cannot be pasted.
+    console.print(tail[-1], soft_wrap=True)
 
 
-def print_dataset(dataset: Dataset, console: Console) -> None:
-    """Print the rows that the experiments show: every arm, the change, the published figure."""
-    groups: dict[tuple[str, str, str], list[Row]] = {}
-    for row in dataset.rows:
-        experiment, platform = row.case.experiment, row.case.platform
-        if row.metric in experiment.shown():
-            key = (platform.release, platform.machine, experiment.name)
-            groups.setdefault(key, []).append(row)
-    for (release, machine, name), rows in groups.items():
-        title = rows[0].case.experiment.title
-        console.print()
-        console.print(heading(title, f"({name}, {release}, {machine})"))
-        console.print(_table(rows, dataset, console))
-    print_cache_tables(dataset, console)
-    _print_claims(list_claims(dataset), console)
-    _print_gaps(dataset, console)
+def first_figure(dataset: Dataset) -> str:
+    """Return the first figure of an experiment's results, in one line; nothing if it has none.
+
+    The first that a published one is held against, or the first that is shown.
+    """
+    shown = [row for row in dataset.rows if row.metric in row.case.experiment.shown()]
+    rows = shown or dataset.rows
+    row = next((row for row in rows if row.published), rows[0] if rows else None)
+    if row is None:
+        return ""
+    values = ", ".join(f"{arm} {format_value(value, row.unit)}" for arm, value in row.arms.items())
+    change = f", {format_change(row.change_percent)}" if row.change_percent is not None else ""
+    where = f"{cell_name(row.case.experiment, row.case.params)} on {row.case.platform.machine}"
+    return f"{where}: {row.metric} {values}{change}"
 
 
-def _table(rows: Sequence[Row], dataset: Dataset, console: Console) -> Table:
-    """Return the rows as a table: cells beside their metrics, above them where that is too wide."""
-    cells = [format_params(varying(row.case.experiment, row.case.params)) for row in rows]
-    firsts = [cell if cell != last else "" for last, cell in zip(["", *cells], cells, strict=False)]
-    arms = dataset.arms(row.case for row in rows)
-    arms = [arm for arm in arms if any(arm in row.arms for row in rows)]
-    if any(cells):
-        wide = console.options.update(width=10 * _WIDTH)
-        table = _filled(rows, firsts, arms, beside=True)
-        if console.measure(table, options=wide).maximum <= _WIDTH:
-            return table
-    return _filled(rows, firsts, arms, beside=False)
+def _height(parts: Iterable[RenderableType], console: Console) -> int:
+    with console.capture() as printed:
+        for part in parts:
+            console.print(part)
+    return printed.get().count("\n")
 
 
-def _filled(
-    rows: Sequence[Row], cells: Sequence[str], arms: Sequence[str], *, beside: bool
-) -> Table:
-    """Return a table of `rows`; a cell that has no column `beside` its metrics has a line."""
-    # Four arms leave room for one blank between columns.
-    table = plain_table(
-        ["cell", "metric"] if beside else ["metric"],
-        [*arms, "change"],
-        ["verdict"],
-        gap=2 if len(arms) < 4 else 1,
-    )
-    indent = "  " if any(cells) and not beside else ""
-    for row, cell in zip(rows, cells, strict=True):
-        if cell and not beside:
-            table.add_row(plain(cell))
-        table.add_row(
-            *([plain(cell)] if beside else []),
-            plain(indent + row.metric),
-            *(plain(format_value(row.arms.get(arm), row.unit)) for arm in arms),
-            format_change(row.change_percent),
-            _verdict(row.verdict),
-        )
-    return table
+def _sentences(dataset: Dataset, claims: Sequence[Claim]) -> Iterable[Text]:
+    first, *others = answering(dataset)
+    yield heading(f"First touch, {first}", f"({QUICK})" if dataset.quick else "")
+    for sentence in answer(dataset, first, claims):
+        yield plain(sentence.replace("`", ""))
+    if others:
+        yield plain(f"Measured too, see the report: {', '.join(map(str, others))}.")
 
 
-def _verdict(verdict: str) -> Text:
-    return Text(verdict, style=_VERDICT_STYLE.get(verdict, "dim"))
+def _grouped(claims: Iterable[Claim]) -> list[list[Claim]]:
+    """Return the claims by published figure, platform and verdict.
 
-
-def _print_claims(claims: Iterable[Claim], console: Console) -> None:
-    """Print each published figure that was measured once, with what became of it."""
-    by_words: dict[tuple[str, str], list[Claim]] = {}
+    Those of a group stand in order of how far they are from what was
+    published, the furthest first.
+    """
+    groups: dict[tuple[str, str, str], list[Claim]] = {}
     for claim in claims:
-        if claim.verdict != NOT_MEASURED:
-            words = (claim.published.figure, claim.published.source)
-            by_words.setdefault(words, []).append(claim)
-    if not by_words:
-        return
-    console.print()
-    console.print(heading("Published"))
-    for (figure, source), members in by_words.items():
-        line = plain(f"  {figure} ({source}): ")
-        for index, (verdict, count) in enumerate(count_verdicts(members).items()):
-            line.append(", " if index else "")
-            line.append_text(_verdict(verdict))
-            line.append(f" {count} of {len(members)}")
-        console.print(line)
+        key = (claim.published.figure, str(claim.platform), claim.verdict)
+        groups.setdefault(key, []).append(claim)
+    return [sorted(members, key=_distance, reverse=True) for members in groups.values()]
 
 
-def _print_gaps(dataset: Dataset, console: Console) -> None:
-    """Print what could not be measured, each reason once with the metrics it holds for."""
-    reasons = group_by_reason(
-        (gap.metric, reason, "") for gap in dataset.gaps for reason in gap.reasons.values()
+def _distance(claim: Claim) -> float:
+    change = (claim.row.change_percent if claim.row else None) or 0.0
+    expected = claim.published.change
+    return change if expected is None else abs(change - expected)
+
+
+def _print_claims(groups: Sequence[Sequence[Claim]], room: int | None, console: Console) -> None:
+    """Print the published figures in at most `room` lines; those left are counted."""
+    shown = list(groups)
+    while shown:
+        lines = _claim_lines(groups, shown, console)
+        if room is None or len(lines) <= room:
+            for line in lines:
+                console.print(line, soft_wrap=True)
+            return
+        shown.pop()
+
+
+def _claim_lines(
+    groups: Sequence[Sequence[Claim]], shown: Sequence[Sequence[Claim]], console: Console
+) -> list[Text]:
+    """Return the lines of the table of `shown`, and how many of `groups` are left."""
+    compared = {group[0].experiment.compare for group in shown}
+    other = compared.pop() if len(compared) == 1 else "changed"
+    table = plain_table(["published figure"], [BASE, other, "change"], ["verdict"])
+    may_wrap(table, 0, 24)
+    several = len({str(group[0].platform) for group in groups}) > 1
+    for group in shown:
+        row = group[0].row
+        assert row is not None
+        verdict = verdict_text(group[0].verdict)
+        if len(group) > 1:
+            verdict.append(f" {len(group)} x")
+        where = f", {group[0].platform}" if several else ""
+        table.add_row(
+            plain(group[0].published.figure + where),
+            *_values(row, group[0].experiment.compare),
+            format_change(row.change_percent),
+            verdict,
+        )
+    with console.capture() as printed:
+        print_table(table, console)
+    lines = [Text.from_ansi(line.rstrip()) for line in printed.get().splitlines()]
+    left = sum(len(group) for group in groups) - sum(len(group) for group in shown)
+    return [*lines, *([plain(f"and {left} more: see the report")] if left else [])]
+
+
+def _values(row: Row, compare: str) -> tuple[Text, Text]:
+    base, other = (format_value(row.arms.get(arm), row.unit) for arm in (BASE, compare))
+    return plain(base), plain(other)
+
+
+def _missed(groups: Iterable[Sequence[Claim]]) -> Iterable[Text]:
+    """Say of each figure that was not reproduced what was measured, and why if that is known."""
+    for group in groups:
+        claim = group[0]
+        if claim.verdict == "not reproduced" and claim.row:
+            metric = f"{cell_name(claim.experiment, claim.row.case.params)} {claim.row.metric}"
+            change = format_change(claim.row.change_percent)
+            why = claim.published.remark or "why is not known"
+            yield plain(f"Not reproduced: {claim.published.figure} ({metric}: {change}): {why}.")
+
+
+def _unmeasured(claims: Iterable[Claim]) -> Iterable[Text]:
+    names = dict.fromkeys(
+        claim.experiment.name for claim in claims if claim.verdict == NOT_MEASURED
     )
-    if reasons:
-        console.print()
-        console.print(heading("Not available"))
-    for reason in reasons:
-        console.print(plain(f"  {', '.join(reason.names)}: {reason.reason}"))
+    if names:
+        yield plain(f"Published figures not measured: those of {', '.join(names)}.")
+
+
+def _rest(report: str) -> Iterable[Text]:
+    yield plain("Every row: the same command with --table.")
+    yield plain(f"Report: {report}")

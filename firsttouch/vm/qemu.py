@@ -28,6 +28,7 @@ _TIMINGS: Mapping[Timing, tuple[str, ...]] = {
 }
 # What the guest and the plugin write, by the name that stands for the path in a key.
 LOG, RESULTS, COUNTS = "kernel log", "results", "counts"
+COUNTS_FILE = "counts.json"
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,27 @@ def inputs(guest: Guest) -> Inputs:
     blobs = {"initial RAM disk": guest_archive(guest)}
     if not guest.firmware:
         disk = (_RAM_BASE + guest.memory, guest.disk.stat().st_size) if guest.disk else None
-        board = (QEMU, *_board(guest))
+        board = (QEMU, *board_arguments(guest))
         blobs["device tree"] = device_tree(board, guest.machine, guest.cpus, disk)
     return Inputs(files, blobs)
+
+
+def command(guest: Guest, folder: Path, log: Path) -> list[str]:
+    """Return the command that runs `guest`; what is made for it here is written to `folder`.
+
+    The kernel's log goes to `log`, the rest of what the guest and the plugin
+    write to `folder`.
+    """
+    given = inputs(guest)
+    files = {name: str(path) for name, path in given.files.items()}
+    for name, blob in given.blobs.items():
+        file = folder / name.replace(" ", "-")
+        file.write_bytes(blob)
+        files[name] = str(file)
+    files |= {
+        LOG: str(log), RESULTS: str(folder / RESULTS), COUNTS: str(folder / COUNTS_FILE),
+    }  # fmt: skip
+    return [QEMU, *arguments(guest, files)]
 
 
 def guest_key(guest: Guest) -> str:
@@ -87,7 +106,7 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
         options = [f"file={_value(files['PMU'])}", f"out={_value(files[COUNTS])}"]
         plugin = ["-plugin", ",".join([*options, *guest.pmu.options(guest.machine, guest.cpus)])]
     return [
-        *_board(guest),
+        *board_arguments(guest),
         "-kernel", files["kernel image"],
         "-initrd", files["initial RAM disk"],
         "-append", guest.command_line(),
@@ -101,7 +120,7 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
     ]  # fmt: skip
 
 
-def _board(guest: Guest) -> list[str]:
+def board_arguments(guest: Guest) -> list[str]:
     """Return QEMU's arguments but for the files."""
     memory = guest.memory + (guest.disk.stat().st_size if guest.disk else 0)
     return [

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.host_tools import QEMU
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_room
 from firsttouch.processes import kept
@@ -18,7 +17,7 @@ from firsttouch.quantities import format_duration
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import PmuCounts, read_counts
 from firsttouch.vm.protocol import Done, read_channel
-from firsttouch.vm.qemu import COUNTS, LOG, RESULTS, arguments, inputs
+from firsttouch.vm.qemu import COUNTS_FILE, RESULTS, command
 
 _SPLATS = ("Kernel panic", "Internal error", "Oops", "BUG:", "WARNING:", "Unable to handle kernel")
 # Seconds without a word on either channel, after which a guest counts as
@@ -57,17 +56,10 @@ def run_guest(
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
     with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as scratch:
-        given = inputs(guest)
-        files = {name: str(path) for name, path in given.files.items()}
-        for number, (name, blob) in enumerate(given.blobs.items()):
-            blob_file = Path(scratch, f"blob{number}")
-            blob_file.write_bytes(blob)
-            files[name] = str(blob_file)
-        results, counts = Path(scratch, "results"), Path(scratch, "counts.json")
+        results, counts = Path(scratch, RESULTS), Path(scratch, COUNTS_FILE)
         results.write_bytes(b"")
-        files |= {LOG: str(log), RESULTS: str(results), COUNTS: str(counts)}
-        command = [QEMU, *arguments(guest, files)]
-        complaint = _watch(command, Path(scratch, "qemu"), (log, results), silence, stop)
+        started = command(guest, Path(scratch), log)
+        complaint = _watch(started, Path(scratch, "qemu"), (log, results), silence, stop)
         if not splats:
             _check_splats(log)
         commands = read_channel(results.read_bytes().decode(errors="replace"))
@@ -81,14 +73,14 @@ def run_guest(
 
 
 def _watch(
-    command: list[str],
+    started: list[str],
     said: Path,
     written: tuple[Path, Path],
     silence: float,
     stop: threading.Event | None,
 ) -> str:
     """Run QEMU to its end; return what was wrong with that end, if anything."""
-    with said.open("w") as sink, kept(command, stdout=sink) as qemu:
+    with said.open("w") as sink, kept(started, stdout=sink) as qemu:
         size, since = 0, time.monotonic()
         while qemu.poll() is None:
             time.sleep(0.05)

@@ -39,7 +39,7 @@ def test_the_answer_is_three_sentences_made_from_the_results(dataset: Dataset) -
     assert "(arm color)" in colors
     assert "from 9 to 2.25 misses per round" in colors
     assert "the mean over hot colours from 2.26 to 2.25" in colors
-    assert "a plain store by 0 % of kernel instructions" in price
+    assert "a plain store by 0.00 % of kernel instructions" in price
     verdicts = [claim.verdict for claim in claims]
     for verdict in ("reproduced", "not reproduced"):
         assert f"{verdicts.count(verdict)} {verdict}" in price

@@ -15,7 +15,7 @@ from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.output.export import summary
 from firsttouch.output.html.page import render
 from firsttouch.output.labels import group_by_reason, page_label, value_label
-from firsttouch.output.terminal import print_dataset
+from firsttouch.output.row_tables import print_dataset
 from firsttouch.quantities import format_compact, format_fixed, format_value
 from tests.support import made_results
 
@@ -45,6 +45,7 @@ def test_a_row_has_its_cell_its_arms_and_its_verdict(dataset: Dataset) -> None:
         "unit": "faults",
         "arms": {"stock": 524288, "on": 262144},
         "change_percent": -50.0,
+        "change_of": ["stock", "on"],
         "published": {"figure": "page faults halved", "source": "RMW patch, 2024-05-07"},
         "verdict": "reproduced",
         "layouts": 1,
@@ -74,7 +75,8 @@ def test_what_is_unavailable_has_its_reason_by_arm(dataset: Dataset) -> None:
 
 def test_terminal_page_and_summary_agree(dataset: Dataset) -> None:
     sink = io.StringIO()
-    print_dataset(dataset, Console(file=sink, width=100))
+    # Wide enough for each unit to stand in one line.
+    print_dataset(dataset, Console(file=sink, width=300))
     terminal, page = sink.getvalue(), render(dataset)
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.replace("<wbr>", "")))
     rows = json.loads(json.dumps(summary(dataset)))["rows"]
@@ -84,9 +86,10 @@ def test_terminal_page_and_summary_agree(dataset: Dataset) -> None:
         if row["metric"] not in shown[row["experiment"]]:
             continue
         values = [format_value(value, row["unit"]) for value in row["arms"].values()]
-        spaced = r"\s+".join(re.escape(word) for word in (row["metric"], *values))
-        assert re.search(spaced, terminal), row
-        assert re.search(spaced, words), row
+        spaced = r"\s+".join(map(re.escape, values))
+        unit = "" if row["unit"] == "ns" else rf"{re.escape(row['unit'])}\s+"
+        assert re.search(rf"{row['metric']}\s+{unit}{spaced}", terminal), row
+        assert re.search(rf"{row['metric']}\s+{spaced}", words), row
         checked += 1
     assert checked > 150
 

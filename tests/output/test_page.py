@@ -140,7 +140,7 @@ def test_an_experiment_of_ones_own_has_section_figure_and_table_without_code(
     assert picture.count('class="curve') == 2
     assert "stock: 1 2,000, 2 4,000, 4 8,000; on: 1 1,000, 2 2,000, 4 4,000." in picture
     assert "ldadd threads 4 page_faults 8,000 4,000 -50.00 %" in _text(section)
-    assert "ldadd threads 4 faults_twice 1 1 0 %" in _text(section)
+    assert "ldadd threads 4 faults_twice 1 1 0.00 %" in _text(section)
 
     (folder / "populate-threads.toml").write_text(
         (folder / "populate-threads.toml").read_text().replace('"lines"', '"dumbbells"')
@@ -171,7 +171,7 @@ def test_a_chart_without_what_it_needs_leaves_the_table(tmp_path: Path) -> None:
             for arm in ("stock", "on")
         ]
         page = render(made_results.dataset(tmp_path / "out", results, folder))
-        assert "a boot_us 7 7 0 %" in _text(_section(page, "own")), chart
+        assert "a boot_us 7 7 0.00 %" in _text(_section(page, "own")), chart
 
 
 def test_more_arms_than_columns_have_a_line_each(tmp_path: Path) -> None:

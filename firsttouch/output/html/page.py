@@ -19,7 +19,7 @@ from firsttouch.output.html.provenance import origins
 from firsttouch.output.html.published import claim_lines
 from firsttouch.output.html.sections import sections
 from firsttouch.output.html.switched_off import off_costs
-from firsttouch.output.labels import group_by_reason
+from firsttouch.output.labels import QUICK, group_by_reason
 
 FILE_NAME = "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -55,6 +55,7 @@ def render(dataset: Dataset) -> str:
         origins=origins(dataset),
         cells=len(dataset.results()),
         notes=dataset.notes,
+        quick=QUICK if dataset.quick else "",
     )  # fmt: skip
 
 

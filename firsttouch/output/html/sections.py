@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.dataset import Case, Dataset, Row
 from firsttouch.analysis.names import format_params, varying
-from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.output.html.any_experiment import dumbbells, lines
 from firsttouch.output.html.cache_charts import set_conflict, zero_conflict, zero_scan
 from firsttouch.output.html.faults_per_page import faults_per_page
 from firsttouch.output.html.figure import Chart, Figure
 from firsttouch.output.html.timeline import timeline, why_not_sampled
-from firsttouch.output.labels import SIGNS, group_by_reason
+from firsttouch.output.labels import SIGNS, change_head, group_by_reason
 from firsttouch.quantities import format_change, format_value
 
 # What `chart` in an experiment's file stands for.
@@ -136,8 +135,8 @@ def _tables(dataset: Dataset, experiment: Experiment, cases: Sequence[Case]) -> 
     if len(arms) > _COLUMNS:
         lines = tuple(line for row in rows for line in _line_per_arm(row, arms))
         return [RowTable(str(platform), ("value", "change"), lines)]
-    # An experiment of the stock kernel alone has nothing to change.
-    heads = tuple(arms) if experiment.compare == BASE else (*arms, "change")
+    pairs = {case.pair() for case in cases} - {None}
+    heads = (*arms, change_head(pairs, experiment)) if pairs else tuple(arms)
     return [RowTable(str(platform), heads, tuple(_line(row, arms, heads) for row in rows))]
 
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch guest`: a shell in a guest."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+
+from firsttouch.build.images import KernelImage
+from firsttouch.build.packages import unpack
+from firsttouch.build.programs import build_ftbench
+from firsttouch.build.sources import debian_source, user_source
+from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
+from firsttouch.catalog.releases import load_release
+from firsttouch.cli.options import Commands, add_source, release_of
+from firsttouch.progress import Reporter
+from firsttouch.vm.shell import Shell, Terminal
+
+_BUSYBOX = Packages("trixie", ("busybox-static",))
+
+
+def add_command(commands: Commands) -> None:
+    """Add `firsttouch guest`."""
+    guest = commands.add_parser(
+        "guest",
+        help="a shell in a guest",
+        description="Boot a guest and run a shell in it, on this terminal. Ctrl-A x ends it, and "
+        "so does leaving the shell. Where standard input is no terminal, the guest runs it as a "
+        "script: echo 'grep . /proc/cmdline' | firsttouch guest --arm on",
+    )
+    add_source(guest)
+    guest.add_argument(
+        "--arm", default="on", metavar="A", help="how the kernel is built and booted (default on)"
+    )
+    guest.add_argument(
+        "--machine",
+        default=DEFAULT_MACHINE,
+        metavar="M",
+        help=f"a machine of machines/ (default {DEFAULT_MACHINE})",
+    )
+    guest.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace, reporter: Reporter) -> int:
+    arm, machine = load_arm(options.arm), load_machine(options.machine)
+    if options.source:
+        source = user_source(options.source, reporter)
+    else:
+        source = debian_source(load_release(release_of(options)), reporter)
+    shell = Shell(
+        image=KernelImage(source, arm.changed).obtain(reporter) / "Image",
+        busybox=unpack(_BUSYBOX, reporter) / "usr/bin/busybox",
+        ftbench=build_ftbench(reporter),
+        machine=machine,
+        boot=arm.boot,
+        prompt=f"{source.release.name} {arm.name}",
+    )
+    if not sys.stdin.isatty():
+        return shell.run(None, sys.stdin.read())
+    size = shutil.get_terminal_size()
+    reporter.say("A shell in the guest; /ftbench is there. Ctrl-A x ends it.")
+    return shell.run(Terminal(os.environ.get("TERM", "vt100"), size.lines, size.columns))

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What `firsttouch lab --list` and `--dry-run` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+
+from firsttouch.catalog.arms import arm_names
+from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.experiment_files import experiment_names
+from firsttouch.catalog.machines import machine_names
+from firsttouch.catalog.releases import load_release, release_names
+from firsttouch.lab.forecast import Forecast
+from firsttouch.lab.plan import Plan
+from firsttouch.output.plain import heading, plain
+from firsttouch.quantities import format_number_of
+
+
+def print_list(console: Console) -> bool:
+    """Print the experiments, machines, arms and releases there are; tell whether all are right."""
+    catalog = load_known(experiment_names(), machine_names(), arm_names())
+    experiments = []
+    for experiment in catalog.experiments.values():
+        marks = ["default"] if experiment.default else []
+        marks += ["quick"] if experiment.quick is not None else []
+        about = f" ({', '.join(marks)})" if marks else ""
+        experiments.append((experiment.name, experiment.title + about))
+    _print("Experiments (--experiment)", experiments, console)
+    machines = [(machine.name, machine.title) for machine in catalog.machines.values()]
+    _print("Machines (--machine)", machines, console)
+    arms = sorted(catalog.arms.values(), key=lambda arm: arm.order)
+    _print("Arms (--arm)", [(arm.name, arm.meaning) for arm in arms], console)
+    releases = [(name, f"Debian's {load_release(name).package}") for name in release_names()]
+    _print("Releases (--release)", releases, console)
+    for problem in catalog.broken.values():
+        console.print(plain(f"Left out: {problem}"), soft_wrap=True)
+    return not catalog.broken
+
+
+def _print(title: str, entries: Iterable[tuple[str, str]], console: Console) -> None:
+    entries = list(entries)
+    width = max((len(name) for name, _ in entries), default=0)
+    console.print(heading(title))
+    for name, words in entries:
+        console.print(plain(f"  {name:{width}}  {words}"), soft_wrap=True)
+
+
+def print_forecast(plan: Plan, forecast: Forecast, console: Console) -> None:
+    """Print what a run would build and run, what the store has, and about how long it takes."""
+    for part in forecast.parts:
+        state = "in the store" if part.path else "to be built"
+        console.print(plain(f"{part.title}: {state}"), soft_wrap=True)
+    guests = []
+    if forecast.stored:
+        guests.append(f"{forecast.stored:,} in the store")
+    if forecast.missing:
+        guests.append(f"{forecast.missing:,} to be run")
+    if forecast.unknown:
+        guests.append(f"{forecast.unknown:,} unknown until built")
+    total = format_number_of(len(plan.groups), "guests")
+    cells = format_number_of(len(plan.cells), "cells")
+    console.print(plain(f"{cells} in {total}: {', '.join(guests)}"), soft_wrap=True)
+    basis = "by what was measured on this host"
+    if not forecast.measured:
+        basis = "a rough guess: not all of it was ever timed on this host"
+    console.print(plain(f"Time: {_minutes(forecast)}, {basis}"), soft_wrap=True)
+    console.print("Nothing was built or run.")
+
+
+def _minutes(forecast: Forecast) -> str:
+    if not forecast.seconds:
+        return "seconds"
+    minutes = max(1, round(forecast.seconds / 60))
+    return f"about {format_number_of(minutes, 'minutes')}"

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a run would build and run, and about how long that takes; nothing is built or booted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.build.disks import Disk
+from firsttouch.build.durations import (
+    GUEST,
+    default_image_duration,
+    guest_duration,
+    image_duration,
+    read_durations,
+)
+from firsttouch.build.images import KernelImage
+from firsttouch.build.outcomes import kept_outcome
+from firsttouch.build.programs import stored_program
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.releases import Release
+from firsttouch.lab.cells import Cell
+from firsttouch.lab.guests import Parts, disk_of, make_job
+from firsttouch.lab.plan import Plan
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that guests are made from; `path` is where the store has it, None if it has not."""
+
+    title: str
+    path: Path | None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would do.
+
+    `stored` and `missing` count guests by whether the store has their
+    outcome; `unknown` are those for which that is not known until their parts
+    are built. `seconds` is about what all of it takes; `measured` tells
+    whether each figure behind that was measured on this host.
+    """
+
+    parts: tuple[Part, ...]
+    stored: int
+    missing: int
+    unknown: int
+    seconds: float
+    measured: bool
+
+
+def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once: int) -> Forecast:
+    """Return what a run of `plan` would do; `source` is None where it is yet to be fetched."""
+    known = read_durations()
+    changed = sorted({plan.catalog.arms[cell.arm].changed for cell in plan.cells})
+    images = {kind: KernelImage(source, kind).entry().use() if source else None for kind in changed}
+    parts = [
+        Part(f"kernel {release.name} {'with linux/' if kind else 'stock'}", path)
+        for kind, path in images.items()
+    ]
+    programs = {
+        name: stored_program(folder, name, native=folder == "pmu")
+        for folder, name in (("bench", "ftbench"), ("guest", "init"), ("pmu", "libftpmu.so"))
+    }
+    parts += [Part(name, path) for name, path in programs.items()]
+    disks: dict[Disk, Path | None] = {}
+    for group in plan.groups:
+        disk = disk_of(plan, group)
+        if disk and disk not in disks:
+            disks[disk] = disk.stored()
+            parts.append(Part(disk.title, disks[disk]))
+    ready = {kind: path / "Image" for kind, path in images.items() if path}
+    made = None
+    ftbench, init, pmu = programs.values()
+    if source and ftbench and init and pmu:
+        have = {disk: path for disk, path in disks.items() if path}
+        made = Parts(source, ready, ftbench, init, pmu, have)
+    seconds = 0.0
+    measured = True
+    for path in images.values():
+        if path is None:
+            name = image_duration(release.name)
+            seconds += known.get(name, default_image_duration(release.objects))
+            measured &= name in known
+    counts = {True: 0, False: 0, None: 0}
+    guests = 0.0
+    for group in plan.groups:
+        state = _is_stored(plan, group, made)
+        counts[state] += 1
+        if not state:
+            name = guest_duration(group[0].experiment, group[0].params.get("size"))
+            guests += known.get(name, GUEST)
+            measured &= name in known
+    seconds += guests / at_once
+    return Forecast(tuple(parts), counts[True], counts[False], counts[None], seconds, measured)
+
+
+def _is_stored(plan: Plan, group: tuple[Cell, ...], parts: Parts | None) -> bool | None:
+    """Tell whether the store has what the guest of `group` does; None if that cannot be told."""
+    disk = disk_of(plan, group)
+    arm = plan.catalog.arms[group[0].arm]
+    if parts is None or arm.changed not in parts.images or (disk and disk not in parts.disks):
+        return None
+    return kept_outcome(make_job(plan, group, parts).key) is not None

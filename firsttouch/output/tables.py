@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch export`: the rows as Markdown for people, or as CSV for spreadsheets and pandas."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Iterator, Sequence
+
+from firsttouch.analysis.dataset import Case, Dataset, Row
+from firsttouch.analysis.names import format_params, varying
+from firsttouch.output.labels import QUICK, change_head
+from firsttouch.quantities import format_change, format_value
+
+FORMATS = ("md", "csv")
+_COLUMNS = (
+    "release", "kernel_version", "machine", "experiment", "params", "metric", "unit", "arm",
+    "value", "change_percent", "against", "verdict", "quick", "command",
+)  # fmt: skip
+
+
+def export(dataset: Dataset, form: str) -> str:
+    """Return the rows in one of `FORMATS`, each with release, kernel version and command."""
+    return _csv(dataset) if form == "csv" else "".join(f"{line}\n" for line in _markdown(dataset))
+
+
+def kernel_versions(cases: Sequence[Case]) -> str:
+    """Return the versions of the kernels that `cases` were measured on."""
+    versions = {
+        measured.result.provenance.kernel_version
+        for case in cases
+        for measured in case.arms.values()
+    }
+    return ", ".join(sorted(versions))
+
+
+def _csv(dataset: Dataset) -> str:
+    """Return a line for each figure of each arm; numbers as they were measured, sizes in bytes."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for row in dataset.rows:
+        case, pair = row.case, row.case.pair()
+        for arm, value in row.arms.items():
+            result = case.arms[arm].result
+            compared = pair is not None and arm == pair[1]
+            writer.writerow((
+                case.platform.release, result.provenance.kernel_version, case.platform.machine,
+                case.experiment.name,
+                " ".join(f"{name}={value}" for name, value in case.params.items()),
+                row.metric, row.unit, arm, value,
+                row.change_percent if compared and row.change_percent is not None else "",
+                pair[0] if pair and compared else "",
+                row.verdict if compared and row.verdict != "no claim" else "",
+                "quick" if result.quick else "",
+                result.provenance.command,
+            ))  # fmt: skip
+    return text.getvalue()
+
+
+def _markdown(dataset: Dataset) -> Iterator[str]:
+    """Return a table for each experiment on each platform, as its lines."""
+    if dataset.quick:
+        yield f"These results are {QUICK}."
+        yield ""
+    for platform in dataset.platforms():
+        for experiment in dataset.catalog.experiments.values():
+            cases = dataset.of(platform, experiment.name)
+            if not cases:
+                continue
+            yield f"### {_cell(experiment.title)}"
+            yield ""
+            yield (
+                f"Kernel {platform.release} ({kernel_versions(cases)}) on {platform.machine}: "
+                f"`{_command(cases)}`"
+            )
+            yield ""
+            yield from _table(dataset, cases)
+            yield ""
+
+
+def _command(cases: Sequence[Case]) -> str:
+    """Return the command that measures all of `cases`, but for --set."""
+    first = cases[0]
+    words = [
+        "firsttouch", "lab", "--release", first.platform.release,
+        "--machine", first.platform.machine, "--experiment", first.experiment.name,
+    ]  # fmt: skip
+    sizes = {case.params["size"] for case in cases if "size" in case.params}
+    if len(sizes) == 1 and sizes != set(first.experiment.parameters["size"]):
+        words += ["--size", str(sizes.pop())]
+    return shlex.join(words)
+
+
+def _table(dataset: Dataset, cases: Sequence[Case]) -> Iterator[str]:
+    rows = [row for row in dataset.rows if row.case in cases]
+    arms = [arm for arm in dataset.arms(cases) if any(arm in row.arms for row in rows)]
+    pairs = {case.pair() for case in cases} - {None}
+    change = [change_head(pairs, cases[0].experiment)] if pairs else []
+    judged = ["verdict"] if any(row.verdict != "no claim" for row in rows) else []
+    heads = ["cell", "metric", "unit", *arms, *change, *judged]
+    figures = len(arms) + len(change)
+    yield _line(heads)
+    yield _line(["---"] * 3 + ["---:"] * figures + ["---"] * len(judged))
+    for row in rows:
+        yield _line([
+            format_params(varying(row.case.experiment, row.case.params)),
+            row.metric,
+            "ms" if row.unit == "ns" else row.unit,
+            *(format_value(row.arms.get(arm), row.unit).removesuffix(" ms") for arm in arms),
+            *([format_change(row.change_percent)] if change else []),
+            *([_verdict(row)] if judged else []),
+        ])  # fmt: skip
+
+
+def _verdict(row: Row) -> str:
+    return "" if row.verdict == "no claim" else row.verdict
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(map(_cell, cells)) + " |"
+
+
+def _cell(text: str) -> str:
+    """Return text that ends no cell and no line, and is no HTML."""
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A guest with a shell: on this terminal, or for the commands of a script.
+
+Its clock is the host's, as a person at a prompt expects; cells run on one
+made of instructions.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.build.host_tools import QEMU
+from firsttouch.catalog.machines import Machine
+from firsttouch.processes import kept
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.initramfs import archive, console_archive
+from firsttouch.vm.qemu import board_arguments, inputs
+
+# Behind a script's output no line may end in the carriage return of a terminal.
+_INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /proc /sys /dev /tmp
+/bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t sysfs sysfs /sys
+/bin/busybox mount -t devtmpfs devtmpfs /dev
+/bin/busybox mount -t tmpfs tmpfs /tmp
+/bin/busybox mount -t debugfs debugfs /sys/kernel/debug 2> /dev/null
+/bin/busybox --install -s /bin
+export PATH=/bin:/ HOME=/tmp TERM={term} PS1={prompt}
+cd /tmp
+{run}
+poweroff -f
+"""
+# What the kernel says last, whatever its log level.
+_FAREWELL = "reboot: Power down"
+_TERMINAL = "stty rows {rows} cols {columns}\nsetsid cttyhack sh"
+_SCRIPT = "stty -onlcr < /dev/console\nsh /script < /dev/null"
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """The terminal that a shell runs on."""
+
+    name: str
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A guest that runs a shell of `busybox`; `boot` is added to the kernel's command line."""
+
+    image: Path
+    busybox: Path
+    ftbench: Path
+    machine: Machine
+    boot: tuple[str, ...]
+    prompt: str
+
+    def run(self, terminal: Terminal | None, script: str = "") -> int:
+        """Run the shell on `terminal`, or `script` where there is none; return QEMU's status.
+
+        The console of the guest is standard output. Ctrl-A x ends the guest.
+        """
+        guest = Guest(
+            self.image,
+            self.busybox,
+            self.machine,
+            # Errors alone: the log is there by dmesg.
+            (*self.boot, "loglevel=3"),
+            (),
+            timing="interleaved",
+        )
+        with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as folder:
+            disk, tree = Path(folder, "initramfs"), Path(folder, "tree")
+            disk.write_bytes(self._archive(terminal, script))
+            tree.write_bytes(inputs(guest).blobs["device tree"])
+            command = [
+                QEMU, *board_arguments(guest),
+                "-kernel", str(self.image), "-initrd", str(disk), "-dtb", str(tree),
+                "-append", guest.command_line(),
+                "-serial", "mon:stdio" if terminal else "stdio",
+            ]  # fmt: skip
+            if terminal:
+                # QEMU has the terminal, and gets its keys.
+                return subprocess.run(command, check=False).returncode
+            with kept(command, stdout=subprocess.PIPE, stderr=sys.stderr.fileno()) as qemu:
+                assert qemu.stdout is not None
+                for line in qemu.stdout:
+                    if not line.startswith(_FAREWELL):
+                        print(line, end="", flush=True)
+                return qemu.wait()
+
+    def _archive(self, terminal: Terminal | None, script: str) -> bytes:
+        run = _SCRIPT
+        if terminal:
+            run = _TERMINAL.format(rows=terminal.rows, columns=terminal.columns)
+        init = _INIT.format(
+            term=shlex.quote(terminal.name if terminal else "dumb"),
+            prompt=shlex.quote(f"{self.prompt}:\\w# "),
+            run=run,
+        )
+        files = {
+            "/init": init.encode(),
+            "/bin/busybox": self.busybox.read_bytes(),
+            "/ftbench": self.ftbench.read_bytes(),
+            "/script": script.encode(),
+        }
+        return console_archive() + archive(files)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A guest by hand: its QEMU command pasted into a shell, and a shell in it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Firsttouch
+
+pytestmark = pytest.mark.kernel
+
+# Seconds without a word after which a guest counts as hung.
+_PATIENCE = 60
+_PROMPT = rb"6\.12 stock:~# "
+_CELL = ("--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k", "--size", "4M")
+
+
+def test_a_script_runs_in_the_guest_and_its_output_is_all_there_is(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        firsttouch.command("guest", "--arm", "on"),
+        cwd=tmp_path, env=firsttouch.environment(), capture_output=True, text=True, check=False,
+        input="uname -m\nx=$(cat /proc/cmdline)\necho \"${x##* write}\"\nls /ftbench\n",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "aarch64"
+    assert done.stdout.splitlines()[1].startswith("_intent=exclusive")
+    assert done.stdout.splitlines()[2:] == ["/ftbench"]
+
+
+@pytest.fixture
+def terminal(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    """Our end of a terminal on which a guest has a shell, and the command that runs it."""
+    ours, theirs = pty.openpty()
+    guest = subprocess.Popen(
+        firsttouch.command("guest", "--arm", "stock"),
+        cwd=tmp_path, env=firsttouch.environment(TERM="xterm"),
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        _until(ours, _PROMPT)
+        yield ours, guest
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            # QEMU is in the group of the command.
+            os.killpg(guest.pid, signal.SIGKILL)
+        guest.wait()
+        os.close(ours)
+
+
+def test_a_terminal_gets_a_shell_that_ends_with_its_exit(
+    terminal: tuple[int, subprocess.Popen[bytes]],
+) -> None:
+    ours, guest = terminal
+    os.write(ours, b"echo $((6 * 7)); tty\r")
+    _until(ours, rb"\n42\r+\n/dev/ttyAMA0\r+\n.*# ")
+    os.write(ours, b"exit\r")
+    assert guest.wait(_PATIENCE) == 0
+
+
+def test_control_a_x_ends_the_guest(terminal: tuple[int, subprocess.Popen[bytes]]) -> None:
+    ours, guest = terminal
+    os.write(ours, b"\x01x")
+    assert guest.wait(_PATIENCE) == 0
+
+
+def _until(terminal: int, pattern: bytes) -> None:
+    """Read the terminal until `pattern` was on it; fail if it closes or says nothing."""
+    seen = b""
+    while not re.search(pattern, seen, re.S):
+        assert select.select([terminal], [], [], _PATIENCE)[0], seen
+        seen += os.read(terminal, 4096)
+
+
+def test_the_command_that_is_printed_measures_what_the_lab_measures(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    out = "out, too"
+    shown = firsttouch("lab", *_CELL, "--arm", "on", "--out", out, "--show-qemu")
+    assert shown.returncode == 0, shown.stderr
+    (line,) = shown.stdout.splitlines()
+    # Pasted elsewhere, in a shell of its own.
+    subprocess.run(["bash", "-c", line], cwd="/", check=True)
+    (results,) = (tmp_path / out / "qemu").glob("*/results")
+    (printed,) = (
+        json.loads(line) for line in results.read_text().splitlines() if '"metrics"' in line
+    )
+    assert firsttouch("lab", *_CELL, "--arm", "on", "--out", "measured").returncode == 0
+    measured = json.loads((tmp_path / "measured/results.jsonl").read_text())
+    assert measured["lines"] == [printed]
+
+
+def test_one_guest_is_to_be_selected(firsttouch: Firsttouch) -> None:
+    done = firsttouch("lab", "--experiment", "populate", "--set", "by=ldadd", "--show-qemu")
+    assert done.returncode == 2
+    assert "of one guest and 6 are selected" in done.stderr
+    assert "--arm --set page=..." in done.stderr

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The examples that `firsttouch --help` ends in do what they say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from firsttouch.cli.main import main
+from firsttouch.places import EXPERIMENTS
+from tests.conftest import FAKE_LINUX, Firsttouch
+from tests.support import made_results
+
+# What builds a kernel, boots a guest or measures this host for half a minute
+# is read as a command line here, and run by tests of its own.
+_LONG = ("survey", "guest", "kernel")
+
+
+def _examples(text: str) -> list[list[str]]:
+    lines = text.partition("examples:\n")[2].splitlines()
+    commands = [re.split(r"\s{2,}(?=\S)", line.strip())[0] for line in lines if line.strip()]
+    return [shlex.split(command) for command in commands]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with all that the examples name."""
+    home = tmp_path / "home"
+    shutil.copytree(FAKE_LINUX, home / "linux")
+    results = made_results.plan(EXPERIMENTS, ["populate"], page="4k")
+    made_results.write(tmp_path / "out", results)
+    made_results.write(home / "colleague/out", results)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    return home
+
+
+def test_each_example_does_what_it_says(
+    firsttouch: Firsttouch, home: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples = _examples(firsttouch("--help").stdout)
+    assert len(examples) > 12
+    for name, *words in examples:
+        assert name == "firsttouch"
+        arguments = [word.replace("~", str(home), 1) for word in words]
+        if arguments[0] in _LONG or "--show-qemu" in arguments:
+            # --help behind the options: they are all known.
+            with pytest.raises(SystemExit) as ended:
+                main([*arguments, "--help"])
+            assert ended.value.code == 0
+            continue
+        if arguments[0] == "lab" and "--list" not in arguments and "--dry-run" not in arguments:
+            arguments.append("--dry-run")
+        assert main(arguments) == 0, capsys.readouterr().err
+        assert capsys.readouterr().out, arguments
+
+
+def test_the_example_of_two_arms_is_about_cells_that_there_are(
+    firsttouch: Firsttouch, home: Path, own_cache: Path
+) -> None:
+    (words,) = (words for words in _examples(firsttouch("--help").stdout) if "by=ldadd" in words)
+    done = firsttouch(*words[1:], "--dry-run")
+    assert "2 cells in 2 guests" in done.stdout

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch lab` from its options to what it prints, with guests that are not there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from firsttouch.cli.main import main
+from firsttouch.errors import GuestError
+from tests.lab.conftest import FakeLab
+
+_SMALL = ("--experiment", "populate", "--set", "by=ldadd", "--size", "64M")
+
+
+def _lab(fake_lab: FakeLab, *arguments: str) -> int:
+    return main(["lab", "--out", str(fake_lab.out), *arguments])
+
+
+def _rows(fake_lab: FakeLab) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = json.loads((fake_lab.out / "summary.json").read_text())["rows"]
+    return rows
+
+
+def test_each_experiment_says_its_first_figure_as_it_ends(
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _lab(fake_lab, "--experiment", "populate", "--experiment", "boot") == 0
+    said = capsys.readouterr().err.splitlines()
+    (figure,) = (line for line in said if line.startswith("populate "))
+    assert figure.startswith("populate ldadd 4k 1 GiB on neoverse-n1: page_faults stock 2,048, on")
+    # Nothing ends where nothing runs.
+    assert _lab(fake_lab, "--experiment", "populate", "--experiment", "boot") == 0
+    assert not any(line.startswith("populate ") for line in capsys.readouterr().err.splitlines())
+
+
+@pytest.mark.parametrize("columns", ["100", "80", "60", "40"])
+def test_columns_count_for_a_pipe(
+    fake_lab: FakeLab,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: str,
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert _lab(fake_lab, *_SMALL) == 0
+    *lines, report = capsys.readouterr().out.splitlines()
+    # A path that is broken cannot be pasted.
+    assert report == f"Report: {fake_lab.out / 'report.html'}"
+    assert max(len(line.rstrip()) for line in lines) <= int(columns)
+    assert max(len(line) for line in lines) > int(columns) - 20
+    assert len(lines) < 25 or int(columns) < 80
+    assert any("2,048" in line for line in lines)
+
+
+def test_two_arms_have_a_change_and_the_catalogues_order(
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _lab(fake_lab, *_SMALL, "--arm", "stock", "--arm", "intent")
+    assert all(row["change_of"] == ["stock", "intent"] for row in _rows(fake_lab))
+    assert any(row["change_percent"] for row in _rows(fake_lab))
+    capsys.readouterr()
+    _lab(fake_lab, *_SMALL, "--arm", "rmw", "--arm", "stock", "--table")
+    (head, *_) = (line for line in capsys.readouterr().out.splitlines() if "metric" in line)
+    assert head.index("stock") < head.index("rmw")
+    assert "change stock -> rmw" in head
+
+
+def test_set_names_only_cells_that_have_the_parameter(fake_lab: FakeLab) -> None:
+    assert _lab(fake_lab, "--set", "by=ldadd", "--size", "16M") == 0
+    rows = _rows(fake_lab)
+    assert {row["experiment"] for row in rows} == {"populate", "switched-off", "fault-timeline"}
+    assert all(row["params"]["by"] == "ldadd" for row in rows)  # type: ignore[index]
+
+
+def test_a_size_that_is_set_is_one_however_it_is_written(fake_lab: FakeLab) -> None:
+    for size in ("1G", "1073741824", "1024M"):
+        assert _lab(fake_lab, "--experiment", "read-fault", "--set", f"size={size}") == 0
+    assert len(fake_lab.ran) == 4
+    assert _lab(fake_lab, "--experiment", "read-fault", "--set", "size=1M") == 2
+
+
+def test_quick_results_are_named_so_everywhere(
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--experiment", "populate", "--experiment", "read-fault")
+    assert _lab(fake_lab, *options, "--quick") == 0
+    quick = len(fake_lab.ran)
+    assert "quick: smaller sizes" in capsys.readouterr().out
+    assert json.loads((fake_lab.out / "summary.json").read_text())["quick"] is True
+    assert "quick: smaller sizes" in (fake_lab.out / "report.html").read_text()
+    # Drawn again and exported they still are.
+    assert main(["report", str(fake_lab.out)]) == 0
+    assert "quick: smaller sizes" in (fake_lab.out / "report.html").read_text()
+    capsys.readouterr()
+    assert main(["export", str(fake_lab.out)]) == 0
+    assert "quick: smaller sizes" in capsys.readouterr().out
+    assert _lab(fake_lab, *options) == 0
+    assert len(fake_lab.ran) - quick > 3 * quick
+    assert json.loads((fake_lab.out / "summary.json").read_text())["quick"] is False
+    assert "quick: smaller sizes" not in (fake_lab.out / "report.html").read_text()
+
+
+def test_an_experiment_without_a_quick_form_is_refused_by_name(
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _lab(fake_lab, "--quick", "--experiment", "programs") == 2
+    assert "programs has no quick form: leave out --quick." in capsys.readouterr().err
+    assert not fake_lab.ran
+
+
+def test_cells_that_fail_alike_are_one_message_in_ftbenchs_words(
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "command 0 of the guest failed with status 2: ftbench: --size: no room"
+    log = [f"[    0.{number}] a line of the kernel's log" for number in range(20)]
+    fake_lab.failing = {"--size 67108864": GuestError(why, log)}
+    assert _lab(fake_lab, *_SMALL) == 1
+    said = capsys.readouterr().err
+    assert said.count("ftbench: --size: no room") == 1
+    assert "(6 cells failed so)" in said
+    assert "a line of the kernel's log" not in said
+
+
+def test_a_log_that_alone_tells_why_is_shown_once(
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_lab.failing = {
+        "--size 67108864": GuestError("the guest gave no sign of life", ["the end"])
+    }
+    assert _lab(fake_lab, *_SMALL) == 1
+    assert capsys.readouterr().err.count("    the end") == 1
+
+
+def test_after_a_subset_all_speak_of_the_same_cells(
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _lab(fake_lab, "--experiment", "populate") == 0
+    capsys.readouterr()
+    assert _lab(fake_lab, *_SMALL, "--set", "page=4k", "--table") == 0
+    assert {tuple(row["params"].items()) for row in _rows(fake_lab)} == {  # type: ignore[attr-defined]
+        (("by", "ldadd"), ("page", "4k"), ("size", 64 << 20), ("threads", 1))
+    }
+    assert len((fake_lab.out / "results.jsonl").read_text().splitlines()) == 2
+    assert "2 cells, each a run of one kernel" in (fake_lab.out / "report.html").read_text()
+    assert "casp" not in capsys.readouterr().out
+    assert "not measured" not in {row["verdict"] for row in _rows(fake_lab)}

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch lab --dry-run` and `--list`: what there is and what would be done; nothing is."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build.disks import FileDisk
+from firsttouch.build.durations import (
+    GUEST,
+    default_image_duration,
+    guest_duration,
+    image_duration,
+    note_durations,
+    read_durations,
+)
+from firsttouch.build.images import KernelImage
+from firsttouch.build.outcomes import keep_outcome
+from firsttouch.build.programs import build_ftbench, build_init, build_pmu
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.releases import load_release
+from firsttouch.lab.forecast import Forecast, forecast
+from firsttouch.lab.guests import Parts, make_jobs
+from firsttouch.lab.plan import Plan, Request, make_plan
+from firsttouch.places import REPOSITORY
+from firsttouch.progress import Reporter
+from tests.conftest import Firsttouch
+from tests.support.contract import real_contract
+
+_REQUEST = Request(
+    experiments=("populate",), settings={"by": "ldadd", "page": "4k"}, arms=("stock", "on")
+)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> KernelSource:
+    return KernelSource(load_release("6.12"), "6.12.1", "identity", lambda: tmp_path)
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return make_plan(_REQUEST, "6.12", real_contract())
+
+
+def _forecast(plan: Plan, source: KernelSource | None) -> Forecast:
+    return forecast(plan, load_release("6.12"), source, at_once=2)
+
+
+def _kept_image(source: KernelSource, *, changed: bool) -> Path:
+    """Put a kernel into the store that is none."""
+
+    def make(_: Path, kept: Path) -> None:
+        (kept / "Image").write_text(f"changed {changed}")
+
+    return KernelImage(source, changed).entry().obtain(make, print) / "Image"
+
+
+def test_before_anything_is_there_all_is_to_be_built_and_unknown(
+    firsttouch: Firsttouch, own_cache: Path
+) -> None:
+    done = firsttouch("lab", "--experiment", "populate", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "kernel 6.12 stock: to be built\nkernel 6.12 with linux/: to be built\n" in done.stdout
+    assert "48 cells in 48 guests: 48 unknown until built" in done.stdout
+    assert "a rough guess" in done.stdout
+    assert done.stdout.endswith("Nothing was built or run.\n")
+    made = {path.name for path in own_cache.iterdir()}
+    # ftbench for this host, which says what it can measure, and nothing else.
+    assert not made & {"images", "outcomes", "trees", "packages", "disks"}
+    assert not (firsttouch.directory / "out").exists()
+
+
+def test_what_the_store_has_is_told_from_what_is_to_be_run(
+    own_cache: Path, plan: Plan, source: KernelSource, reporter: Reporter, tmp_path: Path
+) -> None:
+    assert _forecast(plan, source).unknown == 2
+    stock = _kept_image(source, changed=False)
+    parts = Parts(
+        source, {False: stock}, build_ftbench(reporter), build_init(reporter),
+        build_pmu(reporter), {},
+    )  # fmt: skip
+    half = _forecast(plan, source)
+    assert (half.stored, half.missing, half.unknown) == (0, 1, 1)
+    changed = _kept_image(source, changed=True)
+    parts = Parts(
+        source, {False: stock, True: changed}, parts.ftbench, parts.init, parts.pmu, {}
+    )  # fmt: skip
+    keep_outcome(make_jobs(plan, parts)[0].key, {"commands": []})
+    whole = _forecast(plan, source)
+    assert (whole.stored, whole.missing, whole.unknown) == (1, 1, 0)
+    assert all(part.path for part in whole.parts)
+
+
+def test_the_time_rests_on_what_was_measured_on_this_host(
+    own_cache: Path, plan: Plan, source: KernelSource
+) -> None:
+    release = load_release("6.12")
+    guess = _forecast(plan, source)
+    assert not guess.measured
+    assert guess.seconds == 2 * default_image_duration(release.objects) + 2 * GUEST / 2
+    note_durations({image_duration("6.12"): 100.0})
+    note_durations({guest_duration("populate", 1 << 30): 7.0})
+    assert len(read_durations()) == 2
+    known = _forecast(plan, source)
+    assert known.measured
+    assert known.seconds == 2 * 100 + 2 * 7 / 2
+
+
+def test_durations_that_cannot_be_read_are_none(own_cache: Path) -> None:
+    own_cache.mkdir(parents=True)
+    (own_cache / "durations.json").write_text("{")
+    assert read_durations() == {}
+
+
+def test_a_disk_is_looked_up_and_not_made(own_cache: Path, reporter: Reporter) -> None:
+    disk = FileDisk(1 << 20)
+    assert disk.stored() is None
+    made = disk.obtain(reporter)
+    assert disk.stored() == made
+
+
+def test_the_list_has_experiments_machines_arms_and_releases_with_their_titles(
+    firsttouch: Firsttouch,
+) -> None:
+    done = firsttouch("lab", "--list")
+    assert (done.returncode, done.stderr) == (0, "")
+    for line in (
+        "  populate          First touch of anonymous memory (default, quick)",
+        "  neoverse-n1        Arm Neoverse N1",
+        "  on        both features",
+        "  6.12  Debian's linux-source-6.12",
+    ):
+        assert line in done.stdout.splitlines()
+
+
+def test_one_broken_file_stops_what_needs_it_and_nothing_else(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    checkout = tmp_path / "checkout"
+    for name in ("firsttouch", "experiments", "machines", "arms", "linux", "bench", "guest", "pmu"):
+        shutil.copytree(REPOSITORY / name, checkout / name)
+    (checkout / "experiments/broken.toml").write_text("title = \n")
+    environment = {"PYTHONPATH": str(checkout)}
+    fine = firsttouch("lab", "--experiment", "populate", "--dry-run", **environment)
+    assert fine.returncode == 0, fine.stderr
+    needed = firsttouch("lab", "--experiment", "broken", "--dry-run", **environment)
+    assert needed.returncode == 2 and "broken.toml: not valid TOML" in needed.stderr
+    # Whether it belongs to the default plan cannot be told.
+    default = firsttouch("lab", "--dry-run", **environment)
+    assert default.returncode == 2 and "broken.toml: not valid TOML" in default.stderr
+    listed = firsttouch("lab", "--list", **environment)
+    assert listed.returncode == 2
+    assert "Left out: " in listed.stdout and "  populate " in listed.stdout

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch export`: tables with release, kernel version and the command that measures them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.analysis.dataset import Dataset
+from firsttouch.output.tables import export
+from firsttouch.places import EXPERIMENTS
+from tests.support import made_results
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    results = made_results.plan(EXPERIMENTS, ["populate", "boot"])
+    return made_results.dataset(tmp_path, results)
+
+
+def test_markdown_names_release_version_and_command_above_each_table(dataset: Dataset) -> None:
+    text = export(dataset, "md")
+    assert (
+        "### First touch of anonymous memory\n\n"
+        "Kernel 6.12 (6.12.1) on neoverse-n1: "
+        "`firsttouch lab --release 6.12 --machine neoverse-n1 --experiment populate`\n\n"
+        "| cell | metric | unit | stock | on | change | verdict |\n"
+        "| --- | --- | --- | ---: | ---: | ---: | --- |\n"
+    ) in text
+    assert "| ldadd 4k | page_faults | faults | 524,288 | 262,144 | -50.00 % | reproduced |" in text
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.count(" | ") for line in tables[: len(tables) // 2]} == {6}
+
+
+def test_csv_has_a_line_for_each_figure_of_each_arm(dataset: Dataset) -> None:
+    lines = list(csv.DictReader(io.StringIO(export(dataset, "csv"))))
+    assert len(lines) == sum(len(row.arms) for row in dataset.rows)
+    (line,) = (
+        line for line in lines
+        if "by=ldadd page=4k" in line["params"]
+        and (line["metric"], line["arm"]) == ("page_faults", "on")
+    )  # fmt: skip
+    assert float(line["value"]) == 262144
+    assert (line["release"], line["kernel_version"]) == ("6.12", "6.12.1")
+    assert (line["change_percent"], line["against"]) == ("-50.0", "stock")
+    assert line["verdict"] == "reproduced"
+    assert line["command"].startswith("firsttouch lab --release 6.12 ")
+
+
+def test_a_smaller_size_is_in_the_command(tmp_path: Path) -> None:
+    results = [
+        replace(made, params={**made.params, "size": 1 << 24})
+        for made in made_results.plan(EXPERIMENTS, ["populate"], by="ldadd")
+    ]
+    assert "--experiment populate --size 16777216`" in export(
+        made_results.dataset(tmp_path, results), "md"
+    )
+
+
+def test_what_others_wrote_ends_no_cell_and_is_no_markup(tmp_path: Path) -> None:
+    results = [
+        replace(made, params={**made.params, "by": "a|b\n<script>"})
+        for made in made_results.plan(EXPERIMENTS, ["populate"], by="ldadd", page="4k")
+    ]
+    text = export(made_results.dataset(tmp_path, results), "md")
+    assert "a\\|b" in text and "<script>" not in text
+    assert "a|b" not in text
