@@ -22,7 +22,7 @@ STANDARD_OUTPUT = "standard output"
 
 def report_error(error: FirsttouchError, options: argparse.Namespace) -> int:
     """Print an error of this project, or the full disk that is behind it."""
-    if any(_NO_SPACE in line for line in (str(error), *error.detail)):
+    if any(_NO_SPACE in line for line in error.detail):
         return _report(full_disk(options), error.detail)
     return _report(str(error), error.detail, error.exit_status)
 

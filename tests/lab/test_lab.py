@@ -95,8 +95,10 @@ def test_a_huge_page_is_populated_by_one_fault(measured: dict[str, Any]) -> None
     assert arms == {"stock": stock * GIB // (2 << 20), "on": GIB // (2 << 20)}
 
 
-_SMALL = ("--size", "16M", "--experiment", "populate", "--experiment", "file-read-fault",
-          "--set", "page=4k")  # fmt: skip
+_SMALL = {
+    "populate": ("16 cells", "--set", "page=4k"),
+    "file-read-fault": ("6 cells",),
+}
 
 
 @pytest.fixture
@@ -118,27 +120,25 @@ def own_outcomes(
     return make
 
 
+@pytest.mark.parametrize("experiment", _SMALL)
 def test_two_runs_from_nothing_give_identical_results(
-    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]]
+    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]], experiment: str
 ) -> None:
+    cells, *settings = _SMALL[experiment]
+    request = ("lab", "--size", "16M", "--experiment", experiment, *settings)
     for out in ("one", "two"):
-        done = firsttouch("lab", *_SMALL, "--out", out, **own_outcomes(f"store {out}"))
+        done = firsttouch(*request, "--out", out, **own_outcomes(f"store-{out}"))
         assert done.returncode == 0, done.stderr
-        assert "Measuring: done, 22 cells" in done.stderr
+        assert f"Measuring: done, {cells}" in done.stderr
     for name in ("results.jsonl", "summary.json", "report.html"):
         files = [firsttouch.directory / out / name for out in ("one", "two")]
         assert files[0].read_bytes() == files[1].read_bytes()
-    assert len(read_results(firsttouch.directory / "one").results) == 2 * 8 + 3 * 2
+    assert f"{len(read_results(firsttouch.directory / 'one').results)} cells" == cells
     assert b"<svg" in files[0].read_bytes()
     compared = json.loads(firsttouch("compare", "one", "two", "--json").stdout)
     assert compared
-    again = firsttouch(
-        "lab",
-        *_SMALL,
-        "--out",
-        "three",
-        XDG_CACHE_HOME=str(firsttouch.directory / "store one"),
-    )
+    store = str(firsttouch.directory / "store-one")
+    again = firsttouch(*request, "--out", "three", XDG_CACHE_HOME=store)
     assert again.returncode == 0, again.stderr
     assert "Measuring" not in again.stderr
     assert (firsttouch.directory / "three/results.jsonl").read_bytes() == (
