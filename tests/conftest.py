@@ -43,7 +43,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Schedulin
 
 def pytest_report_header() -> list[str]:
     return [
-        "layers: fast (no kernel needed), long (none either, but half a minute), "
+        "layers: fast (no kernel needed), long (none either, but seconds each), "
         "kernel (real kernels built and booted in QEMU), regress (in more configurations)"
     ]
 

@@ -16,6 +16,8 @@ _CONFTEST = "from tests.support.budget import pytest_addoption, pytest_configure
 _TESTS = """\
 import pytest
 
+pytestmark = pytest.mark.long
+
 @pytest.mark.parametrize("number", range(4))
 def test_one(number):
     pass

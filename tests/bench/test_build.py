@@ -13,6 +13,8 @@ import pytest
 from firsttouch.build.host_tools import cross_compile
 from tests.bench.conftest import BENCH, REPOSITORY, Ftbench
 
+pytestmark = pytest.mark.long
+
 
 def copy_of(name: str, folder: Path) -> Path:
     """Copy the repository's folder `name` into `folder`, without what was built in it."""

@@ -13,6 +13,8 @@ import pytest
 
 from tests.bench.conftest import BENCH, Ftbench
 
+pytestmark = pytest.mark.long
+
 HEADERS = sorted(BENCH.rglob("*.h"))
 # The name of a function that is declared, with its type in front of it.
 DECLARATION = re.compile(r"^(?!static\b|typedef\b)[a-z]\w*[\w\s*]*?\b\*?(\w+)\(", re.MULTILINE)

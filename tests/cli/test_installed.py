@@ -26,6 +26,8 @@ from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.progress import Reporter
 from tests.support import made_results
 
+pytestmark = pytest.mark.long
+
 # Who runs it where the tests are root's.
 _NOBODY = 65534
 _DEPENDENCIES = ("jinja2", "markupsafe", "rich", "markdown-it-py", "mdurl", "pygments", "shtab")

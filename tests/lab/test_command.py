@@ -11,6 +11,8 @@ from firsttouch.cli.main import main
 from firsttouch.errors import GuestError
 from tests.lab.conftest import FakeLab
 
+pytestmark = pytest.mark.long
+
 _SMALL = ("--experiment", "populate", "--set", "by=ldadd", "--size", "64M")
 
 

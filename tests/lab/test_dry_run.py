@@ -30,6 +30,8 @@ from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch
 from tests.support.contract import real_contract
 
+pytestmark = pytest.mark.long
+
 _REQUEST = Request(
     experiments=("populate",), settings={"by": "ldadd", "page": "4k"}, arms=("stock", "on")
 )

@@ -21,6 +21,8 @@ from tests.support import made_results
 from tests.support.browser import Browser, browser
 from tests.support.made_results import Made
 
+pytestmark = pytest.mark.long
+
 SCREENS = [(width, dark) for width in (390, 768, 1280) for dark in (False, True)]
 KEPT = REPOSITORY / "test-results"
 

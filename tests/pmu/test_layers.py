@@ -11,6 +11,8 @@ import pytest
 
 from tests.pmu.conftest import PMU, must_run
 
+pytestmark = pytest.mark.long
+
 # Without registers, with them, with a page-table walk, and with pointers for all callbacks.
 APIS = (1, 4, 5, 7)
 # A function needs no such word, so it is a variable that has it.

@@ -10,6 +10,8 @@ import pytest
 
 from tests.pmu.conftest import HERE, PMU, must_run, run
 
+pytestmark = pytest.mark.long
+
 MODEL = (PMU / "cache.c", PMU / "hierarchy.c")
 Counts = dict[tuple[int, str], tuple[int, int, int]]
 

@@ -14,6 +14,8 @@ import pytest
 
 from tests.pmu.conftest import HERE, PMU, QEMU, Ran, must_run, quoted, run
 
+pytestmark = pytest.mark.long
+
 GUESTS = HERE / "guests"
 ICOUNT = ("-icount", "shift=0,sleep=off")
 CACHES = ("l1i=32K:4:64:lru", "l1d=32K:4:64:lru", "l2=256K:8:64:lru")

@@ -21,6 +21,8 @@ from firsttouch.vm.supervision import run_guest
 from tests.support import fake_qemu
 from tests.vm.conftest import MakeGuest
 
+pytestmark = pytest.mark.long
+
 Change = Callable[[Guest], Guest]
 
 
