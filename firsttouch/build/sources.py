@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -45,6 +46,8 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
         package = fetch_package(release.package, release.suites, reporter)
     known = package
 
+    # Looked through once: its files are so many that it takes seconds.
+    @functools.cache
     def tree() -> Path:
         entry = Entry(
             "trees", {"package": known.sha256}, f"{known.name} {known.version}", deep=False
