@@ -123,7 +123,7 @@ def reporter() -> Iterator[Reporter]:
 
 @pytest.fixture(scope="session")
 def sources(reporter: Reporter) -> Callable[[str], KernelSource]:
-    return lambda release: debian_source(load_release(release), reporter)
+    return functools.cache(lambda release: debian_source(load_release(release), reporter))
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ KINDS = ("store", "load-store", "ldadd", "swp", "cas", "casp", "ldxr", "madvise"
 # Faults for each page on a stock kernel.
 TWICE = {"load-store", "ldadd", "swp", "cas", "casp", "ldxr"}
 POPULATE = f"/ftbench populate --size {16 * MIB}"
-HOT = "--level l2 --ways 8 --way_size 32K --rounds 100"
+HOT = "--level l2 --ways 8 --way_size 32K --rounds 100 --set-pool"
 
 COMMANDS = (
     *(f"{POPULATE} --by {kind}" for kind in KINDS),
@@ -37,7 +37,7 @@ COMMANDS = (
     f"/ftbench fork-exit --size {64 * MIB}",
     "/ftbench populate --by ldadd --size 64K --timeline",
     "/ftbench populate --by ldadd --size 2M --page 2m --set-thp --timeline",
-    "/ftbench set-conflict --n 9 --rounds 100",
+    "/ftbench set-conflict --n 9 --rounds 100 --set-pool",
     *(f"/ftbench zero-conflict {HOT} --hot_color {color}" for color in (0, 7)),
     f"/ftbench colors-here {HOT} --colors 4 --set-thp",
     f"{POPULATE} --by store --counters cache",
@@ -183,7 +183,7 @@ def test_stand_in_for_colours(ran: Ran) -> None:
 
 
 def test_set_conflict(ran: Ran) -> None:
-    line = ran.lines["/ftbench set-conflict --n 9 --rounds 100"]
+    line = ran.lines["/ftbench set-conflict --n 9 --rounds 100 --set-pool"]
     assert line["backing"] == "hugeTLB"
     assert line["metrics"]["reads"] == 900
     assert line["metrics"]["page_faults"] == 0
