@@ -7,15 +7,23 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from firsttouch.console import PipeConsole
 from firsttouch.quantities import format_duration, format_number_of
 
 # Seconds between two lines of progress in a log.
 _LINE_EVERY = 20.0
+
+
+class PipeConsole(Console):
+    """A console that leaves it to the command what a reader who has gone means."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Raise BrokenPipeError, as writing without rich does."""
+        raise BrokenPipeError
 
 
 class Step:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from firsttouch.analysis.cache_statistics import Spread, running, sweeps
 from firsttouch.analysis.claims import Claim, count_verdicts
-from firsttouch.analysis.dataset import Case, Dataset, Platform, change_percent
+from firsttouch.analysis.dataset import Case, Dataset, Platform
+from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params
 from firsttouch.quantities import format_change, format_count, format_ratio, format_size

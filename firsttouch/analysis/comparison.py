@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from firsttouch.analysis.dataset import Case, Dataset, change_percent
+from firsttouch.analysis.dataset import Case, Dataset
 from firsttouch.analysis.measurement import Measurement
+from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.experiments import Params, Value
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_size

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.analysis.measurement import Measurement, measure
+from firsttouch.analysis.verdicts import change_percent, verdict
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.experiment_files import experiment_names
@@ -21,8 +22,6 @@ from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME, Result, read_results
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
-
-VERDICTS = ("reproduced", "exceeded", "not reproduced", "no claim")
 
 
 @dataclass(frozen=True, order=True)
@@ -285,29 +284,3 @@ def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]
         if value is not None and per:
             arms[arm] = round(value / per, 2)
     return arms
-
-
-def change_percent(base: float | None, other: float | None) -> float | None:
-    """Return by how many per cent `other` differs from `base`; None where that has no meaning."""
-    if base is None or other is None:
-        return None
-    if base == 0:
-        return 0.0 if other == 0 else None
-    return round(100 * (other - base) / base, 4)
-
-
-def verdict(claim: Published | None, change: float | None) -> str:
-    """Return what the measured change says of a published claim.
-
-    ``exceeded`` means further in the direction claimed than the tolerance
-    allows; a claim that could not be measured counts as none.
-    """
-    if claim is None or change is None:
-        return "no claim"
-    if claim.at_most is not None:
-        return "reproduced" if change <= claim.at_most else "not reproduced"
-    assert claim.change is not None
-    if abs(change - claim.change) <= claim.tolerance:
-        return "reproduced"
-    further = change < claim.change if claim.change < 0 else change > claim.change
-    return "exceeded" if further and claim.change else "not reproduced"

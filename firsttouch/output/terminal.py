@@ -18,10 +18,10 @@ from firsttouch.analysis.claims import NOT_MEASURED, Claim, list_claims
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.names import cell_name
 from firsttouch.catalog.arms import BASE
-from firsttouch.console import PipeConsole
 from firsttouch.output.labels import QUICK
 from firsttouch.output.plain import heading, may_wrap, plain, plain_table, print_table
 from firsttouch.output.row_tables import verdict_text
+from firsttouch.progress import PipeConsole
 from firsttouch.quantities import format_change, format_value
 
 _WIDTH = 100

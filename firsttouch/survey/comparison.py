@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from firsttouch.analysis.comparison import Difference
-from firsttouch.analysis.dataset import change_percent
+from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
 from firsttouch.output.plain import plain, plain_table
 from firsttouch.quantities import format_change, format_size

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from firsttouch.analysis.dataset import Case, Dataset, change_percent
+from firsttouch.analysis.dataset import Case, Dataset
 from firsttouch.analysis.names import cell_name
+from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.labels import value_label
 from firsttouch.quantities import format_change, format_count

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Changes between arms, and what they say of published figures."""
+
+from __future__ import annotations
+
+from firsttouch.catalog.experiments import Published
+
+VERDICTS = ("reproduced", "exceeded", "not reproduced", "no claim")
+
+
+def change_percent(base: float | None, other: float | None) -> float | None:
+    """Return by how many per cent `other` differs from `base`; None where that has no meaning."""
+    if base is None or other is None:
+        return None
+    if base == 0:
+        return 0.0 if other == 0 else None
+    return round(100 * (other - base) / base, 4)
+
+
+def verdict(claim: Published | None, change: float | None) -> str:
+    """Return what the measured change says of a published claim.
+
+    ``exceeded`` means further in the direction claimed than the tolerance
+    allows; a claim that could not be measured counts as none.
+    """
+    if claim is None or change is None:
+        return "no claim"
+    if claim.at_most is not None:
+        return "reproduced" if change <= claim.at_most else "not reproduced"
+    assert claim.change is not None
+    if abs(change - claim.change) <= claim.tolerance:
+        return "reproduced"
+    further = change < claim.change if claim.change < 0 else change > claim.change
+    return "exceeded" if further and claim.change else "not reproduced"
