@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from firsttouch.catalog.experiments import Published
 
-VERDICTS = ("reproduced", "exceeded", "not reproduced", "no claim")
-
 
 def change_percent(base: float | None, other: float | None) -> float | None:
     """Return by how many per cent `other` differs from `base`; None where that has no meaning."""
