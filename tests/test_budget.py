@@ -12,11 +12,11 @@ import pytest
 
 from firsttouch.places import REPOSITORY
 
+pytestmark = pytest.mark.long
+
 _CONFTEST = "from tests.support.budget import pytest_addoption, pytest_configure\n"
 _TESTS = """\
 import pytest
-
-pytestmark = pytest.mark.long
 
 @pytest.mark.parametrize("number", range(4))
 def test_one(number):
