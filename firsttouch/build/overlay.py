@@ -22,7 +22,6 @@ from firsttouch.files import digest, digest_file
 from firsttouch.places import LINUX
 from firsttouch.tables import read_toml
 
-_NOT_OURS = {"hooks", "configs"}
 # Parts of a kernel tree from which no image is made.
 _NOT_BUILT = ("Documentation/", "tools/")
 
@@ -60,17 +59,6 @@ def series(release: Release) -> list[Patch]:
         entry.done()
     table.done()
     return [patch for patch in patches if not patch.releases or release.name in patch.releases]
-
-
-def new_files() -> list[Path]:
-    """Return the files of linux/ that go into a kernel tree at the path they have there."""
-    return sorted(
-        path
-        for path in LINUX.rglob("*")
-        if path.is_file()
-        and path.relative_to(LINUX).parts[0] not in _NOT_OURS
-        and path.parent != LINUX
-    )
 
 
 def overlay_identity(release: Release) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,13 +61,15 @@ class Job:
             "kernel_version": self.source.version,
             "qemu": qemu_version(),
             "compiler": compiler_version(),
-            "digests": self._digests(),
+            "digests": self._digests,
             "boot": self.guest.command_line(),
             "commands": list(self.guest.commands),
             "command": cell.command(),
         }
 
+    @functools.cached_property
     def _digests(self) -> dict[str, Json]:
+        """Made once: all cells of a guest share them, and the initial RAM disk is made for them."""
         return {
             **inputs(self.guest).digests(),
             "init": file_digest(self.guest.init),
