@@ -217,10 +217,10 @@ def run_jobs(
         reporter.step("Measuring", "cells", cells) as step,
         concurrent.futures.ThreadPoolExecutor(at_once) as pool,
     ):
-        running = {
-            pool.submit(_timed, job, logs / job.cells[0].log_name, stop): job for job in jobs
-        }
+        running: dict[concurrent.futures.Future[float], Job] = {}
         try:
+            for job in jobs:
+                running[pool.submit(_timed, job, logs / job.cells[0].log_name, stop)] = job
             for done in concurrent.futures.as_completed(running):
                 job = running[done]
                 try:

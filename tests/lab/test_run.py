@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import itertools
 import json
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,8 +26,10 @@ from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import Result, read_results
 from firsttouch.lab.run import guests_at_once
 from firsttouch.progress import Reporter
-from firsttouch.vm.guest import MEMORY
+from firsttouch.tables import Table
+from firsttouch.vm.guest import MEMORY, Guest
 from firsttouch.vm.qemu import guest_key
+from firsttouch.vm.supervision import StoppedError
 from tests.lab.conftest import FakeLab, arm_of
 from tests.support.contract import real_contract
 
@@ -216,6 +222,35 @@ def test_what_an_interrupted_run_has_finished_is_kept(fake_lab: FakeLab) -> None
     fake_lab.failing = {}
     fake_lab.run(request)
     assert len(fake_lab.ran) == 16
+
+
+def test_an_interrupt_while_guests_are_still_handed_out_stops_those_that_run(
+    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped: list[bool] = []
+
+    def runs_until_stopped(
+        guest: Guest, key: str, log: Path, *, stop: threading.Event | None = None
+    ) -> Table:
+        if stop is None:
+            return fake_lab.measure_guest(guest, key, log)
+        stopped.append(stop.wait(20))
+        raise StoppedError
+
+    # The second guest is never handed out: Ctrl-C arrives between the two.
+    submit = concurrent.futures.ThreadPoolExecutor.submit
+    handed = itertools.count()
+
+    def interrupted(*args: Any, **named: Any) -> concurrent.futures.Future[Any]:
+        if next(handed):
+            raise KeyboardInterrupt
+        return submit(*args, **named)
+
+    monkeypatch.setattr("firsttouch.lab.run.measure_guest", runs_until_stopped)
+    monkeypatch.setattr(concurrent.futures.ThreadPoolExecutor, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fake_lab.run(_asked(fake_lab, jobs=1))
+    assert stopped == [True]
 
 
 def test_a_guest_that_hides_the_double_fault_stops_the_run(
