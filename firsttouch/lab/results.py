@@ -37,8 +37,8 @@ class Counts:
 class Provenance:
     """What decided a result: versions in words, files by their SHA-256.
 
-    `digests` has those of the kernel image, the initial RAM disk, the programs
-    in it, the device tree, the disk, the plugin and QEMU. `boot` is the
+    `digests` has those of the kernel's source, its image, the initial RAM disk,
+    the programs in it, the device tree, the disk, the plugin and QEMU. `boot` is the
     kernel's command line, `commands` what the guest ran, `command` what runs
     the cell alone.
     """

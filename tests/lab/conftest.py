@@ -95,9 +95,9 @@ def _region() -> dict[str, Json]:
 @pytest.fixture
 def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLab:
     (tmp_path / "parts").mkdir()
-    source = KernelSource(load_release("6.12"), "6.12.1", "identity", lambda: tmp_path)
+    source = KernelSource(load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path)
     lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
-    monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: source)
+    monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)
     monkeypatch.setattr("firsttouch.lab.run.measure_guest", lab.measure_guest)
     return lab
