@@ -24,7 +24,9 @@ def main() -> int:
     """Draw all documents; with --measure, measure all sets first. Return the exit status."""
     parser = argparse.ArgumentParser(prog="make evidence", description=__doc__)
     parser.add_argument(
-        "--measure", action="store_true", help="measure every set again: half an hour with kernels in the store"
+        "--measure",
+        action="store_true",
+        help="measure every set again: half an hour with kernels in the store",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("out/evidence"), help="where results go (out/evidence)"
