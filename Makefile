@@ -3,13 +3,14 @@
 # make test     all tests but make regress; make test-fast only the short ones that need no kernel
 # make regress  other configurations, the kernel's own tests, stressors: hours, goes on where it was;
 #               MINUTES=60 begins no test after an hour, and the same command goes on
+# make evidence draws the figures of the documents from docs/evidence; MEASURE=1 measures first
 # make lint     the style and type checks alone
 # make lock     writes requirements.lock again from pyproject.toml
 
 PYTHON := .venv/bin/python
 LAB ?=
 
-.PHONY: lab test test-fast regress lint setup lock
+.PHONY: lab test test-fast regress evidence lint setup lock
 
 lab:
 	@./setup lab
@@ -24,6 +25,9 @@ test-fast: setup
 regress: setup
 	@$(PYTHON) -m pytest -m regress --junitxml out/regress/junit.xml \
 	  $(if $(MINUTES),--minutes $(MINUTES))
+
+evidence: setup
+	@$(PYTHON) -m firsttouch.cli.evidence $(if $(MEASURE),--measure)
 
 lint: setup
 	@.venv/bin/ruff check .

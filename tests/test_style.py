@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.sources import KernelSource
+from firsttouch.lab.results import PACKED
 from firsttouch.places import REPOSITORY
 
 # Their format has no place for a comment, or they are the licence.
@@ -35,8 +37,9 @@ def test_every_file_names_its_licence() -> None:
         str(name)
         for path in _tracked()
         if not str(name := path.relative_to(REPOSITORY)).startswith(_WITHOUT_SPDX)
-        # A hook is a difference; the file it changes names its own licence.
-        and path.suffix != ".patch"
+        # A hook is a difference; the file it changes names its own licence. Packed results
+        # are named by the file that declares them.
+        and path.suffix not in (".patch", PACKED)
         and "SPDX-License-Identifier: GPL-2.0" not in "\n".join(_head(path))
     ]
     assert not without
@@ -50,9 +53,14 @@ def test_no_registry_is_named_by_its_host() -> None:
     naming = [
         str(path.relative_to(REPOSITORY))
         for path in _tracked()
-        if path != Path(__file__) and _REGISTRY_HOSTS.search(path.read_text(errors="replace"))
+        if path != Path(__file__) and _REGISTRY_HOSTS.search(_contents(path))
     ]
     assert not naming
+
+
+def _contents(path: Path) -> str:
+    data = lzma.decompress(path.read_bytes()) if path.suffix == PACKED else path.read_bytes()
+    return data.decode(errors="replace")
 
 
 @pytest.mark.parametrize(

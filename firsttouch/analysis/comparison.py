@@ -15,13 +15,13 @@ from firsttouch.quantities import format_size
 
 # What a comparison can be about. A difference in anything else, the
 # instruments, can change counts that have nothing to do with these.
-_SUBJECTS = ("kernel", "machine", "kernel build", "kernel command line")
-# What digests of provenance are called beside the versions in words.
+_SUBJECTS = ("kernel", "machine", "kernel source", "kernel build", "kernel command line")
 # Digests of a result's provenance that are called otherwise in a comparison.
 _DIGESTS = {"kernel image": "kernel build", "QEMU": "QEMU's program"}
 # What is another file because something else is not the same, and needs no second word.
 _FOLLOWS = {
-    "kernel build": {"kernel", "compiler"},
+    "kernel source": {"kernel"},
+    "kernel build": {"kernel", "kernel source", "compiler"},
     "device tree": {"machine"},
     "initial RAM disk": {"ftbench", "init", "guest's commands"},
     "QEMU's program": {"QEMU"},

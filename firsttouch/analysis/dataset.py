@@ -211,12 +211,12 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
     return Dataset(catalog, tuple(cases), tuple(rows), tuple(gaps), tuple(said))
 
 
-def read_dataset(directory: Path, folder: Path = EXPERIMENTS) -> Dataset:
-    """Return the dataset of `directory`/results.jsonl, read by the experiments in `folder`.
+def read_dataset(place: Path, folder: Path = EXPERIMENTS) -> Dataset:
+    """Return the dataset of what `read_results` finds, read by the experiments in `folder`.
 
     Raises UserError if there is no such file, or nothing in it can be drawn.
     """
-    reading = read_results(directory)
+    reading = read_results(place)
     cells = [result.cell for result in reading.results]
     catalog = load_known(
         # All there are: what was not measured is said, with the command that measures it.
@@ -225,7 +225,7 @@ def read_dataset(directory: Path, folder: Path = EXPERIMENTS) -> Dataset:
         (cell.arm for cell in cells),
         folder,
     )
-    file = directory / FILE_NAME
+    file = place if place.is_file() else place / FILE_NAME
     notes = []
     if reading.broken:
         lines = "1 line that is" if reading.broken == 1 else f"{reading.broken:,} lines that are"
@@ -235,7 +235,7 @@ def read_dataset(directory: Path, folder: Path = EXPERIMENTS) -> Dataset:
         reason = dataset.notes[0] if dataset.notes else f"{file} is empty"
         raise UserError(
             f"{reason.removesuffix('.')}: nothing is left to draw, run "
-            f"`firsttouch lab --out {shlex.quote(str(directory))}` first."
+            f"`firsttouch lab --out {shlex.quote(str(place))}` first."
         )
     return dataset
 

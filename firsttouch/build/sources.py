@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from firsttouch import processes
 from firsttouch.build.packages import Package, fetch_package, known_package
@@ -25,14 +26,21 @@ from firsttouch.progress import Reporter
 class KernelSource:
     """An unchanged kernel tree and what it is known by.
 
-    `identity` is the digest of its contents or of the package it comes from;
-    `tree` unpacks it if need be and returns its directory.
+    `sha256` is that of the file it comes from, a package or an archive, or of
+    all files of a tree; `kind` says which. `tree` unpacks it if need be and
+    returns its directory.
     """
 
     release: Release
     version: str
-    identity: str
+    kind: Literal["package", "archive", "tree"]
+    sha256: str
     tree: Callable[[], Path]
+
+    @property
+    def identity(self) -> str:
+        """What stands for the source in the recipe of a kernel image."""
+        return digest({self.kind: self.sha256})
 
 
 def debian_source(release: Release, reporter: Reporter, *, newest: bool = False) -> KernelSource:
@@ -68,7 +76,7 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
         return entry.obtain(unpack, reporter.say)
 
     version = re.split(r"[-~+]", package.version)[0]
-    return KernelSource(release, version, digest({"package": package.sha256}), tree)
+    return KernelSource(release, version, "package", package.sha256, tree)
 
 
 def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -> None:
@@ -111,9 +119,14 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
     tree = source_tree(path, reporter).resolve()
     release, version = tree_release(tree)
     if path.is_dir():
-        return KernelSource(release, version, digest({"tree": _tree_digest(tree)}), lambda: tree)
-    kind = "package" if path.suffix == ".deb" else "archive"
-    return KernelSource(release, version, digest({kind: digest_file(path)}), lambda: tree)
+        return KernelSource(release, version, "tree", _tree_digest(tree), lambda: tree)
+    return KernelSource(
+        release,
+        version,
+        "package" if path.suffix == ".deb" else "archive",
+        digest_file(path),
+        lambda: tree,
+    )
 
 
 def source_tree(path: Path, reporter: Reporter) -> Path:

@@ -61,7 +61,7 @@ class Job:
             "kernel_version": self.source.version,
             "qemu": qemu_version(),
             "compiler": compiler_version(),
-            "digests": self._digests,
+            "digests": {"kernel source": self.source.sha256, **self._digests},
             "boot": self.guest.command_line(),
             "commands": list(self.guest.commands),
             "command": cell.command(),

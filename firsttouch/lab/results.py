@@ -8,6 +8,7 @@ the guest printed and what the PMU counted, and nothing made of it.
 from __future__ import annotations
 
 import json
+import lzma
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from firsttouch.tables import Json, Table, json_object
 
 SCHEMA = 2
 FILE_NAME = "results.jsonl"
+# How the name of a file ends whose results are packed: docs/evidence/*.jsonl.xz.
+PACKED = ".xz"
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class Counts:
 class Provenance:
     """What decided a result: versions in words, files by their SHA-256.
 
-    `digests` has those of the kernel image, the initial RAM disk, the programs
-    in it, the device tree, the disk, the plugin and QEMU. `boot` is the
+    `digests` has those of the kernel's source, its image, the initial RAM disk,
+    the programs in it, the device tree, the disk, the plugin and QEMU. `boot` is the
     kernel's command line, `commands` what the guest ran, `command` what runs
     the cell alone.
     """
@@ -131,19 +134,23 @@ class Reading:
     broken: int
 
 
-def read_results(directory: Path) -> Reading:
-    """Return what `directory`/results.jsonl holds; a later line for a cell replaces an earlier.
+def read_results(place: Path) -> Reading:
+    """Return what a directory's results.jsonl, or a file of results packed by xz, holds.
 
-    Raises UserError if there is no such file, or it is of another schema.
+    A later line for a cell replaces an earlier. Raises UserError if there is
+    no such file, or it is of another schema.
     """
-    file = directory / FILE_NAME
+    file = place if place.suffix == PACKED else place / FILE_NAME
     hint = "give a directory that `firsttouch lab --out` has filled"
-    if not directory.is_dir():
-        raise UserError(f"{directory} is not a directory: {hint}.")
+    if file != place and not place.is_dir():
+        raise UserError(f"{place} is not a directory: {hint}.")
     try:
-        text = file.read_text(errors="replace")
+        data = lzma.decompress(file.read_bytes()) if file == place else file.read_bytes()
     except OSError as error:
         raise UserError(f"{file} cannot be read ({error.strerror}): {hint}.") from None
+    except lzma.LZMAError as error:
+        raise UserError(f"{file} is not packed by xz ({error}): {hint}.") from None
+    text = data.decode(errors="replace")
     found: dict[str, Result] = {}
     lines = text.split("\n")
     # What follows the last newline was cut off.
@@ -170,5 +177,13 @@ def read_results(directory: Path) -> Reading:
 
 def write_results(directory: Path, results: Iterable[Result]) -> None:
     """Write `directory`/results.jsonl: these results and no others."""
-    lines = (json.dumps(result.document()) + "\n" for result in results)
-    write_atomically(directory / FILE_NAME, "".join(lines))
+    write_atomically(directory / FILE_NAME, _text(results))
+
+
+def pack_results(file: Path, results: Iterable[Result]) -> None:
+    """Write results to `file`, packed by xz: the same results give the same bytes."""
+    write_atomically(file, lzma.compress(_text(results).encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def _text(results: Iterable[Result]) -> str:
+    return "".join(json.dumps(result.document()) + "\n" for result in results)

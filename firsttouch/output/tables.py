@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from firsttouch.analysis.dataset import Case, Dataset, Row
 from firsttouch.analysis.names import format_params, varying
@@ -101,17 +101,27 @@ def _table(dataset: Dataset, cases: Sequence[Case]) -> Iterator[str]:
     judged = ["verdict"] if any(row.verdict != "no claim" for row in rows) else []
     heads = ["cell", "metric", "unit", *arms, *change, *judged]
     figures = len(arms) + len(change)
-    yield _line(heads)
-    yield _line(["---"] * 3 + ["---:"] * figures + ["---"] * len(judged))
-    for row in rows:
-        yield _line([
+    lines = (
+        [
             format_params(varying(row.case.experiment, row.case.params)),
             row.metric,
             "ms" if row.unit == "ns" else row.unit,
             *(format_value(row.arms.get(arm), row.unit).removesuffix(" ms") for arm in arms),
             *([format_change(row.change_percent)] if change else []),
             *([_verdict(row)] if judged else []),
-        ])  # fmt: skip
+        ]
+        for row in rows
+    )
+    yield from markdown_table(heads, range(3, 3 + figures), lines)
+
+
+def markdown_table(
+    heads: Sequence[str], figures: Collection[int], rows: Iterable[Sequence[str]]
+) -> Iterator[str]:
+    """Return a table as its lines; the columns at the positions `figures` hold numbers."""
+    yield _line(heads)
+    yield _line(["---:" if column in figures else "---" for column in range(len(heads))])
+    yield from map(_line, rows)
 
 
 def _verdict(row: Row) -> str:

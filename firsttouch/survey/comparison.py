@@ -12,6 +12,7 @@ from rich.console import Console
 from firsttouch.analysis.comparison import Difference
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
+from firsttouch.lab.results import PACKED
 from firsttouch.output.plain import plain, plain_table
 from firsttouch.quantities import format_change, format_size
 from firsttouch.survey.document import read_survey
@@ -51,9 +52,12 @@ class SurveyComparison:
 
 
 def find_survey(path: Path) -> Path | None:
-    """Return the survey that a path stands for: a file, or the only one of a directory."""
+    """Return the survey that a path stands for: a file, or the only one of a directory.
+
+    A file that is packed holds results of the laboratory.
+    """
     if path.is_file():
-        return path
+        return None if path.suffix == PACKED else path
     if (path / "survey.json").is_file():
         return path / "survey.json"
     of_guests = sorted(path.glob("survey-*.json"))

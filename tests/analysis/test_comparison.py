@@ -86,6 +86,16 @@ def test_another_build_of_the_same_kernel_is_comparable(tmp_path: Path) -> None:
     assert {difference.what for difference in found.differences} == {"kernel build"}
 
 
+def test_another_source_explains_the_build_and_is_comparable(tmp_path: Path) -> None:
+    other = [
+        replace(made, digests={"kernel source": "9" * 64, "kernel image": "8" * 64})
+        for made in _results()
+    ]
+    found = _compared(tmp_path, _results(), other)
+    assert found.kind == "comparable"
+    assert {difference.what for difference in found.differences} == {"kernel source"}
+
+
 @pytest.mark.parametrize("digest", ["ftbench", "PMU", "device tree", "disk", "initial RAM disk"])
 def test_another_instrument_is_compared_with_care(tmp_path: Path, digest: str) -> None:
     found = _compared(tmp_path, _results(), _with_digest(_results("7.3"), digest))

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from firsttouch.lab.results import pack_results, read_results
 from firsttouch.places import EXPERIMENTS
 from tests.conftest import Finished, Firsttouch
 from tests.support import made_results
@@ -78,6 +79,16 @@ def test_sets_are_compared_on_the_terminal_and_as_json(
     assert sentence.startswith("Comparable: ")
     document = json.loads(firsttouch("compare", "--json", "a", "b").stdout)
     assert document["kind"] == "comparable"
+
+
+def test_packed_results_are_compared_with_a_directory(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    made_results.write(tmp_path / "a", _results())
+    pack_results(tmp_path / "b.jsonl.xz", read_results(tmp_path / "a").results)
+    done = firsttouch("compare", "a", "b.jsonl.xz")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "The same: 16 cells" in done.stdout
 
 
 def test_sets_that_contradict_each_other_fail(firsttouch: Firsttouch, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.build.outcomes import keep_outcome
 from firsttouch.build.sources import KernelSource
+from firsttouch.build.store import store_root
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.releases import load_release
 from firsttouch.lab.guests import Parts
@@ -21,6 +22,7 @@ from firsttouch.lab.run import Outcome, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import Guest
+from tests.conftest import Firsttouch
 from tests.support.contract import real_contract
 
 GUARDED_FAULTS = 2048
@@ -95,12 +97,31 @@ def _region() -> dict[str, Json]:
 @pytest.fixture
 def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLab:
     (tmp_path / "parts").mkdir()
-    source = KernelSource(load_release("6.12"), "6.12.1", "identity", lambda: tmp_path)
+    source = KernelSource(load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path)
     lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
-    monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: source)
+    monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)
     monkeypatch.setattr("firsttouch.lab.run.measure_guest", lab.measure_guest)
     return lab
+
+
+@pytest.fixture
+def own_outcomes(
+    images: Callable[[str, bool], Path], firsttouch: Firsttouch
+) -> Callable[[str], Mapping[str, str]]:
+    """Return a function that makes a store which has all but what guests did."""
+    for changed in (False, True):
+        images("6.12", changed)
+
+    def make(name: str) -> Mapping[str, str]:
+        store = firsttouch.directory / name / "firsttouch"
+        store.mkdir(parents=True)
+        for shelf in store_root().iterdir():
+            if shelf.name not in ("outcomes", "runs"):
+                (store / shelf.name).symlink_to(shelf)
+        return {"XDG_CACHE_HOME": str(store.parent)}
+
+    return make
 
 
 def arm_of(guest: Guest, *names: str) -> str:

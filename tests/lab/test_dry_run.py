@@ -39,7 +39,7 @@ _REQUEST = Request(
 
 @pytest.fixture
 def source(tmp_path: Path) -> KernelSource:
-    return KernelSource(load_release("6.12"), "6.12.1", "identity", lambda: tmp_path)
+    return KernelSource(load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path)
 
 
 @pytest.fixture

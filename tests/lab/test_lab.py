@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from firsttouch.build.programs import build_ftbench, build_init
-from firsttouch.build.store import store_root
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import release_names
 from firsttouch.errors import GuestError
@@ -99,25 +98,6 @@ _SMALL = {
     "populate": ("16 cells", "--set", "page=4k"),
     "file-read-fault": ("6 cells",),
 }
-
-
-@pytest.fixture
-def own_outcomes(
-    images: Callable[[str, bool], Path], firsttouch: Firsttouch
-) -> Callable[[str], Mapping[str, str]]:
-    """Return a function that makes a store which has all but what guests did."""
-    for changed in (False, True):
-        images("6.12", changed)
-
-    def make(name: str) -> Mapping[str, str]:
-        store = firsttouch.directory / name / "firsttouch"
-        store.mkdir(parents=True)
-        for shelf in store_root().iterdir():
-            if shelf.name not in ("outcomes", "runs"):
-                (store / shelf.name).symlink_to(shelf)
-        return {"XDG_CACHE_HOME": str(store.parent)}
-
-    return make
 
 
 @pytest.mark.parametrize("experiment", _SMALL)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.lab.results import SCHEMA, Result, read_results, write_results
+from firsttouch.lab.results import SCHEMA, Result, pack_results, read_results, write_results
 from tests.support.results import make_region, make_result
 
 
@@ -69,6 +69,21 @@ def test_another_schema_is_refused_in_one_sentence(tmp_path: Path, schema: int) 
     (tmp_path / "results.jsonl").write_text(json.dumps(document) + "\n")
     with pytest.raises(UserError, match=rf"is of schema {schema}, .* reads schema {SCHEMA}"):
         read_results(tmp_path)
+
+
+def test_what_is_packed_is_read_and_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one.jsonl.xz", "two.jsonl.xz"):
+        pack_results(tmp_path / name, _results())
+    assert list(read_results(tmp_path / "one.jsonl.xz").results) == _results()
+    assert (tmp_path / "one.jsonl.xz").read_bytes() == (tmp_path / "two.jsonl.xz").read_bytes()
+
+
+def test_a_packed_file_that_was_cut_off_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl.xz"
+    pack_results(file, _results())
+    file.write_bytes(file.read_bytes()[:-8])
+    with pytest.raises(UserError, match=r"a\.jsonl\.xz is not packed by xz"):
+        read_results(file)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

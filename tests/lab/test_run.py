@@ -59,6 +59,15 @@ def test_each_cell_is_run_once_and_written_in_order(fake_lab: FakeLab) -> None:
     assert [result.cell for result in outcome.results] == list(plan.cells)
 
 
+def test_a_result_names_the_source_of_its_kernel_and_its_key_does_not(fake_lab: FakeLab) -> None:
+    (first, *_) = fake_lab.run(_asked(fake_lab)).results
+    assert first.provenance.digests["kernel source"] == fake_lab.source.sha256
+    fake_lab.source = replace(fake_lab.source, sha256="1" * 64)
+    (again, *_) = fake_lab.run(_asked(fake_lab, "again")).results
+    assert again.provenance.digests["kernel source"] == "1" * 64
+    assert again.key == first.key
+
+
 def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
     one, other = _asked(fake_lab, "one"), _asked(fake_lab, "other")
     fake_lab.run(one)

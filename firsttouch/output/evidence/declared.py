@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/evidence/tables.toml: what was measured, and which figures of it the documents show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.catalog.experiments import Value
+from firsttouch.errors import UserError, nearest
+from firsttouch.lab.plan import Request
+from firsttouch.places import REPOSITORY
+from firsttouch.tables import Table, read_toml
+
+# In a checkout; an installed package has no documents.
+EVIDENCE = REPOSITORY / "docs/evidence"
+KINDS = ("rows", "colors", "spread", "knee", "answer", "sources", "cells")
+
+
+@dataclass(frozen=True)
+class ResultSet:
+    """A request to the laboratory, and the file that has what came of it."""
+
+    name: str
+    release: str
+    machines: tuple[str, ...]
+    experiments: tuple[str, ...]
+
+    def file(self, folder: Path = EVIDENCE) -> Path:
+        """Return the file of the set's raw results."""
+        return folder / f"{self.name}.jsonl.xz"
+
+    def arguments(self) -> list[str]:
+        """Return the command that measures the set, behind `firsttouch`."""
+        words = ["lab", "--release", self.release]
+        for machine in self.machines:
+            words += ["--machine", machine]
+        for experiment in self.experiments:
+            words += ["--experiment", experiment]
+        return words
+
+    def request(self) -> Request:
+        """Return what the command asks for."""
+        return Request(release=self.release, machines=self.machines, experiments=self.experiments)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Rows of a table: the cases of an experiment that have these parameters.
+
+    `metric` is what columns without one show of them; `label` stands before
+    the parameters that tell the cases apart.
+    """
+
+    experiment: str
+    where: Mapping[str, Value]
+    metric: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of each of `arms`; its change against stock, or its value per page, if so asked.
+
+    An empty `metric` is the row's.
+    """
+
+    head: str
+    metric: str
+    arms: tuple[str, ...]
+    show: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """What stands between a pair of markers: a table, the terminal's answer, or a number."""
+
+    name: str
+    kind: str
+    sets: tuple[str, ...]
+    heads: tuple[str, ...]
+    rows: tuple[Selection, ...]
+    columns: tuple[Column, ...]
+    machine: str
+    level: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that tables.toml declares; `folder` has it and the raw results."""
+
+    folder: Path
+    documents: tuple[str, ...]
+    sets: Mapping[str, ResultSet]
+    blocks: Mapping[str, Block]
+
+    def dataset(self, name: str) -> Dataset:
+        """Return the dataset of a set's raw results; UserError if they cannot be read whole."""
+        dataset = read_dataset(self.sets[name].file(self.folder))
+        if dataset.notes:
+            raise UserError(dataset.notes[0])
+        return dataset
+
+
+def load_evidence(folder: Path = EVIDENCE) -> Evidence:
+    """Return what `folder`/tables.toml declares; UserError, which names the key, if it is wrong."""
+    file = folder / "tables.toml"
+    top = read_toml(file)
+    documents = top.strings("documents")
+    sets = [_read_set(table) for table in top.tables("set")]
+    known = [one.name for one in sets]
+    blocks = [_read_block(table, known) for table in top.tables("block")]
+    top.done()
+    for names in (known, [block.name for block in blocks]):
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise UserError(f"{file}: {', '.join(sorted(twice))} is declared twice.")
+    return Evidence(
+        folder, documents, {one.name: one for one in sets}, {one.name: one for one in blocks}
+    )
+
+
+def _read_set(table: Table) -> ResultSet:
+    found = ResultSet(
+        table.take("name", str),
+        table.take("release", str),
+        table.strings("machines", ()),
+        table.strings("experiments", ()),
+    )
+    table.done()
+    return found
+
+
+def _read_block(table: Table, sets: list[str]) -> Block:
+    block = Block(
+        table.take("name", str),
+        table.choice("kind", KINDS, "rows"),
+        table.strings("sets"),
+        table.strings("heads", ()),
+        tuple(_read_selection(one) for one in table.tables("rows")),
+        tuple(_read_column(one) for one in table.tables("columns")),
+        table.take("machine", str, ""),
+        table.take("level", str, ""),
+    )
+    for name in block.sets:
+        if name not in sets:
+            raise table.error("sets", f"names {name!r}: {nearest(name, sets)}")
+    if block.kind == "rows" and not (block.rows and block.columns):
+        raise table.error("rows", "and columns are what a table is made of: give both.")
+    table.done()
+    return block
+
+
+def _read_selection(table: Table) -> Selection:
+    found = Selection(
+        table.take("experiment", str),
+        table.table("where").scalars(),
+        table.take("metric", str, ""),
+        table.take("label", str, ""),
+    )
+    table.done()
+    return found
+
+
+def _read_column(table: Table) -> Column:
+    found = Column(
+        table.take("head", str, ""),
+        table.take("metric", str, ""),
+        table.strings("arms"),
+        table.choice("show", ("value", "change", "per page"), "value"),
+    )
+    table.done()
+    return found

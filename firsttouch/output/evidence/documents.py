@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Documents whose figures stand between markers, ``<!-- evidence: NAME -->`` and ``<!-- end -->``.
+
+What stands between a pair is drawn; nobody writes it by hand.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+
+from firsttouch.analysis.dataset import Dataset
+from firsttouch.errors import UserError, nearest
+from firsttouch.output.evidence.blocks import draw_block
+from firsttouch.output.evidence.declared import Evidence
+
+_MARKED = re.compile(r"(<!-- evidence: (\S+) -->)(.*?)(<!-- end -->)", re.DOTALL)
+_BEGIN, _END = "<!-- evidence:", "<!-- end -->"
+
+
+class Drawing:
+    """The blocks of some evidence, each drawn once; raw results are read when they are needed."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self._dataset = functools.cache(evidence.dataset)
+        self._drawn: dict[str, str] = {}
+
+    def dataset(self, name: str) -> Dataset:
+        """Return the dataset of a set."""
+        return self._dataset(name)
+
+    def block(self, name: str) -> str:
+        """Return what stands between the markers that name a block."""
+        if name not in self._drawn:
+            blocks = self.evidence.blocks
+            if name not in blocks:
+                raise UserError(f"there is no evidence {name!r}: {nearest(name, blocks)}")
+            datasets = {one: self.dataset(one) for one in blocks[name].sets}
+            self._drawn[name] = draw_block(blocks[name], self.evidence, datasets)
+        return self._drawn[name]
+
+    def document(self, text: str) -> str:
+        """Return a document with each block as the raw results have it.
+
+        Raises UserError for a marker without its other, and for a name that
+        is not declared.
+        """
+        check_markers(text)
+        return _MARKED.sub(lambda found: f"{found[1]}{self.block(found[2])}{found[4]}", text)
+
+
+def check_markers(text: str) -> None:
+    """Raise UserError unless each marker that begins a block has the one that ends it."""
+    inside = ""
+    for mark in re.findall(rf"{_BEGIN}[^>]*>|{_END}", text):
+        if (mark == _END) == (not inside):
+            raise UserError(
+                f"{inside or mark} has no other marker: write {_BEGIN} NAME --> ... {_END}."
+            )
+        inside = "" if mark == _END else mark
+    if inside:
+        raise UserError(f"{inside} has no {_END} behind it.")
+
+
+def names(text: str) -> Iterator[str]:
+    """Return the names of the blocks that a document has."""
+    return (found[2] for found in _MARKED.finditer(text))
+
+
+def without_blocks(text: str) -> str:
+    """Return what of a document is written by hand."""
+    return _MARKED.sub("", text)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A table of a document: cases down, metrics and arms across, releases side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from firsttouch.analysis.dataset import Case, Dataset, Row
+from firsttouch.analysis.names import format_params, varying
+from firsttouch.errors import UserError
+from firsttouch.output.evidence.declared import Block, Column, Selection
+from firsttouch.output.tables import markdown_table
+from firsttouch.quantities import format_change, format_ratio, format_value
+
+
+def pivot(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
+    """Return the lines of the table; UserError if a figure that it shows was not measured."""
+    names = ["", *(["metric"] if any(one.metric for one in block.rows) else [])]
+    heads = [", ".join(filter(None, (head, arm))) for head, arm in _heads(block, datasets)]
+    lines = []
+    for selection in block.rows:
+        found = [_cases(block, selection, dataset) for dataset in datasets.values()]
+        for cases in zip(*found, strict=True):
+            lines.append(_line(block, selection, cases, datasets))
+    yield from markdown_table([*names, *heads], range(len(names), len(names) + len(heads)), lines)
+
+
+def _heads(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[tuple[str, str]]:
+    """Return what stands above each column and its arm. Several sets tell their releases."""
+    for dataset in datasets.values():
+        release = dataset.platforms()[0].release if len(datasets) > 1 else ""
+        for column in block.columns:
+            for arm in column.arms:
+                yield " ".join(filter(None, (release, column.head))), arm
+
+
+def _cases(block: Block, selection: Selection, dataset: Dataset) -> list[Case]:
+    """Return the cases that `selection` names, in the order of the dataset."""
+    found = [
+        case
+        for case in dataset.cases
+        if case.experiment.name == selection.experiment
+        and selection.where.items() <= case.params.items()
+    ]
+    if not found:
+        raise UserError(
+            f"{block.name}: no case of {selection.experiment} has "
+            f"{format_params(selection.where) or 'results'}: measure it, or take the row out."
+        )
+    return found
+
+
+def _line(
+    block: Block, selection: Selection, cases: Sequence[Case], datasets: Mapping[str, Dataset]
+) -> list[str]:
+    first = cases[0]
+    if any(case.params != first.params for case in cases):
+        raise UserError(f"{block.name}: the sets have other cases of {selection.experiment}.")
+    telling = {
+        name: value
+        for name, value in varying(first.experiment, first.params).items()
+        if name not in selection.where
+    }
+    words = [" ".join(filter(None, (selection.label, format_params(telling))))]
+    if any(one.metric for one in block.rows):
+        words.append(f"`{selection.metric}`")
+    for case, dataset in zip(cases, datasets.values(), strict=True):
+        for column in block.columns:
+            row = _row(block, case, column.metric or selection.metric, dataset)
+            words += [_figure(block, row, column, arm) for arm in column.arms]
+    return words
+
+
+def _row(block: Block, case: Case, metric: str, dataset: Dataset) -> Row:
+    for row in dataset.rows:
+        if row.case is case and row.metric == metric:
+            return row
+    raise UserError(f"{block.name}: {format_params(case.params)} has no {metric or 'metric'}.")
+
+
+def _figure(block: Block, row: Row, column: Column, arm: str) -> str:
+    value = row.arms.get(arm)
+    if value is None:
+        raise UserError(f"{block.name}: {row.metric} was not measured on {arm}.")
+    if column.show == "change":
+        return format_change(row.change(arm))
+    pages = row.case.pages()
+    if column.show == "value":
+        return format_value(value, row.unit)
+    if pages is None:
+        raise UserError(f"{block.name}: {row.case.experiment.name} asks for no pages.")
+    return format_ratio(value / pages)

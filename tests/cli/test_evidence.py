@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`make evidence`: all sets measured or nothing written, documents drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.cli import evidence as command
+from firsttouch.lab.results import read_results
+from firsttouch.output.evidence.declared import Evidence, load_evidence
+from firsttouch.places import EXPERIMENTS
+from tests.support import made_results
+
+_TABLES = """
+documents = ["page.md"]
+[[set]]
+name = "one"
+release = "6.12"
+experiments = ["populate"]
+[[set]]
+name = "two"
+release = "6.12"
+experiments = ["boot"]
+[[block]]
+name = "faults"
+sets = ["one"]
+rows = [{ experiment = "populate", where = { page = "4k", by = "ldadd" }, label = "ldadd" }]
+columns = [
+  { head = "faults", metric = "page_faults", arms = ["stock", "on"], show = "per page" },
+  { head = "change", metric = "page_faults", arms = ["on"], show = "change" },
+]
+[[block]]
+name = "cells"
+kind = "cells"
+sets = ["one", "two"]
+"""
+_PAGE = "Of <!-- evidence: cells -->?<!-- end --> cells:\n<!-- evidence: faults -->\n<!-- end -->\n"
+
+
+@pytest.fixture
+def evidence(tmp_path: Path) -> Evidence:
+    (tmp_path / "tables.toml").write_text(_TABLES)
+    (tmp_path / "page.md").write_text(_PAGE)
+    return load_evidence(tmp_path)
+
+
+class FakeLab:
+    """`firsttouch lab` that writes results which were made; the set named `failing` ends so."""
+
+    def __init__(self, failing: str = "") -> None:
+        self.failing = failing
+        self.asked: list[list[str]] = []
+
+    def __call__(self, arguments: Sequence[str]) -> int:
+        words = list(arguments)
+        self.asked.append(words)
+        out = Path(words[words.index("--out") + 1])
+        made = made_results.plan(EXPERIMENTS, [words[words.index("--experiment") + 1]])
+        source = {"kernel source": "5" * 64}
+        made_results.write(out, [replace(one, digests=source) for one in made])
+        return int(out.name == self.failing)
+
+
+def test_every_set_is_measured_by_its_command_and_the_documents_are_drawn(
+    evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = FakeLab()
+    monkeypatch.setattr(command, "firsttouch", lab)
+    assert command.measure(evidence, tmp_path / "out")
+    out = str(tmp_path / "out")
+    assert lab.asked == [
+        ["lab", "--release", "6.12", "--experiment", "populate", "--out", f"{out}/one"],
+        ["lab", "--release", "6.12", "--experiment", "boot", "--out", f"{out}/two"],
+    ]
+    assert len(read_results(tmp_path / "two.jsonl.xz").results) == 3
+    command.draw(evidence, tmp_path)
+    assert (tmp_path / "page.md").read_text() == (
+        "Of <!-- evidence: cells -->51<!-- end --> cells:\n<!-- evidence: faults -->\n\n"
+        "|  | faults, stock | faults, on | change, on |\n| --- | ---: | ---: | ---: |\n"
+        "| ldadd | 2 | 1 | -50.00 % |\n\n"
+        f"- Linux 6.12.1, source `sha256:{'5' * 64}`: "
+        "`firsttouch lab --release 6.12 --experiment populate`\n\n<!-- end -->\n"
+    )
+
+
+def test_nothing_is_written_unless_all_sets_are_whole(
+    evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "firsttouch", FakeLab("two"))
+    assert not command.measure(evidence, tmp_path / "out")
+    assert not list(tmp_path.glob("*.xz"))
+
+
+def test_drawing_twice_changes_nothing(
+    evidence: Evidence,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(command, "firsttouch", FakeLab())
+    command.measure(evidence, tmp_path / "out")
+    capsys.readouterr()
+    command.draw(evidence, tmp_path)
+    command.draw(evidence, tmp_path)
+    assert capsys.readouterr().out == "page.md: written\npage.md: unchanged\n"

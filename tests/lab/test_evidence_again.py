@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The committed raw results are what this checkout measures: a few cells of them, run again."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from firsttouch.lab.results import Result, read_results
+from firsttouch.output.evidence.declared import load_evidence
+from firsttouch.tables import Json
+from tests.conftest import Firsttouch
+
+pytestmark = pytest.mark.kernel
+
+# A few cells of each set that take seconds: the double fault, huge pages, caches, the boot.
+_AGAIN = {
+    "default-6.12": (
+        ("--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k"),
+        ("--experiment", "zero-scan", "--arm", "color"),
+    ),
+    "default-7.3": (
+        ("--experiment", "populate", "--set", "by=ldxr", "--set", "page=2m"),
+        ("--experiment", "boot", "--arm", "stock"),
+    ),
+}
+# What QEMU's and the compiler's version do not change: docs/identical-runs.md.
+_ALIKE = ("page_faults", "thp_fault_alloc")
+
+
+@pytest.mark.parametrize("name", _AGAIN)
+def test_cells_measured_again_are_those_of_the_evidence(
+    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]], name: str
+) -> None:
+    """Every count, where all that decides one is the same; else faults, and what differs is said.
+
+    An image that was built anew of the same source by the same compiler is
+    another one because linux/ changed: `make evidence MEASURE=1` is due.
+    """
+    evidence = load_evidence()
+    one = evidence.sets[name]
+    known = {result.cell.identity: result for result in read_results(one.file()).results}
+    for number, words in enumerate(_AGAIN[name]):
+        out = Path(f"again-{number}")
+        store = own_outcomes(f"store-{number}")
+        done = firsttouch("lab", "--release", one.release, *words, "--out", out, **store)
+        assert done.returncode == 0, done.stderr
+        assert "Measuring: done" in done.stderr
+        measured = read_results(firsttouch.directory / out).results
+        assert measured
+        for result in measured:
+            _check(known[result.cell.identity], result)
+
+
+def _check(known: Result, again: Result) -> None:
+    ours, theirs = known.provenance, again.provenance
+    # The same cell of the same plan, however it was built.
+    assert (ours.boot, ours.commands, ours.command) == (
+        theirs.boot, theirs.commands, theirs.command,
+    )  # fmt: skip
+    other = sorted(
+        name
+        for name in ours.digests.keys() | theirs.digests.keys()
+        if ours.digests.get(name) != theirs.digests.get(name)
+    )
+    if not other:
+        assert again.key == known.key
+        assert (again.lines, again.counts) == (known.lines, known.counts), known.cell.title
+        return
+    warnings.warn(
+        f"{known.cell.title}: not measured with the same {', '.join(other)} as docs/evidence "
+        f"({ours.kernel_version}, {ours.qemu}, {ours.compiler}), so only faults are compared; "
+        "`make evidence MEASURE=1` measures all again",
+        stacklevel=2,
+    )
+    assert _metrics(again).keys() == _metrics(known).keys(), known.cell.title
+    for metric in _ALIKE:
+        assert _metrics(again).get(metric) == _metrics(known).get(metric), (
+            f"{known.cell.title}: {metric}"
+        )
+
+
+def _metrics(result: Result) -> Mapping[str, Json]:
+    metrics = result.lines[-1]["metrics"]
+    assert isinstance(metrics, Mapping)
+    return metrics

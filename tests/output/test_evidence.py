@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-2.0
+"""No figure of a document drifts: each is drawn from the raw results, and these are whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.analysis.cache_statistics import colored_caches
+from firsttouch.analysis.claims import list_claims
+from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.errors import UserError
+from firsttouch.lab.plan import make_plan
+from firsttouch.lab.results import Result, read_results
+from firsttouch.output.evidence.declared import load_evidence
+from firsttouch.output.evidence.documents import Drawing, names, without_blocks
+from firsttouch.places import REPOSITORY
+from tests.support.contract import real_contract
+
+_EVIDENCE = load_evidence()
+# What comes from measuring, as it is written: 1,083, -28.6 %, 0.57, 3 -> 1.
+_MEASURED = re.compile(r"\d{1,3}(?:,\d{3})+|\d+\.\d+|\d[\d.]* ?%|-> ?\d")
+# Releases, versions, a clock's frequency: nothing that a cell counts.
+_NO_COUNT = re.compile(r"QEMU [\d.]+|\d+\.\d+\.\d+|\d+\.\d+ GHz|\b(?:6\.12|7\.3)\b(?! %)|GPL-2\.0")
+# What the lab touches and is told, not what it finds.
+_GIVEN = {"1,024", "2,048", "100,000"}
+
+
+@pytest.fixture(scope="module")
+def drawing() -> Drawing:
+    return Drawing(_EVIDENCE)
+
+
+def _text(name: str) -> str:
+    return (REPOSITORY / name).read_text("utf-8")
+
+
+def _quoted(name: str) -> Iterator[str]:
+    """Return what the postings say: a table's column of that name, and what experiments quote."""
+    published = False
+    for line in _text(name).splitlines():
+        published = line.startswith("| published |") or (published and line.startswith("|"))
+        if published:
+            yield line.split("|")[1]
+    for experiment in map(load_experiment, experiment_names()):
+        yield from (one.figure for one in experiment.published)
+
+
+@pytest.mark.parametrize("name", _EVIDENCE.documents)
+def test_a_document_has_the_figures_of_the_raw_results(drawing: Drawing, name: str) -> None:
+    """`make evidence` draws them again; it takes a minute and no kernel."""
+    text = _text(name)
+    assert drawing.document(text) == text
+
+
+@pytest.mark.parametrize("name", _EVIDENCE.documents)
+def test_no_figure_is_written_by_hand(name: str) -> None:
+    said = _NO_COUNT.sub("", without_blocks(_text(name)))
+    quotes = " ".join(_quoted(name))
+    found = [
+        figure
+        for figure in _MEASURED.findall(said)
+        if figure not in quotes and figure not in _GIVEN
+    ]
+    # An "at most" of a published claim is a limit.
+    assert [figure for figure in found if figure != "1 %"] == []
+
+
+def test_each_block_is_shown_and_each_set_is_drawn() -> None:
+    shown = {found for name in _EVIDENCE.documents for found in names(_text(name))}
+    assert shown == set(_EVIDENCE.blocks)
+    drawn = {name for block in _EVIDENCE.blocks.values() for name in block.sets}
+    assert drawn == set(_EVIDENCE.sets)
+    files = {file.name for file in _EVIDENCE.folder.iterdir()}
+    assert files == {"tables.toml", *(f"{name}.jsonl.xz" for name in _EVIDENCE.sets)}
+
+
+@pytest.mark.parametrize("name", ["answer", "above-floor", "every-machine", "worst-and-mean"])
+def test_a_block_names_release_version_source_and_command(drawing: Drawing, name: str) -> None:
+    origins = re.findall(
+        r"^- Linux \d+\.\d+\.\d+, source `sha256:[0-9a-f]{64}`: `firsttouch lab --release [^`]+`$",
+        drawing.block(name),
+        re.M,
+    )
+    assert len(origins) == len(_EVIDENCE.blocks[name].sets)
+
+
+@pytest.mark.parametrize("name", _EVIDENCE.sets)
+def test_the_raw_results_are_those_of_the_command_that_is_printed(name: str) -> None:
+    """All cells that it asks for, and no others: nothing that did not suit was left out."""
+    one = _EVIDENCE.sets[name]
+    plan = make_plan(one.request(), one.release, real_contract())
+    reading = read_results(one.file())
+    assert reading.broken == 0
+    assert [result.cell.identity for result in reading.results] == [
+        cell.identity for cell in plan.cells
+    ]
+
+
+def test_the_raw_results_are_of_the_same_parts() -> None:
+    """One QEMU, one PMU, one source a release and one image a kind of arm, in all sets."""
+    results = [result for one in _EVIDENCE.sets.values() for result in _results(one.name)]
+    keys = [(result.key, result.cell.identity) for result in results]
+    assert len({key for key, _ in keys}) == len(set(keys))
+    for instrument in ("QEMU", "PMU", "ftbench", "init"):
+        assert len(_values(results, instrument)) == 1, instrument
+    assert len({result.provenance.compiler for result in results}) == 1
+    for release in {result.cell.release for result in results}:
+        own = [result for result in results if result.cell.release == release]
+        assert len({result.provenance.kernel_version for result in own}) == 1
+        assert len(_values(own, "kernel source")) == 1
+        stock = [result for result in own if result.cell.arm == "stock"]
+        changed = [result for result in own if result.cell.arm != "stock"]
+        images = _values(stock, "kernel image"), _values(changed, "kernel image")
+        assert [len(image) for image in images] == [1, 1]
+        assert images[0] != images[1]
+
+
+def _results(name: str) -> tuple[Result, ...]:
+    return read_results(_EVIDENCE.sets[name].file()).results
+
+
+def _values(results: list[Result], digest: str) -> set[str]:
+    found = {result.provenance.digests.get(digest, "") for result in results}
+    # Without a PMU there is none.
+    return found - {""} if digest == "PMU" else found
+
+
+def test_a_figure_that_was_changed_by_hand_is_found(drawing: Drawing) -> None:
+    text = _text("docs/evidence.md")
+    (figure,) = re.findall(r"^\| swp \| ([\d,]+) \|", text, re.M)
+    broken = text.replace(f"| swp | {figure} |", "| swp | 1,000 |")
+    assert broken != text
+    assert drawing.document(broken) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!-- evidence: floor -->",
+        "<!-- end -->",
+        "<!-- evidence: floor --> <!-- evidence: floor --> <!-- end -->",
+        "<!-- evidence: flor --> <!-- end -->",
+    ],
+)
+def test_a_marker_that_is_wrong_is_named(drawing: Drawing, text: str) -> None:
+    with pytest.raises(UserError, match=r"other marker|no <!-- end -->|did you mean|flor"):
+        drawing.document(text)
+
+
+def test_a_row_that_was_not_measured_is_an_error(drawing: Drawing) -> None:
+    block = _EVIDENCE.blocks["floor"]
+    rows = (replace(block.rows[0], where={"by": "store", "page": "1g"}),)
+    changed = replace(_EVIDENCE, blocks={"floor": replace(block, rows=rows)})
+    with pytest.raises(UserError, match="no case of populate has store 1g"):
+        Drawing(changed).block("floor")
+
+
+@pytest.mark.parametrize(
+    ("folder", "key"), [("kind = 'row'", "kind"), ("sets = ['default']", "sets")]
+)
+def test_a_mistake_in_the_tables_is_named(tmp_path: Path, folder: str, key: str) -> None:
+    (tmp_path / "tables.toml").write_text(
+        "documents = []\n[[set]]\nname = 'default-6.12'\nrelease = '6.12'\n"
+        f"[[block]]\nname = 'a'\n{folder}\n"
+    )
+    with pytest.raises(UserError, match=rf"tables\.toml: block\[0\]\.{key}"):
+        load_evidence(tmp_path)
+
+
+# What the prose says of the figures, in words.
+
+
+def test_one_fault_not_513_is_reproduced_on_6_12_only(drawing: Drawing) -> None:
+    for release, verdict in (("6.12", "reproduced"), ("7.3", "not reproduced")):
+        assert _verdicts(drawing, f"default-{release}", "one fault per 2 MiB, not 513") == {verdict}
+
+
+def test_the_system_time_is_not_reproduced(drawing: Drawing) -> None:
+    for release in ("6.12", "7.3"):
+        figure = "system time -60 % (Ampere Altra VM)"
+        assert _verdicts(drawing, f"default-{release}", figure) == {"not reproduced"}
+
+
+def test_colors_leave_the_mean_where_it_was_but_behind_a_random_l1d(drawing: Drawing) -> None:
+    dataset = drawing.dataset("caches-6.12")
+    random = {
+        name
+        for name, machine in dataset.catalog.machines.items()
+        if machine.cpus[0].l1d.policy == "random"
+    }
+    caches = colored_caches(dataset)
+    assert random == {"cortex-a53", "cortex-a55"} and len(caches) > 10
+    for cache in caches:
+        behind = cache.platform.machine in random
+        if behind and (cache.level == "l1d" or cache.platform.machine == "cortex-a55"):
+            assert cache.colored.mean > 1.5 * cache.stock.mean, cache
+        else:
+            assert cache.colored.mean == pytest.approx(cache.stock.mean, rel=0.02), cache
+
+
+def test_more_colors_than_pages_leave_the_worst_case_at_twice_the_mean(drawing: Drawing) -> None:
+    many = [one for one in colored_caches(drawing.dataset("caches-6.12")) if one.colors > 16]
+    assert many
+    assert all(cache.colored.worst > 1.95 * cache.colored.mean for cache in many)
+
+
+def test_the_mean_of_l1d_misses_doubles_on_cortex_a72(drawing: Drawing) -> None:
+    means = {
+        arm: float(mean)
+        for arm, mean in re.findall(
+            r"^\| L1D \| `(\S+)` \| \S+ \| (\S+) \|", drawing.block("l1d-pays-for-l2"), re.M
+        )
+    }
+    assert means["color-l2"] == pytest.approx(2 * means["stock"], rel=0.05)
+
+
+@pytest.mark.parametrize("release", ["6.12", "7.3"])
+def test_atomics_alone_do_not_help_openjdk_and_huge_pages_leave_nothing(
+    drawing: Drawing, release: str
+) -> None:
+    cases = drawing.dataset(f"openjdk-{release}").cases
+    touching = [case for case in cases if case.params["pretouch"] == "on"]
+    assert len(touching) == 18
+    for case in touching:
+        faults = case.values("page_faults")
+        assert faults["rmw"] == pytest.approx(faults["stock"], rel=0.02)
+        if case.params["thp"] == "never":
+            assert (case.value("rmw", "upgraded_rmw") or 0) < faults["rmw"] / 1000
+            assert faults["on"] < 0.53 * faults["stock"]
+        else:
+            assert case.values("upgraded_exclusive")["on"] == 0
+            assert case.values("upgraded_rmw")["on"] == 0
+
+
+def test_an_atomic_takes_few_of_the_other_programs_faults(drawing: Drawing) -> None:
+    for case in drawing.dataset("programs-6.12").cases:
+        upgraded = case.values("upgraded_rmw")["on"] + case.values("upgraded_exclusive")["on"]
+        assert upgraded <= case.values("page_faults")["on"] / 500, case.params
+
+
+def _verdicts(drawing: Drawing, name: str, figure: str) -> set[str]:
+    claims = list_claims(drawing.dataset(name))
+    return {claim.verdict for claim in claims if claim.published.figure == figure}
