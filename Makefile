@@ -4,12 +4,13 @@
 # make regress  other configurations, the kernel's own tests, stressors: hours, goes on where it was;
 #               MINUTES=60 begins no test after an hour, and the same command goes on
 # make lint     the style and type checks alone
+# make pictures draws docs/pictures/rooms.svg again from the imports of firsttouch/
 # make lock     writes requirements.lock again from pyproject.toml
 
 PYTHON := .venv/bin/python
 LAB ?=
 
-.PHONY: lab test test-fast regress lint setup lock
+.PHONY: lab test test-fast regress lint pictures setup lock
 
 lab:
 	@./setup lab
@@ -31,6 +32,9 @@ lint: setup
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@! git grep -n 'type: ignore' -- firsttouch ':!firsttouch/tables.py'
+
+pictures: setup
+	@$(PYTHON) -m tests.support.rooms
 
 setup:
 	@./setup
