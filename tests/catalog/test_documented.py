@@ -17,7 +17,7 @@ from firsttouch.places import REPOSITORY
 from firsttouch.tables import Table
 
 _LOADERS: dict[str, tuple[Callable[[], Iterable[str]], Callable[[str], object], int]] = {
-    # Together the project's files have every table, so that each loader asks for all its keys.
+    # The project's files together have every table, so each loader asks for all its keys.
     "A machine": (machine_names, load_machine, 13),
     "An arm": (arm_names, load_arm, 9),
     "An experiment": (experiment_names, load_experiment, 33),
@@ -26,7 +26,7 @@ _LOADERS: dict[str, tuple[Callable[[], Iterable[str]], Callable[[str], object], 
 
 
 def _code(heading: str) -> str:
-    """Return what stands as code in a section of docs/adding.md."""
+    """Return all code of a section of docs/adding.md."""
     page = (REPOSITORY / "docs/adding.md").read_text()
     section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     assert section, heading
@@ -36,7 +36,7 @@ def _code(heading: str) -> str:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The keys that loaders ask for by name; those that authors choose are none of these."""
+    """The keys that loaders ask for by name, not those that authors choose."""
     keys: set[str] = set()
     for name in ("take", "strings", "optional", "choice", "table", "tables", "has"):
         method = getattr(Table, name)

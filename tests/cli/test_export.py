@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch export`, and what `report`, `compare` and `export` say of what they leave out."""
+"""`firsttouch export`, and what `report`, `compare` and `export` say about omissions."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ class Rooms:
     ground: tuple[str, ...]
 
     def ordered(self) -> list[str]:
-        """Return the rooms, each behind all that it imports; CycleError if there is no such order.
+        """Return the rooms, each after all that it imports; CycleError if there is no such order.
 
-        Rooms between which the imports do not decide are in the order of their names.
+        Where the imports leave a choice, rooms are in the order of their names.
         """
         sorter = graphlib.TopologicalSorter(self.imports)
         sorter.prepare()
@@ -144,7 +144,7 @@ def _draw_room(drawing: Drawing, room: str, y: float) -> None:
 
 
 def _draw_arrow(drawing: Drawing, y: float) -> None:
-    """Draw the way of the data from the room above to the one at `y`."""
+    """Draw the arrow of the data flow from the room above to the one at `y`."""
     drawing.line(_BOX / 2, y - _ROW + _TALL / 2, _BOX / 2, y - _TALL / 2 - 6, "join")
     drawing.marks("down", [(_BOX / 2, y - _TALL / 2 - 6)], 4, "m")
 
