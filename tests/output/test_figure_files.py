@@ -12,8 +12,10 @@ import pytest
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.output.html.files import figure_files, write_figures
 from firsttouch.output.html.sections import sections
+from firsttouch.places import REPOSITORY
 from tests.support import made_results
 
+PICTURES = REPOSITORY / "docs/pictures"
 _SVG = "{http://www.w3.org/2000/svg}"
 # What would make a viewer ask for something else: a link, an import, a script, another file.
 _OUTSIDE = re.compile(r"href|@import|url\(|<script|<image|<!DOCTYPE|<!ENTITY|var\(")
@@ -42,7 +44,9 @@ def test_each_figure_of_the_report_is_a_file(dataset: Dataset, files: dict[str, 
 def test_each_file_is_well_formed_and_asks_for_nothing_outside_itself(
     files: dict[str, str],
 ) -> None:
-    for name, text in files.items():
+    committed = {str(file): file.read_text() for file in PICTURES.glob("*.svg")}
+    assert committed
+    for name, text in (files | committed).items():
         root = ET.fromstring(text)
         assert root.tag == f"{_SVG}svg", name
         assert not _OUTSIDE.search(text), name
