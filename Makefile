@@ -5,12 +5,13 @@
 #               MINUTES=60 begins no test after an hour, and the same command goes on
 # make evidence draws the figures of the documents from docs/evidence; MEASURE=1 measures first
 # make lint     the style and type checks alone
+# make pictures draws docs/pictures/rooms.svg again from the imports of firsttouch/
 # make lock     writes requirements.lock again from pyproject.toml
 
 PYTHON := .venv/bin/python
 LAB ?=
 
-.PHONY: lab test test-fast regress evidence lint setup lock
+.PHONY: lab test test-fast regress evidence lint pictures setup lock
 
 lab:
 	@./setup lab
@@ -35,6 +36,9 @@ lint: setup
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@! git grep -n 'type: ignore' -- firsttouch ':!firsttouch/tables.py'
+
+pictures: setup
+	@$(PYTHON) -m tests.support.rooms
 
 setup:
 	@./setup

@@ -29,7 +29,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*x)->name, (*y)->name);
 }
 
-/* The linker's order depends on file names; readers want the names'. */
+/* The linker's order depends on file names; sort by experiment name. */
 const struct experiment **catalogue_experiments(void)
 {
 	size_t nr = __stop_ft_experiments - __start_ft_experiments;
@@ -63,7 +63,7 @@ const struct param *catalogue_param(const struct experiment *experiment,
 	return place < ARRAY_SIZE(common_params) ? &common_params[place] : NULL;
 }
 
-/* Who asks for all goes by place, and so never past the NULL. */
+/* A caller asks for place 0, 1, ..., so never for one past the NULL. */
 const char *catalogue_choice(const struct param *param, size_t place)
 {
 	return param->words ? param->words[place] : param->choices(place);

@@ -30,15 +30,15 @@ enum status conflict_prepare(struct run *run, struct conflict *conflict,
 
 /*
  * Measures: each round reads all hot lines, then one of the @pages pages at
- * @zero, the next one in the next round. Then adds the metrics, among them
- * which page frames those pages are.
+ * @zero, the next one in the next round. Then adds the metrics. They include
+ * the page frames of these pages.
  */
 enum status conflict_measure(struct run *run, struct conflict *conflict,
 			     const char *zero, size_t pages);
 
 void conflict_finish(struct conflict *conflict);
 
-/* For struct experiment's shared ones. */
+/* For shared_params and shared_metrics of struct experiment. */
 const struct param *conflict_param(size_t place);
 const struct metric *conflict_metric(size_t place);
 

@@ -17,8 +17,8 @@
 enum mode { USER, KERNEL, BOTH };
 
 /*
- * Each set fits the counters that a CPU has; more at once would make the
- * kernel take turns, and an extrapolation is no count.
+ * Each set fits the counters that a CPU has. With more events the kernel would
+ * multiplex them, and an extrapolated count is not exact.
  */
 static const struct event {
 	const char *set;
@@ -81,7 +81,7 @@ static int open_event(const struct event *event, enum scope scope)
 		.config = event->config,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
 			       PERF_FORMAT_TOTAL_TIME_RUNNING,
-		.inherit = 1,	/* the threads that touch count too */
+		.inherit = 1,	/* include the threads that touch */
 		.exclude_hv = 1,
 		.exclude_user = event->mode == KERNEL && scope != USER_ONLY,
 		.exclude_kernel = event->mode == USER || scope == USER_ONLY,
@@ -93,8 +93,8 @@ static int open_event(const struct event *event, enum scope scope)
 
 /*
  * Opens an event, without its kernel half if only that is forbidden. The
- * kernel checks permission before it looks for the counter: what is not there
- * at all must not be reported as forbidden.
+ * kernel checks permission before it looks for the counter, so a counter that
+ * does not exist must not be reported as forbidden.
  */
 static void open_counter(struct counters *counters, size_t i)
 {
@@ -149,7 +149,7 @@ void counters_read(const struct counters *counters,
 	}
 }
 
-/* The file is there in every kernel that has perf events at all. */
+/* Every kernel with perf events has this file. */
 static bool read_paranoid(int *level)
 {
 	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");

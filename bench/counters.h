@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The machine's own hardware counters, where it has some and lets us.
+ * The machine's own hardware counters, if it has some and permits their use.
  */
 #ifndef COUNTERS_H
 #define COUNTERS_H
@@ -32,21 +32,21 @@ struct counter_values {
 /* The choices of --counters. */
 const char *counters_set(size_t place);
 
-/* The metric at that place of those of all sets, or NULL. */
+/* The metric at @place among those of all sets, or NULL. */
 const struct metric *counters_metric(size_t place);
 
-/* Opens what can be opened; before any thread that shall be counted starts. */
+/* Opens the counters. Call it before any thread that is to be counted. */
 void counters_open(struct counters *counters);
 
-/* Is this metric a counter of the set that was asked for, or no counter? */
+/* Is this metric a counter of the requested set, or no counter at all? */
 bool counters_wanted(const struct counters *counters, const char *name);
 
 void counters_read(const struct counters *counters,
 		   struct counter_values *values);
 
 /*
- * Adds each counter that was asked for to the results, or why there is none
- * and what helps.
+ * Adds each requested counter to the results, or the reason why it is absent
+ * and the remedy.
  */
 void counters_report(struct run *run, const struct counters *counters,
 		     const struct counter_values *begin,

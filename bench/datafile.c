@@ -54,7 +54,7 @@ static int fill(int fd, uint64_t size)
 	return error;
 }
 
-/* Complete under its name or not there: a run that is killed leaves no half. */
+/* Complete or absent: a run that is killed leaves no partial file. */
 static enum status create(const struct run *run, const char *path,
 			  uint64_t size)
 {
@@ -82,7 +82,7 @@ static enum status create(const struct run *run, const char *path,
 		      path, strerror(-error), size);
 }
 
-/* A file of our own is known by the word at the last place that is read. */
+/* The word at the last checked offset identifies a file of our own. */
 static enum status check_file(const struct run *run, int fd, const char *path,
 			      uint64_t size)
 {

@@ -11,17 +11,17 @@
 
 #define WORD_STEP	512	/* bytes between the words that are checked */
 
-/* The eight bytes at an offset: never zero, different at each place. */
+/* The eight bytes at an offset: never zero, different at each offset. */
 uint64_t datafile_word(uint64_t offset);
 
 /*
  * Opens the file at @path, which is created with @size bytes if it is missing.
- * One that ftbench did not write is refused, and left as it is.
+ * A file that ftbench did not write is refused and not changed.
  */
 enum status datafile_open(const struct run *run, const char *path,
 			  uint64_t size, int *fd);
 
-/* The same for a file without a name, which is gone when it is closed. */
+/* The same for a file without a name, which is deleted when it is closed. */
 enum status datafile_open_scratch(const struct run *run, uint64_t size,
 				  int *fd);
 

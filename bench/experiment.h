@@ -3,8 +3,8 @@
  * The contract between an experiment and the program around it.
  *
  * An experiment is one file in experiments/: a description of itself and one
- * function. It does not know how it is chosen, driven or reported. What the
- * function may ask of its run is in run.h, what it says of it in result.h.
+ * function. It does not know how it is chosen, driven or reported. run.h has
+ * what the function may ask about its run, result.h how it reports results.
  */
 #ifndef EXPERIMENT_H
 #define EXPERIMENT_H
@@ -36,15 +36,15 @@ enum param_type {
 };
 
 /*
- * A parameter decides what is measured and stands in the result's "params".
- * An option decides how (.option is set) and does not stand there.
+ * A parameter decides what is measured and is part of the result's "params".
+ * An option (.option is set) decides how, and is not part of them.
  */
 struct param {
 	const char *name;
 	const char *help;
 	enum param_type type;
 	const char * const *words;	/* the choices; ends in NULL */
-	/* Or the choice at that place, and NULL behind the last one. */
+	/* Or: returns the choice at @place, NULL after the last one. */
 	const char *(*choices)(size_t place);
 	const char *def;	/* NULL: not given, the experiment decides */
 	uint64_t min, max;	/* both inclusive; max 0: no bound */
@@ -66,13 +66,13 @@ struct experiment {
 	const char *example;	/* arguments that show it */
 	const struct param *params;	/* ends in a NULL name */
 	const struct metric *metrics;	/* beside those of every region */
-	/* Those of several experiments, by place as .choices(); or NULL. */
+	/* Shared by several experiments; by place, as .choices(); or NULL. */
 	const struct param *(*shared_params)(size_t place);
 	const struct metric *(*shared_metrics)(size_t place);
 	enum status (*measure)(struct run *run);
 };
 
-/* Enters an experiment into the list: one line in the experiment's file. */
+/* Adds an experiment to the list: one line in the experiment's file. */
 #define EXPERIMENT(symbol)						\
 	static const struct experiment * const symbol##_entry		\
 	__used __section("ft_experiments") = &(symbol)

@@ -8,7 +8,7 @@
 #include "json.h"
 #include "memory.h"
 
-/* More than any file that states a setting; a longer text is cut. */
+/* More than any file with a setting has; a longer text is cut. */
 #define TEXT_MAX	65536
 
 static bool read_text(const char *path, char *text, size_t size)

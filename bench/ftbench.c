@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ftbench: finds the experiment that is asked for, runs it, prints its results.
+ * ftbench: finds the requested experiment, runs it, prints its results.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static enum status refuse_experiment(const struct experiment * const *list,
 		      name);
 }
 
-/* Results that did not reach their reader must not look like success. */
+/* If results were not written in full, the run must not report success. */
 static enum status flush_results(enum status status)
 {
 	if (fflush(stdout) || ferror(stdout)) {
@@ -55,7 +55,7 @@ static enum status flush_results(enum status status)
 	return status;
 }
 
-/* A counter that was not asked for has neither a number nor a reason. */
+/* A counter that was not requested has neither a number nor a reason. */
 static void expect_metrics(struct run *run)
 {
 	const struct metric *metric;
@@ -101,7 +101,7 @@ static bool asks_for_help(int argc, char **argv)
 static enum status main_experiment(const struct experiment * const *list,
 				   int argc, char **argv)
 {
-	/* Large, and not to be on the stack that the kernel must fault in. */
+	/* Large: on the stack it would cause page faults of its own. */
 	static struct region region;
 	static struct run run = { .region = &region };
 	enum status status;

@@ -35,7 +35,7 @@ static uint64_t read_number(int cpu, int index, const char *name)
 	uint64_t number = 0;
 	char word[32];
 
-	/* A size ends in K; nothing else has a suffix. */
+	/* Only a size has a suffix, and it is K. */
 	if (!read_word(cpu, index, name, word) ||
 	    sscanf(word, "%lu", &number) != 1)
 		return 0;

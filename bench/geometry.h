@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The geometry of a data cache as the kernel tells it.
+ * The geometry of a data cache as the kernel reports it.
  */
 #ifndef GEOMETRY_H
 #define GEOMETRY_H
@@ -19,9 +19,9 @@ struct geometry {
 const char *geometry_level(size_t place);
 
 /*
- * Takes --level, --ways and --way_size of the run, and what is missing from the
- * sysfs of the CPU that this runs on; enters what it took as the run's
- * parameters.
+ * Reads --level, --ways and --way_size of the run. What was not given comes
+ * from the sysfs of the CPU that this runs on, and becomes the value of the
+ * run's parameter.
  */
 enum status geometry_of_run(struct run *run, struct geometry *geometry);
 

@@ -26,7 +26,7 @@ static void write_pool(size_t pages)
 
 	if (!file)
 		return;
-	/* Whether it worked is seen from what the pool then has. */
+	/* The pool's size afterwards shows whether this worked. */
 	fprintf(file, "%zu", pages);
 	fclose(file);
 }
@@ -77,7 +77,7 @@ static bool all_huge(const struct hugepages *pages)
 	       (int64_t)pages->size;
 }
 
-/* The policy is not asked: smaps shows whether it gave what was wanted. */
+/* Does not read the policy: smaps shows whether huge pages came. */
 static bool get_transparent(struct hugepages *pages)
 {
 	if (thp_pmd_bytes() != HUGEPAGE_BYTES ||
@@ -86,7 +86,7 @@ static bool get_transparent(struct hugepages *pages)
 	pages->start = pages->memory.start;
 	madvise(pages->start, pages->size, MADV_HUGEPAGE);
 	fault_in(pages);
-	/* What faults did not give, this asks for whatever the policy. */
+	/* Requests huge pages where faults gave none, under any policy. */
 	if (!all_huge(pages))
 		madvise(pages->start, pages->size, MADV_COLLAPSE);
 	if (all_huge(pages))

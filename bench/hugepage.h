@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory whose physical addresses are known up to the size of a huge page,
- * since one is aligned to its size: what tells a cache line's set.
+ * Memory whose low physical address bits are known, because a huge page is
+ * aligned to its size. They give the set of a cache line.
  */
 #ifndef HUGEPAGE_H
 #define HUGEPAGE_H
@@ -16,7 +16,7 @@
 struct hugepages {
 	char *start;		/* zeroes, all faulted in and writable */
 	size_t size;
-	bool hugetlb;		/* else a transparent one */
+	bool hugetlb;		/* otherwise transparent */
 	struct memory memory;	/* of the transparent one */
 	size_t reserved;	/* pages added to the pool, to be given back */
 };
@@ -30,8 +30,8 @@ struct hugepages {
 
 /*
  * Gets at least @bytes in huge pages of 2 MiB: from the hugeTLB pool, which
- * --set-pool enlarges where it has too few, or else transparent ones. The
- * run's "backing" says which. With *unavailable set there are none to be had.
+ * --set-pool enlarges if it has too few, or otherwise transparent ones. The
+ * run's "backing" says which. *unavailable: the machine gives none.
  */
 enum status hugepages_get(struct run *run, struct hugepages *pages,
 			  size_t bytes, bool *unavailable);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What ftbench says of itself, to people and to the laboratory: --list,
+ * What ftbench says about itself, to people and to the laboratory: --list,
  * --list=json, --help and EXPERIMENT --help.
  */
 #ifndef LIST_H

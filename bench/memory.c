@@ -9,7 +9,7 @@
 
 #include "memory.h"
 
-#define CHECK_STEP	64	/* bytes: a word of each cache line is looked at */
+#define CHECK_STEP	64	/* bytes: checks a word of each cache line */
 
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define PRESENT		0x8000000000000000ull
@@ -34,7 +34,7 @@ static uint64_t file_number(const char *path)
 	return number;
 }
 
-/* The bytes of page cache in a cgroup, which it would give back. */
+/* The bytes of page cache in a cgroup, which the kernel can reclaim. */
 static uint64_t cgroup_file_bytes(const char *group)
 {
 	uint64_t bytes = 0;
@@ -52,7 +52,7 @@ static uint64_t cgroup_file_bytes(const char *group)
 	return bytes;
 }
 
-/* What one cgroup leaves us; UINT64_MAX if it sets no limit. */
+/* The bytes left below the limit of one cgroup; UINT64_MAX: no limit. */
 static uint64_t cgroup_available(const char *group)
 {
 	char path[4352];
@@ -68,7 +68,7 @@ static uint64_t cgroup_available(const char *group)
 	return used < limit ? limit - used : 0;
 }
 
-/* The least that this process's cgroup and those above it leave. */
+/* The fewest bytes left in this process's cgroup and its ancestors. */
 static uint64_t cgroups_available(void)
 {
 	FILE *file = fopen("/proc/self/cgroup", "re");
@@ -109,7 +109,7 @@ uint64_t memory_available(void)
 	}
 	if (file)
 		fclose(file);
-	/* Without /proc: at least no more than there is. */
+	/* Without /proc: an upper bound, all physical memory. */
 	if (available == UINT64_MAX)
 		available = (uint64_t)sysconf(_SC_PHYS_PAGES) * page_size();
 	return cgroup < available ? cgroup : available;
@@ -227,7 +227,7 @@ int64_t memory_frame(const void *address)
 		return -1;
 	got = pread(fd, &entry, sizeof(entry), at);
 	close(fd);
-	/* Frame 0 is what those see who may not see frames. */
+	/* Without the permission the kernel shows frame 0. */
 	if (got != sizeof(entry) || !(entry & PRESENT) || !(entry & FRAME_MASK))
 		return -1;
 	return entry & FRAME_MASK;

@@ -8,14 +8,14 @@
 #include "run.h"
 
 /*
- * The alignment of what is measured: page tables of the same shape in every
- * run, wherever the address space begins.
+ * The alignment of measured memory: it gives page tables of the same shape in
+ * every run, wherever the address space begins.
  */
 #define MEMORY_ALIGN	1073741824ul
 
-/* A mapping whose VMA nothing else shares. */
+/* A mapping that is a VMA of its own. */
 struct memory {
-	char *start;		/* what is used, aligned as asked */
+	char *start;		/* the part in use, aligned as requested */
 	size_t size;
 	void *reserved;		/* what is unmapped at the end */
 	size_t reserved_size;
@@ -25,8 +25,8 @@ struct memory {
 size_t page_size(void);
 
 /*
- * The bytes that this process can still fill without swapping: what the
- * kernel holds for available, or less where a memory cgroup says so.
+ * The bytes that this process can still fill without swapping: the kernel's
+ * estimate of available memory, or less if a memory cgroup limits it.
  */
 uint64_t memory_available(void);
 
@@ -60,13 +60,13 @@ enum status memory_check_contents(const struct run *run,
 int64_t memory_smaps(const void *start, size_t size, const char *field);
 
 /*
- * The number of the page frame (in pages of the kernel's size) behind an
- * address that is mapped. -1: the kernel does not tell (it takes CAP_SYS_ADMIN
- * and CONFIG_PROC_PAGE_MONITOR) or nothing is mapped.
+ * The number of the page frame (in pages of the kernel's size) behind a mapped
+ * address. -1: nothing is mapped, or the kernel does not show it (it requires
+ * CAP_SYS_ADMIN and CONFIG_PROC_PAGE_MONITOR).
  */
 int64_t memory_frame(const void *address);
 
-/* Why memory_frame() has just returned -1, and what helps. */
+/* Why memory_frame() has just returned -1, and the remedy. */
 #define MEMORY_FRAME_HIDDEN	"/proc/self/pagemap does not show page frames: run as root"
 
 #endif /* MEMORY_H */

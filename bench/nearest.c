@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which word was meant: the one at the smallest edit distance.
+ * Finds the word that was probably meant, by the smallest edit distance.
  */
 #include <stddef.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define LONGEST	64
 
-/* Levenshtein's distance, with the two rows that it needs. */
+/* Levenshtein distance, computed with two rows. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[LONGEST + 1], la = strlen(a), lb = strlen(b);
@@ -38,7 +38,7 @@ static size_t distance(const char *a, const char *b)
 
 const char *nearest_word(const char *word, const char * const *candidates)
 {
-	/* With a third of its letters and one more wrong, it is another word. */
+	/* With more wrong letters than a third plus one, it is another word. */
 	size_t best = strlen(word) / 3 + 1;
 	const char *found = NULL;
 

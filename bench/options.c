@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The command line behind the experiment's name: --param value or
- * --param=value, checked against what the experiment says it takes.
+ * The command line after the experiment's name: --param value or
+ * --param=value, checked against the parameters that the experiment declares.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "nearest.h"
 #include "options.h"
 
-#define MAX_CHOICES	64	/* that the nearest one is looked for among */
+#define MAX_CHOICES	64	/* searched for the nearest one */
 
 static void add_params(struct run *run)
 {
@@ -47,7 +47,7 @@ static enum status refuse_choice(const struct run *run,
 		      param->name, text, all);
 }
 
-/* 0, or the power of two that a suffix stands for; -1 if it is none. */
+/* The power of two that a suffix stands for (0: none); -1: no suffix. */
 static int suffix_shift(const char *suffix)
 {
 	if (!*suffix)
@@ -76,7 +76,7 @@ static enum status read_number(const struct run *run, struct value *value,
 	int shift = 0;
 	char *end;
 
-	/* strtoull would take a sign and turn -1 into the largest number. */
+	/* strtoull() accepts a sign: -1 would become the largest number. */
 	if (*text == '-')
 		return refuse(run, "--%s %s is negative: give %s",
 			      param->name, text, like);

@@ -19,7 +19,7 @@
 #define INTENT		"/sys/kernel/mm/write_intent/"
 #define NOT_STARTED	127
 
-/* Upgraded faults, by the kernel's counters; -1 where it has none. */
+/* Upgraded faults, by the kernel's counters; -1 without such a counter. */
 struct upgraded {
 	int64_t rmw, exclusive;
 };
@@ -45,7 +45,7 @@ static struct upgraded read_upgraded(void)
 	};
 }
 
-/* Gives the program a root of its own, in which it can run. 0 or -errno. */
+/* Gives the program its own root directory, to run in. 0 or -errno. */
 static int enter_root(const char *root)
 {
 	static const struct {
@@ -71,7 +71,7 @@ static int enter_root(const char *root)
 	return chroot(".") || chdir("/") ? -errno : 0;
 }
 
-/* The child's side: stops until it is watched, and becomes the program. */
+/* In the child: stops until it is traced, then executes the program. */
 static void become(const char *root, char * const argv[])
 {
 	char * const environment[] = {
@@ -110,8 +110,8 @@ static int64_t anon_huge_bytes(pid_t pid)
 }
 
 /*
- * Lets the program run to its end, and looks at its memory just before that.
- * Only its first thread is traced, for this alone; signals reach it as ever.
+ * Runs the program to its end, and reads its smaps just before the exit.
+ * Traces the first thread for this only; signals are delivered as usual.
  */
 static int watch(pid_t pid, int64_t *huge)
 {
@@ -126,7 +126,7 @@ static int watch(pid_t pid, int64_t *huge)
 		signal = WSTOPSIG(status);
 		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXIT << 8))
 			*huge = anon_huge_bytes(pid);
-		/* An exec shows itself as this signal, too. */
+		/* An exec is reported as this signal, too. */
 		if (signal == SIGTRAP)
 			signal = 0;
 	}

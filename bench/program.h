@@ -8,17 +8,17 @@
 #include "run.h"
 
 /*
- * Runs @argv (ends in NULL) with the directory @root as its /, and measures all
- * of its life and of its children's. Where @root is not the machine's own, the
- * program sees /proc, /dev and empty places for temporary files below it, in a
- * mount namespace of its own: root only. Its standard output goes where its
- * errors go. Adds the region's metrics and
- * program_metric()'s.
+ * Runs @argv (ends in NULL) with the directory @root as its /, and measures it
+ * and its children from start to end. If @root is not the machine's own root,
+ * the program gets its own mount namespace, with /proc, /dev and empty
+ * directories for temporary files below @root; only root can do that. Its
+ * standard output goes to its standard error. Adds the metrics of the region
+ * and of program_metric().
  */
 enum status program_measure(struct run *run, const char *root,
 			    char * const argv[]);
 
-/* For struct experiment's shared ones; the parameter is --root. */
+/* For the shared ones of struct experiment; the parameter is --root. */
 const struct param *program_param(size_t place);
 const struct metric *program_metric(size_t place);
 

@@ -25,7 +25,7 @@ const struct metric *region_metric(size_t place)
 
 /*
  * The fault counts are the innermost at both ends: the rest of the
- * bookkeeping may fault, and must not be seen to.
+ * bookkeeping may fault, and these faults must not be counted.
  */
 static void take_begin(const struct region *region, struct snapshot *s)
 {
@@ -51,7 +51,7 @@ void region_begin_of(struct run *run, const char *name, int who)
 	run->regions[run->nr_regions++] = name;
 	/*
 	 * A dry run of both ends touches their code, their data, the vDSO and
-	 * the stack, all of which would fault inside the region otherwise.
+	 * the stack. Otherwise these would fault inside the region.
 	 */
 	take_begin(region, &region->begin);
 	take_end(region, &region->end);

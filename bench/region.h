@@ -29,13 +29,13 @@ struct snapshot {
 };
 
 struct region {
-	int who;		/* RUSAGE_SELF, or another of getrusage()'s */
+	int who;		/* of getrusage(): RUSAGE_SELF or another */
 	struct snapshot begin, end;
 	struct counters counters;
 	struct timeline timeline;
 };
 
-/* The metric at that place of those that every region has, or NULL. */
+/* The metric at @place among those of every region, or NULL. */
 const struct metric *region_metric(size_t place);
 
 /*
@@ -44,12 +44,12 @@ const struct metric *region_metric(size_t place);
  */
 void region_timeline(struct run *run, void *map, size_t size, bool writes);
 
-/* Nothing that these touch for the first time is counted in the region. */
+/* Their own first touches are not counted in the region. */
 void region_begin(struct run *run, const char *name);
 void region_begin_of(struct run *run, const char *name, int who);
 void region_end(struct run *run);
 
-/* Adds the region's metrics to the results; only when all regions are over. */
+/* Adds the region's metrics to the results. Call it after the last region. */
 void region_report(struct run *run);
 
 #endif /* REGION_H */

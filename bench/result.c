@@ -15,7 +15,7 @@ static bool declared(const struct run *run, const char *name)
 	return false;
 }
 
-/* A result that --list does not announce would be lost on its readers. */
+/* Readers know only the metrics that --list announces. */
 static struct result *new_result(struct run *run, const char *name)
 {
 	struct result *result = &run->results[run->nr_results];

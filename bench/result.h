@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What comes out of a run: metrics, those that are absent and why, and the
- * line of JSON that carries both.
+ * The results of a run: metrics, absent metrics with the reason, and the line
+ * of JSON that has both.
  */
 #ifndef RESULT_H
 #define RESULT_H
@@ -12,7 +12,7 @@
 #include "run.h"
 #include "timeline.h"
 
-/* Records what was measured. The name must stand in a struct metric. */
+/* Records a measurement. The name must be that of a struct metric. */
 void result_add(struct run *run, const char *name, uint64_t value);
 
 /* Records that a metric could not be measured, and why. */
@@ -23,8 +23,8 @@ void result_absent(struct run *run, const char *name, const char *why, ...)
 void result_note(struct run *run, const char *name, const char *text);
 
 /*
- * Records that this machine cannot do it, which is no error: returns the status
- * to hand back.
+ * Records that this machine cannot run the experiment, which is no error.
+ * Returns the status that the experiment must return.
  */
 enum status result_unavailable(struct run *run, const char *why, ...)
 	__printf(2, 3);

@@ -45,7 +45,7 @@ size_t param_place(const struct run *run, const char *name)
 	return place;
 }
 
-/* An experiment that reads a parameter it does not declare is wrong. */
+/* Reading a parameter that is not declared is a bug of the experiment. */
 static size_t own_place(const struct run *run, const char *name)
 {
 	size_t place = param_place(run, name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One run of an experiment: what was asked for, and what came out of it.
+ * One run of an experiment: the request and its results.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -18,14 +18,14 @@ struct value {
 	const struct param *param;
 	const char *text;	/* choice or path */
 	uint64_t number;	/* size or count; 1 for a flag that is given */
-	bool given;		/* by the user, by the default, or decided */
+	bool given;		/* by user, default or experiment */
 	bool by_user;
 };
 
 struct result {
 	const char *name;
 	uint64_t value;
-	char absent[224];	/* why there is no value; empty: there is one */
+	char absent[224];	/* why there is no value, or empty */
 };
 
 struct note {
@@ -39,7 +39,7 @@ struct run {
 	const struct experiment *experiment;
 	struct value values[MAX_PARAMS];
 	size_t nr_values;
-	/* Those that must come out: all but counters not asked for. */
+	/* The metrics that are required: all but counters not requested. */
 	const struct metric *metrics[MAX_RESULTS];
 	size_t nr_metrics;
 
@@ -51,7 +51,7 @@ struct run {
 	const char *regions[4];
 	size_t nr_regions;
 
-	struct region *region;	/* what measures; see region.h */
+	struct region *region;	/* see region.h */
 };
 
 /* The value of a parameter of this run, by the name in struct param. */
@@ -59,16 +59,16 @@ uint64_t param_number(const struct run *run, const char *name);
 const char *param_text(const struct run *run, const char *name);
 bool param_given(const struct run *run, const char *name);
 
-/* Fills in a parameter that was not given: it is reported as if it was. */
+/* Sets a parameter that was not given; it is reported as if it was given. */
 void param_decide(struct run *run, const char *name, uint64_t number);
 
-/* The place of a parameter in run->values; run->nr_values: there is none. */
+/* The index of a parameter in run->values; run->nr_values: not found. */
 size_t param_place(const struct run *run, const char *name);
 
 /*
- * Two ways to give up; each prints one sentence and returns the status to hand
- * back. wrong: a self-check failed. refuse: the user must change the request,
- * and the sentence says what. @run is NULL before there is an experiment.
+ * Two ways to give up. Each prints one sentence and returns the status that the
+ * experiment must return. wrong: a self-check failed. refuse: the user must
+ * change the request, and the sentence says how. @run may be NULL.
  */
 enum status wrong(const struct run *run, const char *what, ...)
 	__printf(2, 3);

@@ -11,10 +11,10 @@
 #define MADV_POPULATE_WRITE	23	/* Linux 5.14 */
 #endif
 
-/* Where the threads wait for each other. */
+/* The barrier at which the threads wait for each other. */
 struct meeting {
 	pthread_mutex_t entrance;	/* held until all threads are created */
-	bool cancelled;			/* one could not be */
+	bool cancelled;			/* a thread could not be created */
 	pthread_barrier_t barrier;
 };
 
@@ -27,7 +27,7 @@ static void touch_share(struct share *share)
 		share->error = errno;
 }
 
-/* The first call of anything faults for its code and its stack. */
+/* The first call of a function faults in its code and its stack. */
 static void warm_up(const struct share *share)
 {
 	struct share warm = *share;
@@ -47,14 +47,14 @@ static void *thread_main(void *arg)
 	if (meeting->cancelled)
 		return NULL;
 	warm_up(share);
-	for (int i = 0; i < 2; i++)	/* all are there; the second is: go */
+	for (int i = 0; i < 2; i++)	/* first: all are here; second: start */
 		pthread_barrier_wait(&meeting->barrier);
 	touch_share(share);
 	pthread_barrier_wait(&meeting->barrier);
 	return NULL;
 }
 
-/* The number of threads that run; fewer than asked for are sent home. */
+/* The number of threads that run; if one is missing, all are cancelled. */
 static unsigned int start_threads(struct meeting *meeting,
 				  struct share *shares, unsigned int threads)
 {

@@ -23,13 +23,13 @@ struct share {
 	int error;			/* of madvise */
 };
 
-/* Whole pages of @page bytes for each thread, the shares at most one apart. */
+/* Whole pages of @page bytes for each thread; shares differ by at most one. */
 void shares_divide(struct share *shares, unsigned int threads,
 		   const struct memory *memory, size_t page);
 
 /*
- * Touches all shares, in the measured region: by this thread if there is one
- * share only, or else by a thread each, which are created before.
+ * Touches all shares in the measured region. This thread does it if there is
+ * only one share; otherwise a thread for each share, created before the region.
  */
 enum status shares_touch(struct run *run, struct share *shares,
 			 unsigned int threads);

@@ -47,8 +47,8 @@ static int map_whole(struct shmem *shmem)
 	}
 	*map = 0;
 	/*
-	 * Whatever the policy for faults, this asks for a huge page here and
-	 * now, without root. Whether it came is seen from smaps.
+	 * Requests a huge page at once, under any policy for faults and without
+	 * root. smaps shows whether it came.
 	 */
 	if (!is_huge(&shmem->whole))
 		(void)madvise(map, HUGEPAGE_BYTES, MADV_COLLAPSE);
@@ -94,7 +94,7 @@ int shmem_map_pieces(const struct shmem *shmem, struct memory *memory,
 {
 	int error = memory_map(memory, pages * page_size(), HUGEPAGE_BYTES);
 
-	/* Pieces off their place in the file cannot be mapped by a PMD. */
+	/* A PMD cannot map pieces that are not at their offset in the file. */
 	for (size_t at = 0; at < pages && !error; at += colors) {
 		size_t nr = pages - at < colors ? pages - at : colors;
 		void *map = mmap(memory->start + at * page_size(),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A huge page of shared memory, which unlike other huge pages can be mapped
- * again in pieces: known physical colours without root.
+ * A huge page of shared memory. Unlike other huge pages it can be mapped again
+ * in pieces, whose physical colours are known, without root.
  */
 #ifndef SHMEM_H
 #define SHMEM_H
@@ -13,12 +13,12 @@
 
 struct shmem {
 	int fd;
-	struct memory whole;	/* as a huge page: keeps it one */
+	struct memory whole;	/* mapped as a huge page, which keeps it one */
 };
 
 /*
  * Gets one huge page of 2 MiB, zeroed; @set writes the policy that gives it
- * (root). With *unavailable set there is none to be had.
+ * (root). *unavailable: the machine gives none.
  */
 enum status shmem_get(struct run *run, struct shmem *shmem, bool set,
 		      bool *unavailable);

@@ -15,7 +15,7 @@
 #define THP_DIR		"/sys/kernel/mm/transparent_hugepage"
 #define KHUGEPAGED	THP_DIR "/khugepaged/"
 #define PATH_LEN	192
-#define LARGEST		1073741824ul	/* of the sizes that may be listed */
+#define LARGEST		1073741824ul	/* bytes: the largest size tried */
 
 static const struct {
 	const char *choice;
@@ -134,7 +134,7 @@ static bool size_exists(size_t bytes)
 	return !access(path, F_OK) || bytes == thp_pmd_bytes();
 }
 
-/* The kernel takes the largest size that fits, so no larger one may be on. */
+/* The kernel uses the largest size that fits, so larger ones must be off. */
 static size_t larger_allowed(size_t bytes)
 {
 	for (size_t larger = bytes * 2; larger <= LARGEST; larger *= 2)
@@ -157,10 +157,10 @@ static int set_policy(size_t bytes)
 			return -errno;
 	}
 	/*
-	 * khugepaged wakes when it is given its first process, and makes a huge
-	 * page of a range that is half populated, or copies one that is wholly
-	 * so: faults would be missing, and its own instructions be counted. It
-	 * is to look once, at all, while there is nothing to be found.
+	 * khugepaged wakes up for its first process. It then makes a huge page
+	 * of a range that is half populated, or copies a range that is wholly
+	 * populated: faults would be missing, and its instructions be counted.
+	 * Let it scan once now, while there is nothing to collapse.
 	 */
 	if (!write_text(KHUGEPAGED "max_ptes_none", "0") ||
 	    !write_text(KHUGEPAGED "pages_to_scan", "1000000000") ||
@@ -178,7 +178,7 @@ static int64_t khugepaged_scans(void)
 	return strtoll(text, NULL, 10);
 }
 
-/* Waits until khugepaged has looked at everything, a second at most. */
+/* Waits until khugepaged has scanned everything, a second at most. */
 static void wait_for_khugepaged(int64_t scans_before)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
@@ -262,7 +262,7 @@ int thp_advise(const struct memory *memory, size_t bytes)
 	int advice = bytes == page_size() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
 
 	if (!thp_pmd_bytes())
-		return 0;	/* there are none to keep away */
+		return 0;	/* there are no larger folios to prevent */
 	return madvise(memory->start, memory->size, advice) ? -errno : 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which size of page an anonymous mapping is faulted in with.
+ * The page size with which an anonymous mapping is faulted in.
  */
 #ifndef THP_H
 #define THP_H
@@ -15,32 +15,32 @@
 #define MADV_COLLAPSE	25	/* Linux 6.1 */
 #endif
 
-/* The choices of --page, and the bytes that one stands for. */
+/* The choices of --page, and the size of each in bytes. */
 const char *thp_page(size_t place);
 size_t thp_page_bytes(const char *choice);
 
 /*
- * Finds out whether the kernel's policy gives pages of @bytes, and no larger
- * ones, to a mapping that asks for them; with @set writes a policy that does
- * (root, and meant for a machine of one's own).
- * STATUS_OK with *unavailable set: reported to the run as such.
+ * Checks whether the kernel's policy gives pages of @bytes, and no larger ones,
+ * to a mapping that asks for them. @set: writes such a policy first (root; only
+ * for a machine that does nothing else).
+ * STATUS_OK and *unavailable: it does not, and this was reported to the run.
  */
 enum status thp_prepare(struct run *run, size_t bytes, bool set,
 			bool *unavailable);
 
 /*
  * The same for the policy of all mappings, one of never, madvise and always:
- * is it in force, or with @set can it be written?
+ * is it in force, or, with @set, can it be written?
  */
 enum status thp_require(struct run *run, const char *policy, bool set,
 			bool *unavailable);
 
-/* Asks for pages of @bytes in the mapping, and for no larger ones. 0 or -errno. */
+/* Requests pages of @bytes in the mapping, and no larger ones. 0 or -errno. */
 int thp_advise(const struct memory *memory, size_t bytes);
 
 /*
- * The same where the policy is one that thp_prepare() wrote: returns when
- * khugepaged has looked at the mapping, which it then leaves alone.
+ * The same after thp_prepare() has written the policy: returns when khugepaged
+ * has scanned the mapping. It does not touch the mapping after that.
  */
 int thp_advise_and_wait(const struct memory *memory, size_t bytes);
 

@@ -12,7 +12,7 @@
 #include "memory.h"
 #include "timeline.h"
 
-/* What a sample of PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR looks like. */
+/* The layout of a sample of PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR. */
 struct record {
 	struct perf_event_header header;
 	uint64_t time;
@@ -39,8 +39,8 @@ static int open_event(void)
 }
 
 /*
- * Two faults for every page, in a ring whose data are a power of two of pages.
- * What the kernel lets us lock may be less; then faults are lost, and counted.
+ * Room for two faults of every page, in a ring of a power of two of pages. If
+ * the kernel's limit for locked memory is lower, faults are lost, and counted.
  */
 static void *map_ring(int fd, size_t pages, size_t *size)
 {
@@ -168,8 +168,8 @@ void timeline_collect(struct timeline *timeline, struct timespec epoch)
 		at += header.size;
 	}
 	/*
-	 * A ring that is full at the end holds no record of what was lost; the
-	 * event's own count knows.
+	 * A ring that is full at the end has no record of the lost faults; the
+	 * event's own count includes them.
 	 */
 	if (read(timeline->fd, &count, sizeof(count)) == sizeof(count))
 		timeline->lost = count - recorded;

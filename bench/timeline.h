@@ -3,10 +3,10 @@
  * Every page fault of a region with its time and address, from perf's
  * software page-fault event.
  *
- * The event does not tell reads from writes. What is known is the order: a
- * page's last fault is the one after which the touch went through. So for a
- * touch that writes, the last fault of a page was handled as a write, and any
- * before it as a read (it put in a zero page, which had to be replaced).
+ * The event does not tell reads from writes, but the order is known: a touch
+ * completes after the last fault of the page. So for a touch that writes, the
+ * last fault of a page was handled as a write, and any fault before it as a
+ * read (it mapped a zero page, which had to be replaced).
  */
 #ifndef TIMELINE_H
 #define TIMELINE_H
@@ -36,10 +36,10 @@ struct timeline {
 	struct fault_sample *samples;
 	size_t nr_samples;
 	uint64_t lost;
-	const char *why;	/* there is no timeline because */
+	const char *why;	/* why there is no timeline */
 };
 
-/* The option; experiments that take a timeline list it. */
+/* The option, for experiments that have a timeline. */
 #define TIMELINE_PARAM							\
 	{								\
 		.name = "timeline",					\

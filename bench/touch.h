@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ways to touch a page first, of which --by names one.
+ * The ways to touch a page first; --by names one.
  */
 #ifndef TOUCH_H
 #define TOUCH_H
@@ -17,10 +17,10 @@ struct touch {
 	void (*pages)(char *page, const char *end, size_t step);
 };
 
-/* The name of the touch at that place of those that write, or NULL. */
+/* The name at @place among the touches that write, or NULL. */
 const char *touch_writing(size_t place);
 
-/* The touch of that name, which there must be. */
+/* The touch of that name, which must exist. */
 const struct touch *touch_find(const char *name);
 
 /* Why this machine cannot do it; NULL: it can. */

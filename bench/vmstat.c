@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's own event counters. They count for the whole system, so on a
- * machine that does other work they are an upper bound.
+ * The kernel's own event counters. They count for the whole system, so they
+ * are an upper bound on a machine that does other work.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -6,16 +6,16 @@
 
 #include "run.h"
 
-/* The text of /proc/vmstat, kept as it is until nothing is measured any more. */
+/* The text of /proc/vmstat; it is parsed after the measurement. */
 struct vmstat {
 	char text[16384];
 	size_t len;
 };
 
-/* Takes /proc/vmstat; an empty text where there is none. */
+/* Reads /proc/vmstat; an empty text if there is none. */
 void vmstat_take(struct vmstat *vmstat);
 
-/* The metric at that place of those that are reported, or NULL. */
+/* The metric at @place among those that are reported, or NULL. */
 const struct metric *vmstat_metric(size_t place);
 
 /* Adds the differences of those counters to the run's results. */

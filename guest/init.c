@@ -4,11 +4,11 @@
  * the other, and switches the machine off.
  *
  * A command's standard output goes to the results channel, a virtio serial
- * port; its standard error and what init itself has to say go to the console,
- * beside the kernel's log. After each command a line on the results channel
- * tells how it ended, and after the last one a line tells that there are no
- * more: results without that line are those of a guest that died. A line break
- * goes before the line after a command, whose output may have ended without.
+ * port. Its standard error and init's own messages go to the console, beside
+ * the kernel's log. After each command, a line on the results channel gives its
+ * exit status. After the last command, a line says that there are no more; if
+ * it is missing, the guest died. The line after a command begins with a line
+ * break, because the command's output may have ended without one.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,14 +24,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The port appears a moment after boot: its driver learns of it by message. */
+/* The port appears shortly after boot: a message tells the driver of it. */
 #define PORT_TRIES	1000
 #define PORT_WAIT_NS	5000000L
 
 static const struct {
 	const char *type, *target, *options;
 } mounts[] = {
-	/* An open of a file below a mount that is not there fails quietly. */
+	/* If the mount is missing, the open fails without a message. */
 	{ "proc", "/proc", NULL },
 	{ "sysfs", "/sys", NULL },
 	{ "devtmpfs", "/dev", NULL },
@@ -61,7 +61,7 @@ static void mount_all(void)
 
 	for (i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
 		mkdir(mounts[i].target, 0755);
-		/* A kernel without hugetlbfs is no reason not to boot. */
+		/* The guest must boot without hugetlbfs, too. */
 		if (mount(mounts[i].type, mounts[i].target, mounts[i].type, 0,
 			  mounts[i].options) && errno != EBUSY && errno != ENODEV &&
 		    errno != ENOENT)
@@ -69,7 +69,7 @@ static void mount_all(void)
 	}
 }
 
-/* The disk is mounted read-only on /data, if that is asked for. */
+/* Mounts the disk read-only on /data, if that is requested. */
 static void mount_disk(void)
 {
 	static const char disk[] = "/dev/pmem0";
@@ -82,8 +82,8 @@ static void mount_disk(void)
 }
 
 /*
- * Waits until the kernel's work of the first moments is over, where figures are
- * to be compared. A guest whose clock is made of instructions jumps there.
+ * Waits until the kernel's work after boot is over, for figures that are to be
+ * compared. Under -icount the clock of an idle guest jumps to that time.
  */
 static void settle(void)
 {
@@ -145,7 +145,7 @@ static int run(char **args, int results)
 		fprintf(stderr, "init: cannot run %s: %s\n", args[0], strerror(errno));
 		_exit(127);
 	}
-	/* Orphans of earlier commands are reaped on the way. */
+	/* This also reaps orphans of earlier commands. */
 	while (wait(&status) != pid)
 		;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -168,7 +168,7 @@ int main(void)
 	while (getline(&line, &room, commands) > 0) {
 		args = split(line);
 		if (args[0]) {
-			/* The kernel's log shows a sign of life for each command. */
+			/* The kernel's log shows when each command starts. */
 			fprintf(stderr, "init: command %d: %s\n", number, args[0]);
 			dprintf(results, "\n{\"command\": %d, \"status\": %d}\n",
 				number, run(args, results));

@@ -9,7 +9,7 @@
 #include "translation.h"
 #include "userdata.h"
 
-/* Asks QEMU, and remembers. Returns false if there is nothing to cache. */
+/* Asks QEMU and caches the answer. Returns false if there is none. */
 static bool translate_slow(struct pmu *pmu, struct pmu_cpu *c, enum privilege priv,
 			   qemu_plugin_meminfo_t info, uint64_t va, uint64_t *pa)
 {
@@ -46,7 +46,7 @@ static void check_translation(const struct pmu *pmu, qemu_plugin_meminfo_t info,
 			(unsigned long long)va, write ? "store" : "load");
 }
 
-/* Whether an access reaches into the next line. */
+/* Whether an access crosses into the next line. */
 static bool straddles(const struct pmu *pmu, qemu_plugin_meminfo_t info,
 		      uint64_t va)
 {
@@ -94,7 +94,7 @@ static void remember_line(struct pmu *pmu, unsigned int cpu, uint64_t va, uint64
 	recent->line[i].set = cache_set(l1d, cache_line(l1d, pa));
 }
 
-/* With what its callback got, as it came: the call is then a jump. */
+/* Takes the arguments of its caller unchanged, so that the call is a jump. */
 static __attribute__((noinline))
 void model_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
 		  void *udata, bool write)
@@ -117,7 +117,7 @@ void model_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
 		access_end(pmu, cpu, priv, info, va, write);
 }
 
-/* @udata holds the most bytes that the access can have, and in bit 0 the privilege. */
+/* @udata: the largest size of the access in bytes, and in bit 0 the privilege. */
 static inline void data_access(unsigned int cpu, qemu_plugin_meminfo_t info,
 			       uint64_t va, void *udata, bool write)
 {
@@ -129,10 +129,10 @@ static inline void data_access(unsigned int cpu, qemu_plugin_meminfo_t info,
 
 	if (recent->line[i].va_line == va_line && recent->generation == generation(pmu) &&
 	    pmu->line_mask + 1 - (va & pmu->line_mask) >= packed >> 1) {
-		/* Another CPU may be taking the line, which comes before or after. */
+		/* Another CPU may take the line now; either order is right. */
 		uint64_t word = __atomic_load_n(recent->line[i].set, __ATOMIC_RELAXED);
 
-		/* A store into a clean line makes it dirty, which the model does. */
+		/* A store into a clean line makes it dirty: left to the model. */
 		if ((write ? word : word | CACHE_DIRTY) == recent->line[i].word) {
 			recent->hits[packed & 1]++;
 			return;
@@ -141,7 +141,7 @@ static inline void data_access(unsigned int cpu, qemu_plugin_meminfo_t info,
 	model_access(cpu, info, va, udata, write);
 }
 
-/* One callback for each way an instruction can be known to access memory. */
+/* A callback for each kind of access that an instruction is known to make. */
 static void on_load(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
 		    void *udata)
 {
@@ -176,7 +176,7 @@ void access_watch(struct pmu *pmu, struct qemu_plugin_insn *insn,
 					 userdata(pmu, insn_access_limit(op) << 1 | priv));
 }
 
-/* Whose fetches on_fetch() sees: an instruction's address leaves no room for it. */
+/* The guest of on_fetch(): with an instruction's address, udata is full. */
 static struct pmu *fetching;
 
 void access_init(struct pmu *pmu)
@@ -184,7 +184,7 @@ void access_init(struct pmu *pmu)
 	fetching = pmu;
 }
 
-/* @at is where QEMU holds the instruction; bit 0 is the privilege. */
+/* @at: the instruction's address in QEMU's memory; bit 0 is the privilege. */
 static void on_fetch(unsigned int cpu, void *at)
 {
 	struct pmu *pmu = fetching;
@@ -201,8 +201,8 @@ static void on_fetch(unsigned int cpu, void *at)
 }
 
 /*
- * One access of the L1I for every line that a block's instructions come from: a
- * call before the first of each.
+ * One access of the L1I for every line that a block's instructions are in: a
+ * call before the first instruction of each line.
  */
 void access_watch_fetch(struct pmu *pmu, struct qemu_plugin_insn *insn,
 			uint64_t *last_line, enum privilege priv)

@@ -9,7 +9,7 @@
 #include "plugin_api.h"
 #include "pmu.h"
 
-/* Before all else here: the one guest whose fetches are seen. */
+/* Call this first: sets the guest whose fetches are counted. */
 void access_init(struct pmu *pmu);
 
 /* While a block is translated: @insn, of @kind, is a load or store. */
@@ -17,8 +17,8 @@ void access_watch(struct pmu *pmu, struct qemu_plugin_insn *insn,
 		  enum insn_kind kind, uint32_t op, enum privilege priv);
 
 /*
- * Likewise for the fetch of @insn. @last_line: of the instruction before it in
- * the block, UINT64_MAX for the first.
+ * Likewise for the fetch of @insn. @last_line: the line of the instruction before
+ * it in the block, UINT64_MAX for the first.
  */
 void access_watch_fetch(struct pmu *pmu, struct qemu_plugin_insn *insn,
 			uint64_t *last_line, enum privilege priv);

@@ -21,13 +21,13 @@ static uint32_t opcode(const struct qemu_plugin_insn *insn)
 	return op;
 }
 
-/* The upper half of the addresses, behind TTBR1_EL1, is the kernel's. */
+/* The kernel has the upper half of the addresses (TTBR1_EL1). */
 static enum privilege privilege_at(uint64_t pc)
 {
 	return pc >> 55 & 1 ? PRIV_KERNEL : PRIV_USER;
 }
 
-/* Calls for the instructions that are counted one by one, and for accesses. */
+/* Requests calls for instructions that are counted singly, and for accesses. */
 static void watch_insn(const struct blocks *b, struct qemu_plugin_insn *insn,
 		       struct qemu_plugin_insn *next, enum insn_kind kind,
 		       uint32_t op, enum privilege priv)
@@ -91,15 +91,15 @@ static bool is_marker(enum insn_kind kind)
 	return kind == INSN_REGION_BEGIN || kind == INSN_REGION_END;
 }
 
-/* A piece that opens with a marker is counted before the marker looks. */
+/* A piece that begins with a marker is counted before the marker reads counts. */
 static enum tally_means means_before(enum insn_kind kind)
 {
 	return is_marker(kind) ? TALLY_CALL : TALLY_INLINE;
 }
 
 /*
- * An instruction that may abort is counted with the one after it, where there is
- * one, and else when it makes its access, where it makes just one.
+ * An instruction that may abort is counted with the instruction after it. If there
+ * is none, it is counted at its access, if it makes only one.
  */
 static void open_after(struct tally_piece *piece, struct qemu_plugin_insn *insn,
 		       enum insn_kind kind, uint32_t op,
@@ -140,7 +140,7 @@ void blocks_translate(const struct blocks *b, struct qemu_plugin_tb *tb)
 
 		access_watch_fetch(b->pmu, insn, &line, priv);
 		if (is_marker(kind)) {
-			/* It counts itself; what follows is counted after it. */
+			/* Its own call counts it; the next piece begins after it. */
 			tally_close(&piece);
 			tally_open(&piece, next, means_before(next_kind), priv);
 		} else if (insn_may_abort(kind)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Each block that QEMU translates: what is to be called for, and counted. */
+/* Each block that QEMU translates: which calls it makes and what is counted. */
 #ifndef FT_BLOCKS_H
 #define FT_BLOCKS_H
 
@@ -9,7 +9,7 @@
 #include "regions.h"
 #include "zva.h"
 
-/* Whose counts the instructions of a block go to. */
+/* The privilege to which the instructions of a block are counted. */
 struct blocks {
 	struct pmu *pmu;
 	struct regions *regions;

@@ -52,7 +52,7 @@ bool cache_init(struct cache *c, const struct cache_geometry *g, uint64_t seed,
 	c->set_mask = sets - 1;
 	c->set_shift = log2_up(g->ways);
 	c->line_shift = log2_up(g->line);
-	/* An odd multiplier keeps neighbouring seeds apart; 0 would stay 0. */
+	/* An odd multiplier separates neighbouring seeds; the state must not be 0. */
 	c->random = seed * UINT64_C(0x9e3779b97f4a7c15);
 	if (!c->random)
 		c->random = 1;
@@ -115,7 +115,7 @@ static uint32_t tree_victim(const struct cache *c, uint64_t line)
 	return node - c->ways;
 }
 
-/* xorshift64* (S. Vigna, 2016), scaled to the ways by its upper half. */
+/* xorshift64* (S. Vigna, 2016); its upper half is scaled to the ways. */
 static uint32_t random_victim(struct cache *c)
 {
 	uint64_t x = c->random;
@@ -160,7 +160,7 @@ uint64_t cache_remove(struct cache *c, uint64_t line)
 		return CACHE_EMPTY;
 	word = set[w];
 	if (c->policy == CACHE_LRU) {
-		/* Holes go to the end, so that the order has none. */
+		/* Empty ways are at the end of the order. */
 		memmove(set + w, set + w + 1, (c->ways - 1 - w) * sizeof(*set));
 		w = c->ways - 1;
 	}

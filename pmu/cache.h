@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One set-associative, write-back cache: who is in it, who leaves next.
+ * One set-associative, write-back cache: which lines it has, which it evicts next.
  *
- * The cache knows lines and nothing of what lies above or below it; see
- * hierarchy.h for that. Nothing here knows of QEMU.
+ * The cache knows lines, but not the levels above or below it; these are in
+ * hierarchy.h. Nothing here depends on QEMU.
  */
 #ifndef FT_CACHE_H
 #define FT_CACHE_H
@@ -14,7 +14,7 @@
 enum cache_policy {
 	CACHE_LRU,		/* exact least recently used */
 	CACHE_PLRU,		/* binary tree, one bit per node, points to the victim */
-	CACHE_RANDOM,		/* seeded, so that two runs choose alike */
+	CACHE_RANDOM,		/* seeded: two runs choose the same */
 };
 
 struct cache_geometry {
@@ -24,16 +24,16 @@ struct cache_geometry {
 	enum cache_policy policy;
 };
 
-/* Ways are counted in one 64-bit word of tree bits. */
+/* The tree bits of all ways are in one 64-bit word. */
 #define CACHE_MAX_WAYS	64
-/* No access is longer than 16 bytes, so none touches more than two lines. */
+/* No access is longer than 16 bytes, so it is in at most two lines. */
 #define CACHE_MIN_LINE	16
 #define CACHE_MAX_LINE	4096
 
 /*
- * A way holds the number of its line shifted left by one and, in bit 0, whether
- * it is dirty. Line numbers are physical addresses without their offset, so no
- * line looks like CACHE_EMPTY.
+ * A way contains the number of its line shifted left by one and, in bit 0, whether
+ * it is dirty. A line number is a physical address without the offset in the line,
+ * so no line equals CACHE_EMPTY.
  */
 #define CACHE_DIRTY	UINT64_C(1)
 #define CACHE_EMPTY	UINT64_MAX
@@ -52,21 +52,21 @@ struct cache {
 	enum cache_policy policy;
 	uint64_t *tree;		/* PLRU: node n of a set is bit n, the root is 1 */
 	uint64_t random;	/* state of the generator, never 0 */
-	uint64_t *set_misses;	/* per set, or NULL where nobody asked */
+	uint64_t *set_misses;	/* per set, or NULL if not requested */
 	struct cache_geometry geometry;
 };
 
 /*
- * Says why @g cannot be built, in words that follow the name of the cache, or
- * returns NULL when it can.
+ * Returns why @g is invalid, in words that follow the name of the cache, or NULL
+ * if it is valid.
  */
 const char *cache_geometry_error(const struct cache_geometry *g);
 
 uint64_t cache_sets(const struct cache_geometry *g);
 
 /*
- * @g must be without error. @seed matters to random replacement alone.
- * Returns false when memory is short.
+ * @g must be valid. @seed is only for random replacement. Returns false if out of
+ * memory.
  */
 bool cache_init(struct cache *c, const struct cache_geometry *g, uint64_t seed,
 		bool histogram);
@@ -83,15 +83,15 @@ static inline uint64_t *cache_set(const struct cache *c, uint64_t line)
 	return c->way + ((line & c->set_mask) << c->set_shift);
 }
 
-/* cache_access() where the policy is not LRU. */
+/* cache_access() for policies other than LRU. */
 bool cache_access_placed(struct cache *c, uint64_t line, uint64_t dirty,
 			 uint64_t *old);
 
 /*
- * Uses @line, puts it in if it is not there, and marks it dirty if @dirty is
- * CACHE_DIRTY. An empty way is taken before a line is evicted. Returns whether
- * the line was there; @old is then its former word, else that of the line which
- * left for it, or CACHE_EMPTY.
+ * Accesses @line, allocates it on a miss, and marks it dirty if @dirty is
+ * CACHE_DIRTY. An empty way is used before a line is evicted. Returns whether it
+ * was a hit. @old is the line's former word on a hit, and on a miss the word of
+ * the evicted line, or CACHE_EMPTY.
  */
 static inline bool cache_access(struct cache *c, uint64_t line, uint64_t dirty,
 				uint64_t *old)
@@ -107,7 +107,7 @@ static inline bool cache_access(struct cache *c, uint64_t line, uint64_t dirty,
 		*set = word | dirty;
 		return true;
 	}
-	/* Each line moves one place back, up to where the wanted one was. */
+	/* Each line moves one place back, up to the place of @line. */
 	for (uint32_t w = 1; w < c->ways; w++) {
 		uint64_t previous = word;
 
@@ -124,10 +124,10 @@ static inline bool cache_access(struct cache *c, uint64_t line, uint64_t dirty,
 	return false;
 }
 
-/* Removes @line. Returns its word, or CACHE_EMPTY if it was not there. */
+/* Removes @line. Returns its word, or CACHE_EMPTY if it was absent. */
 uint64_t cache_remove(struct cache *c, uint64_t line);
 
-/* Clears the dirty mark of @line. Returns whether there was one to clear. */
+/* Marks @line clean. Returns whether it was dirty. */
 bool cache_clean(struct cache *c, uint64_t line);
 
 static inline void cache_note_miss(struct cache *c, uint64_t line)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is counted, in the form in which it is compared, summed and printed. */
+/* The counts, in the form in which they are compared, summed and printed. */
 #ifndef FT_COUNTS_H
 #define FT_COUNTS_H
 
@@ -10,8 +10,8 @@
 
 enum event {
 	EV_INSTRUCTIONS,	/* completed: one that faulted is not counted */
-	EV_LOADS,		/* of these, instructions that load */
-	EV_STORES,		/* ... and that store; an atomic is both */
+	EV_LOADS,		/* those of them that load */
+	EV_STORES,		/* those that store; an atomic is both */
 	EV_DC_ZVA,
 	EV_DSB,
 	EV_ISB,
@@ -21,9 +21,9 @@ enum event {
 	EV_TAKEN_FIQ,
 	EV_TAKEN_SERROR,
 	EV_ERET,
-	/* What the caches did not get to see. */
+	/* What the caches could not model. */
 	EV_DEVICE,		/* accesses to devices, which are not cached */
-	EV_UNTRANSLATED,	/* accesses whose physical address QEMU withheld */
+	EV_UNTRANSLATED,	/* accesses without a physical address from QEMU */
 	EV_ZVA_UNPLACED,	/* DC ZVA whose physical address is not known */
 	EV_FETCH_UNPLACED,	/* fetches, likewise */
 	NR_EVENTS
@@ -35,7 +35,7 @@ struct counts {
 	struct level_counts level[NR_PRIVS][NR_LEVELS];
 };
 
-/* All of struct counts are sums, so they are added and subtracted as one row. */
+/* All members are sums, so struct counts is added and subtracted as one row. */
 #define NR_COUNTS	(sizeof(struct counts) / sizeof(uint64_t))
 
 #endif

@@ -11,7 +11,7 @@ static enum insn_kind barrier_kind(uint32_t insn)
 	if ((insn & 0xfffff0ff) == 0xd503309f) {
 		uint32_t crm = insn >> 8 & 0xf;
 
-		/* SSBB and PSSBB bear the same encoding and wait for nothing. */
+		/* SSBB and PSSBB have the same encoding but are no DSB. */
 		return crm == 0 || crm == 4 ? INSN_PLAIN : INSN_DSB;
 	}
 	/* DSB nXS */
@@ -41,7 +41,7 @@ static enum insn_kind system_kind(uint32_t insn)
 			return INSN_TLBI;
 		if (crn == 7 && op1 == 3 && crm == 4 && op2 == 1)
 			return INSN_DC_ZVA;
-		/* IC IVAU and all of DC but AT, which reports and does not fault */
+		/* IC IVAU and all of DC; not AT, which does not fault */
 		if (crn == 7 && crm != 8)
 			return INSN_DC_IC;
 		return INSN_PLAIN;
@@ -167,7 +167,7 @@ unsigned int tlbi_number(uint32_t insn)
 
 const char *tlbi_name(unsigned int number)
 {
-	/* By CRm, then op2; EL1 alone, for nothing else runs in the guest. */
+	/* By CRm, then op2; only EL1, since the guest runs at no other level. */
 	static const char * const el1[16][8] = {
 		[1] = { "vmalle1os", "vae1os", "aside1os", "vaae1os", NULL,
 			"vale1os", NULL, "vaale1os" },
@@ -209,7 +209,7 @@ void known_regs_step(struct known_regs *k, uint32_t insn, uint64_t pc)
 	} else if ((insn & 0xff800000) == 0x91000000 && k->known >> rn & 1) {
 		set_reg(k, rd, k->value[rn] + ((insn >> 10 & 0xfff) << (insn >> 22 & 1 ? 12 : 0)));
 	} else if ((insn & 0xffc00000) != 0xd5000000) {
-		/* Most others write Xd or nothing; forgetting is always right. */
+		/* Most others write Xd or nothing; to forget Xd is always safe. */
 		k->known &= ~(1u << rd);
 		if (insn_accesses_memory(insn_kind(insn)))
 			k->known = 0;

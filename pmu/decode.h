@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the counters need to know of an A64 instruction, from its opcode. */
+/* What the counters need to know about an A64 instruction, from its opcode. */
 #ifndef FT_DECODE_H
 #define FT_DECODE_H
 
@@ -10,8 +10,8 @@ enum insn_kind {
 	INSN_PLAIN,		/* cannot fault on memory, nothing else to count */
 	INSN_LOAD,
 	INSN_STORE,
-	INSN_LOAD_STORE,	/* atomics that return what they replace */
-	INSN_EXCLUSIVE_STORE,	/* a store that may fail without one */
+	INSN_LOAD_STORE,	/* atomics that return the old value */
+	INSN_EXCLUSIVE_STORE,	/* a store that may fail and not store */
 	INSN_DC_ZVA,
 	INSN_DC_IC,		/* other cache maintenance by address: may fault */
 	INSN_TLBI,
@@ -33,21 +33,21 @@ static inline bool insn_accesses_memory(enum insn_kind kind)
 	return kind >= INSN_LOAD && kind <= INSN_EXCLUSIVE_STORE;
 }
 
-/* Whether an instruction of @kind can be cut short by a data abort. */
+/* Whether a data abort can interrupt an instruction of @kind. */
 static inline bool insn_may_abort(enum insn_kind kind)
 {
 	return kind >= INSN_LOAD && kind <= INSN_DC_IC;
 }
 
 /*
- * The most bytes that one access of a load or store can have; 16 where it is not
- * worth telling.
+ * The largest size in bytes of one access of a load or store; 16 where a smaller
+ * bound gains nothing.
  */
 unsigned int insn_access_limit(uint32_t insn);
 
 /*
- * A TLBI is known by op1, CRn, CRm and op2: a small number for the counters,
- * below NR_TLBI, and its architectural name in lower case, or NULL where the
+ * op1, CRn, CRm and op2 identify a TLBI. It has a small number for the counters,
+ * below NR_TLBI, and its architectural name in lower case, or NULL if the
  * architecture has none.
  */
 #define NR_TLBI	1024
@@ -55,12 +55,12 @@ unsigned int tlbi_number(uint32_t insn);
 const char *tlbi_name(unsigned int number);
 
 /*
- * Follows the few instructions that build an address (ADR, ADRP, ADD and MOV of
- * immediates) through one block, to know what an MSR writes.
+ * Tracks the instructions that build an address (ADR, ADRP, ADD and MOV of
+ * immediates) through one block, to know the value that an MSR writes.
  */
 struct known_regs {
 	uint64_t value[32];
-	uint32_t known;		/* bit n: value[n] holds what Xn holds */
+	uint32_t known;		/* bit n: value[n] is the value of Xn */
 };
 
 void known_regs_step(struct known_regs *k, uint32_t insn, uint64_t pc);

@@ -4,7 +4,7 @@
 #include "counts.h"
 #include "userdata.h"
 
-/* @udata of a TLBI holds its number, that of the others the privilege. */
+/* @udata: the number of a TLBI; the privilege of the others. */
 _Static_assert(NR_TLBI <= USERDATA_NUMBERS, "a TLBI has no number in userdata");
 
 static void on_tlbi(unsigned int cpu, void *udata)
@@ -24,8 +24,8 @@ static void on_dsb(unsigned int cpu, void *udata)
 
 	c->counts.event[userdata_number(udata)][EV_DSB]++;
 	/*
-	 * Until here another CPU may still have used, and had entered anew, what
-	 * the TLBI was to remove.
+	 * Until this DSB another CPU may have used the translation that the TLBI
+	 * was to remove, and cached it again.
 	 */
 	if (c->tlbi_unfinished)
 		translations_changed(pmu);

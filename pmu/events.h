@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The instructions that are counted by a call each. */
+/* The instructions that are counted by one call each. */
 #ifndef FT_EVENTS_H
 #define FT_EVENTS_H
 

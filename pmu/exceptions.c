@@ -3,7 +3,7 @@
 
 #include "counts.h"
 
-/* @offset is into the vectors: the upper half is for what comes from EL0. */
+/* @offset is in the vectors: the upper half is for exceptions from EL0. */
 static void count_exception(struct pmu_cpu *c, uint64_t offset)
 {
 	enum privilege from = offset < 0x400 ? PRIV_KERNEL : PRIV_USER;
@@ -20,7 +20,7 @@ void exceptions_taken(struct pmu *pmu, unsigned int cpu, uint64_t vector)
 	count_exception(&pmu->cpu[cpu], vector % VECTORS_SIZE);
 }
 #else
-/* Whose blocks on_possible_vector() sees: a block's address leaves no room for it. */
+/* The guest of on_possible_vector(): with a block's address, udata is full. */
 static struct exceptions *watched;
 
 void exceptions_init(struct exceptions *e, struct pmu *pmu)
@@ -53,13 +53,13 @@ void exceptions_watch_svc(struct exceptions *e, struct qemu_plugin_insn *insn)
 	qemu_plugin_register_vcpu_insn_exec_cb(insn, on_svc, QEMU_PLUGIN_CB_NO_REGS, e);
 }
 
-/* @va: of a block that begins where a vector could be. */
+/* @va: a block that begins where a vector could be. */
 static void on_possible_vector(unsigned int cpu, void *va)
 {
 	struct exceptions *e = watched;
 	uint64_t base = (uintptr_t)va & ~(uintptr_t)(VECTORS_SIZE - 1);
 
-	/* Read alone if it is not set: the other CPUs' are in the same cache line. */
+	/* Write only if it is set: other CPUs' flags share the cache line. */
 	if (e->svc_next[cpu]) {
 		exceptions_learn_vectors(e, base);
 		e->svc_next[cpu] = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Exceptions taken: told by QEMU or, without being told, known by the blocks that
- * begin at a vector, which nothing else does. Where the vectors are shows from what
- * is written to VBAR_EL1 and from where an SVC leads.
+ * Exceptions taken. QEMU reports them or, if its API cannot, a block that begins at
+ * a vector shows one, since no other block does. Writes to VBAR_EL1 and the targets
+ * of SVCs show where the vectors are.
  */
 #ifndef FT_EXCEPTIONS_H
 #define FT_EXCEPTIONS_H
@@ -14,20 +14,20 @@
 #include "pmu.h"
 
 #if FT_HAS_DISCON
-/* CPU @cpu went to @vector with an exception. */
+/* CPU @cpu took an exception to @vector. */
 void exceptions_taken(struct pmu *pmu, unsigned int cpu, uint64_t vector);
 #else
 #define MAX_VECTORS	8
 
 struct exceptions {
 	struct pmu *pmu;
-	/* VBAR_EL1 values seen; 0 is none, for the guest's are never 0. */
+	/* VBAR_EL1 values seen; 0: none, since the guest's are never 0. */
 	uint64_t vectors[MAX_VECTORS];
 	/* By CPU: its next block is an exception vector. */
 	bool svc_next[MAX_CPUS];
 };
 
-/* Before all else here: @e, which is zero, is that of the one guest. */
+/* Call this first: @e, all zero, is that of the only guest. */
 void exceptions_init(struct exceptions *e, struct pmu *pmu);
 
 /* While a block is translated: the block, an SVC in it, a known write of VBAR_EL1. */

@@ -25,7 +25,7 @@ static bool check(const struct hierarchy_setup *setup, char *error,
 			if (!levels[l].present)
 				continue;
 			why = cache_geometry_error(&levels[l].geometry);
-			/* A victim goes into one line of the level below. */
+			/* A victim must fit into one line of the level below. */
 			if (!why && levels[l].geometry.line < line)
 				why = "its line is shorter than that of the level above";
 			if (why) {
@@ -50,7 +50,7 @@ static struct cache *build(const struct hierarchy_setup *setup, unsigned int cpu
 			   enum cache_level level)
 {
 	struct cache *c = malloc(sizeof(*c));
-	/* Every cache draws from a sequence of its own. */
+	/* Every cache has its own random sequence. */
 	uint64_t seed = setup->seed + cpu * NR_LEVELS + level;
 
 	if (c && !cache_init(c, &setup->cpu[cpu][level].geometry, seed,
@@ -64,7 +64,7 @@ static struct cache *build(const struct hierarchy_setup *setup, unsigned int cpu
 static void find_below(struct cpu_caches *own)
 {
 	for (int l = 0; l < NR_LEVELS; l++) {
-		/* The L1D is beside the L1I and not below it. */
+		/* The L1D is not below the L1I. */
 		int below = l < LEVEL_L2 ? LEVEL_L2 : l + 1;
 
 		while (below < LEVEL_MEMORY && !own->at[below])
@@ -126,7 +126,7 @@ static bool is_dirty(uint64_t word)
 	return word != CACHE_EMPTY && (word & CACHE_DIRTY);
 }
 
-/* @victim has left @level dirty and goes on to the level below. */
+/* Writes @victim, which has left @level dirty, to the level below. */
 static void let_go(struct cpu_caches *own, enum cache_level level, uint64_t victim,
 		   enum privilege priv)
 {
@@ -144,8 +144,8 @@ static void let_go(struct cpu_caches *own, enum cache_level level, uint64_t vict
 }
 
 /*
- * Takes the line of @pa from @other, or if @keep leaves it a clean copy. What
- * is dirty goes through the other CPU's private levels to what is shared.
+ * Takes the line of @pa from @other, or, with @keep, makes its copy clean. Dirty
+ * data is written through the other CPU's private levels to the shared one.
  */
 static void snoop(struct cpu_caches *other, uint64_t pa, bool keep,
 		  enum privilege priv)
@@ -173,7 +173,7 @@ static void snoop(struct cpu_caches *other, uint64_t pa, bool keep,
 	}
 }
 
-/* Every other CPU gives its copy up, or if @keep makes it clean. */
+/* Every other CPU drops its copy, or, with @keep, makes it clean. */
 static inline void snoop_others(struct hierarchy *h, unsigned int cpu, uint64_t pa,
 				bool keep, enum privilege priv)
 {
@@ -189,8 +189,8 @@ void hierarchy_take(struct hierarchy *h, unsigned int cpu, uint64_t pa,
 }
 
 /*
- * An access has missed in @level, where @victim made place: reads the levels below
- * up to the one that hits, then writes back what left them, deepest first.
+ * After a miss in @level that evicted @victim: reads the levels below up to the one
+ * that hits, then writes back the victims, those of the deepest level first.
  * @snooped: no other CPU has a dirty copy.
  */
 static void miss(struct hierarchy *h, unsigned int cpu, enum cache_level level,
@@ -215,7 +215,7 @@ static void miss(struct hierarchy *h, unsigned int cpu, enum cache_level level,
 			dirty[nr_dirty++].word = old;
 		}
 		level = own->below[level];
-		/* What is shared: another CPU may hold the newer copy. */
+		/* The shared level: another CPU may have a newer copy. */
 		if (level >= LEVEL_L3 && !snooped) {
 			snoop_others(h, cpu, pa, true, priv);
 			snooped = true;

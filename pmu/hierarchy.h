@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The caches of a machine: per CPU an L1I, an L1D and a private L2, and one L3
- * that all share. Any of them may be missing.
+ * that all share. Each of them may be absent.
  *
  * What is modelled
  * - Caches are indexed and tagged by physical address. A level allocates on a
- *   read and on a write, and writes back what is dirty when it leaves.
- * - Levels neither include nor exclude each other: a line is put into every
- *   level that missed on its way, and leaves each of them on its own.
+ *   read and on a write, and writes a dirty line back when it evicts the line.
+ * - Levels are neither inclusive nor exclusive: a line is allocated in every level
+ *   that missed, and each level evicts it independently.
  * - A miss reads the level below before its victim is written back. A write-back
- *   uses the line in the level below, or puts it there if it is gone; it is
- *   counted as a write-back of the level it leaves and not as an access of the
- *   level it reaches.
- * - Data is coherent between CPUs (MSI): a write takes the line away from every
- *   other CPU, a read that misses the CPU's own caches makes another CPU's dirty
- *   copy clean. In both cases a dirty copy is written back to what is shared.
- *   Instruction caches see no writes, as the architecture has it.
+ *   accesses the line in the level below, and allocates it there if it is absent.
+ *   It counts as a write-back of the upper level, not as an access of the lower
+ *   level.
+ * - Data is coherent between CPUs (MSI): a write removes the line from every other
+ *   CPU; a read that misses the CPU's own caches makes another CPU's dirty copy
+ *   clean. In both cases a dirty copy is written back to the shared level.
+ *   Instruction caches do not see writes, as in the architecture.
  *
- * What is not: prefetching, page-table walks, cache maintenance instructions,
- * and any time.
+ * What is not modelled: prefetching, page-table walks, cache maintenance
+ * instructions, and time.
  */
 #ifndef FT_HIERARCHY_H
 #define FT_HIERARCHY_H
@@ -33,7 +33,7 @@ enum cache_level { LEVEL_L1I, LEVEL_L1D, LEVEL_L2, LEVEL_L3, NR_LEVELS };
 
 #define LEVEL_MEMORY	NR_LEVELS
 
-/* On whose behalf an access is made; counts are split by it. */
+/* Who causes an access; counts are split by it. */
 enum privilege { PRIV_USER, PRIV_KERNEL, NR_PRIVS };
 
 struct level_counts {
@@ -43,11 +43,11 @@ struct level_counts {
 };
 
 struct cpu_caches {
-	/* NULL where the CPU has none; the L3 of all CPUs is the same. */
+	/* NULL if the CPU has none; all CPUs have the same L3. */
 	struct cache *at[NR_LEVELS];
-	/* The next level that this CPU has below each. */
+	/* For each level, the next one below that this CPU has. */
 	enum cache_level below[NR_LEVELS];
-	/* What this CPU's accesses did, and what happened to its lines. */
+	/* The counts of this CPU's accesses, and of write-backs of its lines. */
 	struct level_counts counts[NR_PRIVS][NR_LEVELS];
 };
 
@@ -71,13 +71,13 @@ struct hierarchy_setup {
 const char *level_name(enum cache_level level);
 
 /*
- * Says in @error what is wrong with @setup. All geometries are checked here.
+ * Writes what is wrong with @setup to @error. All geometries are checked here.
  */
 bool hierarchy_init(struct hierarchy *h, const struct hierarchy_setup *setup,
 		    char *error, size_t error_size);
 void hierarchy_destroy(struct hierarchy *h);
 
-/* The parts of hierarchy_data() that are left to a call. */
+/* The parts of hierarchy_data() that are not inline. */
 void hierarchy_data_miss(struct hierarchy *h, unsigned int cpu, uint64_t pa,
 			 bool write, uint64_t victim, enum privilege priv);
 void hierarchy_take(struct hierarchy *h, unsigned int cpu, uint64_t pa,

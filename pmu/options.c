@@ -176,7 +176,7 @@ static bool parse_option(const struct parser *p, struct options *options,
 	if (!strncmp(option, "zva=", 4)) {
 		uint64_t *n = &options->zva_block;
 
-		/* DCZID_EL0 has room for 4 bytes to 2 KiB. */
+		/* DCZID_EL0 can express 4 bytes to 2 KiB. */
 		if (parse_number(&value, n) && !*value && *n >= 4 && *n <= 2048 &&
 		    !(*n & (*n - 1)))
 			return true;

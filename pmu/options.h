@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the plugin is asked for:
+ * The plugin's options:
  *
  *	out=FILE		where the counts go, as JSON (required)
  *	LEVEL=SIZE:WAYS:LINE:POLICY
  *				LEVEL is l1i, l1d, l2 or l3; SIZE may end in K or M;
  *				POLICY is lru, plru or random
- *	LEVEL@FIRST-LAST=...	the same for some CPUs, after what holds for all
- *	seed=N			of random replacement (default 1)
+ *	LEVEL@FIRST-LAST=...	the same for some CPUs, after the option for all
+ *	seed=N			seed of random replacement (default 1)
  *	histogram=LEVEL+LEVEL	misses per set of these levels
  *	zva=BYTES		block that DC ZVA clears (default 64): DCZID_EL0.BS,
  *				which QEMU does not show to a plugin
@@ -29,8 +29,8 @@ struct options {
 };
 
 /*
- * Reads @argv as QEMU splits it. On failure says why in @error; the words hold
- * what was given. What @options points to lives as long as @argv or the process.
+ * Reads @argv as QEMU splits it. On failure writes the reason to @error, with the
+ * wrong option. What @options points to lives as long as @argv or the process.
  */
 bool options_parse(struct options *options, unsigned int nr_cpus, int argc,
 		   char **argv, char *error, size_t error_size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Where QEMU calls: the start, each block, and the end. */
+/* QEMU's entry points: the start, each block, and the end. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ struct plugin {
 	struct qemu_api qemu;
 };
 
-/* Before version 7 most callbacks that are not of a block get no pointer. */
+/* Before version 7 most callbacks outside blocks get no pointer. */
 static struct plugin the_plugin;
 
 static void at_exit(const struct plugin *p)
@@ -146,7 +146,7 @@ static int refuse(const char *why)
 	return -1;
 }
 
-/* An unwritable file is better found before a run than after it. */
+/* Find an unwritable file before the run, not after it. */
 static bool can_write(const char *path)
 {
 	FILE *f = fopen(path, "w");

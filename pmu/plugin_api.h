@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The part of QEMU's plugin interface that is used here, written down from its
- * documentation, for Debian packages QEMU without its header.
+ * The part of QEMU's plugin interface that is used here, written from its
+ * documentation, because Debian packages QEMU without this header.
  *
- * FT_API is the version that QEMU is told; it takes only those from its own
- * minimum to its current one. 7.2: 0 to 1. 10.0: 2 to 4. 11.1: 7.
+ * FT_API is the version that the plugin declares. A QEMU accepts only versions from
+ * its own minimum to its current one. 7.2: 0 to 1. 10.0: 2 to 4. 11.1: 7.
  */
 #ifndef FT_PLUGIN_API_H
 #define FT_PLUGIN_API_H
@@ -32,9 +32,9 @@
 #define FT_EXPORT __attribute__((visibility("default")))
 
 /*
- * What not every QEMU has. Were it bound strongly, a plugin built for another
- * version would fail for a missing symbol, before QEMU can say that it is of
- * another version.
+ * Functions that not every QEMU has. They are weak, so that loading a plugin of
+ * another version does not fail with a missing symbol before QEMU can report
+ * the wrong version.
  */
 #define FT_SINCE __attribute__((weak))
 
@@ -81,7 +81,7 @@ typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned int vcpu,
 					  qemu_plugin_meminfo_t info,
 					  uint64_t vaddr, void *udata);
 
-/* Since version 7 callbacks get back a pointer in place of the plugin's id. */
+/* Since version 7 callbacks get a pointer instead of the plugin's id. */
 #if FT_API >= 7
 typedef void (*qemu_plugin_udata_cb_t)(void *udata);
 typedef void (*qemu_plugin_vcpu_tb_trans_cb_t)(struct qemu_plugin_tb *tb,
@@ -162,7 +162,7 @@ typedef struct {
 	const char *feature;
 } qemu_plugin_reg_descriptor;
 
-/* GLib's arrays, which QEMU hands over; the process has GLib loaded. */
+/* GLib's arrays, which QEMU returns; the process has GLib loaded. */
 typedef struct {
 	void *data;
 	unsigned int len;

@@ -64,7 +64,7 @@ void pmu_die(const struct pmu *pmu, const char *format, ...)
 	vfprintf(stderr, format, args);
 	va_end(args);
 	fputc('\n', stderr);
-	/* Not a device, such as /dev/stdout. */
+	/* Not for a device, such as /dev/stdout. */
 	if (!lstat(pmu->options.out, &out) && S_ISREG(out.st_mode))
 		unlink(pmu->options.out);
 	_exit(1);

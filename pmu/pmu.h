@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is counted of one guest, and modelled: what its CPUs share, what each has. */
+/* The counts and the model of one guest: what its CPUs share, what each has. */
 #ifndef FT_PMU_H
 #define FT_PMU_H
 
@@ -18,9 +18,9 @@
 #define FT_CACHE_LINE	64
 
 /*
- * Most accesses go where one has just been: a line that was found by its virtual
- * address, and where its set begins in an L1D with LRU. As long as it is the set's
- * most recently used line, another access changes nothing but a count.
+ * Most accesses are to a line that was accessed a moment ago. An entry has the virtual
+ * address of such a line, and the start of its set in an L1D with LRU. While the line
+ * is the most recently used one of the set, another access to it changes only a count.
  */
 #define NR_RECENT_LINES	64
 
@@ -32,11 +32,11 @@ struct recent_lines {
 		uint64_t word;		/* as in the set, with CACHE_DIRTY */
 		uint64_t *set;
 	} line[NR_RECENT_LINES];
-} __attribute__((aligned(2048)));	/* so that a CPU's is found by a shift */
+} __attribute__((aligned(2048)));	/* so that a shift finds that of a CPU */
 
 struct pmu_cpu {
 	struct translations translations;
-	struct counts counts;		/* but for tallies and cache levels */
+	struct counts counts;		/* without tallies and cache levels */
 	bool tlbi_unfinished;		/* a TLBI ran and no DSB since */
 } __attribute__((aligned(FT_CACHE_LINE)));
 
@@ -53,13 +53,13 @@ struct pmu {
 	struct hierarchy caches;
 	struct pmu_cpu *cpu;
 	struct tallies tallies;
-	/* Goes up whenever a translation may have changed. */
+	/* Increases whenever a translation may have changed. */
 	uint64_t translation_generation;
 	struct code_pages code;
 	struct linear_map linear;
 	/*
-	 * Held around the caches, regions and code pages if CPUs are many. Across
-	 * two of the host's cache lines it takes longer.
+	 * Protects the caches, regions and code pages if there are several CPUs.
+	 * It is slower if it crosses two of the host's cache lines.
 	 */
 	pthread_mutex_t lock __attribute__((aligned(FT_CACHE_LINE)));
 } USERDATA_CONTEXT;
@@ -87,16 +87,16 @@ static inline void pmu_unlock(struct pmu *pmu)
 }
 
 /*
- * Makes all that @pmu's options ask for; @pmu is zero but for these. @nr_cpus is at
- * most MAX_CPUS. On failure says why in @error.
+ * Sets up all that @pmu's options request; the rest of @pmu is zero. @nr_cpus is at
+ * most MAX_CPUS. On failure writes the reason to @error.
  */
 bool pmu_init(struct pmu *pmu, unsigned int nr_cpus, char *error, size_t error_size);
 
-/* Ends QEMU with one sentence; nothing is left that could pass for a result. */
+/* Ends QEMU with one sentence, and leaves no file that looks like a result. */
 __attribute__((noreturn, format(printf, 2, 3)))
 void pmu_die(const struct pmu *pmu, const char *format, ...);
 
-/* What CPU @cpu has counted so far, in all. */
+/* All that CPU @cpu has counted so far. */
 void pmu_gather(const struct pmu *pmu, unsigned int cpu, struct counts *counts);
 
 #endif

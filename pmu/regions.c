@@ -36,7 +36,7 @@ unsigned int region_set_rows(const struct pmu *pmu, enum cache_level level)
 	return level == LEVEL_L3 ? 1 : pmu->nr_cpus;
 }
 
-/* CPUs may differ, so rows are as long as the cache of their CPU. */
+/* CPUs may differ: each row has the length of its CPU's cache. */
 static uint64_t nr_sets(const struct pmu *pmu, unsigned int cpu,
 			enum cache_level level)
 {
@@ -130,7 +130,7 @@ static void count_marker(struct pmu *pmu, unsigned int cpu, enum privilege priv)
 	pmu->cpu[cpu].counts.event[priv][EV_INSTRUCTIONS]++;
 }
 
-/* @udata of markers holds the privilege. */
+/* @udata of markers is the privilege. */
 static void on_begin(unsigned int cpu, void *udata)
 {
 	struct regions *r = userdata_context(udata);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Regions of interest: what was counted between a begin and an end marker,
- * exclusive of both. Regions follow each other and do not nest.
+ * Regions of interest: the counts between a begin and an end marker, without the
+ * markers. Regions follow each other and do not nest.
  */
 #ifndef FT_REGIONS_H
 #define FT_REGIONS_H
@@ -18,7 +18,7 @@
 
 struct region {
 	struct counts *cpu;		/* one per CPU */
-	/* Misses per set, of CPU 0..n-1 in turn; NULL where not asked for. */
+	/* Misses per set, of CPU 0..n-1 in turn; NULL if not requested. */
 	uint64_t *set_misses[NR_LEVELS];
 };
 
@@ -27,7 +27,7 @@ struct regions {
 	struct region *done;
 	unsigned int nr_done;
 	bool open;
-	struct region begin;		/* as counted when the open one began */
+	struct region begin;		/* the counts when the open region began */
 } USERDATA_CONTEXT;
 
 /* While a block is translated: @insn is a marker. */
@@ -38,10 +38,10 @@ void regions_watch(struct regions *r, struct qemu_plugin_insn *insn,
 void region_whole(const struct pmu *pmu, struct region *whole);
 void region_free(struct region *region);
 
-/* @region's counts of all CPUs. */
+/* The counts of @region, summed over all CPUs. */
 void region_sum(const struct pmu *pmu, const struct region *region, struct counts *sum);
 
-/* How many rows of set misses a region has for @level: one, or one per CPU. */
+/* The rows of set misses of a region for @level: one, or one per CPU. */
 unsigned int region_set_rows(const struct pmu *pmu, enum cache_level level);
 
 #endif

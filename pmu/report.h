@@ -8,13 +8,13 @@
 #include "pmu.h"
 #include "regions.h"
 
-/* The plugin API versions that the QEMU in use takes. */
+/* The plugin API versions that the QEMU in use accepts. */
 struct qemu_api {
 	int min;
 	int max;
 };
 
-/* Returns false, and leaves errno, if the file could not be written whole. */
+/* Returns false, with errno set, if the file could not be written in full. */
 bool report_write(const struct pmu *pmu, const struct regions *regions,
 		  const struct qemu_api *qemu);
 

@@ -56,7 +56,7 @@ void tally_open(struct tally_piece *piece, struct qemu_plugin_insn *head,
 }
 
 /*
- * In line for one CPU alone. Without scoreboards QEMU knows no other way; with them
+ * Inline for one CPU only. Without scoreboards QEMU supports nothing else; with them
  * QEMU 10.0 aborts if several CPUs run in one thread.
  */
 static void add_inline(struct tallies *t, struct qemu_plugin_insn *head,

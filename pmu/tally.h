@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counting instructions without a call for each.
+ * Counts instructions without a call for each.
  *
- * A translation block is cut into pieces, such that all of a piece has run
- * whenever its counter is added to:
- *  - an instruction that may abort opens a piece with the instruction after it,
- *    where it is known to have completed;
- *  - every other instruction belongs to the piece that is open, and is counted
- *    before it runs, since it cannot fail.
- * So each piece holds at most one access to memory, and pieces that have the same
- * privilege, length and kind of access can share a counter. That makes few
- * counters, which generated code adds to in line.
+ * A translation block is divided into pieces. When the counter of a piece is
+ * increased, all of the piece has run or cannot fail:
+ *  - for an instruction that may abort, a new piece begins at the instruction after
+ *    it, where it is known to have completed;
+ *  - every other instruction belongs to the current piece, and is counted before it
+ *    runs, since it cannot fail.
+ * So each piece has at most one access to memory. Pieces with the same privilege,
+ * length and kind of access share a counter. That makes few counters, which
+ * generated code increases inline.
  *
  * The last instruction of a block has none after it. If it is a load or store of
- * one register, the call for its access counts it. That also holds when QEMU with
- * icount runs an access to a device again, as a block of one: it then makes no
- * other calls, for it made them before. What is left is a pair, an atomic or a
- * vector at the end of a block: it is counted when it starts, and so once more if
- * it aborts.
+ * one register, the call for its access counts it. With icount, QEMU repeats an
+ * access to a device as a block of one instruction, and makes only this call again;
+ * the count is right then, too. A pair, an atomic or a vector access at the end of
+ * a block is counted when it starts, so it is counted again if it aborts.
  */
 #ifndef FT_TALLY_H
 #define FT_TALLY_H
@@ -69,9 +68,9 @@ struct tally_piece {
 	unsigned int insns;
 };
 
-/* Returns false when memory is short. */
+/* Returns false if out of memory. */
 bool tally_init(struct tallies *t, unsigned int nr_cpus);
-/* @piece knows its tallies. */
+/* @piece has a pointer to its tallies. */
 void tally_open(struct tally_piece *piece, struct qemu_plugin_insn *head,
 		enum tally_means means, enum privilege priv);
 /* Counts one more instruction, which cannot abort before the piece is counted. */

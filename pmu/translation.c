@@ -23,7 +23,7 @@ enum lookup translation_lookup(qemu_plugin_meminfo_t info, uint64_t va,
 	return LOOKUP_RAM;
 }
 
-/* The mapping of this process that holds @host. */
+/* The mapping of this process that contains @host. */
 static bool find_mapping(uint64_t host, uint64_t *start, uint64_t *end)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A CPU's own cache of translations, since asking QEMU for each access takes
- * longer than all else that the model does.
+ * Each CPU's own cache of translations, since a question to QEMU for each access
+ * takes longer than all the rest of the model.
  *
- * It is as right as the architecture's rules for TLBs: software has to execute a
- * TLBI before a page that could be accessed maps to another address, and a write
- * to TTBR, TCR or SCTLR selects other tables. At each the generation goes up, and
- * with it all entries of all CPUs are dropped. A change of permissions alone does
- * not matter here: an access is only seen once it was allowed.
+ * It follows the architecture's rules for TLBs: software must execute a TLBI before
+ * an accessible page maps to another address, and a write to TTBR, TCR or SCTLR
+ * selects other tables. Each of these increases the generation, which invalidates
+ * all entries of all CPUs. A change of permissions alone does not matter here: the
+ * plugin sees an access only after it was permitted.
  */
 #ifndef FT_TRANSLATION_H
 #define FT_TRANSLATION_H
@@ -17,14 +17,14 @@
 
 #include "plugin_api.h"
 
-/* The smallest page; larger ones are entered piece by piece. */
+/* The smallest page; a larger page has several entries. */
 #define FT_PAGE_SHIFT	12
 #define FT_PAGE_SIZE	(UINT64_C(1) << FT_PAGE_SHIFT)
 
 #define NR_TRANSLATIONS	512
 
 struct translation {
-	uint64_t va_page;	/* ~0 for none: a page number has fewer bits */
+	uint64_t va_page;	/* ~0: none, since a page number has fewer bits */
 	uint64_t pa_minus_va;
 };
 
@@ -64,18 +64,19 @@ static inline void translations_enter(struct translations *t, uint64_t va,
 
 enum lookup { LOOKUP_RAM, LOOKUP_DEVICE, LOOKUP_FAILED };
 
-/* Asks QEMU, in a memory callback, where the access to @va went. */
+/* In a memory callback: asks QEMU for the physical address of @va. */
 enum lookup translation_lookup(qemu_plugin_meminfo_t info, uint64_t va,
 			       uint64_t *pa);
 
 /*
  * Physical addresses of instructions.
  *
- * QEMU tells a plugin where an instruction lies in its own memory, not where in
- * the guest's. Guest memory is a few mappings of QEMU's, so one page known both
- * ways places all others of its mapping: a page that was executed and is read as
- * data too, as every kernel's entry does with its literals. From plugin API 5 on
- * QEMU can be asked. Fetches that come before are counted as unplaced.
+ * QEMU tells a plugin the address of an instruction in QEMU's own memory, not in
+ * the guest's. Guest memory is a few mappings of QEMU. So one page whose address is
+ * known in both gives the addresses of all others in its mapping: a page that was
+ * executed and is also read as data, as every kernel's entry code reads its
+ * literals. From plugin API 5 on, QEMU gives the address. Earlier fetches are
+ * counted as unplaced.
  */
 #define MAX_CODE_BLOCKS	8
 #define NR_CODE_PAGES	256
@@ -96,25 +97,25 @@ struct code_pages {
 	} executed[NR_CODE_PAGES];
 };
 
-/* The instruction at @va lies at @host. */
+/* Records that the instruction at @va is at @host. */
 void code_pages_executed(struct code_pages *c, uint64_t generation, uint64_t va,
 			 uint64_t host);
 /* The data at @va lies at @pa. */
 void code_pages_read(struct code_pages *c, uint64_t generation, uint64_t va,
 		     uint64_t pa);
-/* Whether the instruction at @host has a known place, and @pa if so. */
+/* Whether the physical address of the instruction at @host is known: @pa. */
 bool code_pages_place(const struct code_pages *c, uint64_t host, uint64_t *pa);
 
 #if FT_HAS_REGISTERS && !FT_HAS_TRANSLATE
 /*
- * A page that is cleared has mostly not been accessed before, so its translation
- * is not known, and there is nobody to ask. But a kernel clears pages in its
- * linear map: the gigabytes of its half of the addresses in which every
- * translation so far had the same offset are taken to be linear.
+ * A page that is being cleared was usually not accessed before, so its translation
+ * is not known, and QEMU cannot be asked for it. But a kernel clears pages in its
+ * linear map. A gigabyte of the kernel's addresses is assumed to be linear if every
+ * translation in it so far had the same offset.
  */
 #define NR_LINEAR	64
 #define LINEAR_SHIFT	30
-/* Translations that have to agree before the next one is taken on trust. */
+/* Translations that must agree before the next one is assumed. */
 #define LINEAR_PROOF	8
 
 struct linear_map {
@@ -134,7 +135,7 @@ struct linear_map {
 /* The data at @va lies at @pa. */
 void linear_note(struct linear_map *map, uint64_t va, uint64_t pa);
 #if FT_HAS_REGISTERS && !FT_HAS_TRANSLATE
-/* Whether @va is taken to be in a linear map, and @pa if so. */
+/* Whether @va is assumed to be in a linear map, and @pa if so. */
 bool linear_place(const struct linear_map *map, uint64_t va, uint64_t *pa);
 #endif
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * QEMU hands a callback one pointer of the plugin's. It is made to hold two things:
- * the callback's context, and a small number in the bits that the context's
+ * QEMU passes one pointer of the plugin to a callback. It contains two things: the
+ * callback's context, and a small number in the low bits that the context's
  * alignment leaves free.
  */
 #ifndef FT_USERDATA_H
@@ -9,10 +9,10 @@
 
 #include <stdint.h>
 
-/* What @number has to be below. */
+/* @number must be below this. */
 #define USERDATA_NUMBERS	2048
 
-/* For the type of a context. */
+/* An attribute for the type of a context. */
 #define USERDATA_CONTEXT	__attribute__((aligned(USERDATA_NUMBERS)))
 
 static inline void *userdata(void *context, unsigned int number)

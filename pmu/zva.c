@@ -68,7 +68,7 @@ static void zva_ran(struct zva *z, unsigned int cpu, unsigned int rt,
 		hierarchy_data(&pmu->caches, cpu, pa, true, priv);
 }
 
-/* @udata holds the number of Xt, and in bit 0 the privilege. */
+/* @udata: the number of Xt, and in bit 0 the privilege. */
 static void on_zva(unsigned int cpu, void *udata)
 {
 	struct zva *z = userdata_context(udata);

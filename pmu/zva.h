@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The lines that DC ZVA writes. QEMU makes no memory callback for it, so its
- * address is read from its register, which takes an API that has registers.
+ * The lines that DC ZVA writes. QEMU makes no memory callback for it. Its address
+ * is read from its register, which requires an API that can read registers.
  */
 #ifndef FT_ZVA_H
 #define FT_ZVA_H
@@ -20,12 +20,12 @@ struct zva {
 	} cpu[MAX_CPUS];
 } USERDATA_CONTEXT;
 
-/* To be called once on each vCPU, which is when its registers can be listed. */
+/* Call this once on each vCPU: only there can its registers be listed. */
 void zva_find_registers(struct zva *z, unsigned int cpu);
 
 /*
- * While a block is translated: @after is the instruction after DC ZVA Xt, @rt being
- * t, or that itself where the block ends with it.
+ * While a block is translated: @after is the instruction after DC ZVA Xt, or DC ZVA
+ * itself if the block ends with it; @rt is t.
  */
 void zva_watch(struct zva *z, struct qemu_plugin_insn *after, unsigned int rt,
 	       enum privilege priv);

@@ -49,7 +49,7 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which layers ran, so that a short run is not taken for a whole one; print the matrix."""
+    """Say which layers ran, so that a short run does not look like a full one; print the matrix."""
     reports = [
         report
         for found in terminalreporter.stats.values()
@@ -130,7 +130,7 @@ def sources(reporter: Reporter) -> Callable[[str], KernelSource]:
 def images(
     sources: Callable[[str], KernelSource], reporter: Reporter
 ) -> Callable[[str, bool], Path]:
-    """Real kernels: built on first use, from the store after that."""
+    """Real kernels: built on first use, then taken from the store."""
 
     @functools.cache
     def obtain(release: str, changed: bool) -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`--minutes N`: what is not begun is counted, and the run is not green."""
+"""`--minutes N`: tests that were not started are counted, and the run is not green."""
 
 from __future__ import annotations
 

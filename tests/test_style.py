@@ -49,6 +49,16 @@ def _head(path: Path) -> list[str]:
     return path.read_text(errors="replace").splitlines()[:3]
 
 
+def test_every_link_between_pages_leads_to_a_file() -> None:
+    broken = [
+        f"{page.relative_to(REPOSITORY)}: {link}"
+        for page in _tracked("*.md")
+        for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
+        if "://" not in link and not (page.parent / link).exists()
+    ]
+    assert not broken
+
+
 def test_no_registry_is_named_by_its_host() -> None:
     naming = [
         str(path.relative_to(REPOSITORY))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How long the kernel took to boot, by its own log: what a feature adds to the
- * way to the first process.
+ * time before the first process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,13 +11,13 @@
 
 #include "result.h"
 
-/* What the kernel says as the last thing before it becomes the first process. */
+/* The kernel's last message before it executes the first process. */
 #define LAST_WORDS	"as init process"
 
 /*
- * Finds the time of the last words, in microseconds. Each read of /dev/kmsg
+ * Finds the time of this message, in microseconds. Each read of /dev/kmsg
  * returns one record, "priority,number,time,flags;text". Returns 0 or a
- * negative errno: -ENOENT where the log does not have them any more.
+ * negative errno: -ENOENT if the log no longer has the message.
  */
 static int read_boot_time(uint64_t *us)
 {
@@ -32,7 +32,7 @@ static int read_boot_time(uint64_t *us)
 	for (;;) {
 		length = read(fd, record, sizeof(record) - 1);
 		if (length < 0 && errno == EPIPE)
-			continue;	/* overwritten; the next one is there */
+			continue;	/* overwritten; try the next one */
 		if (length <= 0)
 			break;
 		record[length] = '\0';

@@ -37,7 +37,7 @@ static int64_t resident_pages(char *map, uint64_t size)
 	return resident;
 }
 
-/* Only where we may, and only if the file's own pages would not go. */
+/* Only with permission, and only if the file's own pages stay cached. */
 static void drop_all_caches(void)
 {
 	int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
@@ -45,7 +45,7 @@ static void drop_all_caches(void)
 	if (fd < 0)
 		return;
 	sync();
-	/* Whether it helped is seen from the pages, which are counted next. */
+	/* The pages are counted next, which shows whether this worked. */
 	dprintf(fd, "1\n");
 	close(fd);
 }
@@ -55,7 +55,7 @@ static enum status make_cold(const struct run *run, int fd, char *map,
 {
 	int64_t resident = -1;
 
-	/* Pages on their way to the LRU stay at first; the second call gets them. */
+	/* The first call misses pages on their way to the LRU. */
 	for (int i = 0; i < 3 && resident; i++) {
 		fsync(fd);
 		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -106,7 +106,7 @@ static enum status measure_map(struct run *run, int fd, char *map, uint64_t size
 		return status;
 
 	region_timeline(run, map, size, false);
-	/* The loop's own first call, on memory that is there. */
+	/* The first call of the loop, on memory that is mapped. */
 	touch->pages((char *)run, (char *)run + 1, page_size());
 	region_begin(run, "file-read-fault");
 	marker_begin();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A process with many zero pages forks, and the child ends: the kernel looks at
- * each page's entry twice, to copy it and to drop it.
+ * A process with many zero pages forks, and the child ends: the kernel handles
+ * the entry of each page twice, to copy it and to drop it.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "thp.h"
 #include "touch.h"
 
-/* 0, or a negative errno; the child's status if it did not just end. */
+/* 0, a negative errno, or the status of a child that failed. */
 static int fork_and_wait(void)
 {
 	pid_t child = fork();
@@ -33,13 +33,13 @@ static enum status measure_memory(struct run *run, const struct memory *memory)
 	int error;
 
 	/*
-	 * A mapping that was only read has nothing that fork must copy. One
-	 * page that was written makes it copy the entries of all.
+	 * fork() copies no entries of a mapping that was only read. After one
+	 * page was written, it copies the entries of all.
 	 */
 	memory->start[0] = 1;
 	touch->pages(memory->start, memory->start + memory->size, page_size());
 
-	error = fork_and_wait();	/* what the first fork alone sets up */
+	error = fork_and_wait();	/* sets up what the first fork needs */
 	if (!error) {
 		region_begin(run, "fork-exit");
 		marker_begin();

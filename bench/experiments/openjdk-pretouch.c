@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A Java virtual machine that touches its whole heap before it starts: what
- * servers are told to do so that no request waits for a first touch.
+ * A Java virtual machine that touches its whole heap before it starts. Servers
+ * are configured like this so that no request waits for a first touch.
  */
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static enum status measure(struct run *run)
 	*next++ = maximal;
 	if (pretouch)
 		*next++ = "-XX:+AlwaysPreTouch";
-	/* Under this policy memory has huge pages where it asks for them. */
+	/* Under this policy only memory that asks for huge pages gets them. */
 	if (madvise)
 		*next++ = "-XX:+UseTransparentHugePages";
 	*next++ = "-version";

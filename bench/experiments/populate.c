@@ -15,7 +15,7 @@
 
 #define MAX_THREADS	1024
 
-/* What the kernel says about the pages, against what was asked for. */
+/* Compares the kernel's page sizes with the requested ones. */
 static enum status report_pages(struct run *run, const struct memory *memory,
 				size_t page)
 {

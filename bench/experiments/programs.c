@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs that people run, each doing a small fixed piece of its work: which
- * of them touch pages first by an instruction that reads and writes?
+ * Programs that people run, each doing a small fixed part of its work. Which of
+ * them touch pages first by an instruction that reads and writes?
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ static const struct program programs[] = {
 		STRESS_NG, "--userfaultfd", "1", "--userfaultfd-bytes", "4M",
 		"--userfaultfd-ops", "4000",
 	} },
-	/* All that it maps may be merged with its like. */
+	/* KSM may merge all that it maps. */
 	{ "stress-ng-ksm", {
 		STRESS_NG, "--ksm", "--vm", "1", "--vm-bytes", "16M", "--vm-method",
 		"zero-one", "--vm-ops", "50",
@@ -50,7 +50,7 @@ static const struct program programs[] = {
 	{ "stress-ng-vma", { STRESS_NG, "--vma", "1", "--vma-ops", "500" } },
 	{ "stress-ng-mprotect", { STRESS_NG, "--mprotect", "1", "--mprotect-ops", "500" } },
 	{ "stress-ng-numa", { STRESS_NG, "--numa", "1", "--numa-ops", "200" } },
-	/* A new cluster: its server starts, with its shared buffers, and fills them. */
+	/* Makes a cluster, starts its server, and fills the shared buffers. */
 	{ "postgresql", {
 		"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
 		"/usr/lib/postgresql/17/bin/initdb", "--pgdata=/tmp/cluster", "--no-sync",

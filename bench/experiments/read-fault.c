@@ -16,7 +16,7 @@ static enum status measure_memory(struct run *run, const struct memory *memory)
 	size_t page = page_size();
 	int64_t rss;
 
-	/* The scratch page for the loop's own first call is the program's. */
+	/* The first call of the loop uses a page of the program. */
 	touch->pages((char *)run, (char *)run + 1, page);
 	region_begin(run, "read-fault");
 	marker_begin();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How many lines of one cache set can be read over and over before each read
+ * How many lines of one cache set can be read repeatedly before each read
  * misses: the experiment of the first posting.
  */
 #include <string.h>
@@ -10,11 +10,11 @@
 #include "region.h"
 #include "result.h"
 
-#define SPAN_MAX	(32 * HUGEPAGE_BYTES)	/* of memory that is stepped over */
+#define SPAN_MAX	(32 * HUGEPAGE_BYTES)	/* bytes that the reads span */
 
 static const char * const load_kinds[] = { "independent", "dependent", NULL };
 
-/* As the posting's: a CPU may have all of a round's misses in flight. */
+/* As in the posting: a CPU may have all misses of a round in flight. */
 static noinline void read_independent(const char *start, uint64_t stride,
 				      uint64_t n, uint64_t rounds)
 {
@@ -26,8 +26,8 @@ static noinline void read_independent(const char *start, uint64_t stride,
 }
 
 /*
- * Each address is had by adding what was read last, which is zero, also from
- * one round to the next: the latency of every read stands in the time.
+ * Each address depends on the last read, whose value (zero) is added, also from
+ * one round to the next. So the time includes the latency of every read.
  */
 static noinline void read_dependent(const char *start, uint64_t stride,
 				    uint64_t n, uint64_t rounds)

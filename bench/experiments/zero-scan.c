@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What reading zero pages pushes out of the cache.
+ * What reads of zero pages evict from the cache.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "result.h"
 #include "thp.h"
 
-#define LINE	64	/* bytes: no CPU that is modelled has shorter lines */
+#define LINE	64	/* bytes: no modelled CPU has shorter lines */
 
 static noinline void scan_rounds(const char *set, const char *set_end,
 				 const char *zero, const char *zero_end,

@@ -8,8 +8,8 @@ made once, by `make_dataset`.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.analysis.measurement import Measurement, measure
@@ -156,6 +156,15 @@ class Dataset:
             for case in self.cases
             if case.platform == platform and case.experiment.name in names
         ]
+
+    def only(self, names: Collection[str]) -> Dataset:
+        """Return the dataset of the named experiments."""
+        return replace(
+            self,
+            cases=tuple(case for case in self.cases if case.experiment.name in names),
+            rows=tuple(row for row in self.rows if row.case.experiment.name in names),
+            gaps=tuple(gap for gap in self.gaps if gap.case.experiment.name in names),
+        )
 
     def find(
         self, platform: Platform, name: str, metric: str, params: Mapping[str, Value]

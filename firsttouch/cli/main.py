@@ -35,6 +35,7 @@ _EXAMPLES = """examples:
   firsttouch report out                            draw out/report.html again
   firsttouch compare out ~/colleague/out           two result sets side by side
   firsttouch export --format md out                the tables as Markdown
+  firsttouch export --format svg --out svg out     the figures, a file each
   firsttouch kernel series --release 7.3 --out series/
   firsttouch store prune --keep 20G                remove what was used longest ago
 

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch report`, `compare` and `export`: results drawn again, side by side, as tables."""
+"""`firsttouch report`, `compare`, `export`: results drawn again, side by side, as other files."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from firsttouch.analysis.comparison import compare
-from firsttouch.analysis.dataset import read_dataset
+from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.cli.options import Commands
+from firsttouch.errors import UserError, nearest
 from firsttouch.output.comparison import print_comparison
 from firsttouch.output.export import comparison_document
+from firsttouch.output.html.files import write_figures
 from firsttouch.output.html.page import write_report
 from firsttouch.output.tables import FORMATS, export
 from firsttouch.output.terminal import output_console
@@ -21,6 +24,9 @@ from firsttouch.survey.comparison import (
     survey_comparison_document,
 )
 from firsttouch.tables import dump_json
+
+# Besides the formats of tables.
+_FIGURES = "svg"
 
 
 def add_command(commands: Commands) -> None:
@@ -35,10 +41,27 @@ def add_command(commands: Commands) -> None:
         )
     sets.add_argument("--json", action="store_true", help="print the comparison as JSON")
     sets.set_defaults(run=_compare)
-    tables = commands.add_parser("export", help="print results as Markdown or CSV")
-    tables.add_argument("directory", type=Path, metavar="DIR", help="what `lab --out` has filled")
-    tables.add_argument("--format", choices=FORMATS, default="md", help="Markdown (default) or CSV")
-    tables.set_defaults(run=_export)
+    others = commands.add_parser(
+        "export", help="print results as Markdown or CSV, or write each figure as an SVG file"
+    )
+    others.add_argument("directory", type=Path, metavar="DIR", help="what `lab --out` has filled")
+    others.add_argument(
+        "--format",
+        choices=(*FORMATS, _FIGURES),
+        default="md",
+        help="Markdown (default), CSV, or SVG: the figures of the report",
+    )
+    others.add_argument(
+        "--experiment",
+        action="append",
+        default=[],
+        metavar="E",
+        help="an experiment of these results (default: all)",
+    )
+    others.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="where the SVG files go; only for --format svg"
+    )
+    others.set_defaults(run=_export)
 
 
 def _report(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -50,11 +73,26 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _export(options: argparse.Namespace, reporter: Reporter) -> int:
-    dataset = read_dataset(options.directory)
-    print(export(dataset, options.format), end="")
+    if (options.format == _FIGURES) != (options.out is not None):
+        raise UserError("--format svg writes files: give it --out FOLDER, and no other format.")
+    dataset = _only(read_dataset(options.directory), options.experiment)
+    if options.out:
+        for file in write_figures(dataset, options.out):
+            print(file)
+    else:
+        print(export(dataset, options.format), end="")
     for note in dataset.notes:
         reporter.say(f"firsttouch: {note}")
     return 1 if dataset.notes else 0
+
+
+def _only(dataset: Dataset, names: Sequence[str]) -> Dataset:
+    """Return the dataset of the named experiments (all); UserError if one has no results."""
+    measured = list(dict.fromkeys(case.experiment.name for case in dataset.cases))
+    for name in names:
+        if name not in measured:
+            raise UserError(f"--experiment {name}: has no results here; {nearest(name, measured)}")
+    return dataset.only(names) if names else dataset
 
 
 def _compare(options: argparse.Namespace, reporter: Reporter) -> int:

@@ -73,14 +73,14 @@ def _markdown(dataset: Dataset) -> Iterator[str]:
             yield ""
             yield (
                 f"Kernel {platform.release} ({kernel_versions(cases)}) on {platform.machine}: "
-                f"`{_command(cases)}`"
+                f"`{measuring_command(cases)}`"
             )
             yield ""
             yield from _table(dataset, cases)
             yield ""
 
 
-def _command(cases: Sequence[Case]) -> str:
+def measuring_command(cases: Sequence[Case]) -> str:
     """Return the command that measures all of `cases`, but for --set."""
     first = cases[0]
     words = [

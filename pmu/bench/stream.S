@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reads 64 MiB in order, 8 bytes at a time, over and over: 320 Mi accesses in
- * 800 Mi instructions. Built with -DPASSES=0 it does all but that, which gives
+ * Reads 64 MiB in order, 8 bytes at a time, repeatedly: 320 Mi accesses in
+ * 800 Mi instructions. Built with -DPASSES=0 it does all except that, which gives
  * the time to be subtracted.
  */
 #ifndef PASSES

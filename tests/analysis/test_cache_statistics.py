@@ -36,7 +36,7 @@ def dataset(tmp_path: Path) -> Dataset:
     ("values", "limit", "found"),
     [
         ({1: 0.0, 2: 0.0, 3: 1.0}, 0.5, 2),
-        # A point that was disturbed does not hide those behind it.
+        # One disturbed point does not hide the points after it.
         ({1: 0.0, 2: 9.0, 3: 0.5, 4: 1.0}, 0.5, 3),
         ({1: 0.0, 2: 0.0}, 0.5, 2),
         ({1: 1.0}, 0.5, None),

@@ -64,7 +64,7 @@ def test_another_release_is_comparable_and_its_changes_are_given(tmp_path: Path)
     ]
     found = _compared(tmp_path, _results(), cheaper)
     assert found.kind == "comparable"
-    # Another kernel has another image: that needs no second word.
+    # Another kernel has another image: the image is not reported as well.
     (difference,) = found.differences
     assert (difference.what, difference.a, difference.b) == ("kernel", "6.12.1", "7.3.1")
     changes = {line.metric: line.change_percent for line in found.lines}

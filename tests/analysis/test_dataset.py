@@ -117,7 +117,7 @@ def test_no_derived_figure_where_its_floor_was_not_measured(tmp_path: Path) -> N
 def test_another_derivation_gives_other_figures_from_the_same_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is run again, and no figure of the old derivation is left standing."""
+    """Nothing is run again, and no figure of the old derivation remains."""
     folder = made_results.experiments(tmp_path)
     metrics = {"page_faults": 4, "instructions_kernel": 10, "tlbi": 2}
     out = made_results.write(tmp_path / "out", [Made("read-fault", {"size": 16}, "stock", metrics)])
@@ -206,7 +206,7 @@ def test_whole_results_are_read_without_a_note(tmp_path: Path) -> None:
 
 
 def test_each_kind_of_record_is_made_in_one_place() -> None:
-    """A row is made by the dataset and a cell by the lab: no other code has a say in them."""
+    """Only the dataset makes rows, and only the lab makes cells."""
     homes = {
         "Row": "analysis/dataset.py", "Gap": "analysis/dataset.py", "Case": "analysis/dataset.py",
         "Dataset": "analysis/dataset.py", "Result": "lab/results.py", "Cell": "lab/cells.py",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The two arms whose change is told: a change for any pair, whatever their order."""
+"""The two arms whose change is reported: any pair has one, in any order."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def test_any_two_arms_have_a_change(
     else:
         base, other = (row.arms[arm] for arm in pair)
         assert row.change_percent == pytest.approx(100 * (other - base) / base, abs=1e-3)
-    # What was published is about stock and on, and about no other pair.
+    # The published figure is about stock and on only.
     assert (row.verdict == "no claim") == (pair != ("stock", "on"))

@@ -53,7 +53,7 @@ def make_ftbench(prefix: str, output: Path) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    # -Werror stops at a warning of the compiler; this is for make's and the linker's.
+    # -Werror covers the compiler's warnings; this covers those of make and the linker.
     assert not done.stderr
     return output / "ftbench"
 

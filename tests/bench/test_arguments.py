@@ -120,7 +120,7 @@ def test_file_that_is_too_short(ftbench: Ftbench, tmp_path: Path) -> None:
 
 
 def test_results_that_cannot_be_written(ftbench: Ftbench) -> None:
-    # "r+": were the device missing, "w" would make a file of that name.
+    # Not "w": it would create a file of that name if the device were missing.
     with Path("/dev/full").open("r+") as full:
         done = subprocess.run(
             [ftbench.path, "--list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False

@@ -35,7 +35,7 @@ def test_same_bytes_whoever_builds_it_where_and_when(arm64_ftbench: Path, tmp_pa
     environment = {
         "LC_ALL": "C.UTF-8",
         "TZ": "Asia/Kathmandu",
-        # What __DATE__ and __TIME__ would say, were they used.
+        # The values that __DATE__ and __TIME__ would have.
         "SOURCE_DATE_EPOCH": "1000000000",
         "CFLAGS": "-O0",
         "HOME": str(tmp_path),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""--files: what the kernel tells of a machine, as one line of JSON."""
+"""--files: what the kernel reports about a machine, as one line of JSON."""
 
 from __future__ import annotations
 

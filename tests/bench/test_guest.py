@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""ftbench on a stock arm64 kernel: what is measured must be there before it can be fixed."""
+"""ftbench on a stock arm64 kernel: the effects that the features remove are there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOT = "--level l2 --ways 8 --way_size 32K --rounds 100 --set-pool"
 
 COMMANDS = (
     *(f"{POPULATE} --by {kind}" for kind in KINDS),
-    # Both with the policy that lets them; the policy stays as the last one set it.
+    # Each command sets the policy that it needs; the policy then stays.
     f"{POPULATE} --by ldadd --page 2m --set-thp",
     f"{POPULATE} --by store --page 2m --set-thp",
     f"{POPULATE} --by store --page 64k --set-thp",
@@ -114,7 +114,7 @@ def test_kernel_counts_the_same_faults(ran: Ran) -> None:
 
 def test_huge_pages(ran: Ran) -> None:
     atomic = f"{POPULATE} --by ldadd --page 2m --set-thp"
-    # 6.12 breaks the huge zero page up; 7.3 replaces it whole.
+    # 6.12 splits the huge zero page; 7.3 replaces it by a huge page.
     each = 513 if ran.release == "6.12" else 2
     assert metric(ran, atomic) == 8 * each
     store = f"{POPULATE} --by store --page 2m --set-thp"
@@ -145,7 +145,7 @@ def test_read_fault(ran: Ran) -> None:
 
 
 def test_fork_copies_the_page_tables(ran: Ran) -> None:
-    """One page table for each 2 MiB; without them there would be nothing to measure."""
+    """There is one page table for each 2 MiB, for fork to copy."""
     line = ran.lines[f"/ftbench fork-exit --size {64 * MIB}"]
     allocated = [name for name in line["metrics"] if name.startswith("pgalloc_")]
     assert sum(line["metrics"][name] for name in allocated) >= 32
@@ -195,7 +195,7 @@ def test_counters_that_are_not_there(ran: Ran) -> None:
 
 
 def test_cpu_without_lse(boot: Boot) -> None:
-    """What the CPU lacks is said to be missing; what it has is measured."""
+    """An instruction that the CPU lacks is reported as missing; the others are measured."""
     commands = tuple(f"{POPULATE} --by {kind}" for kind in KINDS)
     lines = boot("6.12", commands, machine="cortex-a72").lines
     for kind in KINDS:

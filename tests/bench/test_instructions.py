@@ -65,7 +65,7 @@ def arm64_accesses(body: list[str]) -> list[str]:
 
 
 def x86_accesses(body: list[str]) -> list[str]:
-    """Return the mnemonics with a memory operand, but for the stack's on entry and exit."""
+    """Return the mnemonics with a memory operand, without the stack's on entry and exit."""
     found: list[str] = []
     for text in body:
         words = re.match(r"(?:lock )?\S+", text)
@@ -90,7 +90,7 @@ def test_arm64_accesses(
 
 
 def test_arm64_functions_have_a_single_exit(arm64_functions: dict[str, list[str]]) -> None:
-    """Nothing is called out of a measured loop: what it does stands in it."""
+    """A measured loop calls no function."""
     for function in ARM64:
         body = arm64_functions[function]
         assert not [text for text in body if text.split()[0] in ("bl", "blr", "br", "svc")]
@@ -118,7 +118,7 @@ def test_x86_accesses(
 ) -> None:
     found = x86_accesses(x86_functions[function])
     if function == "scan_rounds":
-        # gcc 14 unrolls its first loop: the same reads, more of them in the text.
+        # gcc 14 unrolls its first loop: the same reads, in more instructions.
         assert len(found) >= len(expected)
         assert set(found) == set(expected)
     else:

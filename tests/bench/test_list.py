@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What ftbench says of itself: the laboratory checks its plans against it."""
+"""What ftbench says about itself; the laboratory checks its plans against it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = {"choice": str, "size": int, "count": int, "flag": bool, "path": str}
 
 CONFLICT = {"hot_color", "level", "ways", "way_size", "rounds", "zero_pages"}
 
-# The names that other parts of the project use for these; all there are.
+# All names that other parts of the project use for these.
 PARAMS = {
     "boot": set(),
     "populate": {"by", "page", "size", "threads"},

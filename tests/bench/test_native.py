@@ -98,7 +98,7 @@ def test_page_of_4k_is_the_base_page(ftbench: Ftbench) -> None:
 
 
 def test_policy_that_gives_no_pages_of_64k(ftbench: Ftbench) -> None:
-    """Either the policy gives them, and there is a fault for each, or the remedy is named."""
+    """If the policy gives huge pages, each has one fault; otherwise the remedy is named."""
     line = ftbench.line("populate", "--by", "store", "--page", "64k", "--size", "4M")
     reasons = set(line["unavailable"].values())
     if line["metrics"]:
@@ -112,7 +112,7 @@ def test_policy_that_gives_no_pages_of_64k(ftbench: Ftbench) -> None:
 def test_file_warm_and_cold(ftbench: Ftbench, tmp_path: Path) -> None:
     path = tmp_path / "file"
     warm = ftbench.line("file-read-fault", "--cache", "warm", "--size", "4M", "--file", str(path))
-    # Faults map neighbours too: between one for all and one for each.
+    # A fault maps neighbours too: there is at least one fault, at most one a page.
     assert 1 <= faults(warm) <= (4 << 20) // PAGE
     assert warm["metrics"]["major_faults"] == 0
     contents = path.read_bytes()
@@ -238,14 +238,14 @@ def test_timeline_of_reads(ftbench: Ftbench) -> None:
 
 
 def test_faults_that_found_no_room_are_counted(ftbench: Ftbench) -> None:
-    """128 MiB of double faults are more than the kernel lets an ordinary user's buffer hold."""
+    """The kernel's limit for an ordinary user's buffer is below 128 MiB of double faults."""
     done = run_as_nobody(
         ftbench, "populate", "--by", "load-store", "--page", "base", "--size", "128M", "--timeline"
     )
     assert done.returncode == 0, done.stderr
     line = json.loads(done.stdout)
     if line["timeline"] is None:
-        # Debian's kernels know a level 3, which keeps ordinary users out.
+        # Debian's kernels have a level 3, which excludes ordinary users.
         paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
         assert paranoid > 2 or not perf_is_allowed()
         return
@@ -284,7 +284,7 @@ _POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 def test_the_hugetlb_pool_is_enlarged_only_when_asked(
     ftbench: Ftbench, arguments: tuple[str, ...]
 ) -> None:
-    """A run that is killed could not make it small again."""
+    """A run that is killed could not restore its size."""
     if int((_POOL / "free_hugepages").read_text()):
         pytest.fail("the test needs an empty pool: echo 0 > /proc/sys/vm/nr_hugepages")
     line = ftbench.line(*arguments)

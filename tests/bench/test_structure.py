@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The files of ftbench stand in layers: none reaches one that reaches it."""
+"""The files of ftbench have layers: their calls make no cycle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.bench.conftest import BENCH, Ftbench
 pytestmark = pytest.mark.long
 
 HEADERS = sorted(BENCH.rglob("*.h"))
-# The name of a function that is declared, with its type in front of it.
+# The name of a declared function, with its type before it.
 DECLARATION = re.compile(r"^(?!static\b|typedef\b)[a-z]\w*[\w\s*]*?\b\*?(\w+)\(", re.MULTILINE)
 
 

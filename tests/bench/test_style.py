@@ -17,7 +17,7 @@ def test_checkpatch_is_silent(sources: Callable[[str], KernelSource]) -> None:
     checkpatch = sources("6.12").tree() / "scripts/checkpatch.pl"
     files = sorted(path.relative_to(BENCH) for path in BENCH.rglob("*.[ch]"))
     assert files
-    # In this folder stands .checkpatch.conf, which says what is left out and why.
+    # This folder's .checkpatch.conf says which checks are left out and why.
     done = subprocess.run(
         [checkpatch, "-q", "-f", *files], cwd=BENCH, capture_output=True, text=True, check=False
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Packages from the host's own mirror, by a private root where its configuration lacks them."""
+"""Packages from the host's own mirror, with a private apt root for suites it does not list."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_lists_that_were_never_fetched_are_no_obstacle(configure: Configure, mir
 
 
 def _unsigned_archive(folder: Path) -> Path:
-    """Make an archive that nobody has signed, with one package; return the package's file."""
+    """Make an unsigned archive with one package; return the package's file."""
     fields = (
         "Package: linux-source-0.0\nVersion: 0.0\nArchitecture: all\n"
         "Maintainer: nobody <nobody@example.org>\nDescription: not signed\n"
@@ -129,7 +129,7 @@ def test_an_unsigned_archive_is_refused_even_where_the_host_trusts_it(
         f"Architectures: all\n{trust}\n"
     )
     if trust == "Trusted: yes":
-        # The host itself takes it without a word: there is something to refuse.
+        # The host itself accepts it silently, so there is something to refuse.
         subprocess.run(["apt-get", "update", "-qq"], check=True)
         subprocess.run(["apt-get", "download", "-qq", "linux-source-0.0"], cwd=apt, check=True)
         assert (apt / package.name).exists()
@@ -141,7 +141,7 @@ def test_an_unsigned_archive_is_refused_even_where_the_host_trusts_it(
 
 
 def test_lists_that_cannot_be_fetched_are_reported(configure: Configure, tmp_path: Path) -> None:
-    """Not taken for an archive that lacks the package."""
+    """The error is not that the archive lacks the package."""
     configure(_STABLE.format(mirror=f"file:{tmp_path}/gone/debian", suite="bookworm"))
     with pytest.raises(HostError, match=r"could not fetch the signed lists of .*gone/debian"):
         find_package("linux-source-6.12", ())

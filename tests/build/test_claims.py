@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Claims: one holder at a time, across processes and hosts; what the dead held is free."""
+"""Claims: one holder at a time, across processes and hosts; a dead holder's claim is free."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_what_a_killed_process_held_is_taken_over_at_once(
 def test_a_process_that_is_stopped_keeps_what_it_holds(
     claim: Path, holder: subprocess.Popen[str]
 ) -> None:
-    """However long ago it touched its claim: it lives, as this host can see."""
+    """A holder of this host that is alive keeps its claim, however old it is."""
     holder.send_signal(signal.SIGSTOP)
     os.utime(claim, (0, 0))
     assert is_claimed(claim)
@@ -165,7 +165,7 @@ def test_a_claim_that_cannot_be_read_is_respected_as_another_hosts(
 
 
 def test_a_lease_begins_when_the_claim_is_taken_and_not_when_the_wait_began(claim: Path) -> None:
-    """Another host sees nothing of the holder but how old its claim is."""
+    """Another host can see only the age of the claim."""
     _others(claim)
     taken, end = threading.Event(), threading.Event()
 
@@ -207,7 +207,7 @@ def test_who_lost_a_claim_does_not_release_the_next_ones(claim: Path) -> None:
 
 
 def test_a_claim_that_cannot_be_removed_twice_is_not_taken_twice(claim: Path) -> None:
-    """Another is about to remove it: until that one is done, or dead, nobody does."""
+    """While one process is about to remove a claim, no other removes it, unless that one dies."""
     _others(claim, age=70)
     removing = claim.with_name(f".{claim.name}.dead-{claim.stat().st_ino}")
     os.link(claim, removing)
@@ -222,7 +222,7 @@ def test_a_claim_that_cannot_be_removed_twice_is_not_taken_twice(claim: Path) ->
 def test_of_many_that_wait_exactly_one_gets_what_was_left(
     claim: Path, tmp_path: Path, left: str
 ) -> None:
-    """A claim that was left, and then each other's: nobody counts at the same time."""
+    """Processes take over an abandoned claim, then each other's: never two at a time."""
     counter = tmp_path / "counter"
     counter.write_text("0")
     rounds = 20

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a guest is given: the same bytes whoever makes it, wherever, and in whatever language."""
+"""What a guest is given: the same bytes for every user, place and language."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def mine(place: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def anothers(place: Path) -> dict[str, str]:
-    # A language whose order of names is not that of bytes, and a time zone far from UTC.
+    # A locale that does not sort names by their bytes, and a time zone far from UTC.
     return _make(place, "an other, one", "077", 65534, LC_ALL="C.UTF-8", TZ="Asia/Kathmandu")
 
 

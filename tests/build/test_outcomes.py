@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What guests did, kept: what was damaged counts as not there."""
+"""Stored outcomes of guests: a damaged one counts as missing."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def test_a_tarball_is_unpacked_once_under_its_digest(
     assert source.tree().is_relative_to(own_cache / "trees")
     assert (source.tree() / "Makefile").read_bytes() == (fake_linux / "Makefile").read_bytes()
     before = (source.tree() / "Makefile").stat().st_ino
-    # Moved and named otherwise it is the same source.
+    # Moved and renamed it is the same source.
     moved = archive.rename(tmp_path / f"kept-{name}")
     again = user_source(moved, reporter)
     assert again.identity == source.identity

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The store: whole entries or none, checked when used, made once; what ails it is said right."""
+"""The store: whole entries or none, checked when used, made once; its errors are accurate."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_store_that_may_not_be_written_needs_no_room(own_cache: Path, number: 
         (errno.ENOENT, ("file",)),
         (errno.ENOSPC, ("/elsewhere/file",)),
         (errno.EACCES, ("/elsewhere/file",)),
-        # A copy out of the store: it is the other end that is full.
+        # A copy out of the store: the destination is full, not the store.
         (errno.ENOSPC, ("file", "/elsewhere/file")),
     ],
     ids=str,

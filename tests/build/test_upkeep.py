@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""firsttouch store: what was used longest ago goes first, and nothing that is in use."""
+"""firsttouch store: removes what was used longest ago, and nothing that is in use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.conftest import Firsttouch
 from tests.support.full_disk import small_disk
 
 KIB = 1024
-# Fills a store and ends, so that the entries are nobody's; then they age.
+# Fills a store and ends, so that no process uses the entries; then they age.
 _FILL = """
 import os, sys
 from pathlib import Path
@@ -114,7 +114,7 @@ def test_what_a_living_run_uses_stays(user: subprocess.Popen[str]) -> None:
 def test_what_a_run_has_used_stays_however_long_it_runs(
     filled: Path, user: subprocess.Popen[str]
 ) -> None:
-    """It began an hour ago, and used d since, not lately."""
+    """It began an hour ago, and used d after that, but not recently."""
     (run,) = filled.glob("runs/[!.]*")
     began = int(run.name.partition("-")[0]) - 3600
     os.link(run, run.with_name(f"{began}-older"))
@@ -151,11 +151,11 @@ def test_what_is_being_made_stays_and_what_a_killed_maker_left_goes(filled: Path
 
 
 def test_a_use_that_begins_while_somebody_prunes_waits_for_the_end(filled: Path) -> None:
-    """Or else it could be given what is removed the moment after."""
+    """Otherwise it could get an entry that is removed a moment later."""
     with claimed(filled / PRUNING), _run(_USE, "d") as process:
         assert process.stdout is not None
         manifest = _entry("d").path / "manifest.json"
-        # What prune does once it has looked at the uses.
+        # What prune does after it has read the uses.
         upkeep._remove(_entry("d").path)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=1)

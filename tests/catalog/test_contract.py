@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Experiments held against ftbench: what it has not is named before anything is built."""
+"""Experiments checked against ftbench: what it lacks is named before anything is built."""
 
 from __future__ import annotations
 

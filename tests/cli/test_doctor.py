@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch doctor` and `./setup list`: what is used is what counts, whoever provides it."""
+"""`firsttouch doctor` and `./setup list`: a tool counts, whichever package it is from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from firsttouch.places import REPOSITORY
 
-# A host on which all is there but what a test takes away.
+# A host that has everything except what a test takes away.
 _PACKAGES = """\
 make : make                  # drives everything
 qemu-system-arm : qemu-here  # runs the guests
@@ -92,7 +92,7 @@ def test_what_the_laboratory_lacks_is_installed_by_one_command(laboratory: Path)
     done = _doctor(laboratory, tools)
     assert done.returncode == 2
     (sentence,) = done.stderr.splitlines()
-    # What tests lack is not in the way of the laboratory.
+    # The laboratory works without what only tests need.
     assert "install --no-install-recommends qemu-system-arm gcc`." in sentence
 
 
@@ -115,7 +115,7 @@ def test_off_debian_the_tools_are_named(laboratory: Path) -> None:
 
 
 def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(tmp_path: Path) -> None:
-    """uv stands for a tool that can make environments; what it is asked for is what is tested."""
+    """uv is replaced by a fake; the test checks what it is asked for."""
     tools = _tools(tmp_path, ("make",))
     (tools / "dpkg-query").unlink()
     (tools / "python3").unlink()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch export`, and what `report`, `compare` and `export` say of what they leave out."""
+"""`firsttouch export`, and what `report`, `compare` and `export` say about omissions."""
 
 from __future__ import annotations
 
@@ -39,3 +39,30 @@ def test_what_cannot_be_drawn_is_said_once_and_the_rest_is_there(
     done = firsttouch(*command)
     assert done.stderr.count("experiments/fork-cost.toml is missing") == 1
     assert done.stdout
+
+
+def test_svg_is_a_file_for_each_figure(firsttouch: Firsttouch, tmp_path: Path) -> None:
+    made_results.write(
+        tmp_path / "a", made_results.plan(EXPERIMENTS, ["populate", "fault-timeline"])
+    )
+    done = firsttouch("export", "a", "--format", "svg", "--out", "b c")
+    assert (done.returncode, done.stderr) == (0, "")
+    files = [tmp_path / line for line in done.stdout.splitlines()]
+    assert len(files) == 3 and sorted(files) == sorted((tmp_path / "b c").iterdir())
+    only = firsttouch("export", "a", "--format", "svg", "--experiment", "populate", "--out", "d")
+    assert only.stdout == "d/populate-6.12-on-neoverse-n1.svg\n"
+
+
+def test_an_experiment_is_chosen_in_every_format(firsttouch: Firsttouch, tmp_path: Path) -> None:
+    made_results.write(tmp_path / "a", made_results.plan(EXPERIMENTS, ["populate", "boot"]))
+    lines = firsttouch("export", "a", "--format", "csv", "--experiment", "boot").stdout
+    assert {line["experiment"] for line in csv.DictReader(io.StringIO(lines))} == {"boot"}
+    done = firsttouch("export", "a", "--experiment", "bot")
+    assert done.returncode == 2 and "did you mean 'boot'" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--format", "svg"], ["--out", "b"]])
+def test_svg_and_out_go_together(firsttouch: Firsttouch, tmp_path: Path, words: list[str]) -> None:
+    made_results.write(tmp_path / "a", made_results.plan(EXPERIMENTS, ["boot"]))
+    done = firsttouch("export", "a", *words)
+    assert done.returncode == 2 and "--out FOLDER" in done.stderr

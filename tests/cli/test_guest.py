@@ -20,7 +20,7 @@ from tests.conftest import Firsttouch
 
 pytestmark = pytest.mark.kernel
 
-# Seconds without a word after which a guest counts as hung.
+# Seconds without output after which a guest counts as hung.
 _PATIENCE = 60
 _PROMPT = rb"6\.12 stock:~# "
 _CELL = ("--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k", "--size", "4M")
@@ -80,7 +80,7 @@ def test_control_a_x_ends_the_guest(terminal: tuple[int, subprocess.Popen[bytes]
 
 
 def _until(terminal: int, pattern: bytes) -> None:
-    """Read the terminal until `pattern` was on it; fail if it closes or says nothing."""
+    """Read the terminal until `pattern` appears; fail if it closes or is silent."""
     seen = b""
     while not re.search(pattern, seen, re.S):
         assert select.select([terminal], [], [], _PATIENCE)[0], seen
@@ -94,7 +94,7 @@ def test_the_command_that_is_printed_measures_what_the_lab_measures(
     shown = firsttouch("lab", *_CELL, "--arm", "on", "--out", out, "--show-qemu")
     assert shown.returncode == 0, shown.stderr
     (line,) = shown.stdout.splitlines()
-    # Pasted elsewhere, in a shell of its own.
+    # Pasted into another shell, in another directory.
     subprocess.run(["bash", "-c", line], cwd="/", check=True)
     (results,) = (tmp_path / out / "qemu").glob("*/results")
     (printed,) = (

@@ -15,8 +15,8 @@ from firsttouch.places import EXPERIMENTS
 from tests.conftest import FAKE_LINUX, Firsttouch
 from tests.support import made_results
 
-# What builds a kernel, boots a guest or measures this host for half a minute
-# is read as a command line here, and run by tests of its own.
+# Commands that build a kernel, boot a guest or measure this host for half a minute
+# are only parsed here; other tests run them.
 _LONG = ("survey", "guest", "kernel")
 
 
@@ -48,7 +48,7 @@ def test_each_example_does_what_it_says(
         assert name == "firsttouch"
         arguments = [word.replace("~", str(home), 1) for word in words]
         if arguments[0] in _LONG or "--show-qemu" in arguments:
-            # --help behind the options: they are all known.
+            # With --help after the options, unknown options are still errors.
             assert main([*arguments, "--help"]) == 0, capsys.readouterr().err
             assert "usage:" in capsys.readouterr().out
             continue

@@ -28,14 +28,14 @@ from tests.support import made_results
 
 pytestmark = pytest.mark.long
 
-# Who runs it where the tests are root's.
+# The user who runs it if the tests run as root.
 _NOBODY = 65534
 _DEPENDENCIES = ("jinja2", "markupsafe", "rich", "markdown-it-py", "mdurl", "pygments", "shtab")
 
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment of its own with the wheel in it, and a home for who uses it."""
+    """A new environment with the wheel in it, and a home directory for its user."""
 
     command: Path
     home: Path
@@ -62,7 +62,7 @@ class Installed:
 
 def _wheel(folder: Path) -> Path:
     """Build the wheel as `pip install .` does, with the backend of requirements.lock."""
-    # Built from a copy: what lies in the checkout besides is none of it.
+    # Built from a copy, without untracked files of the checkout.
     copy = folder / "source"
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -113,7 +113,7 @@ def installed() -> Iterator[Installed]:
 
 
 def _give(path: Path) -> Path:
-    """Let who uses the installed package own all below `path`."""
+    """Give all below `path` to the user of the installed package."""
     if os.geteuid() == 0:
         subprocess.run(["chown", "-R", f"{_NOBODY}:{_NOBODY}", path], check=True)
     return path
@@ -178,7 +178,7 @@ def test_a_store_in_a_path_with_a_space_is_refused_before_a_kernel_is_fetched(
 
 @pytest.mark.long
 def test_a_survey_where_every_path_has_a_space(installed: Installed) -> None:
-    """The store's, too: ftbench is built there from sources that cannot be written."""
+    """ftbench, too, is built in the store, from read-only sources."""
     done = installed("survey", "--seconds", "5", "--out", "my survey")
     assert done.returncode == 0, done.stderr
     assert json.loads((installed.home / "my survey/survey.json").read_text())["samples"]
@@ -188,7 +188,7 @@ def test_a_survey_where_every_path_has_a_space(installed: Installed) -> None:
 def test_a_guest_is_run_and_its_command_can_be_pasted(
     installed: Installed, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The tree takes a moment to build; its image is a real kernel."""
+    """The tree builds quickly; its image is a real kernel."""
     source = debian_source(load_release(DEFAULT_RELEASE), Reporter())
     image = KernelImage(source, False).obtain(Reporter()) / "Image"
     folder = installed.home / "my tree"

@@ -21,7 +21,7 @@ from tests.support.full_disk import small_disk
 def _refused(done: Finished, *fragments: str) -> None:
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
-    # One sentence, the last; what went before it is progress.
+    # One sentence, on the last line; the lines before it are progress.
     *progress, sentence = done.stderr.strip().splitlines()
     assert sentence.startswith("firsttouch: "), done.stderr
     assert not any(line.startswith("firsttouch: ") for line in progress)
@@ -145,7 +145,7 @@ def test_a_full_disk(firsttouch: Firsttouch, fake_linux: Path, tmp_path: Path) -
 
 @pytest.fixture
 def copied(tmp_path: Path, reporter: Reporter, request: pytest.FixtureRequest) -> Path:
-    """A checkout of this test's own, and a store that has nothing but the host's ftbench."""
+    """A separate checkout, and a store that contains only the host's ftbench."""
     ftbench = build_ftbench(reporter, native=True).parent
     own_cache: Path = request.getfixturevalue("own_cache")
     shutil.copytree(ftbench, own_cache / "programs" / ftbench.name)
@@ -213,6 +213,6 @@ def test_a_broken_file_stops_what_needs_it_and_nothing_else(copied: Path) -> Non
     (copied / "experiments/broken.toml").write_text("title = ")
     _refused(_in(copied, "lab"), "broken.toml: not valid TOML")
     _refused(_in(copied, "lab", "--experiment", "broken"), "broken.toml: not valid TOML")
-    # What it looks at last before it builds.
+    # The last thing that is checked before the build.
     _refused(_in(copied, "lab", "--experiment", "populate", "--out", "/proc/out"), "/proc/out")
     assert _in(copied, "lab", "--help").returncode == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The command at a terminal and in a pipe: quiet ends, true sentences, the right exit status."""
+"""The command at a terminal and in a pipe: quiet ends, correct messages and exit status."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _piped_into_nothing(arguments: Sequence[str], cwd: Path, stream: str) -> tuple[int, str]:
-    """Run the command into a pipe that nobody reads; return its status and its other output."""
+    """Run the command into a pipe without a reader; return its status and its other output."""
     read, write = os.pipe()
     os.close(read)
     with subprocess.Popen(
@@ -149,7 +149,7 @@ def _on_a_terminal(arguments: Sequence[str], cwd: Path, **environment: str) -> s
         while select.select([ours], [], [], 60)[0]:
             try:
                 said += os.read(ours, 1 << 16)
-            except OSError:  # The last that wrote to it has ended.
+            except OSError:  # The last writer has ended.
                 break
     os.close(ours)
     assert process.returncode in (0, 1)
@@ -166,7 +166,7 @@ def test_no_color_is_respected(tmp_path: Path) -> None:
         tmp_path / "b",
         [made_results.without_metrics(one, {}) if one.arm == "on" else one for one in made],
     )
-    # The test shows nothing where there is nothing to colour.
+    # Without something to colour the test would show nothing.
     script = "from firsttouch.output.terminal import output_console as c; c().print('[red]x[/red]')"
     for extra, colored in (({}, True), ({"NO_COLOR": "1"}, False)):
         ours, its = os.openpty()
@@ -187,7 +187,7 @@ def test_no_color_is_respected(tmp_path: Path) -> None:
 
 @pytest.fixture
 def hooked(tmp_path: Path) -> Iterator[Path]:
-    """A folder of modules that go before those of the same names."""
+    """A folder of modules that replace those of the same names."""
     folder = tmp_path / "hooked"
     folder.mkdir()
     yield folder
@@ -221,7 +221,7 @@ def test_an_interrupted_command_says_so_and_claims_nothing_more(
 ) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
-    # What doctor waits for: it interrupts its parent and stays.
+    # doctor waits for this program, which interrupts its parent and keeps running.
     (tools / "uname").write_text(
         f"#!/bin/sh\nkill -{int(number)} $(cat {tmp_path}/pid)\nsleep 60\n"
     )
@@ -272,7 +272,7 @@ def _build(
 
 def test_a_full_store_is_the_store_that_is_full(tmp_path: Path) -> None:
     with small_disk(tmp_path / "small", 512 << 10) as disk:
-        # The linker fails, and what it says is a line of the detail.
+        # The linker fails, and its message is a line of the detail.
         done = _build(
             disk.command([*COMMAND, "kernel", "build", "--stock", "--source", _tree(tmp_path)]),
             tmp_path, XDG_CACHE_HOME=str(disk.path), BYTES="4194304",

@@ -19,7 +19,7 @@ from firsttouch.errors import HostError
 
 @pytest.fixture
 def kept() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """The process between, started as processes.kept starts it, and the command."""
+    """The intermediate process, started as processes.kept starts it, and the command."""
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", kill_with_parent.__file__, "sleep", "1000"],
         stdin=subprocess.PIPE,
@@ -34,7 +34,7 @@ def kept() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 
 def _ignores_signals(pid: int) -> bool:
-    """Tell whether it has got as far as to ignore SIGQUIT, the last that it does."""
+    """Tell whether it ignores SIGQUIT already, which is its last step."""
     status = Path(f"/proc/{pid}/status").read_text()
     mask = int(status.partition("SigIgn:")[2].split()[0], 16)
     return bool(mask >> (signal.SIGQUIT - 1) & 1)
@@ -54,12 +54,12 @@ def test_a_signal_to_the_group_leaves_no_orphan(
 ) -> None:
     process, command = kept
     process.send_signal(number)
-    # SIGCONT wakes it, which a signal that was to end it would have done, too.
+    # SIGCONT wakes it, as a signal that ends it would.
     process.send_signal(signal.SIGCONT)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(timeout=0.2)
     assert _is_alive(command)
-    # Then the parent goes, as the same signal made it.
+    # Then the parent ends by the same signal.
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait(timeout=30) == 128 + signal.SIGKILL

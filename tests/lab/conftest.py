@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A laboratory whose guests are not booted: what was asked of them is kept, and answered."""
+"""A laboratory whose guests are not booted: requests are recorded, and answered."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ GUARDED_FAULTS = 2048
 
 @dataclass
 class FakeLab:
-    """The laboratory on kernels and guests that are not there; `ran` has each guest that was run.
+    """The laboratory with fake kernels and guests; `ran` has each guest that was run.
 
-    `counts` is what the modelled PMU says of a region. A guest that has one
+    `counts` is what the modelled PMU reports for a region. A guest that has one
     of the words in `failing` among its commands fails.
     """
 

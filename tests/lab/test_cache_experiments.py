@@ -50,7 +50,7 @@ def test_zero_conflict_loses_its_worst_case_and_keeps_its_mean(measure: Measure)
     assert stock.best < 0.05
     assert several.worst <= 1.05 * several.mean
     assert several.mean == pytest.approx(9 / 8, rel=0.02)
-    # The mean is not what colours change.
+    # Colours do not change the mean.
     assert several.mean == pytest.approx(stock.mean, rel=0.05)
     checked = [row for row in dataset.rows if row.metric == "hot_lines_checked"]
     assert checked

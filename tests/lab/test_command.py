@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch lab` from its options to what it prints, with guests that are not there."""
+"""`firsttouch lab` from its options to its output, with fake guests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_each_experiment_says_its_first_figure_as_it_ends(
     said = capsys.readouterr().err.splitlines()
     (figure,) = (line for line in said if line.startswith("populate "))
     assert figure.startswith("populate ldadd 4k 1 GiB on neoverse-n1: page_faults stock 2,048, on")
-    # Nothing ends where nothing runs.
+    # Nothing runs, so no step ends.
     assert _lab(fake_lab, "--experiment", "populate", "--experiment", "boot") == 0
     assert not any(line.startswith("populate ") for line in capsys.readouterr().err.splitlines())
 
@@ -47,7 +47,7 @@ def test_columns_count_for_a_pipe(
     monkeypatch.setenv("COLUMNS", columns)
     assert _lab(fake_lab, *_SMALL) == 0
     *lines, report = capsys.readouterr().out.splitlines()
-    # A path that is broken cannot be pasted.
+    # A path that is wrapped cannot be pasted.
     assert report == f"Report: {fake_lab.out / 'report.html'}"
     assert max(len(line.rstrip()) for line in lines) <= int(columns)
     assert max(len(line) for line in lines) > int(columns) - 20
@@ -91,7 +91,7 @@ def test_quick_results_are_named_so_everywhere(
     assert "quick: smaller sizes" in capsys.readouterr().out
     assert json.loads((fake_lab.out / "summary.json").read_text())["quick"] is True
     assert "quick: smaller sizes" in (fake_lab.out / "report.html").read_text()
-    # Drawn again and exported they still are.
+    # The report and the export say so, too.
     assert main(["report", str(fake_lab.out)]) == 0
     assert "quick: smaller sizes" in (fake_lab.out / "report.html").read_text()
     capsys.readouterr()

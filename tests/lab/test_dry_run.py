@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch lab --dry-run` and `--list`: what there is and what would be done; nothing is."""
+"""`firsttouch lab --dry-run` and `--list`: they say what would be done and do nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _forecast(plan: Plan, source: KernelSource | None) -> Forecast:
 
 
 def _kept_image(source: KernelSource, *, changed: bool) -> Path:
-    """Put a kernel into the store that is none."""
+    """Put a fake kernel into the store."""
 
     def make(_: Path, kept: Path) -> None:
         (kept / "Image").write_text(f"changed {changed}")
@@ -70,7 +70,7 @@ def test_before_anything_is_there_all_is_to_be_built_and_unknown(
     assert "a rough guess" in done.stdout
     assert done.stdout.endswith("Nothing was built or run.\n")
     made = {path.name for path in own_cache.iterdir()}
-    # ftbench for this host, which says what it can measure, and nothing else.
+    # Only ftbench for this host, which says what it can measure.
     assert not made & {"images", "outcomes", "trees", "packages", "disks"}
     assert not (firsttouch.directory / "out").exists()
 
@@ -150,7 +150,7 @@ def test_one_broken_file_stops_what_needs_it_and_nothing_else(
     assert fine.returncode == 0, fine.stderr
     needed = firsttouch("lab", "--experiment", "broken", "--dry-run", **environment)
     assert needed.returncode == 2 and "broken.toml: not valid TOML" in needed.stderr
-    # Whether it belongs to the default plan cannot be told.
+    # It is not known whether it belongs to the default plan.
     default = firsttouch("lab", "--dry-run", **environment)
     assert default.returncode == 2 and "broken.toml: not valid TOML" in default.stderr
     listed = firsttouch("lab", "--list", **environment)

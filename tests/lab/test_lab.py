@@ -89,7 +89,7 @@ def test_a_plain_store_and_a_plain_load_take_one_fault_in_both(measured: dict[st
 
 def test_a_huge_page_is_populated_by_one_fault(measured: dict[str, Any]) -> None:
     arms = _arms(measured, by="ldadd", page="2m")
-    # 6.12 breaks up the huge zero page; 7.3 allocates on the second fault.
+    # 6.12 splits the huge zero page; 7.3 allocates a huge page on the second fault.
     stock = {"6.12": 513, "7.3": 2}[measured["release"]]
     assert arms == {"stock": stock * GIB // (2 << 20), "on": GIB // (2 << 20)}
 
@@ -129,7 +129,7 @@ def test_two_runs_from_nothing_give_identical_results(
 def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
     images: Callable[[str, bool], Path], reporter: Reporter, tmp_path: Path
 ) -> None:
-    """With CPUs in parallel QEMU reports an atomic's first touch as a write."""
+    """Under MTTCG QEMU reports an atomic's first touch as a write."""
     ftbench, init = build_ftbench(reporter), build_init(reporter)
 
     def run(command: str, timing: Timing, cpus: int) -> Table:
@@ -148,7 +148,7 @@ def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
 
 @pytest.fixture
 def stock_image(images: Callable[[str, bool], Path]) -> Path:
-    """A real kernel, asked for before a test changes the store."""
+    """A real kernel, obtained before a test changes the store."""
     return images("6.12", False)
 
 
@@ -171,7 +171,7 @@ def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
         done = run()
         filler.unlink()
         assert run().returncode == 0
-        # What was measured is in the store, and written once there is room.
+        # Results are in the store, and are written when there is room again.
         assert len(read_results(disk.seen).results) == 8
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
@@ -200,7 +200,7 @@ def _left_behind(mark: str) -> list[str]:
 def cache_with_image(
     images: Callable[[str, bool], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """A store of this test's own that has the stock kernel, which takes minutes, and no more."""
+    """A separate store that has only the stock kernel, whose build takes minutes."""
     entry = images("6.12", False).parent
     own = tmp_path / "cache" / "firsttouch"
     shutil.copytree(entry, own / "images" / entry.name)
@@ -218,7 +218,7 @@ def test_killed_in_any_phase_the_next_run_ends_the_same(
     tmp_path: Path,
     phase: str,
 ) -> None:
-    """The build that is killed is of a tree that takes seconds; its image is a real kernel."""
+    """The killed build is of a tree that builds in seconds; its image is a real kernel."""
     arguments = ["lab", *_KILLED]
     if phase == "build":
         arguments += ["--source", str(fake_linux)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The plan: what was asked for and nothing else, checked before anything is built."""
+"""The plan: exactly what was requested, checked before anything is built."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""results.jsonl: what was written is read; what was cut off, or is of another schema, is said."""
+"""results.jsonl: what was written is read; cut-off lines and other schemas are reported."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_later_line_for_a_cell_replaces_an_earlier(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cut", [1, 40])
 def test_a_last_line_that_was_cut_off_is_counted_and_not_read(tmp_path: Path, cut: int) -> None:
-    """Without its newline too: what follows may have been cut off."""
+    """A line without a newline is kept too, though more may be missing after it."""
     write_results(tmp_path, _results())
     file = tmp_path / "results.jsonl"
     file.write_text(file.read_text()[:-cut])

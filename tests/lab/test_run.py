@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A run measures what the store lacks, once; figures are made from what the store has."""
+"""A run measures only what the store lacks, and once; figures come from the store."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_one_failed_cell_leaves_the_others(fake_lab: FakeLab) -> None:
 
 
 def test_cells_that_were_not_asked_for_do_not_fail_the_run(fake_lab: FakeLab) -> None:
-    """A guest of many cells runs all; of those that fail with it, one was asked for."""
+    """A guest of many cells runs them all; only one of those that fail was requested."""
     fake_lab.failing = {"set-conflict": GuestError("it broke")}
     request = Request(experiments=("set-conflict",), arms=("stock",), settings={"n": "3"},
                       out=fake_lab.out)  # fmt: skip
@@ -284,7 +284,7 @@ def test_a_cpu_that_qemu_has_not_is_named_before_anything_is_built(
 
 
 def _memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guests: float) -> None:
-    """Have the host tell that there is room for so many guests."""
+    """Make the host report memory for this number of guests."""
     real = Path.read_text
 
     def told(path: Path, *arguments: object, **more: object) -> str:

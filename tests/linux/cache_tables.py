@@ -14,7 +14,7 @@ from tests.linux import pptt
 
 MAX_U32 = 0xFFFF_FFFF
 FOUR_BY_PPTT = "4 colors, L1D way 16 KiB from PPTT (cpu0)"
-# What QEMU's own table says of the caches: nothing.
+# QEMU's own table says nothing about the caches.
 NO_CACHES = "1 color, L1D size 0 is missing or zero in PPTT (cpu0)"
 
 

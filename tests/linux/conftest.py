@@ -119,14 +119,14 @@ def add_script(reporter: Reporter, tmp_path_factory: pytest.TempPathFactory) -> 
     return add
 
 
-# What a test is in the matrix: release, variant, kind; and then its cases.
+# A test's place in the matrix: release, variant, kind; then its cases.
 Record = Callable[[list[Case]], None]
 Begin = Callable[[str, str | None, str], Record]
 
 
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> Begin:
-    """Puts a test into the matrix of configurations, and later its cases."""
+    """Adds a test to the matrix of configurations, and later its cases."""
 
     def begin(release: str, variant: str | None, tests: str) -> Record:
         properties = request.node.user_properties

@@ -6,13 +6,13 @@
  *       Write one digit, an enum write_intent, for each instruction word.
  *   decoder words SEED COUNT < BASES > WORDS
  *       Write COUNT words: in turn a random one, and a neighbour of one of
- *       BASES: register fields drawn anew, then none to three bits flipped.
+ *       BASES: new random register fields, then none to three bits flipped.
  *   decoder compare WORDS MNEMONICS EXPLAINED FIELD < DISASSEMBLY
  *       MNEMONICS has lines "name kind"; every other name means kind 0. FIELD
- *       is the tab-separated field of a line which holds the name. EXPLAINED
+ *       is the tab-separated field of a line that has the name. EXPLAINED
  *       has lines "mask value kind name" of known differences: words with
- *       (word & mask) == value which are of that kind to the decoder and whose
- *       name begins so. Write a line "different word kind name" for the first
+ *       (word & mask) == value that have this kind in the decoder and whose
+ *       name begins with this name. Write a line "different word kind name" for the first
  *       differences that are not explained; then "explained count" for each
  *       line of EXPLAINED, and last "compared count".
  *
@@ -57,7 +57,7 @@ struct differences {
 	size_t unexplained;
 };
 
-/* So many unexplained differences are told. */
+/* The most unexplained differences that are reported. */
 #define TOLD	20
 
 static void __attribute__((noreturn)) fail(const char *what)
@@ -160,7 +160,7 @@ static struct mnemonics read_mnemonics(const char *path)
 	return m;
 }
 
-/* The field of @line, ended at its end, or NULL if the line has too few. */
+/* The field of @line, NUL-terminated, or NULL if the line has too few. */
 static char *field_of(char *line, int field)
 {
 	while (field--) {
@@ -224,7 +224,7 @@ static int compare(const char *words_path, const char *mnemonics_path,
 	w = read_words(in);
 	fclose(in);
 
-	/* What comes before names the file, with tabs of its own. */
+	/* Lines before it name the file, and have tabs, too. */
 	while (getline(&line, &size, stdin) > 0)
 		if (!strncmp(line, "Disassembly of section", 22))
 			break;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Every A64 instruction that announces a write by reading, as assembler text.
+"""Every A64 instruction whose read announces a write, as assembler text.
 
 Written from the instruction set's pages (Arm DDI 0602), not from the decoder: the two are
 compared by way of an assembler and disassemblers.
@@ -128,7 +128,7 @@ def lines(form: Form) -> Iterator[str]:
     """The instruction with its register fields at their ends and in their middle."""
     for s, t, n in product(_numbers(form), _numbers(form), ("x0", "x16", "x30", "sp")):
         if not form.zero and s == t:
-            continue  # a pair of twice the same register is not for assemblers
+            continue  # assemblers refuse a pair of the same register
         if form.mnemonic.startswith(("ldxp", "ldaxp")) and s == t:
             continue
         yield f"{form.mnemonic} " + form.operands.format(

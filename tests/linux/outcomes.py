@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What guests did, kept in the store by all that decides it, so that `make regress` can go on.
+"""Outcomes of guests in the store, by all inputs, so that `make regress` can continue.
 
-Only tests marked `regress` trust what is kept: hours of guests, of which an
-interrupted run loses none that had ended, and a new clone none at all. The
-tests look at a kept outcome as they look at a new one. `make test` boots
-every guest each time.
+Only tests marked `regress` use stored outcomes: their guests take hours, and
+neither an interrupt nor a new clone loses a finished one. A test checks a
+stored outcome like a new one. `make test` boots every guest each time.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Runs guests; `kept`: goes on from what they did before, and keeps what they do."""
+    """Runs guests; `kept`: uses stored outcomes, and stores new ones."""
 
     scratch: Path
     kept: bool
 
     def of(self, guest: Guest, name: str, *, silence: float = 600, splats: bool = False) -> Outcome:
-        """Return what `guest` did, now or when it was run before; raises as `run_guest`."""
+        """Return the outcome of `guest`, stored or new; raises as `run_guest`."""
         if not self.kept:
             return self._run(guest, silence, splats)
-        # Whether splats are expected decides whether there is an outcome.
+        # Part of the key: a guest with a splat has an outcome only if splats are expected.
         key = digest({"kernel's tests": guest_key(guest), "splats": splats})
         before = kept_outcome(key)
         if before:

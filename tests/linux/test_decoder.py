@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The write-intent decoder against an assembler that knows nothing of it."""
+"""The write-intent decoder against an independent assembler."""
 
 from __future__ import annotations
 

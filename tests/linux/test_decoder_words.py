@@ -21,7 +21,7 @@ from .mnemonics import NEGATIVES, Intent, forms, kinds, lines
 COUNT = 10_000_000
 
 pytestmark = pytest.mark.long
-SEED = 0x20240507  # any: it makes the run repeatable
+SEED = 0x20240507  # arbitrary, but fixed: the run is repeatable
 
 LLVM = Path("/usr/lib/llvm-22/bin")
 
@@ -52,7 +52,7 @@ LLVM_DIFFERS = [
     ),
 ]
 
-# Binutils 2.40 (Debian 12) knows none of these, later ones know some.
+# Binutils 2.40 (Debian 12) has none of these, later releases have some.
 UNKNOWN = ".inst"
 BINUTILS_DIFFERS = [
     Difference(0x3F000000, 0x19000000, Intent.RMW, UNKNOWN, "LSE128, LSUI, THE: not known"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Zero pages and the firmware's word on the caches: guests booted by device tree and by PPTT."""
+"""Zero pages and the firmware's description of caches: guests with device tree and PPTT."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ pytestmark = pytest.mark.kernel
 
 Images = Callable[[str, bool], Path]
 
-# On a clock made of instructions, so that no boot waits for time to pass.
+# With -icount, so that no boot waits for time to pass.
 _QEMU = ("qemu-system-aarch64", "-nodefaults", "-no-user-config", "-display", "none",
          "-monitor", "none", "-no-reboot", "-cpu", "neoverse-n1", "-smp", "2",
          "-m", "512M", "-icount", "shift=0,sleep=off")  # fmt: skip
 _BOARD = "virt,gic-version=3,dtb-randomness=off"
 _BOOT = "console=ttyAMA0 nokaslr panic=-1"
-# Seconds; a boot takes five, on a crowded machine a hundred times that.
+# Seconds; a boot takes five, and up to a hundred times that on a busy host.
 _PATIENCE = 600
 _RESERVED = 16
 _PAGE = 4096
@@ -138,7 +138,7 @@ def test_pptt(images: Images, initrd: bytes, tmp_path: Path, release: str, table
 
 
 def _line(machine: Machine, source: str) -> str:
-    """What the kernel says of a machine of the catalogue."""
+    """What the kernel says about a machine of the catalogue."""
     ways = [kind.l1d.way_size for kind in machine.cpu_kinds()]
     colors = max(min(max(ways) // _PAGE, _RESERVED), 1)
     return (
@@ -147,7 +147,7 @@ def _line(machine: Machine, source: str) -> str:
     )
 
 
-# Files of sysfs that tell of a cache.
+# Files of sysfs that describe a cache.
 _TOLD = (
     "type",
     "level",
@@ -199,7 +199,7 @@ def test_machine_of_the_catalogue(
     source: str,
     name: str,
 ) -> None:
-    """By either description sysfs has the machine's caches, and the kernel their colours."""
+    """With either description sysfs shows the machine's caches, the kernel their colours."""
     machine = load_machine(name)
     firmware = source == "PPTT"
     guest = replace(
@@ -224,7 +224,7 @@ def test_at_least_forty_broken_descriptions() -> None:
 
 @pytest.mark.parametrize("table", GOOD_TABLES, ids=lambda table: table.name)
 def test_good_tables_are_as_iasl_reads_them(tmp_path: Path, table: Table) -> None:
-    """The generator is right where it means to be."""
+    """The generator's correct tables are correct."""
     binary = tmp_path / "pptt.aml"
     binary.write_bytes(table.data)
     said = subprocess.run(

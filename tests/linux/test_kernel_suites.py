@@ -34,7 +34,7 @@ _LEFT_OUT: dict[str, str] = {
     for suite in _DATA
     for name, reason in _DATA[suite]["left_out"].items()
 }
-# Commands that pass nothing on a stock kernel: what they miss there.
+# Commands that pass no test on a stock kernel, and what they lack there.
 _FAILS_ON_STOCK: dict[str, str] = _DATA["mm"]["fails_on_stock"]
 _KERNEL = "server"
 # As many huge pages of the usual size as the suites' settings file asks for, and
@@ -51,7 +51,7 @@ _SKIPPED, _CANNOT_RUN = 4, 127
 
 @pytest.fixture(scope="session")
 def suites(sources: Callable[[str], KernelSource], reporter: Reporter) -> Callable[[str], Path]:
-    """The programs of a release; they are many, and looked through once."""
+    """The programs of a release; there are many, so they are listed once."""
     return functools.cache(lambda release: build_kernel_suites(sources(release), reporter))
 
 
@@ -79,7 +79,7 @@ def test_every_program_is_run_or_left_out_with_a_reason(
 
 
 def test_every_command_is_a_program_of_some_release(suites: Callable[[str], Path]) -> None:
-    """A release passes over what it lacks; a wrong name would be passed over by all."""
+    """A release may lack a program; a name that all releases lack is a mistake."""
     built = {
         path.name for release in release_names() for path in (suites(release) / "mm").iterdir()
     }
@@ -108,7 +108,7 @@ def _compare(
     """Fail if a test passes on the stock kernel alone, or only the changed one complains."""
     before, after = _cases(commands, stock), _cases(commands, on)
     passed = {place for place, case in before.items() if case.outcome == "passed"}
-    # What fails on both is not ours, and is counted apart.
+    # What fails on both is not the series' fault, and is counted separately.
     recorded(
         [
             replace(case, outcome="failed on both")

@@ -76,7 +76,7 @@ def test_kexec_into_itself(
         # kernel to keep: without it, into that kernel's image.
         board=("its=off",),
     )
-    # The first kernel never ends its command: what ends are the second one's.
+    # The first kernel's command never ends; the ends are those of the second kernel's.
     outcome = outcomes.of(guest, f"{release} kexec {colors}")
     text = "\n".join(outcome.log)
     assert text.count("Linux version") == 2

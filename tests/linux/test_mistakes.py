@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The suites can fail: each mistake of tests/linux/mistakes is found by the test named here.
 
-One kernel has all of them; a guest is booted with the feature alone in which
-the mistake is that it looks for.
+One kernel has all of them. Each guest is booted with only the feature that has
+the mistake in question.
 """
 
 from __future__ import annotations

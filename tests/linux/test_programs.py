@@ -92,8 +92,8 @@ def _check_touched_by_a_load_exclusive(trace: Done) -> None:
 @pytest.mark.parametrize("timing", ["identical", "parallel"])
 @pytest.mark.parametrize(
     ("variant", "arm"),
-    # A guest whose kernel complains of itself fails: none of the changed ones does, so there is
-    # no stock kernel to compare the larger configurations with.
+    # A guest fails if its kernel reports a problem. No changed kernel does, so the larger
+    # configurations need no stock kernel for comparison.
     [(None, "stock"), (None, "on"), ("debug", "on"), ("server", "on")],
     ids=lambda name: name or "lab",
 )
@@ -108,7 +108,7 @@ def test_stressors_end_well(
     arm: str,
     timing: Timing,
 ) -> None:
-    """Every stressor of stress-ng that meets memory management; on two CPUs in parallel, too."""
+    """Every stressor of stress-ng for memory management; on two CPUs in parallel, too."""
     recorded = record(release, variant, f"stress-ng, {arm}")
     # numa wants two nodes.
     stressors = [*_STRESSORS, *(["stress-ng-numa"] if variant == "server" else [])]

@@ -80,7 +80,7 @@ def test_the_series_is_the_same_bytes_each_time(
 def test_checkpatch_has_nothing_to_say(
     source: KernelSource, patches: list[Path], tmp_path: Path
 ) -> None:
-    """Signing off is for whoever posts the series; MAINTAINERS is theirs to decide, too.
+    """Whoever posts the series signs it off and decides about MAINTAINERS.
 
     The selftests use ELF's and C's own names, which have capitals.
     """
@@ -95,7 +95,7 @@ def test_checkpatch_has_nothing_to_say(
 def test_the_kernel_code_builds_without_warnings_and_sparse_finds_nothing(
     source: KernelSource, changed: Path, tmp_path: Path
 ) -> None:
-    """Only what the series adds is looked at: the rest of the kernel has warnings of its own."""
+    """Only files of the series are checked: the rest of the kernel has warnings of its own."""
     image = KernelImage(source, changed=True)
     objects = tmp_path / "objects"
     image.configure(changed, objects)
@@ -111,8 +111,8 @@ def test_the_kernel_code_builds_without_warnings_and_sparse_finds_nothing(
         f"CROSS_COMPILE={cross_compile()}", *ours, "arch/arm64/mm/fault.o",
         cwd=tmp_path,
     )  # fmt: skip
-    # An older sparse does not know all that the headers of a newer kernel say;
-    # what it says of them is not about the series.
+    # An older sparse does not understand all headers of a newer kernel; its messages
+    # about them do not concern the series.
     names = {Path(name).name for patch in series(source.release) for name in patch.files}
     complaints = [
         line

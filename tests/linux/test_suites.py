@@ -49,7 +49,7 @@ def _interleaved(guest: Guest, _: Reporter) -> Guest:
 
 
 def _in_parallel(guest: Guest, _: Reporter) -> Guest:
-    """Two CPUs at the same time: real concurrency."""
+    """Two CPUs under MTTCG: real concurrency."""
     return replace(guest, cpus=2, timing="parallel")
 
 
@@ -112,7 +112,7 @@ def test_kunit(
     guest = make_guest(release, variant, "kunit.enable=1")
     cases = parse(outcomes.of(guest, f"{release} {variant or 'lab'} kunit").log)
     recorded(cases)
-    # Other configurations may be without a feature, or an extension of the CPU.
+    # Other configurations may lack a feature, or an extension of the CPU.
     assert not complaints(cases, reported_by("write_intent_kunit.c") if not variant else set())
 
 
@@ -155,7 +155,7 @@ def test_kselftests(
 def _suite_complaints(suite: str, variant: str | None, cases: list[Case], done: Done) -> list[str]:
     """Return what is wrong with how a suite ended on the lab's kernel or a variant of it."""
     if variant == "no-intent" and suite.startswith("write_intent"):
-        # The feature is not there: the suite has to say so, and to find nothing.
+        # The feature is absent: the suite must say so, and report nothing else.
         found = [case.name for case in cases if case.outcome != "skipped"]
         return found if done.status == _SKIPPED else [*found, f"status {done.status}"]
     found = complaints(cases, reported_by(f"{suite}.c") if not variant else set())

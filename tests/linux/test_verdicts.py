@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the kernel's tests go by: verdicts on what suites report, and outcomes that are kept."""
+"""Verdicts on what suites report, and stored outcomes: the basis of the kernel's tests."""
 
 from __future__ import annotations
 
@@ -102,6 +102,6 @@ def test_make_regress_goes_on_after_a_new_clone(
     assert Outcomes(tmp_path, kept=True).of(guest, "6.12 lab: one") == first
     assert ktap.read_text() == "ok 1 first\n"
     assert len(boots) == 1
-    # A guest that may complain and one that must not are two.
+    # A guest that may have splats and one that must not have different outcomes.
     Outcomes(tmp_path, kept=True).of(guest, "6.12 lab: one", splats=True)
     assert len(boots) == 2

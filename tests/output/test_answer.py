@@ -84,7 +84,7 @@ def test_every_row_has_its_unit_and_nothing_is_said_of_what_did_not_change(full:
     line = next(line for line in text.splitlines() if line.startswith("ldadd 4k  "))
     assert line.split()[:4] == ["ldadd", "4k", "page_faults", "faults"]
     assert "kernel instructions per page" in text
-    # Every row, those of metrics that are not shown in the report's tables, too.
+    # Every row, also those of metrics that the report's tables do not show.
     assert text.count("elapsed_ns") > 10
 
 

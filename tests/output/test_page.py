@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the page says of results, and that it says what it cannot."""
+"""What the page says about results, and that it names what is missing."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_faults_that_could_not_be_sampled_have_their_reason(tmp_path: Path, fold
 def test_what_is_unavailable_is_listed_with_its_reason_and_never_drawn_as_zero(page: str) -> None:
     text = _text(page)
     assert "this CPU has no CASP" in text
-    # One reason for several metrics, which names each of them, stands there once.
+    # One reason for several metrics appears once and names each of them.
     assert "no model of them" in text
     faults = _section(page, "populate")
     assert faults.count("not measured</text>") == 2 * 3
@@ -315,7 +315,7 @@ def test_it_needs_nothing_beside_itself(page: str) -> None:
     assert "<script" not in page
     assert "@import" not in page and "url(" not in page
     outside = set(re.findall(r"(?:https?:)?//[\w.]+[^\s\"<]*", page))
-    # A namespace's name, which nothing fetches.
+    # The name of a namespace; nothing fetches it.
     assert outside == {"http://www.w3.org/2000/svg"}
 
 

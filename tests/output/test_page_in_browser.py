@@ -103,7 +103,7 @@ def screen(request: pytest.FixtureRequest, page: Browser, report: Path) -> Brows
     page.open(report, width, dark=dark)
     KEPT.mkdir(exist_ok=True)
     page.screenshot(KEPT / f"report-{width}-{'dark' if dark else 'light'}.png")
-    # What is folded in must fit as well.
+    # Folded content must fit as well.
     page.evaluate(_UNFOLD)
     return page
 

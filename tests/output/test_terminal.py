@@ -134,7 +134,7 @@ def test_a_name_of_others_is_printed_as_it_is_and_ends_nothing(tmp_path: Path, n
 
 
 def test_a_parameter_that_is_a_size_in_words_is_printed_as_a_size(tmp_path: Path) -> None:
-    """It loaded, ran, and ended in a traceback behind the run."""
+    """Once it loaded, ran, and ended in a traceback after the run."""
     folder = made_results.experiments(tmp_path)
     file = folder / "openjdk-pretouch.toml"
     file.write_text(file.read_text().replace('heap = "512M"', 'heap = ["256M", "512M"]'))

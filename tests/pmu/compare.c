@@ -47,7 +47,7 @@ static struct level_setup draw_level(enum cache_policy policy, uint32_t line,
 	return l;
 }
 
-/* A machine: each level there or not, lines that do not shrink downwards. */
+/* A machine: each level is present or absent; lower levels have no shorter lines. */
 static void draw_machine(struct hierarchy_setup *setup, struct ref_shape (*ref)[REF_LEVELS],
 			 unsigned int number)
 {
@@ -61,7 +61,7 @@ static void draw_machine(struct hierarchy_setup *setup, struct ref_shape (*ref)[
 	for (unsigned int cpu = 0; cpu < setup->nr_cpus; cpu++) {
 		for (int l = 0; l < NR_LEVELS; l++) {
 			struct level_setup *level = &setup->cpu[cpu][l];
-			/* Each policy at each level, whatever the others have. */
+			/* Each policy at each level, independent of the other levels. */
 			enum cache_policy policy = (number / MAX_CPUS / (l + 1) + l) % 3;
 
 			*level = has[l] ? draw_level(policy, line[l], 3 + l) :
@@ -126,7 +126,7 @@ static bool same(const struct hierarchy *h, const struct ref_model *m)
 	return same;
 }
 
-/* Mostly near places that all CPUs share, so that sets fill and lines move. */
+/* Mostly near addresses that all CPUs share, so that sets fill and lines move. */
 static uint64_t draw_address(void)
 {
 	uint64_t hot = draw(4);

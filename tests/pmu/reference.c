@@ -107,7 +107,7 @@ static struct record *look_up(const struct ref_cache *c, uint64_t pa)
 	return NULL;
 }
 
-/* From the leaf up: every node on the way points to where the leaf is not. */
+/* From the leaf up: every node on the path points away from the leaf. */
 static void use(struct ref_cache *c, uint64_t pa, struct record *r)
 {
 	struct set *set = set_of(c, pa);
@@ -179,7 +179,7 @@ static void write_back(struct ref_cpu *p, int from, uint64_t pa, int who)
 		write_back(p, level, left.number * c->shape.line, who);
 }
 
-/* Clean everywhere but in @except, or if @remove nowhere but there. */
+/* Makes the line clean everywhere except in @except; with @remove, removes it. */
 static void others(struct ref_model *m, int except, uint64_t pa, bool remove, int who)
 {
 	for (int i = 0; i < m->cpus; i++) {
@@ -201,7 +201,7 @@ static void others(struct ref_model *m, int except, uint64_t pa, bool remove, in
 			r2->dirty = false;
 			r2->valid = r2->valid && !remove;
 		}
-		/* The line leaves by the last private level, at once for both. */
+		/* The line is written back from the last private level, once for both. */
 		if (p->caches[L2]) {
 			if (dirty1)
 				p->counts[who][L1D].writebacks++;
@@ -217,7 +217,7 @@ static void others(struct ref_model *m, int except, uint64_t pa, bool remove, in
 static void read_line(struct ref_model *m, int cpu, int level, uint64_t pa,
 		      bool snooped, int who);
 
-/* A miss: reads below, then gives the place to the line. */
+/* A miss: reads the level below, then replaces the victim. */
 static void bring_in(struct ref_model *m, int cpu, int level, uint64_t pa, bool dirty,
 		     bool snooped, int who)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A second model of the same caches, to check the first: written for the reader,
- * from the description in pmu/hierarchy.h and none of its code. Every line has its
- * own record, ages are time stamps, a tree is an array of nodes.
+ * A second model of the same caches, to check the first. It is written to be easy to
+ * read, from the description in pmu/hierarchy.h only, without its code. Every line has
+ * its own record, ages are time stamps, a tree is an array of nodes.
  */
 #ifndef REFERENCE_H
 #define REFERENCE_H
@@ -30,7 +30,7 @@ void ref_free(struct ref_model *m);
 void ref_data(struct ref_model *m, int cpu, uint64_t pa, bool write, int who);
 void ref_fetch(struct ref_model *m, int cpu, uint64_t pa, int who);
 struct ref_counts ref_counts(const struct ref_model *m, int cpu, int who, int level);
-/* Misses of one set; the L3's are asked of CPU 0. */
+/* Misses of one set; for the L3 pass CPU 0. */
 uint64_t ref_set_misses(const struct ref_model *m, int cpu, int level, uint64_t set);
 
 #endif

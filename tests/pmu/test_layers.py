@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 
 # Without registers, with them, with a page-table walk, and with pointers for all callbacks.
 APIS = (1, 4, 5, 7)
-# A function needs no such word, so it is a variable that has it.
+# Functions are not declared with this word, so it declares a variable.
 _EXTERN = re.compile(r"\bextern\b[^;]*;")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
@@ -25,7 +25,7 @@ def calls(objects: list[Path]) -> dict[str, set[str]]:
     home: dict[str, str] = {}
     needs: dict[str, set[str]] = {}
     for path in objects:
-        # gcc's: it reads objects whose code is made at the link.
+        # gcc's own: it reads objects of link-time optimisation.
         table = must_run("gcc-nm", "--format=posix", path)
         symbols = [line.split()[:2] for line in table.splitlines()]
         needs[path.stem] = {name for name, kind in symbols if kind == "U"}

@@ -141,7 +141,7 @@ def test_a_stream_misses_once_a_line(trace: Callable[..., Counts]) -> None:
 
 
 def test_a_written_stream_is_written_back(trace: Callable[..., Counts]) -> None:
-    """256 lines written; the L1D keeps the last 64, the L2 the last 128 of what left it."""
+    """256 lines written; the L1D keeps the last 64, the L2 the last 128 that the L1D evicted."""
     counts = trace(writes(range(0, 16384, 64)), "l1d=4K:4:64:lru", "l2=8K:8:64:lru")
     assert counts[0, "l1d"] == (256, 256, 192)
     assert counts[0, "l2"] == (256, 256, 128)

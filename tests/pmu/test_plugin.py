@@ -125,7 +125,7 @@ def test_fetches_are_placed(run_guest: Callable[..., Ran], counts_guest: Path) -
     # 102 instructions are 408 bytes: the line of the marker and 6 or 7 after it
     assert 6 <= counted["plain"]["kernel"]["l1i"]["accesses"] <= 7
     assert 6 <= counted["plain"]["kernel"]["l1i"]["misses"] <= 7
-    # A loop of three instructions stays where it is, and is fetched in each round.
+    # A loop of three instructions is in one line, which is fetched in each round.
     assert counted["loop"]["kernel"]["l1i"]["accesses"] >= 1000
     assert counted["loop"]["kernel"]["l1i"]["misses"] <= 1
     assert all(region["kernel"]["fetches_unplaced"] == 0 for region in counted.values())
@@ -175,7 +175,7 @@ def test_two_runs_agree_to_the_last_count(
 def test_translations_agree_with_qemu(
     run_guest: Callable[..., Ran], build_guest: Callable[..., Path], counts_guest: Path, cpus: int
 ) -> None:
-    """With check=on each access's address is compared with what QEMU says; one difference ends."""
+    """With check=on each access's address is compared with QEMU's; one difference ends the run."""
     smp = ("-smp", str(cpus), "-accel", "tcg,thread=single")
     for guest in (counts_guest, build_guest(GUESTS / "patterns.S")):
         checked = run_guest(guest, *CACHES, "check=on", qemu=smp).counts
@@ -323,7 +323,7 @@ def test_unwritable_output_is_found_before_the_run(
 def test_commas_in_paths(
     run_guest: Callable[..., Ran], counts_guest: Path, plugin: Path, tmp_path: Path
 ) -> None:
-    """QEMU's way to write a comma in a value is to write two; the plugin gets one."""
+    """In QEMU's options two commas stand for one; the plugin gets one."""
     folder = tmp_path / "a,b,,c"
     folder.mkdir()
     file = Path(shutil.copy(plugin, folder))
@@ -337,7 +337,7 @@ def test_commas_in_paths(
 def test_a_comma_in_an_output_that_is_removed(
     run_guest: Callable[..., Ran], build_guest: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """What a failed run removes is its own output, not a file whose name begins alike."""
+    """A failed run removes only its own output, not a file with the same prefix."""
     other = tmp_path / "counts"
     other.write_text("another's")
     ran = run_guest(build_guest(GUESTS / "markers.S", "-DNO_END"), out=tmp_path / "counts,1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`--minutes N`: a run that begins no test after N minutes, and says how many are left.
+"""`--minutes N`: a run starts no test after N minutes, and says how many are left.
 
 Such a run is not green: it ends with pytest's status for failed tests unless
 all tests were run. All workers go by the one deadline of the process that
@@ -37,7 +37,7 @@ class Budget:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Tell tests that were not begun from those that were skipped for a reason of their own."""
+        """Distinguish tests that were not started from those skipped for another reason."""
         if report.skipped and (NOT_RUN, True) in map(tuple, report.user_properties):
             return NOT_RUN, "", NOT_RUN.upper()
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The contract of the ftbench of this checkout, for tests of what is held against it."""
+"""The contract of this checkout's ftbench, for tests of what is checked against it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A program in QEMU's place on PATH: it runs nothing, and keeps what it was given.
+"""A program that replaces QEMU on PATH: it runs nothing, and records its arguments.
 
-What only asks QEMU (its version, its CPUs, its device tree) goes to the real one.
+Queries (QEMU's version, its CPUs, its device tree) go to the real QEMU.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
 
 
 def shadow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put the tools in `folder` before all others, and have them asked anew."""
+    """Put the tools in `folder` before all others, and forget cached answers."""
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     host_tools.qemu_digest.cache_clear()
     device_tree.cache_clear()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A small disk that a test can fill: mounted directly by root, in a namespace by others.
 
-Containers and chroots allow neither to some; there what is left of a small
+Some containers and chroots allow neither. There, the free part of a small
 /dev/shm is the disk.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernels that only tests boot: the lab's in other configurations, and ones with a mistake."""
+"""Kernels that only tests boot: other configurations of the lab's, and one with mistakes."""
 
 from __future__ import annotations
 

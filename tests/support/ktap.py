@@ -2,8 +2,8 @@
 """KTAP, the kernel's test output: which test passed, failed or was skipped, and why.
 
 Format: Documentation/dev-tools/ktap.rst of the kernel, version 1, as KUnit
-and the kselftests print it. Lines of a kernel log that are no KTAP are
-passed over.
+and the kselftests print it. Lines of a kernel log that are not KTAP are
+ignored.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Results of every experiment, made by formulas, so that what is drawn of them can be asserted."""
+"""Results of every experiment, made by formulas, so that tests can assert what is drawn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Json
 
-# Cache experiments with few values, whatever the plan of the day has.
+# Cache experiments with few values, independent of the current plan.
 _CACHES: Mapping[str, tuple[str, Mapping[str, Json]]] = {
     "set-conflict": ("color", {"n": list(range(1, 11)), "rounds": 1000, "stride": 16384}),
     "zero-conflict": (
@@ -147,7 +147,7 @@ def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
             misses = 9 * rounds // COLORS
         return {"l1d_misses": misses, "l2_misses": misses}
     if name == "zero-scan":
-        # Five powers of ten apart, and none at all: what an axis must bear.
+        # Five powers of ten apart, and zero: the axis must show both.
         misses = 16_400 * rounds if params["working_set"] else 20
         more = 1 if arm == "stock" else 4
         return {"l1d_misses": misses * more, "l2_misses": misses * (more - 1)}

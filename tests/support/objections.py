@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""docs/objections.md read: each objection, and what is said to answer it."""
+"""Reads docs/objections.md: each objection, and what answers it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A machine's caches as firmware tells them: ACPI's Processor Properties Topology Table.
+"""A machine's caches as firmware describes them: ACPI's Processor Properties Topology Table.
 
 Layouts: ACPI Specification 6.5, 5.2.6 (table header), 5.2.30 (PPTT). The
 kernel takes the table from kernel/firmware/acpi/pptt.aml of the initial RAM

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Results made by hand, for tests of what is made of them."""
+"""Results made by hand, for tests of what is derived from them."""
 
 from __future__ import annotations
 

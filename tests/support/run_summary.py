@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a run says at its end: which layers ran and what they took, and the matrix of kernels."""
+"""What a run prints at its end: the layers that ran, their time, and the matrix of kernels."""
 
 from __future__ import annotations
 

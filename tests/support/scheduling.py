@@ -23,7 +23,7 @@ _RELEASE = re.compile(r"\[(\d+\.\d+)\b")
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """Every test by itself, to whichever worker is free, but for those in `TOGETHER`."""
+    """Every test goes to a free worker by itself, except those in `TOGETHER`."""
 
     def _split_scope(self, nodeid: str) -> str:
         return scope(nodeid)

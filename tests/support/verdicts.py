@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""When the tests of a suite that ran in a guest count as good: never by having said nothing."""
+"""When a suite that ran in a guest has passed: never if it printed nothing."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the survey says of a JVM, against the page faults of the JVM that is installed here."""
+"""What the survey says about a JVM, against the page faults of the installed JVM."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How tasks are run and repeated, with a program in ftbench's place; and how much they touch."""
+"""How tasks are run and repeated, with a fake ftbench; and how much they touch."""
 
 from __future__ import annotations
 

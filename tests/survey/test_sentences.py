@@ -126,7 +126,7 @@ def test_a_recorded_x86_virtual_machine() -> None:
     counters = {finding.name: finding.unavailable for finding in findings.counters}
     assert len(counters) == 10
     assert all("virtual machine without a PMU" in reason for reason in counters.values())
-    # load-store faults twice on every host: it is no atomic.
+    # load-store faults twice on every host: it is not an atomic.
     load_store = findings.touch("load-store")
     assert load_store and load_store.faults == 2
 

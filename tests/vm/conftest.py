@@ -35,6 +35,6 @@ def make_guest() -> Iterator[MakeGuest]:
         )  # fmt: skip
 
     yield make
-    # Tools that a test has put on PATH are gone with it.
+    # Tools that a test put on PATH are gone after it.
     host_tools.qemu_digest.cache_clear()
     device_tree.cache_clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Real guests: what goes wrong in one is an error that shows why, and what it says arrives."""
+"""Real guests: a failure is an error that shows why, and all output arrives."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A guest's key is that of the bytes QEMU is given, of all of them and of nothing else."""
+"""A guest's key depends on all bytes that QEMU is given, and on nothing else."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _other_file(guest: Guest, name: str) -> Path:
             id="plugin counts alone",
         ),
         pytest.param(lambda guest: replace(guest, pmu=None), id="no plugin"),
-        # Not in the device tree: an option of the plugin alone.
+        # Not in the device tree: an option of the plugin only.
         pytest.param(lambda guest: _machine_with(guest, "random"), id="option of the plugin"),
         pytest.param(lambda guest: replace(guest, boot=("write_intent=rmw",)), id="boot word"),
         pytest.param(lambda guest: replace(guest, commands=("/ftbench boot",)), id="command"),
@@ -150,7 +150,7 @@ def test_the_same_bytes_in_another_place_have_the_same_key(
 def test_the_key_is_of_what_was_run(
     make_guest: MakeGuest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
-    """What QEMU got, with each path replaced by the digest of the file, is what the key is of."""
+    """The key is the digest of QEMU's arguments, with the digest of each file for its path."""
     guest = replace(make_guest(tmp_path / folder), cpus=2, nodes=2)
     fake = fake_qemu.install(tmp_path / "tools", monkeypatch)
     # The plugin is not there to write its counts.

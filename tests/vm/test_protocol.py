@@ -31,10 +31,10 @@ def _all(number: int) -> str:
         ),
         ("half" + _ended(0, 2) + _all(1), [Done(2, ("half",))]),
         (_ended(0, 139) + "after\n" + _ended(1) + _all(2), [Done(139, ()), Done(0, ("after",))]),
-        # An empty line is a line, and what only Unicode breaks at is none.
+        # An empty line is a line. A line break that only Unicode has ends no line.
         ("one\n\ntwo" + _ended(0) + _all(1), [Done(0, ("one", "", "two"))]),
         ("a\u2028b\x0cc\n" + _ended(0) + _all(1), [Done(0, ("a\u2028b\x0cc",))]),
-        # What looks like the end of a command, but is in its line.
+        # Looks like the end of a command, but within a line.
         ('x {"command": 0, "status": 0}' + _ended(0) + _all(1),
          [Done(0, ('x {"command": 0, "status": 0}',))]),
     ],

@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-/* What Debian calls the architecture. */
+/* Debian's name of the architecture. */
 #define DEBIAN_ARCH	"arm64"
 
 /*
- * Hints that are not allocated: every CPU takes them as NOP, and the modelled
- * PMU sees them go by and counts what is between the two.
+ * Unallocated hints: every CPU executes them as NOPs. The modelled PMU counts
+ * what is executed between the two.
  */
 static inline void marker_begin(void)
 {
@@ -21,7 +21,7 @@ static inline void marker_end(void)
 	asm volatile("hint #0x7f" : : : "memory");
 }
 
-/* One load of four bytes, as the postings' programs did. */
+/* One load of four bytes, as in the programs of the postings. */
 static inline uint32_t load(const char *from)
 {
 	uint32_t value;

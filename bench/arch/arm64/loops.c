@@ -66,7 +66,7 @@ void touch_cas(char *page, const char *end, size_t step)
 	}
 }
 
-/* CASP takes pairs of registers that begin with an even one. */
+/* CASP needs pairs of registers that begin with an even register. */
 void touch_casp(char *page, const char *end, size_t step)
 {
 	register uint64_t new0 asm("x6") = TOUCH_VALUE;
@@ -82,7 +82,7 @@ void touch_casp(char *page, const char *end, size_t step)
 	}
 }
 
-/* The loop of a CPU without LSE: a fault in between loses the reservation. */
+/* The loop of a CPU without LSE. A fault clears the exclusive monitor. */
 void touch_ldxr(char *page, const char *end, size_t step)
 {
 	uint64_t old;
@@ -99,9 +99,9 @@ void touch_ldxr(char *page, const char *end, size_t step)
 }
 
 /*
- * Those that need no LSE stand here too: the compiler puts the loops into the
- * order in which they are referred to, and that decides which of them it aligns
- * by a NOP, which is counted.
+ * The loops that need no LSE are here too. The compiler orders the loops by
+ * their references; the order decides which of them it aligns by a NOP, and
+ * this NOP is counted.
  */
 static const struct {
 	void (*loop)(char *page, const char *end, size_t step);
@@ -121,7 +121,7 @@ const char *loop_unavailable(void (*loop)(char *page, const char *end,
 
 	while (loops[i].loop != loop)
 		i++;
-	/* HWCAP_ATOMICS is FEAT_LSE, and that has CASP too. */
+	/* HWCAP_ATOMICS is FEAT_LSE, which includes CASP. */
 	return loops[i].lse && !(getauxval(AT_HWCAP) & HWCAP_ATOMICS) ?
 	       "this CPU has no LSE atomics" : NULL;
 }

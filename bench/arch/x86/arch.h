@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* What Debian calls the architecture. */
+/* Debian's name of the architecture. */
 #define DEBIAN_ARCH	"amd64"
 
-/* Nothing models this machine: the markers only keep the compiler in place. */
+/* No PMU model here: the markers are compiler barriers only. */
 static inline void marker_begin(void)
 {
 	asm volatile("nop" : : : "memory");
@@ -18,7 +18,7 @@ static inline void marker_end(void)
 	asm volatile("nop" : : : "memory");
 }
 
-/* One load of four bytes, as the postings' programs did. */
+/* One load of four bytes, as in the programs of the postings. */
 static inline uint32_t load(const char *from)
 {
 	uint32_t value;

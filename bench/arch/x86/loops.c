@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The counterparts of arm64's instructions: the LOCK-prefixed ones (XCHG with
- * memory is locked without the prefix). x86 raises one write fault for each.
+ * The counterparts of arm64's instructions, with a LOCK prefix (XCHG with
+ * memory is locked without it). x86 raises one write fault for each.
  */
 #include <cpuid.h>
 #include <stdbool.h>
@@ -87,7 +87,7 @@ void touch_casp(char *page, const char *end, size_t step)
 	}
 }
 
-/* No counterpart; touch_unavailable() keeps everyone from coming here. */
+/* No counterpart. touch_unavailable() prevents calls. */
 void touch_ldxr(char *page, const char *end, size_t step)
 {
 	(void)page;

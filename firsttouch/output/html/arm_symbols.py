@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Arms on the page: their marks, and the style that colours these by day, by night, on paper."""
+"""Arms on the page: their marks, and the classes by which a style colours these."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOREIGN = Symbol("cross", True, "m-foreign")
 
 def symbols(catalog: Catalog, arms: Iterable[str]) -> Symbols:
     """Return the marks of `arms`, in their order."""
-    kinds = {arm.name: kind for kind, arm in _kinds(catalog)}
+    kinds = {arm.name: kind for kind, arm in arm_kinds(catalog)}
     return {
         name: Symbol(catalog.arms[name].mark.shape, catalog.arms[name].mark.filled, kinds[name])
         if name in kinds
@@ -24,27 +24,7 @@ def symbols(catalog: Catalog, arms: Iterable[str]) -> Symbols:
     }
 
 
-def arm_style(catalog: Catalog) -> str:
-    """Return the style sheet of the arms' marks."""
-    kinds = _kinds(catalog)
-    light = " ".join(f"--{kind}: {arm.mark.light};" for kind, arm in kinds)
-    dark = " ".join(f"--{kind}: {arm.mark.dark};" for kind, arm in kinds)
-    rules = []
-    for kind, arm in kinds:
-        filled = f"fill: var(--{kind}); stroke-width: 0;"
-        hollow = "fill: var(--paper); fill-opacity: .6;"
-        rules.append(
-            f".{kind} {{ stroke: var(--{kind}); {filled if arm.mark.filled else hollow} }}"
-        )
-    return "\n".join([
-        f":root {{ {light} }}",
-        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}",
-        f"@media print {{ :root {{ {light} }} }}",
-        *rules,
-    ])  # fmt: skip
-
-
-def _kinds(catalog: Catalog) -> list[tuple[str, Arm]]:
+def arm_kinds(catalog: Catalog) -> list[tuple[str, Arm]]:
     """Return a class for each arm: a number, for a name may hold what a class cannot."""
     ordered = sorted(catalog.arms.values(), key=lambda arm: catalog.arm_order(arm.name))
     return [(f"m-{place}", arm) for place, arm in enumerate(ordered, 1)]

@@ -37,13 +37,30 @@ class SmallTable:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A drawing with its title, and with its description for those who cannot see it.
+
+    `name` tells it from the others on a page.
+    """
+
+    name: str
+    title: str
+    description: str
+    drawing: Drawing
+
+    def __html__(self) -> Markup:
+        """Return the picture as a part of a page."""
+        return self.drawing.svg(self.name, self.title, self.description)
+
+
+@dataclass(frozen=True)
 class Figure:
     """A figure: `wide` and `narrow` show the same; `cells` are all it is drawn from."""
 
     heading: str
     caption: str
-    wide: Markup
-    narrow: Markup
+    wide: Picture
+    narrow: Picture
     shown: tuple[CellLine, ...]
     cells: tuple[CellLine, ...]
     table: SmallTable | None = None
@@ -87,9 +104,9 @@ def telling_cells(
 
 def pictures(
     name: str, title: str, description: str, draw: Callable[[float], Drawing]
-) -> tuple[Markup, Markup]:
+) -> tuple[Picture, Picture]:
     """Return the wide and the narrow picture that `draw` makes."""
     return (
-        draw(WIDE).svg(f"{name}-wide", title, description),
-        draw(NARROW).svg(f"{name}-narrow", title, description),
+        Picture(f"{name}-wide", title, description, draw(WIDE)),
+        Picture(f"{name}-narrow", title, description, draw(NARROW)),
     )

@@ -14,10 +14,10 @@ from firsttouch.analysis.answers import answer, answering
 from firsttouch.analysis.claims import list_claims
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.files import write_atomically
-from firsttouch.output.html.arm_symbols import arm_style
 from firsttouch.output.html.provenance import origins
 from firsttouch.output.html.published import claim_lines
 from firsttouch.output.html.sections import sections
+from firsttouch.output.html.style import page_style
 from firsttouch.output.html.switched_off import off_costs
 from firsttouch.output.labels import QUICK, group_by_reason
 
@@ -37,9 +37,7 @@ def render(dataset: Dataset) -> str:
     claims = list_claims(dataset)
     drawn = sections(dataset)
     return _environment().get_template("report.html.j2").render(
-        style=Markup((_TEMPLATES / "report.css").read_text("utf-8")),
-        # Numbers and checked colours: nothing in it can end the element.
-        arm_style=Markup(arm_style(dataset.catalog)),
+        style=Markup(page_style(dataset.catalog)),
         platforms=dataset.platforms(),
         answers=[(where, answer(dataset, where, claims)) for where in answering(dataset)],
         claims=claim_lines(claims),

@@ -15,6 +15,8 @@ from firsttouch.catalog.arms import Shape
 # that what is laid out by it never runs into its neighbour.
 CHARACTER = 6.9
 _LEGEND_LINE = 18.0
+# Around a picture that stands alone, and for a line of text above and below it.
+_MARGIN, _TEXT_LINE = 16.0, 24.0
 
 _QUOTE = {'"': "&quot;"}
 # Corners around a mark's centre, in radii; a circle has none.
@@ -125,4 +127,36 @@ class Drawing:
             f'xmlns="http://www.w3.org/2000/svg" aria-label="{escape(title, _QUOTE)}" '
             f'aria-describedby="{name}-d"><desc id="{name}-d">{escape(description)}</desc>'
             f"{''.join(self._parts)}</svg>"
+        )
+
+    @property
+    def shapes(self) -> str:
+        """All elements drawn so far."""
+        return "".join(self._parts)
+
+    def framed(self, title: str, foot: str) -> Drawing:
+        """Return the drawing on a background of its own, between a title and a last line."""
+        width = self.width + 2 * _MARGIN
+        frame = Drawing(width, self.height + 2 * (_MARGIN + _TEXT_LINE))
+        frame._parts.append(
+            f'<rect class="paper" width="{number(width)}" height="{number(frame.height)}"/>'
+        )
+        frame.text(_MARGIN, _MARGIN + 12, shorten(title, self.width), "t strong")
+        frame._parts.append(
+            f'<g transform="translate({number(_MARGIN)} {number(_MARGIN + _TEXT_LINE)})">'
+            f"{self.shapes}</g>"
+        )
+        frame.text(_MARGIN, frame.height - _MARGIN, shorten(foot, self.width), "t dim")
+        return frame
+
+    def document(self, title: str, description: str, style: str) -> str:
+        """Return the picture as a file that asks for nothing outside itself."""
+        width, height = number(self.width), number(self.height)
+        return (
+            "<!-- SPDX-License-Identifier: GPL-2.0 -->\n"
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title description">\n'
+            f'<title id="title">{escape(title)}</title>\n'
+            f'<desc id="description">{escape(description)}</desc>\n'
+            f"<style>\n{escape(style)}\n</style>\n" + "\n".join(self._parts) + "\n</svg>\n"
         )

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Regions whose counts are known by reading. What is in a region stands between
- * the two hints; test_plugin.py names them in this order.
+ * Regions whose counts follow from their source. A region is between two hints;
+ * test_plugin.py names the regions in this order.
  */
 	.arch	armv8.2-a
 	.macro	region
@@ -118,7 +118,7 @@ back:	end_region
 	nop
 	end_region
 
-	/* straddle: 2 loads, the second reaches into a second line */
+	/* straddle: 2 loads, the second crosses into a second line */
 	region
 	ldr	x0, [x20]
 	ldr	x0, [x20, #60]
@@ -163,7 +163,7 @@ el0_sync:
 	cmp	x10, #0x15		/* SVC from AArch64 */
 	b.ne	1f
 	eret
-1:	/* the BRK: on with the kernel's side */
+1:	/* the BRK: continue in the kernel */
 	b	back
 
 	/* A data abort maps the third gigabyte onto RAM. */

@@ -31,7 +31,7 @@ main:
 	and	x2, x2, #0x7fffffffff
 	mov	x3, #0
 	hvc	#0
-	/* both have begun before anything is counted, and end before it is over */
+	/* both run before the region begins, and end before it ends */
 	add	x21, x20, #128
 3:	ldr	w3, [x21]
 	yield

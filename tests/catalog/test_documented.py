@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/adding.md names every key that a file of the catalogue may have; its examples load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from firsttouch.catalog.arms import arm_names, load_arm
+from firsttouch.catalog.experiment_files import CHARTS, experiment_names, load_experiment
+from firsttouch.catalog.machines import POLICIES, load_machine, machine_names
+from firsttouch.catalog.releases import load_release, release_names
+from firsttouch.places import REPOSITORY
+from firsttouch.tables import Table
+
+_LOADERS: dict[str, tuple[Callable[[], Iterable[str]], Callable[[str], object], int]] = {
+    # The project's files together have every table, so each loader asks for all its keys.
+    "A machine": (machine_names, load_machine, 13),
+    "An arm": (arm_names, load_arm, 9),
+    "An experiment": (experiment_names, load_experiment, 33),
+    "A release": (release_names, load_release, 3),
+}
+
+
+def _code(heading: str) -> str:
+    """Return all code of a section of docs/adding.md."""
+    page = (REPOSITORY / "docs/adding.md").read_text()
+    section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    assert section, heading
+    blocks = re.findall(r"^ *```.*?^ *```", section, flags=re.MULTILINE | re.DOTALL)
+    return "\n".join(blocks + re.findall(r"`([^`\n]+)`", section))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The keys that loaders ask for by name, not those that authors choose."""
+    keys: set[str] = set()
+    for name in ("take", "strings", "optional", "choice", "table", "tables", "has"):
+        method = getattr(Table, name)
+
+        def ask(
+            table: Table, key: str, *more: object, method: Callable[..., object] = method
+        ) -> object:
+            keys.add(key)
+            return method(table, key, *more)
+
+        monkeypatch.setattr(Table, name, ask)
+    return keys
+
+
+@pytest.mark.parametrize("heading", _LOADERS)
+def test_every_key_is_named_where_its_file_is_described(heading: str, asked: set[str]) -> None:
+    names, load, least = _LOADERS[heading]
+    for name in names():
+        load(name)
+    assert len(asked) >= least
+    code = _code(heading)
+    missing = {key for key in asked if not re.search(rf"(?<![\w-]){key}(?![\w-])", code)}
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    ("heading", "words"),
+    [("A machine", POLICIES), ("An experiment", CHARTS)],
+)
+def test_every_word_that_a_key_takes_is_named(heading: str, words: Iterable[str]) -> None:
+    code = _code(heading)
+    assert not {word for word in words if not re.search(rf"(?<![\w-]){word}(?![\w-])", code)}
+
+
+def test_the_examples_load(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs/adding.md").read_text()
+    blocks = dict(
+        re.findall(r"`(\w+/[\w-]+\.toml)`(?:(?!```).)*?```toml\n(.*?)```", page, flags=re.DOTALL)
+    )
+    # Parts of the same file; those of its metrics and its disk are shown elsewhere.
+    for table in ("quick", "[published]"):
+        found = re.search(rf"```toml\n(\[{re.escape(table)}\]\n.*?)```", page, flags=re.DOTALL)
+        assert found, table
+        blocks["experiments/populate-threads.toml"] += f"\n{found[1]}"
+    for name, text in blocks.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert load_machine("neoverse-v1", tmp_path / "machines").cpus[0].l1d.ways == 4
+    assert load_arm("color-4", tmp_path / "arms").changed
+    experiment = load_experiment("populate-threads", tmp_path / "experiments")
+    assert experiment.quick and experiment.published[0].tolerance == 0.5
