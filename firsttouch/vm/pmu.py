@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The modelled PMU of a guest: what the plugin is asked for, and what it writes.
+"""The modelled PMU of a guest: the plugin's options, and the counts that it writes.
 
-What each count means stands in pmu/README.md.
+pmu/README.md explains each count.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from firsttouch.tables import Json, parse_json
 
 @dataclass(frozen=True)
 class Pmu:
-    """The plugin built for the QEMU in use; `caches`: model the machine's, or count alone."""
+    """The plugin, built for the QEMU in use; `caches` tells whether it models caches too."""
 
     plugin: Path
     caches: bool
 
     def options(self, machine: Machine, cpus: int) -> list[str]:
-        """Return what the plugin is asked for, but for its output."""
+        """Return the plugin's options, without that for its output file."""
         if not self.caches:
             return []
         options = []
@@ -37,7 +37,7 @@ class Pmu:
 class PmuCounts:
     """What the plugin counted: an object for each region, in the order of the markers.
 
-    `not_modelled` names the kinds of access that this QEMU does not show it.
+    `not_modelled` names the kinds of access that QEMU does not show to plugins.
     """
 
     regions: tuple[Mapping[str, Json], ...]
@@ -45,7 +45,7 @@ class PmuCounts:
 
 
 def read_counts(text: str) -> PmuCounts:
-    """Return what the plugin has written; UserError if it is not what it writes."""
+    """Return the counts in `text`, which the plugin wrote; UserError if it is malformed."""
     table = parse_json(text, "the PMU's counts")
     return PmuCounts(table.objects("regions"), table.strings("not_modelled"))
 
