@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch report`, `compare` and `export`: results drawn again, side by side, as tables."""
+"""`firsttouch report`, `compare` and `export`: results as a page, side by side, or as tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from firsttouch.tables import dump_json
 def add_command(commands: Commands) -> None:
     """Add `firsttouch report`, `firsttouch compare` and `firsttouch export`."""
     report = commands.add_parser("report", help="draw DIR/report.html again from its results")
-    report.add_argument("directory", type=Path, metavar="DIR", help="what `lab --out` has filled")
+    report.add_argument("directory", type=Path, metavar="DIR", help="a directory of `lab --out`")
     report.set_defaults(run=_report)
     sets = commands.add_parser("compare", help="two result sets, or two surveys, side by side")
     for name in ("A", "B"):
@@ -36,7 +36,7 @@ def add_command(commands: Commands) -> None:
     sets.add_argument("--json", action="store_true", help="print the comparison as JSON")
     sets.set_defaults(run=_compare)
     tables = commands.add_parser("export", help="print results as Markdown or CSV")
-    tables.add_argument("directory", type=Path, metavar="DIR", help="what `lab --out` has filled")
+    tables.add_argument("directory", type=Path, metavar="DIR", help="a directory of `lab --out`")
     tables.add_argument("--format", choices=FORMATS, default="md", help="Markdown (default) or CSV")
     tables.set_defaults(run=_export)
 
