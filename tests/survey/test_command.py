@@ -162,7 +162,7 @@ def test_an_interrupted_survey_keeps_what_was_measured(
     printed = capsys.readouterr()
     first = " ".join(printed.out.split("\n\n")[0].split())
     assert "not known: the survey was interrupted before it" in first
-    assert "The survey was interrupted" in printed.out and "give more" not in printed.out
+    assert "The survey was interrupted" in printed.out and "give a larger" not in printed.out
     assert "interrupted; what was measured so far is printed and kept" in printed.err
     survey = read_survey(here / "out/survey.json")
     assert survey.interrupted and survey.seconds == 3600
@@ -205,7 +205,7 @@ def test_a_second_survey_into_the_same_directory_is_refused(
     with claimed(here / "out"):
         assert main(["survey"]) == 2
         error = capsys.readouterr().err
-        assert error.startswith("firsttouch: another survey is under way and writes to out")
+        assert error.startswith("firsttouch: another survey is running and writes to out")
         assert "--out" in error and len(error.splitlines()) == 1
         assert main(["survey", "--out", "elsewhere"]) == 130
     # The claim ends with its survey and leaves nothing behind.
