@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-# make lab      builds, boots, measures and compares; LAB="--release 7.3" adds options
-# make test     all tests but make regress; make test-fast only the short ones that need no kernel
-# make regress  other configurations, the kernel's own tests, stressors: hours, goes on where it was;
-#               MINUTES=60 begins no test after an hour, and the same command goes on
-# make lint     the style and type checks alone
-# make lock     writes requirements.lock again from pyproject.toml
+# make lab        builds, boots, measures and compares; LAB="--release 7.3" adds options
+# make test       all tests except those of make regress
+# make test-fast  only the short tests that need no kernel
+# make regress    other configurations, the kernel's own tests, stressors: takes hours; a second run
+#                 resumes an interrupted one; MINUTES=60 starts no test after an hour
+# make lint       only the style and type checks
+# make lock       writes requirements.lock from pyproject.toml
 
 PYTHON := .venv/bin/python
 LAB ?=
