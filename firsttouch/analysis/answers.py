@@ -14,7 +14,7 @@ from firsttouch.catalog.experiments import Params
 from firsttouch.quantities import format_change, format_count, format_ratio, format_size
 
 # Accesses that gain nothing: their name, and the experiment and parameters that measure them.
-_PAYING: tuple[tuple[str, str, Params], ...] = (
+_WITHOUT_GAIN: tuple[tuple[str, str, Params], ...] = (
     ("a plain store", "populate", {"by": "store", "page": "4k"}),
     ("a plain read", "read-fault", {}),
 )
@@ -36,7 +36,7 @@ def answer(dataset: Dataset, platform: Platform, claims: Iterable[Claim]) -> tup
     return (
         _faults(dataset, platform),
         _colors(dataset, platform),
-        f"{_price(dataset, platform)}; {_verdicts(own)}.",
+        f"{_cost_without_gain(dataset, platform)}; {_verdicts(own)}.",
     )
 
 
@@ -110,10 +110,10 @@ def _colors(dataset: Dataset, platform: Platform) -> str:
     )
 
 
-def _price(dataset: Dataset, platform: Platform) -> str:
+def _cost_without_gain(dataset: Dataset, platform: Platform) -> str:
     """Return what the features cost accesses that gain nothing: a plain store, a plain read."""
     found = []
-    for words, name, params in _PAYING:
+    for words, name, params in _WITHOUT_GAIN:
         for metric, what in (("instructions_kernel", "kernel instructions"),
                              ("sys_ns", "kernel time")):  # fmt: skip
             case = dataset.find(platform, name, metric, params)

@@ -37,9 +37,9 @@ def claimed(
     If another process holds it, call `wait` once and wait until it is free.
     """
     with _own_file(path) as own:
-        if not _take_or_give_up(path, own, lease):
+        if not _take_free_or_abandoned(path, own, lease):
             wait()
-            while not _take_or_give_up(path, own, lease):
+            while not _take_free_or_abandoned(path, own, lease):
                 time.sleep(_POLL)
         with _kept_alive(own, lease):
             yield
@@ -52,7 +52,7 @@ def claimed_if_free(path: Path, lease: float = LEASE) -> Iterator[bool]:
     Yields whether this process holds it.
     """
     with _own_file(path) as own:
-        if _take_or_give_up(path, own, lease):
+        if _take_free_or_abandoned(path, own, lease):
             with _kept_alive(own, lease):
                 yield True
         else:
@@ -96,9 +96,9 @@ def is_claimed(path: Path, lease: float = LEASE) -> bool:
         return False
 
 
-def _take_or_give_up(path: Path, own: Path, lease: float) -> bool:
+def _take_free_or_abandoned(path: Path, own: Path, lease: float) -> bool:
     """Make `own` the claim `path` if that is free or abandoned; return whether it is now ours."""
-    return _take(path, own) or (_give_up(path, lease) and _take(path, own))
+    return _take(path, own) or (_remove_abandoned(path, lease) and _take(path, own))
 
 
 def _take(path: Path, own: Path) -> bool:
@@ -112,7 +112,7 @@ def _take(path: Path, own: Path) -> bool:
     return True
 
 
-def _give_up(path: Path, lease: float) -> bool:
+def _remove_abandoned(path: Path, lease: float) -> bool:
     """Remove the claim `path` if it is abandoned; return whether it may be taken now."""
     try:
         holder = path.stat()

@@ -175,7 +175,7 @@ def _empty_root(workplace: Path) -> Path:
 
 def _write_image(folder: Path, kept: Path) -> None:
     """Write an ext4 image with the contents of `folder` into `kept`; remove `folder`."""
-    size = _make_alike(folder)
+    size = _set_times_and_modes(folder)
     image = kept / _IMAGE
     with image.open("wb") as whole:
         whole.truncate(-(-(size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT)
@@ -192,7 +192,7 @@ def _write_image(folder: Path, kept: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _make_alike(folder: Path) -> int:
+def _set_times_and_modes(folder: Path) -> int:
     """Set one time and fixed modes on all in `folder`; return its size in bytes, in whole blocks.
 
     The modes must not depend on the user's umask.

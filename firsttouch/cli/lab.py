@@ -146,7 +146,7 @@ def _show_qemu(request: Request, contract: Contract, reporter: Reporter) -> int:
     release = release_of_request(request, reporter)
     plan = make_plan(request, release.name, contract)
     if len(plan.groups) > 1:
-        raise UserError(_several(plan))
+        raise UserError(_several_guests(plan))
     check_writable(request.out)
     out = request.out.resolve()
     source = source_of(request, release, reporter)
@@ -158,7 +158,7 @@ def _show_qemu(request: Request, contract: Contract, reporter: Reporter) -> int:
     return 0
 
 
-def _several(plan: Plan) -> str:
+def _several_guests(plan: Plan) -> str:
     """Return an error about a plan with several guests; it names the options that select one."""
     first = [group[0] for group in plan.groups]
     options = []

@@ -91,8 +91,8 @@ def run_lab(
         try:
             for job in _stock_by_machine(missing, plan):
                 _guard(job, logs, reporter)
-            tell = _teller(jobs, missing, plan, finished) if finished else None
-            failures = run_jobs(missing, at_once, logs, reporter, tell)
+            notify = _notifier(jobs, missing, plan, finished) if finished else None
+            failures = run_jobs(missing, at_once, logs, reporter, notify)
         finally:
             # An interrupted run leaves the results that it has.
             results = collect(jobs, plan)
@@ -119,7 +119,7 @@ def source_of(request: Request, release: Release, reporter: Reporter) -> KernelS
     return user_source(request.source, reporter)
 
 
-def _teller(
+def _notifier(
     jobs: Sequence[Job], missing: Sequence[Job], plan: Plan, finished: Finished
 ) -> Callable[[Job], None]:
     """Return a function for `run_jobs` to call as each job ends; it calls `finished` when due."""
@@ -231,7 +231,7 @@ def run_jobs(
                     took[guest_duration(first.experiment, first.params.get("size"))] = done.result()
                 except GuestError as error:
                     failures += [(cell, error) for cell in job.cells]
-                    # Report an error once, however many guests it ends; the end tells the details.
+                    # Report an error once, even if it ends several guests; details come last.
                     if str(error) not in said:
                         said.add(str(error))
                         reporter.say(f"Failed: {first.title}; the other cells continue.")

@@ -98,7 +98,7 @@ def _print_footprints(scans: Sequence[Footprint], about: str, console: Console) 
 
 def _print_colored(caches: Sequence[ColoredCache], console: Console) -> None:
     several = len({cache.platform.release for cache in caches}) > 1
-    table = plain_table(["machine", "level"], ["colours", "worst", "mean", "beside a set"])
+    table = plain_table(["machine", "level"], ["colours", "worst", "mean", "zero-scan"])
     last = ""
     for cache in caches:
         where = str(cache.platform) if several else cache.platform.machine
@@ -116,7 +116,7 @@ def _print_colored(caches: Sequence[ColoredCache], console: Console) -> None:
         heading("Effect of colours, by machine", "stock -> one zero page per colour of the level")
     )
     console.print(
-        "Misses per round of zero-conflict; the last column has those of a dense zero-scan "
-        "beside a working set that just fits"
+        "Misses per round of zero-conflict, and of a dense zero-scan beside a working set that "
+        "just fits"
     )
     print_table(table, console)

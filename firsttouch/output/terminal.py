@@ -51,7 +51,7 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
     claims = list_claims(dataset)
     measured = _grouped(claim for claim in claims if claim.verdict != NOT_MEASURED)
     head = [*_sentences(dataset, claims)]
-    tail = [*_missed(measured), *_unmeasured(claims), *_rest(report)]
+    tail = [*_not_reproduced(measured), *_unmeasured(claims), *_where_the_rest_is(report)]
     for part in head:
         console.print(part)
     room = LINES - _height([*head, *tail], console)
@@ -158,7 +158,7 @@ def _values(row: Row, compare: str) -> tuple[Text, Text]:
     return plain(base), plain(other)
 
 
-def _missed(groups: Iterable[Sequence[Claim]]) -> Iterable[Text]:
+def _not_reproduced(groups: Iterable[Sequence[Claim]]) -> Iterable[Text]:
     """Return a sentence for each figure that was not reproduced: what was measured, and why."""
     for group in groups:
         claim = group[0]
@@ -177,6 +177,6 @@ def _unmeasured(claims: Iterable[Claim]) -> Iterable[Text]:
         yield plain(f"Published figures not measured: those of {', '.join(names)}.")
 
 
-def _rest(report: str) -> Iterable[Text]:
+def _where_the_rest_is(report: str) -> Iterable[Text]:
     yield plain("Every row: the same command with --table.")
     yield plain(f"Report: {report}")

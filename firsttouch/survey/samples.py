@@ -135,7 +135,7 @@ class Figure:
         )
 
     def times(self, factor: float) -> Figure:
-        """Return the figure in another unit, or of so many pages."""
+        """Return the figure multiplied by `factor`."""
         return Figure(self.median * factor, self.spread * factor, self.samples)
 
 

@@ -12,7 +12,7 @@ from firsttouch.survey.host import WRITE_INTENT
 from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.tasks import FLOOR, kind_name
 
-# With fewer repetitions than this there is no spread to speak of.
+# With fewer repetitions than this the spread means nothing.
 ENOUGH = 3
 # Seconds. A longer survey does not help, because conditions on the host change meanwhile.
 _WORTH_SECONDS = 600
@@ -212,7 +212,7 @@ def _colors(finding: ColorFinding, findings: Findings) -> Sentence:
         about,
         f"{start}: {loop} takes {with_spread(meeting, 'ns')} a round if it has the zero page's "
         f"colour (1 in {finding.colors}) and {with_spread(apart, 'ns')} if not; with "
-        f"{finding.colors} zero pages it takes {with_spread(spread, 'ns')} whatever its colour. "
+        f"{finding.colors} zero pages it takes {with_spread(spread, 'ns')} for any colour. "
         "Colour zero pages would change the worst case by "
         f"{percent_change(spread.median, meeting.median)} and the mean by "
         f"{percent_change(spread.median, finding.mean)}.",

@@ -27,9 +27,9 @@ class Pmu:
             return []
         options = []
         for number, kind in enumerate(machine.kinds_of(cpus)):
-            options += [f"{level}@{number}={_asked(cache)}" for level, cache in _private(kind)]
+            options += [f"{level}@{number}={_geometry(cache)}" for level, cache in _private(kind)]
         if machine.l3:
-            options.append(f"l3={_asked(machine.l3)}")
+            options.append(f"l3={_geometry(machine.l3)}")
         return options
 
 
@@ -54,5 +54,5 @@ def _private(kind: CpuKind) -> list[tuple[str, Cache]]:
     return [("l1i", kind.l1i), ("l1d", kind.l1d), *([("l2", kind.l2)] if kind.l2 else [])]
 
 
-def _asked(cache: Cache) -> str:
+def _geometry(cache: Cache) -> str:
     return f"{cache.size}:{cache.ways}:{cache.line}:{cache.policy}"

@@ -35,7 +35,7 @@ cd /tmp
 poweroff -f
 """
 # The kernel's last message, which it prints at any log level.
-_FAREWELL = "reboot: Power down"
+_LAST_MESSAGE = "reboot: Power down"
 _TERMINAL = "stty rows {rows} cols {columns}\nsetsid cttyhack sh"
 # -onlcr: no carriage return at the end of a line of the script's output.
 _SCRIPT = "stty -onlcr < /dev/console\nsh /script < /dev/null"
@@ -91,7 +91,7 @@ class Shell:
             with kept(command, stdout=subprocess.PIPE, stderr=sys.stderr.fileno()) as qemu:
                 assert qemu.stdout is not None
                 for line in qemu.stdout:
-                    if not line.startswith(_FAREWELL):
+                    if not line.startswith(_LAST_MESSAGE):
                         print(line, end="", flush=True)
                 return qemu.wait()
 
