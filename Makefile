@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# make lab      builds, boots, measures and compares; LAB="--release 7.3" adds options
-# make test     all tests but make regress; make test-fast only the short ones that need no kernel
-# make regress  other configurations, the kernel's own tests, stressors: hours, goes on where it was;
-#               MINUTES=60 begins no test after an hour, and the same command goes on
-# make evidence draws the figures of the documents from docs/evidence; MEASURE=1 measures first
-# make lint     the style and type checks alone
-# make pictures draws docs/pictures/rooms.svg again from the imports of firsttouch/
-# make lock     writes requirements.lock again from pyproject.toml
+# make lab        builds, boots, measures and compares; LAB="--release 7.3" adds options
+# make test       all tests except those of make regress
+# make test-fast  only the short tests that need no kernel
+# make regress    other configurations, the kernel's own tests, stressors: takes hours; a second run
+#                 resumes an interrupted one; MINUTES=60 starts no test after an hour
+# make evidence   draws the figures of the documents from docs/evidence; MEASURE=1 measures first
+# make pictures   draws docs/pictures/rooms.svg from the imports of firsttouch/
+# make lint       only the style and type checks
+# make lock       writes requirements.lock from pyproject.toml
 
 PYTHON := .venv/bin/python
 LAB ?=

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The laboratory: what the first touch of a page costs on arm64 Linux."""
+"""The laboratory that measures what the first touch of a page costs on arm64 Linux."""
 
 __version__ = "0.1.0"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command ``firsttouch``, and ``python -m firsttouch``.
 
-Imports take longer than it takes to press Ctrl-C: signals are handled before
-the first of them, and until the process ends.
+The imports take long enough for a user to press Ctrl-C, so the handlers are
+installed before them. They stay until the process ends.
 """
 
 import sys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What can go wrong, by who can fix it.
+"""Errors, grouped by who can fix them.
 
-Each message is one sentence that says what to do. A build or a guest that
-fails carries the lines that show why besides.
+Each message is one sentence that says what to do. The error of a failed build
+or guest also carries the log lines that show why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class FirsttouchError(Exception):
 
 
 class UserError(FirsttouchError):
-    """The request cannot be carried out as it was put; the user can fix it."""
+    """The request cannot be carried out; the user can fix it."""
 
 
 class HostError(FirsttouchError):
@@ -36,16 +36,16 @@ class BuildError(FirsttouchError):
 
 
 class GuestError(FirsttouchError):
-    """A guest failed, or what it measured cannot be trusted; `detail` is its log's end."""
+    """A guest failed, or its figures cannot be trusted; `detail` is the end of its log."""
 
     exit_status = 1
 
 
 def nearest(name: str, known: Iterable[str], preferred: str = "") -> str:
-    """Say which of `known` the unknown `name` was probably meant to be.
+    """Return the end of an error message about the unknown `name`.
 
-    Returns the tail of an error sentence: the nearest name, or all of them.
-    Of several names that are equally near, `preferred` is the one.
+    It suggests the nearest of the `known` names, or lists all of them if none
+    is near. If several names are equally near, it suggests `preferred`.
     """
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
@@ -53,7 +53,7 @@ def nearest(name: str, known: Iterable[str], preferred: str = "") -> str:
         close = [preferred]
     if close:
         return f"did you mean {close[0]!r}?"
-    return "known are " + ", ".join(names) + "."
+    return "use one of " + ", ".join(names) + "."
 
 
 def _likeness(name: str, other: str) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Files that are whole or not there, and the digests they are known by."""
+"""Atomic writes, digests of files, and checks for space and permission to write."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def digest_files(root: Path, files: Iterable[Path]) -> str:
 
 
 def write_atomically(path: Path, data: str | bytes) -> None:
-    """Write a file so that it is whole or not there, whatever happens in between."""
+    """Write a file by a rename: a reader, and a host that crashes, see all of it or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Unique among hosts too: the directory may be a share.
+    # Unique across hosts too: the directory may be on a share.
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with partial.open("wb") as file:
@@ -47,7 +47,7 @@ def write_atomically(path: Path, data: str | bytes) -> None:
             os.fsync(file.fileno())
         partial.rename(path)
     except OSError as error:
-        # A write that fails does not say where.
+        # An error of write(2) names no file.
         error.filename = error.filename or str(path)
         raise
     finally:
@@ -55,9 +55,9 @@ def write_atomically(path: Path, data: str | bytes) -> None:
 
 
 def least_room(paths: Iterable[Path]) -> Path:
-    """Return that path whose file system has the least room for new files.
+    """Return the path whose file system has the least free space.
 
-    Where one is not there yet, its nearest parent counts.
+    For a path that does not exist yet, its nearest parent counts.
     """
 
     def room(path: Path) -> int:
@@ -65,7 +65,7 @@ def least_room(paths: Iterable[Path]) -> Path:
         while not place.exists():
             place = place.parent
         system = os.statvfs(place)
-        # Some file systems have no fixed number of files.
+        # A file system without a fixed number of inodes reports 0.
         files_left = not system.f_files or system.f_favail
         return system.f_bavail * system.f_frsize if files_left else 0
 
@@ -73,14 +73,14 @@ def least_room(paths: Iterable[Path]) -> Path:
 
 
 def check_room(directory: Path) -> None:
-    """Raise OSError if not a byte can be written to the file system of `directory`."""
+    """Raise OSError if the file system of `directory` is full."""
     system = os.statvfs(directory)
     if system.f_blocks and not system.f_bavail:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(directory))
 
 
 def check_writable(directory: Path) -> None:
-    """Make `directory` if need be; HostError if no file can be written there."""
+    """Make `directory` if it does not exist; HostError if no file can be written there."""
     probe = directory / f".{uuid.uuid4().hex}"
     try:
         directory.mkdir(parents=True, exist_ok=True)

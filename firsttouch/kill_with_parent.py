@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs one command and kills it when its parent ends.
 
-Called as ``python -S kill_with_parent.py COMMAND ARG...`` with standard input a pipe
-whose other end only the parent holds. When the parent is gone, however it
-went, the pipe reads as closed and the command's whole process group is
-killed: a guest or a build of hundreds of processes leaves nothing behind.
+Called as ``python -S kill_with_parent.py COMMAND ARG...``. Standard input is a
+pipe whose other end only the parent holds. When the parent ends in any way,
+the pipe closes, and this program kills the command's whole process group: a
+guest or a build of hundreds of processes leaves nothing behind.
 
 It imports nothing from this package, so that it starts in milliseconds.
 """
@@ -21,14 +21,13 @@ import sys
 
 def main() -> int:
     """Run the command; return its exit status, 128 + N if signal N ended it."""
-    # The command leads a group of its own; this process stays outside, to be
-    # able to kill all of it and still say how it ended.
+    # The command leads its own process group. This process stays outside it, so
+    # that it can kill the whole group and still report the command's status.
     child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
     ended = os.pidfd_open(child.pid)
     parent = sys.stdin.fileno()
-    # A key, a closed terminal or timeout(1) signals the whole process group,
-    # the parent too, which decides; this process only follows it, or nobody
-    # would be left to kill the command.
+    # Ctrl-C, a closed terminal and timeout(1) signal the parent too, and the
+    # parent decides what to do. This process must survive to kill the command.
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(ignored, signal.SIG_IGN)
     ready, _, _ = select.select([ended, parent], [], [])
@@ -36,7 +35,7 @@ def main() -> int:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
     status = child.wait()
-    # What the command started in the background goes with it.
+    # The command may have left processes in the background.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     return status if status >= 0 else 128 - status

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where the project's own files are: the folders whose contents are data to the laboratory.
+"""Where the laboratory's data files are.
 
-A user's own machines, experiments and arms are found beside the project's:
-in folders of the same names below ``$XDG_CONFIG_HOME/firsttouch``.
+Users can add machines, experiments and arms of their own in folders of the
+same names below ``$XDG_CONFIG_HOME/firsttouch``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from firsttouch.errors import UserError
 
 _PACKAGE = Path(__file__).resolve().parent
-# An installed package carries the folders; in a checkout they are at its top.
+# An installed package has the folders in data/, a checkout has them at its top.
 REPOSITORY = _PACKAGE / "data" if (_PACKAGE / "data").is_dir() else _PACKAGE.parent
 LINUX = REPOSITORY / "linux"
 EXPERIMENTS = REPOSITORY / "experiments"
@@ -22,9 +22,9 @@ ARMS = REPOSITORY / "arms"
 
 
 def users_folder() -> Path:
-    """Return the folder of the user's own entries, which need not be there.
+    """Return the folder of the user's own entries, which may not exist.
 
-    Raises UserError if the environment names a relative one.
+    Raises UserError if XDG_CONFIG_HOME is a relative path.
     """
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     if not Path(base).is_absolute():
@@ -33,7 +33,10 @@ def users_folder() -> Path:
 
 
 def search_path(folder: Path) -> tuple[Path, ...]:
-    """Return where the entries of `folder` are: there, and for the project's, the user's too."""
+    """Return the folders to search for entries of `folder`: it, and the user's folder of its name.
+
+    Only the project's own folders have such a counterpart.
+    """
     if folder in (EXPERIMENTS, MACHINES, ARMS):
         return folder, users_folder() / folder.name
     return (folder,)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Child processes that end with us, and short commands whose output is wanted."""
+"""Child processes that never outlive this one, and short commands that print a result."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def kept(
     stdout: int | IO[str] | IO[bytes] = subprocess.DEVNULL,
     stderr: int | IO[str] | IO[bytes] = subprocess.STDOUT,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run `command` for as long as the context lasts, at most.
+    """Run `command` in the background while the context lasts.
 
     Yields a process whose `wait` and `returncode` are the command's. Leaving
-    the context, by whatever way, kills the command and all it started; so does
-    the death of this process.
+    the context in any way kills the command and all processes that it
+    started. The death of this process does the same.
     """
     with subprocess.Popen(
         [sys.executable, "-I", "-S", str(_KILL_WITH_PARENT), *map(str, command)],
@@ -57,8 +57,8 @@ def output(
 ) -> str:
     """Return what `command` prints on standard output; `env` is added to the environment.
 
-    Raises HostError if it is not there or fails, with the last line it
-    wrote to standard error.
+    Raises HostError if the command is missing or fails. `detail` then holds
+    the last lines that it printed.
     """
     name = Path(command[0]).name
     try:

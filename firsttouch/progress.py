@@ -19,7 +19,7 @@ _LINE_EVERY = 20.0
 
 
 class PipeConsole(Console):
-    """A console that leaves it to the command what a reader who has gone means."""
+    """A console on which a broken pipe is an exception, not the end of the process."""
 
     def on_broken_pipe(self) -> NoReturn:
         """Raise BrokenPipeError, as writing without rich does."""
@@ -27,7 +27,7 @@ class PipeConsole(Console):
 
 
 class Step:
-    """One long step: `done` of about `total` units; both may be corrected as it goes."""
+    """One long step: `done` of about `total` units; both may change while it runs."""
 
     def __init__(self, console: Console, title: str, unit: str, total: int) -> None:
         self.title = title
@@ -46,9 +46,9 @@ class Step:
         self._bar = (bar, bar.add_task(self.title, total=self.total, unit=self.unit, left=""))
 
     def left(self) -> str:
-        """Return the ETA at the rate so far, in words; empty while it is not known."""
+        """Return the ETA at the rate so far, in words; empty while the rate is unknown."""
         spent = time.monotonic() - self._started
-        # The first seconds of a step are set-up: no rate can be had from them.
+        # The first seconds of a step are set-up and give no rate.
         fresh = self.done - self._before
         if fresh <= 0 or spent < 3:
             return ""
@@ -82,7 +82,7 @@ class Step:
 
 
 class Reporter:
-    """Writes progress to standard error, so that standard output has results alone."""
+    """Writes progress to standard error, so that standard output has only results."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or PipeConsole(stderr=True, highlight=False, soft_wrap=True)
@@ -93,7 +93,7 @@ class Reporter:
 
     @contextmanager
     def step(self, title: str, unit: str, total: int) -> Iterator[Step]:
-        """Show a long step for as long as the context lasts, then say how long it took."""
+        """Show a long step while the context lasts, then print how long it took."""
         step = Step(self.console, title, unit, total)
         started = time.monotonic()
         if self.console.is_terminal:
@@ -112,6 +112,6 @@ class Reporter:
             self.say(f"{title}: {format_number_of(total, unit)}")
             yield step
         took = format_duration(time.monotonic() - started)
-        # A step that is measured in seconds has said how many.
+        # A step whose unit is the second needs no second figure.
         did = "" if unit == "s" else f", {format_number_of(step.done, unit)}"
         self.say(f"{title}: done{did} in {took}")

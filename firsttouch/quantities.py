@@ -38,17 +38,17 @@ def format_size(size: int) -> str:
 
 
 def format_count(value: float) -> str:
-    """Return a count with thousands separators; fractions to four figures, at least whole ones."""
+    """Return a count with thousands separators; a fraction below 1000 has at most four digits."""
     if float(value).is_integer() or abs(value) >= 1000:
         return f"{round(value):,}"
     return f"{value:,.4g}"
 
 
 def format_change(percent: float | None) -> str:
-    """Return a signed percentage, or a dash where there is none.
+    """Return a signed percentage, or a dash for None.
 
-    What rounds to nothing has no sign: the two values beside it tell whether
-    it is nothing.
+    A change that rounds to zero has no sign: the two values beside it show
+    whether there is a change at all.
     """
     if percent is None:
         return "-"
@@ -69,26 +69,26 @@ def format_duration(seconds: float) -> str:
 
 
 def format_ratio(value: float) -> str:
-    """Return a small ratio with as many decimals as matter: ``2``, ``1.06``, ``513``."""
+    """Return a ratio with the decimals that matter: ``2``, ``1.06``, ``513``."""
     if abs(value - round(value)) < 0.005:
         return f"{round(value):,}"
     return f"{value:,.{2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0}f}"
 
 
 def format_value(value: float | None, unit: str = "") -> str:
-    """Return a value whose metric is named beside it: counts need no unit, times are in ms."""
+    """Return a value for a table that names its metric: a time in ms, or a count without unit."""
     if value is None:
         return "-"
     return f"{value / 1e6:,.2f} ms" if unit == "ns" else format_count(value)
 
 
 def format_fixed(value: float | None, decimals: int) -> str:
-    """Return a value with so many decimals, or a dash where there is none."""
+    """Return a value with that many decimals, or a dash for None."""
     return "-" if value is None else f"{value:,.{decimals}f}"
 
 
 def format_compact(value: float) -> str:
-    """Return a value as short as a figure's label must be: ``645.2 M``; small ones as a ratio."""
+    """Return a value short enough for a label in a figure: ``645.2 M``, ``1.06``."""
     for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(value) >= factor:
             return f"{value / factor:,.4g} {letter}"

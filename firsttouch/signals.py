@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What Ctrl-C and SIGTERM do. Imports next to nothing: it is in place before all else is."""
+"""What Ctrl-C and SIGTERM do. It imports almost nothing, so that it takes effect at once."""
 
 import os
 import signal
@@ -9,13 +9,13 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 def leave_on_signals() -> None:
-    """From now on end the process at once: nothing is under way that has to be tidied up."""
+    """From now on a signal ends the process at once: nothing needs to be cleaned up."""
     for number in _NUMBERS:
         signal.signal(number, _leave)
 
 
 def interrupt_on_signals() -> None:
-    """From now on raise KeyboardInterrupt with the signal's number; the next signal ends all."""
+    """From now on the first signal raises KeyboardInterrupt(number); a second ends the process."""
     for number in _NUMBERS:
         signal.signal(number, _interrupt)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """TOML and JSON read strictly: an error names the file, the key and the nearest valid one.
 
-This is where untyped data ends: what leaves this module is a `Table`, whose
-values are taken with their types, or `Json`.
+Untyped data ends here: other modules get a `Table`, which checks the type of
+each value, or `Json`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true
 
 
 class Table:
-    """One table of a data file; each key is taken once, and what is left over is an error.
+    """One table of a data file. A reader takes the keys that it knows; any other is an error.
 
-    `file` is what error messages call the source: a path, or a description.
+    `file` is the name of the source in error messages: a path, or a description.
     """
 
     def __init__(self, file: Path | str, data: Mapping[str, Json], where: str = "") -> None:
@@ -38,13 +38,13 @@ class Table:
         self._taken: set[str] = set()
 
     def error(self, key: str, problem: str) -> UserError:
-        """Return the error that `key` of this table has `problem`."""
+        """Return an error about `key` of this table; `problem` completes the sentence."""
         return UserError(f"{self.file}: {self._name(key)} {problem}")
 
     def take(self, key: str, kind: type[T], default: T = _REQUIRED) -> T:
         """Return the value of `key`, which must be of type `kind`.
 
-        Raises UserError if it is missing and has no default, or is of another type.
+        Raises UserError if the key is missing without a default, or has another type.
         """
         self._taken.add(key)
         if key not in self._data:
@@ -70,7 +70,7 @@ class Table:
         return tuple(values)
 
     def optional(self, key: str, kind: type[T]) -> T | None:
-        """Return the value of `key`; None if it is not there, or null in JSON."""
+        """Return the value of `key`; None if the key is missing, or null in JSON."""
         self._taken.add(key)
         return None if self._data.get(key) is None else self.take(key, kind)
 
@@ -82,11 +82,11 @@ class Table:
         return value
 
     def table(self, key: str) -> Table:
-        """Return the table at `key`; an empty one if it is not there."""
+        """Return the table at `key`; an empty one if the key is missing."""
         return Table(self.file, self.take(key, dict, {}), self._name(key))
 
     def tables(self, key: str) -> list[Table]:
-        """Return the array of tables at `key`; none if it is not there."""
+        """Return the array of tables at `key`; an empty one if the key is missing."""
         entries = self.take(key, list, [])
         if not all(isinstance(entry, dict) for entry in entries):
             raise self.error(key, "must be an array of tables.")
@@ -96,11 +96,11 @@ class Table:
         ]
 
     def values_of(self, kind: type[T]) -> dict[str, T]:
-        """Return all entries, which must be of type `kind`: their keys are the author's choice."""
+        """Return all entries, which must be of type `kind`; any key is allowed."""
         return {key: self.take(key, kind) for key in self._data}
 
     def numbers(self) -> dict[str, float]:
-        """Return all entries, which must be numbers; whole ones stay whole."""
+        """Return all entries, which must be numbers; integers stay integers."""
         found: dict[str, float] = {}
         for key, value in self._all().items():
             if isinstance(value, bool) or not isinstance(value, int | float):
@@ -113,7 +113,7 @@ class Table:
         return {key: self._scalar(key, value) for key, value in self._all().items()}
 
     def lists(self) -> dict[str, tuple[str | int, ...]]:
-        """Return all entries, strings or whole numbers; a single one stands for a list of it."""
+        """Return all entries as lists of strings or whole numbers; a scalar is a list of one."""
         found = {}
         for key, value in self._all().items():
             entries = value if isinstance(value, list) else [value]
@@ -123,24 +123,24 @@ class Table:
         return found
 
     def objects(self, key: str) -> tuple[Mapping[str, Json], ...]:
-        """Return the value of `key`, which must be a list of objects, as they are."""
+        """Return the value of `key`, which must be a list of objects; these are not checked."""
         entries = self.take(key, list)
         if not all(isinstance(entry, dict) for entry in entries):
             raise self.error(key, "must be a list of objects.")
         return tuple(entries)
 
     def rest(self) -> dict[str, Json]:
-        """Return all entries that were not taken yet, as they are."""
+        """Return all entries that were not taken yet, unchecked."""
         left = {key: value for key, value in self._data.items() if key not in self._taken}
         self._taken.update(left)
         return left
 
     def has(self, key: str) -> bool:
-        """Tell whether `key` is there."""
+        """Tell whether the table has `key`."""
         return key in self._data
 
     def done(self) -> None:
-        """Raise UserError for the first key that nothing has taken: a typo."""
+        """Raise UserError for the first key that was not taken: it is probably a typo."""
         for key in self._data:
             if key not in self._taken:
                 raise self.error(key, f"is not a key here: {nearest(key, self._taken)}")
@@ -169,7 +169,7 @@ def read_toml(file: Path) -> Table:
 
 
 def parse_json(text: str, source: Path | str) -> Table:
-    """Return the object that `text` is in JSON; UserError, which names `source`, if it is none."""
+    """Return the JSON object in `text`; UserError, which names `source`, if it is not one."""
     try:
         data = json.loads(text)
     except ValueError as error:
@@ -180,12 +180,12 @@ def parse_json(text: str, source: Path | str) -> Table:
 
 
 def dump_json(value: Mapping[str, object]) -> str:
-    """Return the JSON of a document, in lines."""
+    """Return a document as indented JSON."""
     return json.dumps(value, indent=1) + "\n"
 
 
 def json_object(text: str) -> Mapping[str, Json] | None:
-    """Return the object that `text` is in JSON, as it is; None if it is none."""
+    """Return the JSON object in `text`, unchecked; None if it is not one."""
     try:
         data = json.loads(text)
     except ValueError:
@@ -194,16 +194,16 @@ def json_object(text: str) -> Mapping[str, Json] | None:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names that the TOML files of `folder`, and the user's beside them, stand for."""
+    """Return the names of the TOML files in `folder` and in the user's folder of its name."""
     return sorted({file.stem for place in search_path(folder) for file in place.glob("*.toml")})
 
 
 def file_of(kind: str, name: str, folder: Path, preferred: str = "") -> Path:
-    """Return the file that `name`, which is a `kind`, stands for: of `folder` or of the user's.
+    """Return the file of the `kind` called `name`, from `folder` or the user's own folder.
 
-    Raises UserError, with the nearest name there is (`preferred`, if that is
-    one of several), if there is no such file, and if both have one: a name in
-    a result must tell which it was.
+    Raises UserError if there is none; the message suggests the nearest name, or
+    `preferred` if several are equally near. Raises UserError if both folders
+    have one: a name in a result must be unambiguous.
     """
     files = [place / f"{name}.toml" for place in search_path(folder)]
     found = [file for file in files if file.is_file()]
@@ -212,14 +212,14 @@ def file_of(kind: str, name: str, folder: Path, preferred: str = "") -> Path:
         raise UserError(f"unknown {kind} {name!r}: {near}")
     if len(found) > 1:
         raise UserError(
-            f"{found[1]}: the project has a {kind} {name!r} of its own, {found[0]}: "
+            f"{found[1]}: the project already has a {kind} {name!r}, {found[0]}: "
             "give yours another name."
         )
     return found[0]
 
 
 def read_named(kind: str, name: str, folder: Path, preferred: str = "") -> Table:
-    """Return the top table of the file that `name`, which is a `kind`, stands for.
+    """Return the top table of the file of the `kind` called `name`.
 
     Raises UserError as `file_of` and `read_toml` do.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The answer in three sentences, made from the results; what was not measured is said so."""
+"""The answer in three sentences, made from the results. They also say what was not measured."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params
 from firsttouch.quantities import format_change, format_count, format_ratio, format_size
 
-# Those that gain nothing: what they are, the experiment and the parameters that measure it.
-_PAYING: tuple[tuple[str, str, Params], ...] = (
+# Accesses that gain nothing: their name, and the experiment and parameters that measure them.
+_WITHOUT_GAIN: tuple[tuple[str, str, Params], ...] = (
     ("a plain store", "populate", {"by": "store", "page": "4k"}),
     ("a plain read", "read-fault", {}),
 )
 
 
 def answering(dataset: Dataset) -> list[Platform]:
-    """Return the platforms whose results say what the features do or cost; or the first."""
+    """Return the platforms whose results show what the features do or cost, else the first."""
     platforms = dataset.platforms()
     names = ("populate", "read-fault", "zero-conflict")
     return [platform for platform in platforms if dataset.of(platform, *names)] or platforms[:1]
 
 
 def answer(dataset: Dataset, platform: Platform, claims: Iterable[Claim]) -> tuple[str, str, str]:
-    """Return what write-intent faults do, what colour zero pages do, and what the rest pays.
+    """Return three sentences: on write-intent faults, on colour zero pages, and on the costs.
 
-    Commands stand between backquotes.
+    Commands in them are in backquotes.
     """
     own = [claim for claim in claims if claim.platform in (platform, None)]
     return (
         _faults(dataset, platform),
         _colors(dataset, platform),
-        f"{_price(dataset, platform)}; {_verdicts(own)}.",
+        f"{_cost_without_gain(dataset, platform)}; {_verdicts(own)}.",
     )
 
 
 def mean_words(spread: Spread) -> str:
-    """Return the mean over hot colours; marked as about right if some were not measured."""
+    """Return the mean over hot colours, with a ≈ if some colours were not measured."""
     return ("" if spread.whole else "≈ ") + format_ratio(spread.mean)
 
 
@@ -82,7 +82,7 @@ def _faults(dataset: Dataset, platform: Platform) -> str:
 
 
 def _per_page(case: Case) -> tuple[str, str] | None:
-    """Return the faults that a page took on stock and on the arm it is compared with."""
+    """Return the faults per page on stock and on the arm that the experiment compares."""
     both = [case.per_page(arm, "page_faults") for arm in (BASE, case.experiment.compare)]
     if both[0] is None or both[1] is None:
         return None
@@ -95,7 +95,7 @@ def _colors(dataset: Dataset, platform: Platform) -> str:
         others = [arm for arm in spreads if arm != BASE]
         if BASE in spreads and others:
             before = spreads[BASE]
-            # The arm whose worst case is best: what the feature can do at most.
+            # The arm with the best worst case: the most that the feature can do.
             arm = min(others, key=lambda name: spreads[name].worst)
             after = spreads[arm]
             return (
@@ -110,10 +110,10 @@ def _colors(dataset: Dataset, platform: Platform) -> str:
     )
 
 
-def _price(dataset: Dataset, platform: Platform) -> str:
-    """Say what those pay that gain nothing: a plain store and a plain read."""
+def _cost_without_gain(dataset: Dataset, platform: Platform) -> str:
+    """Return what the features cost accesses that gain nothing: a plain store, a plain read."""
     found = []
-    for words, name, params in _PAYING:
+    for words, name, params in _WITHOUT_GAIN:
         for metric, what in (("instructions_kernel", "kernel instructions"),
                              ("sys_ns", "kernel time")):  # fmt: skip
             case = dataset.find(platform, name, metric, params)
@@ -122,12 +122,12 @@ def _price(dataset: Dataset, platform: Platform) -> str:
                 found.append(f"{words} by {format_change(change)} of {what}")
                 break
     if not found:
-        return "What the features cost those that gain nothing was not measured"
-    return f"What gains nothing changes too: {', '.join(found)}"
+        return "What the features cost accesses that gain nothing was not measured"
+    return f"Accesses that gain nothing change too: {', '.join(found)}"
 
 
 def _verdicts(claims: Iterable[Claim]) -> str:
     words = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items())
     if not words:
-        return "no published figure is known to compare with"
+        return "there is no published figure to compare with"
     return f"of the comparisons with published figures, {words}"

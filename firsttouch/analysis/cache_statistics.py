@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the cache experiments come to: knees, spreads over hot colours, footprints of zero pages."""
+"""Statistics of the cache experiments: knees, spreads over hot colours, zero-page footprints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from firsttouch.catalog.experiments import Params, Value
 from firsttouch.catalog.machine_values import PAGE_SIZE, colors
 from firsttouch.catalog.machines import Cache
 
-# Lines fit into a set if at most so many of their reads miss: 0.1 %.
+# Lines fit into a set if at most this share of their reads misses: 0.1 %.
 FITTING = 0.001
 MISSES = ("l1d_misses", "l2_misses")
 # The stride of a dense zero-scan, in bytes: one line.
@@ -28,16 +28,17 @@ def knee(values: Mapping[int, float], limit: float) -> int | None:
 
 
 def predicted_knee(cache: Cache, stride: int) -> int:
-    """Return the most lines, `stride` bytes apart, that an LRU `cache` holds.
+    """Return the largest number of lines, `stride` bytes apart, that an LRU `cache` holds.
 
-    Lines a way's size apart fall into one set. Nearer ones share the sets out,
-    and the first set that gets more lines than it has ways misses.
+    Lines that are one way size apart fall into the same set. With a smaller
+    stride they spread over several sets; misses begin as soon as one set gets
+    more lines than it has ways.
     """
     return cache.ways * sets_in_turn(cache, stride)
 
 
 def sets_in_turn(cache: Cache, stride: int) -> int:
-    """Return over how many sets lines `stride` bytes apart are spread."""
+    """Return the number of sets over which lines `stride` bytes apart spread."""
     return max(1, cache.way_size // max(stride, 1))
 
 
@@ -51,7 +52,7 @@ def running(dataset: Dataset, platform: Platform, benchmark: str) -> list[Case]:
 
 
 def alike(cases: Iterable[Case], name: str) -> list[tuple[Params, list[Case]]]:
-    """Return the cases that differ in nothing but parameter `name`, with the others' values."""
+    """Return groups of cases that differ only in parameter `name`, each with the other values."""
     groups: dict[tuple[tuple[str, Value], ...], list[Case]] = {}
     for case in cases:
         rest = tuple((key, value) for key, value in case.params.items() if key != name)
@@ -69,7 +70,7 @@ def per_round(case: Case, metric: str) -> dict[str, float]:
 class Curve:
     """L1D misses per read, by arm and by N, the number of lines that are read in turn.
 
-    `cases` differ in N alone; `rest` has their other parameters.
+    `cases` differ only in N; `rest` has their other parameters.
     """
 
     rest: Params
@@ -78,12 +79,12 @@ class Curve:
 
     @property
     def stride(self) -> int:
-        """How many bytes the lines are apart."""
+        """Distance between the lines in bytes."""
         return self.cases[0].number("stride") or PAGE_SIZE
 
 
 def conflict_curves(cases: Iterable[Case]) -> list[Curve]:
-    """Return a curve for each way in which ``set-conflict`` was run."""
+    """Return a curve for each combination of the parameters other than N."""
     usable = [
         case
         for case in cases
@@ -102,7 +103,7 @@ def conflict_curves(cases: Iterable[Case]) -> list[Curve]:
 
 @dataclass(frozen=True)
 class Spread:
-    """Misses per round over the colours of the hot lines: `measured` of `colors` were measured."""
+    """Misses per round over the colours of the hot lines; `measured` of `colors` have a figure."""
 
     best: float
     mean: float
@@ -112,15 +113,15 @@ class Spread:
 
     @property
     def whole(self) -> bool:
-        """Whether no colour is missing: it might be the worst."""
+        """Whether every colour was measured; a missing one might be the worst."""
         return self.measured == self.colors
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Cases of ``zero-conflict`` that differ in the hot lines' colour alone.
+    """Cases of ``zero-conflict`` that differ only in the colour of the hot lines.
 
-    `level` is the cache of which the hot lines fill a set; `rest` has the other
+    `level` is the cache in which the hot lines fill a set. `rest` has the other
     parameters.
     """
 
@@ -135,7 +136,7 @@ class Sweep:
 
     @property
     def colors(self) -> int:
-        """How many colours the hot lines can have."""
+        """Number of colours that the hot lines can have."""
         return 1 + max(case.number("hot_color") for case in self.cases)
 
     def series(self, metric: str) -> dict[str, dict[int, float]]:
@@ -158,7 +159,7 @@ class Sweep:
 
 
 def sweeps(cases: Iterable[Case]) -> list[Sweep]:
-    """Return the sweeps over hot colours: the L2's first, those of most rounds first."""
+    """Return the sweeps over hot colours; those of the L2 first, then by falling rounds."""
     usable = [
         case
         for case in cases
@@ -175,7 +176,7 @@ def sweeps(cases: Iterable[Case]) -> list[Sweep]:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Misses per round of reading zero pages beside a working set of so many bytes, by arm."""
+    """Misses per round of reading zero pages beside a working set, by arm; sizes in bytes."""
 
     stride: int
     working_set: int
@@ -184,7 +185,7 @@ class Footprint:
 
 
 def footprints(cases: Iterable[Case]) -> list[Footprint]:
-    """Return what ``zero-scan`` measured, for each case and level."""
+    """Return the misses of ``zero-scan`` for each case and cache level."""
     return [
         Footprint(case.number("stride"), case.number("working_set"), metric, arms)
         for case in cases
@@ -196,10 +197,11 @@ def footprints(cases: Iterable[Case]) -> list[Footprint]:
 
 @dataclass(frozen=True)
 class ColoredCache:
-    """What colours do to one cache: misses per round, stock and with as many zero pages.
+    """The effect of colours on one cache, in misses per round of ``zero-conflict``.
 
-    `beside` are those of a dense scan beside a working set that just fits, for
-    the same two.
+    `stock` has one zero page, `colored` one zero page per colour. `beside` has
+    the misses of a dense ``zero-scan`` beside a working set that just fits, for
+    stock and colored.
     """
 
     platform: Platform
@@ -211,7 +213,7 @@ class ColoredCache:
 
 
 def colored_caches(dataset: Dataset) -> list[ColoredCache]:
-    """Return what colours do to each cache of which all figures were measured."""
+    """Return the effect of colours on each cache for which all figures were measured."""
     found = []
     for platform in dataset.platforms():
         machine = dataset.catalog.machines.get(platform.machine)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The claims: each published figure with the row that answers it, or the command that would."""
+"""The claims: each published figure with the row that answers it, or a command to measure it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_MEASURED = "not measured"
 
 @dataclass(frozen=True)
 class Claim:
-    """A published figure and one row that answers it; None where no cell was run that does."""
+    """A published figure and one row that answers it; `row` is None if no such cell ran."""
 
     experiment: Experiment
     published: Published
@@ -23,7 +23,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """The row's verdict; a figure that lacks one of the two arms is not measured."""
+        """The row's verdict; without one of the two arms the figure is not measured."""
         if self.row is None or self.row.verdict == "no claim":
             return NOT_MEASURED
         return self.row.verdict
@@ -42,7 +42,7 @@ class Claim:
 
 
 def list_claims(dataset: Dataset) -> list[Claim]:
-    """Return every figure the experiments know, measured or not, in order of experiments."""
+    """Return all published figures, measured or not, in the order of the experiments."""
     claims = []
     for experiment in dataset.catalog.experiments.values():
         for published in experiment.published:
@@ -56,7 +56,7 @@ def list_claims(dataset: Dataset) -> list[Claim]:
 
 
 def count_verdicts(claims: Iterable[Claim]) -> dict[str, int]:
-    """Return how many claims have each verdict, for those verdicts that there are."""
+    """Return how many claims have each verdict, without verdicts that no claim has."""
     verdicts = [claim.verdict for claim in claims]
     return {
         verdict: verdicts.count(verdict)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Two sets of results side by side: first whether they may be compared, then what changed."""
+"""Compares two sets of results: first whether they are comparable, then what changed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from firsttouch.catalog.experiments import Params, Value
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_size
 
-# What a comparison can be about. A difference in anything else, the
-# instruments, can change counts that have nothing to do with these.
+# What a comparison can be about. Anything else is an instrument; a difference in
+# an instrument can change counts for reasons that are not in the kernel.
 _SUBJECTS = ("kernel", "machine", "kernel source", "kernel build", "kernel command line")
-# Digests of a result's provenance that are called otherwise in a comparison.
+# Names in a comparison of digests whose names in the provenance are other ones.
 _DIGESTS = {"kernel image": "kernel build", "QEMU": "QEMU's program"}
-# What is another file because something else is not the same, and needs no second word.
+# Differences that follow from another difference, and are not listed beside it.
 _FOLLOWS = {
     "kernel source": {"kernel"},
     "kernel build": {"kernel", "kernel source", "compiler"},
@@ -31,7 +31,7 @@ _SHORT = 12
 
 @dataclass(frozen=True)
 class Difference:
-    """What is not the same in the two sets; `a` and `b` are what each has."""
+    """What differs between the two sets; `a` and `b` are the values in each."""
 
     what: str
     a: str
@@ -42,7 +42,7 @@ class Difference:
 class Line:
     """One metric of one cell in both sets; `change_percent` is b against a.
 
-    A `release` or `machine` that is compared names both.
+    `release` and `machine` name both sets' values if these differ.
     """
 
     experiment: str
@@ -60,7 +60,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sets compared. `kind` is same, comparable, or with care."""
+    """The comparison of two sets. `kind` is same, comparable, or with care."""
 
     kind: str
     sentence: str
@@ -72,13 +72,13 @@ class Comparison:
 
     @property
     def contradictions(self) -> list[Line]:
-        """What differs though nothing that decides it does: a run that was not identical."""
+        """Figures that differ although all inputs are the same: the runs were not identical."""
         return [line for line in self.lines if line.a != line.b] if self.kind == "same" else []
 
 
 @dataclass(frozen=True)
 class _Key:
-    """What must be the same in both sets for a cell to be the same in them."""
+    """What identifies a cell in both sets."""
 
     release: str
     machine: str
@@ -95,10 +95,10 @@ class _Pair:
 
 
 def compare(a: Dataset, b: Dataset) -> Comparison:
-    """Return how two sets compare.
+    """Return the comparison of two sets.
 
-    Where each holds one release, or one machine, and these are not the same,
-    that is what is compared. Raises UserError if they have no cell in common.
+    If each set has only one release, the releases may differ; so may the
+    machines. Raises UserError if the sets have no cell in common.
     """
     releases = _one_each(
         {case.platform.release for case in a.cases}, {case.platform.release for case in b.cases}
@@ -131,7 +131,7 @@ def _one_each(a: set[str], b: set[str]) -> bool:
 def _cells(
     dataset: Dataset, *, releases: bool, machines: bool
 ) -> dict[_Key, tuple[Case, Measurement]]:
-    """Return the cells by their keys; releases, or machines, that are compared are no part."""
+    """Return the cells by key; keys leave out the release, or the machine, if these may differ."""
     return {
         _Key(
             "" if releases else case.platform.release,
@@ -161,7 +161,7 @@ def _differences(pairs: Iterable[_Pair]) -> Iterator[Difference]:
 
 
 def _facts(measured: Measurement) -> dict[str, str]:
-    """Return what decided a result's outcome, in words or short digests."""
+    """Return what decided a result: versions and names, and short digests."""
     made = measured.result.provenance
     commands = made.commands
     digests = {
@@ -200,7 +200,7 @@ def _both(a: str, b: str) -> str:
 def _judge(
     differences: Iterable[Difference], lines: tuple[Line, ...], cells: int
 ) -> tuple[str, str]:
-    """Return the kind of the comparison and the sentence that says it."""
+    """Return the kind of the comparison and its sentence for people."""
     common = "1 cell" if cells == 1 else f"{cells:,} cells"
     kinds = {difference.what for difference in differences}
     if not kinds:
@@ -217,17 +217,17 @@ def _judge(
         return (
             "comparable",
             f"Comparable: {common} in common that differ in the {named}; "
-            "what changes below comes from that.",
+            "the changes below come from that.",
         )
     return (
         "with care",
         f"Comparable with care: {common} in common, but they differ in the {named}; "
-        "what changes below may come from any of these.",
+        "the changes below may come from any of these.",
     )
 
 
 def _nothing_in_common(a: Dataset, b: Dataset) -> str:
-    """Say why no cell of the one set is a cell of the other."""
+    """Return why the sets have no cell in common, and what to do."""
     sentence = "A and B are not comparable: they have no cell in common"
     for what, ours, theirs in (
         ("experiment", _experiments(a), _experiments(b)),
@@ -236,7 +236,7 @@ def _nothing_in_common(a: Dataset, b: Dataset) -> str:
     ):
         if ours and theirs and not ours & theirs:
             return (
-                f"{sentence}, for A has {what} {', '.join(sorted(ours))} and B "
+                f"{sentence}, because A has {what} {', '.join(sorted(ours))} and B "
                 f"{', '.join(sorted(theirs))}; measure the same on both sides."
             )
     return f"{sentence}; measure the same experiments with the same --size on both sides."

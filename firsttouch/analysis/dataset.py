@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The dataset: results as cases with their arms side by side, and a row for each figure.
 
-Terminal, report, comparison and summary.json all draw the same one, which is
-made once, by `make_dataset`.
+`make_dataset` makes it once. Terminal, report, comparison and summary.json all
+show the same dataset.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from firsttouch.quantities import parse_size
 
 @dataclass(frozen=True, order=True)
 class Platform:
-    """Where cells were run: a kernel release on a machine of the catalogue."""
+    """Where cells ran: a kernel release on a machine of the catalogue."""
 
     release: str
     machine: str
@@ -45,20 +45,20 @@ class Case:
     arms: Mapping[str, Measurement]
 
     def value(self, arm: str, metric: str) -> float | None:
-        """Return what `arm` measured; None if it did not."""
+        """Return the value of `metric` on `arm`; None if it was not measured."""
         return self.arms[arm].metrics.get(metric) if arm in self.arms else None
 
     def values(self, metric: str) -> dict[str, float]:
-        """Return what each arm measured, for those that did."""
+        """Return the value of `metric` on each arm that measured it."""
         found = {arm: self.value(arm, metric) for arm in self.arms}
         return {arm: value for arm, value in found.items() if value is not None}
 
     def pair(self) -> tuple[str, str] | None:
-        """Return the two arms whose change is told, the base first; None for fewer than two.
+        """Return the two arms whose change is reported, the base first; None for fewer than two.
 
-        Stock and the arm that the experiment compares, where both are there;
-        otherwise the last arm against stock, or against the first where stock
-        is not there. Arms have the catalogue's order.
+        They are stock and the arm that the experiment compares. If that arm is
+        missing, the last arm takes its place; if stock is missing, the first
+        arm does. Arms have the catalogue's order.
         """
         arms = list(self.arms)
         if BASE in arms and self.experiment.compare in arms and self.experiment.compare != BASE:
@@ -69,23 +69,23 @@ class Case:
         return (others[0], others[-1]) if len(others) > 1 else None
 
     def command(self, arm: str) -> str:
-        """Return the command that runs the cell of `arm` alone."""
+        """Return the command that runs only the cell of `arm`."""
         return self.arms[arm].result.provenance.command
 
     def number(self, name: str) -> int:
-        """Return a parameter that is a whole number, as ftbench takes it; 0 where it is none."""
+        """Return the value of a whole-number parameter; 0 if it is missing or not a number."""
         value = self.params.get(name, 0)
         return value if isinstance(value, int) else 0
 
     def pages(self) -> float | None:
-        """Return how many pages of the size asked for are touched; None where none was asked."""
+        """Return how many pages are touched, of the size in ``page``; None without a ``size``."""
         try:
             return self.number("size") / parse_size(self.params.get("page", "4k")) or None
         except ValueError:
             return None
 
     def per_page(self, arm: str, metric: str) -> float | None:
-        """Return `metric` per page of the size asked for; None if not measured."""
+        """Return `metric` per page of the size in ``page``; None if it was not measured."""
         value, pages = self.value(arm, metric), self.pages()
         return None if value is None or pages is None else value / pages
 
@@ -94,10 +94,10 @@ class Case:
 class Row:
     """A figure across arms: a metric, measured or derived, of one case.
 
-    `arms` has those that have the figure. `change_percent` is that of the
-    second arm of the case's pair against the first; None where it has no
-    meaning. `published` is held against it only where the pair is the one that
-    the experiment compares.
+    `arms` has the arms with this figure. `change_percent` is the change of the
+    second arm of the case's pair against the first; None if it is undefined.
+    `verdict` judges the `published` figure only if the pair is stock and the
+    arm that the experiment compares.
     """
 
     case: Case
@@ -109,13 +109,13 @@ class Row:
     verdict: str
 
     def change(self, arm: str, base: str = BASE) -> float | None:
-        """Return by how many per cent `arm` differs from `base`."""
+        """Return by how many per cent `arm` differs from `base`; None if that is undefined."""
         return change_percent(self.arms.get(base), self.arms.get(arm))
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A metric of a case that some arms do not have, and why each has not."""
+    """A metric of a case that some arms lack, and the reason for each of these arms."""
 
     case: Case
     metric: str
@@ -124,7 +124,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Dataset:
-    """All figures of some results. `notes` says what could not be read, a sentence each."""
+    """All figures of some results. `notes` has a sentence for each thing that cannot be shown."""
 
     catalog: Catalog
     cases: tuple[Case, ...]
@@ -134,7 +134,7 @@ class Dataset:
 
     @property
     def quick(self) -> bool:
-        """Whether any of the results were asked for by --quick."""
+        """Whether --quick asked for any of the results."""
         return any(result.quick for result in self.results())
 
     def results(self) -> list[Result]:
@@ -169,7 +169,7 @@ class Dataset:
     def find(
         self, platform: Platform, name: str, metric: str, params: Mapping[str, Value]
     ) -> Case | None:
-        """Return the largest case with these parameters where both arms measured `metric`."""
+        """Return the largest case with these parameters whose two compared arms have `metric`."""
         found = [
             case
             for case in self.of(platform, name)
@@ -180,7 +180,7 @@ class Dataset:
 
 
 def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[str] = ()) -> Dataset:
-    """Return the dataset of `results`; what the catalogue lacks, or cannot be read, is noted."""
+    """Return the dataset of `results`; `notes` gets what the catalogue lacks or cannot read."""
     said = list(notes)
     groups: dict[tuple[Platform, str, tuple[tuple[str, Value], ...]], dict[str, Measurement]] = {}
     unknown: dict[str, int] = {}
@@ -200,7 +200,7 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
         groups.setdefault(key, {})[cell.arm] = measured
     for name, count in unknown.items():
         why = catalog.broken.get(name, f"experiments/{name}.toml is missing")
-        said.append(f"{why.rstrip('.')}: {count:,} of its results are not drawn.")
+        said.append(f"{why.rstrip('.')}: {count:,} of its results are not shown.")
     cases = sorted(
         (
             Case(
@@ -223,12 +223,12 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
 def read_dataset(place: Path, folder: Path = EXPERIMENTS) -> Dataset:
     """Return the dataset of what `read_results` finds, read by the experiments in `folder`.
 
-    Raises UserError if there is no such file, or nothing in it can be drawn.
+    Raises UserError if there is no such file, or nothing in it can be shown.
     """
     reading = read_results(place)
     cells = [result.cell for result in reading.results]
     catalog = load_known(
-        # All there are: what was not measured is said, with the command that measures it.
+        # All experiments: the report names what was not measured, and the command for it.
         experiment_names(folder),
         (cell.machine for cell in cells),
         (cell.arm for cell in cells),
@@ -238,12 +238,12 @@ def read_dataset(place: Path, folder: Path = EXPERIMENTS) -> Dataset:
     notes = []
     if reading.broken:
         lines = "1 line that is" if reading.broken == 1 else f"{reading.broken:,} lines that are"
-        notes.append(f"{file} holds {lines} cut off or no result.")
+        notes.append(f"{file} has {lines} cut off or not a result.")
     dataset = make_dataset(reading.results, catalog, notes)
     if not dataset.cases:
         reason = dataset.notes[0] if dataset.notes else f"{file} is empty"
         raise UserError(
-            f"{reason.removesuffix('.')}: nothing is left to draw, run "
+            f"{reason.removesuffix('.')}: there are no results to show; run "
             f"`firsttouch lab --out {shlex.quote(str(place))}` first."
         )
     return dataset
@@ -282,7 +282,7 @@ def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:
 
 
 def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]:
-    """Return the figure for each arm that has all that it is made from."""
+    """Return the figure for each arm that has all metrics in it."""
     arms = {}
     for arm in case.arms:
         value = case.value(arm, figure.of)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Metrics derived from a result: what ftbench printed, and the PMU's counts by region.
+"""Metrics derived from a result: from what ftbench printed, and the PMU's counts by region.
 
-What each count of the PMU means stands in pmu/README.md.
+pmu/README.md explains each count of the PMU.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from firsttouch.catalog.experiments import Experiment
 from firsttouch.lab.results import Counts, Result
 from firsttouch.tables import Table
 
-# Accesses that the caches saw for each that they may have missed.
+# Cache counts are valid if the model saw at least this many accesses for each
+# access that it did not see.
 _SEEN_PER_UNSEEN = 10_000
 
 
@@ -28,7 +29,7 @@ class FaultSample:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Faults one by one, where an experiment asked for them; `absent` says why there are none."""
+    """Each fault, if the experiment asked for samples; `absent` says why there are none."""
 
     samples: tuple[FaultSample, ...] = ()
     lost: int = 0
@@ -37,7 +38,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The figures of one result: metrics by name, and why others are not to be had."""
+    """The figures of one result: metrics by name, and why others are not available."""
 
     result: Result
     metrics: Mapping[str, float]
@@ -67,8 +68,8 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
 def _why_not(metric: str, metrics: Mapping[str, float], missing: Mapping[str, str]) -> str:
     """Return why the guest did not report `metric`."""
     if not metrics and missing:
-        # The CPU lacks the instruction, or the kernel the page size: one
-        # reason for everything.
+        # The CPU lacks the instruction, or the kernel the page size: all metrics
+        # are missing for that reason.
         return next(iter(missing.values()))
     return f"{metric} was reported by neither ftbench nor the PMU plugin"
 
@@ -87,10 +88,10 @@ def _timeline(line: Table) -> Timeline:
 
 
 def _count(region: Table, counts: Counts) -> tuple[dict[str, int], dict[str, str]]:
-    """Return the metrics of one region, and why the others are not to be had.
+    """Return the metrics of one region, and why the others are not available.
 
-    Cache counts that leave out more than one access in 10,000 are no metrics:
-    at the kernel's ticks an old QEMU always hides a few.
+    An old QEMU always hides a few accesses at the kernel's ticks. Cache counts
+    that leave out more than one access in 10,000 are not used.
     """
     modes = [region.table("user"), region.table("kernel")]
     user, kernel = modes
@@ -115,12 +116,12 @@ def _count(region: Table, counts: Counts) -> tuple[dict[str, int], dict[str, str
     modelled = "dc_zva_lines" not in counts.not_modelled
     unplaced = both("dc_zva_unplaced" if modelled else "dc_zva")
     lost = both("untranslated_accesses")
-    # Each may be a miss that was not counted and, with LRU, the cause of one more.
+    # A hidden access may be a miss that was not counted and, with LRU, cause another miss.
     if (unplaced + lost) * _SEEN_PER_UNSEEN <= cached["l1d_accesses"]:
         return {**metrics, **cached}, {}
     why = (
-        f"this QEMU does not show where {unplaced:,} DC ZVA of the region wrote"
+        f"QEMU did not show the addresses of {unplaced:,} DC ZVA instructions"
         if unplaced
-        else f"QEMU withheld the address of {lost:,} accesses"
+        else f"QEMU did not show the address of {lost:,} accesses"
     )
     return metrics, dict.fromkeys(cached, why)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How cells and cases are called in tables, pictures and sentences."""
+"""Names of cells and cases in tables, pictures and sentences."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SIZES = ("size", "heap")
 
 
 def format_params(params: Mapping[str, Value]) -> str:
-    """Return a cell's parameters as a person reads them: ``ldadd 4k``, ``size 1 GiB``."""
+    """Return a cell's parameters for people: ``ldadd 4k size 1 GiB``."""
     return " ".join(format_param(name, value) for name, value in params.items())
 
 
 def format_param(name: str, value: Value) -> str:
-    """Return one parameter in words; a text needs no name before it."""
+    """Return one parameter for people; only a number has the parameter's name before it."""
     size = as_number(name, value) if name in _SIZES else None
     if size:
         return f"{name} {format_size(size)}"
@@ -32,12 +32,12 @@ def as_number(name: str, value: Value) -> int | None:
     try:
         return parse_size(value) if name in _SIZES else None
     except ValueError:
-        # Results that others made may hold anything.
+        # Results that come from others may hold anything.
         return None
 
 
 def varying(experiment: Experiment, params: Params) -> Params:
-    """Return the parameters that an experiment or the machine varies."""
+    """Return the parameters that the experiment or the machine varies."""
 
     def varies(name: str) -> bool:
         listed = [str(value) for value in experiment.parameters.get(name, ())]
@@ -47,14 +47,14 @@ def varying(experiment: Experiment, params: Params) -> Params:
 
 
 def cell_name(experiment: Experiment, params: Params) -> str:
-    """Return an experiment and those parameters that it or the machine varies, and the size."""
+    """Return a cell's name: the experiment, the parameters that vary, and the size."""
     telling = varying(experiment, params)
     shown = {name: value for name, value in params.items() if name in telling or name == "size"}
     return f"{experiment.name} {format_params(shown)}".replace(" size ", " ").rstrip()
 
 
 def case_label(case: Case, among: Sequence[Case]) -> str:
-    """Return the parameters of `case` that tell it from the others."""
+    """Return the parameters in which `case` differs from the others in `among`."""
     telling = {
         name: value
         for name, value in case.params.items()

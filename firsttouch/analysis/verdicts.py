@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Changes between arms, and what they say of published figures."""
+"""Changes between arms, and verdicts on published figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from firsttouch.catalog.experiments import Published
 
 
 def change_percent(base: float | None, other: float | None) -> float | None:
-    """Return by how many per cent `other` differs from `base`; None where that has no meaning."""
+    """Return by how many per cent `other` differs from `base`; None if that is undefined."""
     if base is None or other is None:
         return None
     if base == 0:
@@ -16,10 +16,11 @@ def change_percent(base: float | None, other: float | None) -> float | None:
 
 
 def verdict(claim: Published | None, change: float | None) -> str:
-    """Return what the measured change says of a published claim.
+    """Return the verdict on a published claim.
 
-    ``exceeded`` means further in the direction claimed than the tolerance
-    allows; a claim that could not be measured counts as none.
+    ``exceeded`` means that the change goes further in the claimed direction
+    than the tolerance allows. Without a measured change the verdict is
+    ``no claim``.
     """
     if claim is None or change is None:
         return "no claim"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Asking the host's own Debian mirror, without touching the host's configuration.
+"""Queries of the host's own Debian mirror that leave the host's configuration alone.
 
-apt is given a private root below the store whose only sources are those
-archives of the host's configuration that are Debian's, or one more suite of
-the same mirror. Every archive there must be signed by a key that the host's
-configuration names for it, or by Debian's: what the host's configuration
-trusts without a signature is refused.
+apt runs with a private root below the store. Its only sources are the Debian
+archives of the host's configuration, or another suite of the same mirror.
+Each archive must be signed by the key that the host's configuration names for
+it, or else by Debian's key. An archive that the host trusts without a
+signature is refused.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Archive:
     def source(self) -> str:
         """The archive as an entry of a deb822 sources file.
 
-        It says nothing of trust, so that signatures decide: "Trusted: no" is
-        distrust of a good signature, too.
+        It has no "Trusted" line, so that the signature decides: "Trusted: no"
+        would refuse a good signature, too.
         """
         return (
             f"Types: deb\nURIs: {self.uri}\nSuites: {self.suite}\nComponents: main\n"
@@ -55,7 +55,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class Listed:
-    """A file of an archive: its name, size in bytes and SHA-256, as signed lists have them."""
+    """A file of an archive: its name, size in bytes and SHA-256, from the signed lists."""
 
     file: str
     size: int
@@ -63,7 +63,7 @@ class Listed:
 
 
 def apt_get(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run apt-get to its end; HostError if this host has none."""
+    """Run apt-get and wait for it; HostError if this host has no apt-get."""
     try:
         return subprocess.run(
             ["apt-get", *arguments],
@@ -80,7 +80,7 @@ def apt_get(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def listed_files(output: str) -> list[Listed]:
-    """Return the files that ``apt-get --print-uris`` has printed."""
+    """Return the files in `output`, which ``apt-get --print-uris`` printed."""
     return [
         Listed(match["file"], int(match["size"]), match["sha256"])
         for match in _URI.finditer(output)
@@ -96,7 +96,7 @@ def host_archives() -> list[Archive]:
     found = {}
     for line in listed:
         uri, suite, keyring = (*line.split("|"), "", "")[:3]
-        # The path tells Debian's archives from others before their lists are fetched.
+        # The path tells which archives are Debian's before any list is fetched.
         if re.search(r"/debian(-security)?/?$", uri):
             name = keyring if keyring.startswith("/") else _KEYRING
             found[uri, suite] = Archive(uri, suite, name)
@@ -109,7 +109,7 @@ def host_archives() -> list[Archive]:
 
 
 def mirror_archive(suite: str) -> Archive:
-    """Return `suite` of the mirror that this host is configured to use."""
+    """Return `suite` of this host's mirror; HostError if its configuration names no mirror."""
     for archive in host_archives():
         if archive.uri.rstrip("/").endswith("/debian"):
             return Archive(archive.uri, suite, archive.keyring)
@@ -120,9 +120,9 @@ def mirror_archive(suite: str) -> Archive:
 
 
 def private_root(archives: Sequence[Archive], *, arm64: bool = False) -> list[str]:
-    """Give apt a root that knows `archives` alone, with fresh lists; return its options.
+    """Make a private root for apt with fresh lists of `archives` only; return apt's options.
 
-    `arm64`: a root for that architecture, on which nothing is installed.
+    `arm64` makes a root for that architecture, with no package installed.
     Raises HostError if a list cannot be fetched, or is not signed.
     """
     more = _ARM64 if arm64 else ()

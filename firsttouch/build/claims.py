@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Claims: who makes a thing, agreed by hard links, so that a share of several hosts can hold it.
+"""Claims: locks made of hard links, which also work on a share of several hosts.
 
-A claim is a file that its holder touches as long as it lives. A claim whose
-process is gone, where this host can tell, belongs to nobody; so does one of
-another host that was not touched for a lease's time. File locks are not used:
-a share need not have them.
+A claim is a file that its holder touches while it lives. A claim of this host
+is abandoned if its process has ended. A claim of another host is abandoned if
+nobody touched it for the time of a lease. File locks are not used, because a
+share may not support them.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ _POLL = 0.2
 def claimed(
     path: Path, wait: Callable[[], None] = lambda: None, lease: float = LEASE
 ) -> Iterator[None]:
-    """Hold the claim `path` for as long as the context lasts; call `wait` once if it is held."""
+    """Hold the claim `path` while the context lasts.
+
+    If another process holds it, call `wait` once and wait until it is free.
+    """
     with _own_file(path) as own:
-        if not _take_or_give_up(path, own, lease):
+        if not _take_free_or_abandoned(path, own, lease):
             wait()
-            while not _take_or_give_up(path, own, lease):
+            while not _take_free_or_abandoned(path, own, lease):
                 time.sleep(_POLL)
         with _kept_alive(own, lease):
             yield
@@ -44,12 +47,12 @@ def claimed(
 
 @contextmanager
 def claimed_if_free(path: Path, lease: float = LEASE) -> Iterator[bool]:
-    """Hold the claim `path` for as long as the context lasts, unless another holds it.
+    """Hold the claim `path` while the context lasts, unless another process holds it.
 
-    Yields whether it is held here.
+    Yields whether this process holds it.
     """
     with _own_file(path) as own:
-        if _take_or_give_up(path, own, lease):
+        if _take_free_or_abandoned(path, own, lease):
             with _kept_alive(own, lease):
                 yield True
         else:
@@ -58,13 +61,13 @@ def claimed_if_free(path: Path, lease: float = LEASE) -> Iterator[bool]:
 
 @contextmanager
 def _own_file(path: Path) -> Iterator[Path]:
-    """Make the file that becomes the claim `path` by a link; withdraw both in the end."""
+    """Yield a new file that becomes the claim `path` by a link; remove both at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     own = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         own.touch()
-        # A full disk has no room for words, and must still let `store prune`
-        # claim it. Without them the lease alone tells whether the holder lives.
+        # `store prune` must get a claim on a full disk too. An empty claim names
+        # no process, so only the lease tells whether its holder lives.
         with contextlib.suppress(OSError):
             own.write_text(json.dumps(_holder()))
         yield own
@@ -76,7 +79,7 @@ def _own_file(path: Path) -> Iterator[Path]:
 
 
 def clock(directory: Path) -> float:
-    """Return the time by the clock of a directory's file system, in seconds since the epoch."""
+    """Return the time on the clock of a directory's file system, in seconds since the epoch."""
     probe = directory / f".{uuid.uuid4().hex}"
     try:
         probe.touch()
@@ -93,24 +96,24 @@ def is_claimed(path: Path, lease: float = LEASE) -> bool:
         return False
 
 
-def _take_or_give_up(path: Path, own: Path, lease: float) -> bool:
-    """Make `own` the claim `path`, if it is free or nobody's; return whether that was done."""
-    return _take(path, own) or (_give_up(path, lease) and _take(path, own))
+def _take_free_or_abandoned(path: Path, own: Path, lease: float) -> bool:
+    """Make `own` the claim `path` if that is free or abandoned; return whether it is now ours."""
+    return _take(path, own) or (_remove_abandoned(path, lease) and _take(path, own))
 
 
 def _take(path: Path, own: Path) -> bool:
-    # The lease begins now, however long the wait was.
+    # The lease begins now, not when the wait began.
     os.utime(own)
     try:
         os.link(own, path)
     except FileExistsError:
-        # A network file system may do a link, lose its answer and do it again.
+        # A network file system may make the link, lose the reply and try again.
         return own.stat().st_nlink > 1
     return True
 
 
-def _give_up(path: Path, lease: float) -> bool:
-    """Remove the claim `path` if it is nobody's; return whether it may be taken now."""
+def _remove_abandoned(path: Path, lease: float) -> bool:
+    """Remove the claim `path` if it is abandoned; return whether it may be taken now."""
     try:
         holder = path.stat()
         if not _is_abandoned(path, lease):
@@ -123,9 +126,9 @@ def _give_up(path: Path, lease: float) -> bool:
 def _remove(path: Path, claim: os.stat_result, lease: float) -> bool:
     """Remove `path` if it is still the file `claim`, untouched; return whether it is gone.
 
-    Who removes a claim, be it the holder, first makes one link that is named
-    by the claim's inode. So of several one removes it, and none removes what
-    was claimed in the meantime.
+    A process that removes a claim, the holder too, first makes a link whose
+    name has the claim's inode. Only one process can make this link, so only
+    one removes the claim, and none removes a claim that was made since.
     """
     dead = path.with_name(f".{path.name}.dead-{claim.st_ino}")
     try:
@@ -133,7 +136,7 @@ def _remove(path: Path, claim: os.stat_result, lease: float) -> bool:
     except FileNotFoundError:
         return True
     except FileExistsError:
-        # Another removes it. Should that one die, its own link ages too.
+        # Another process is removing it. If that process dies, its link expires too.
         with contextlib.suppress(OSError):
             if clock(path.parent) - dead.stat().st_ctime > lease:
                 dead.unlink()
@@ -149,14 +152,14 @@ def _remove(path: Path, claim: os.stat_result, lease: float) -> bool:
 
 
 def _is_abandoned(path: Path, lease: float) -> bool:
-    """Tell whether the claim `path` is nobody's; FileNotFoundError if it is gone."""
+    """Tell whether the holder of the claim `path` is gone; FileNotFoundError if the claim is."""
     touched = path.stat().st_mtime
     holder = json_object(path.read_text(errors="replace")) or {}
     if holder.get("host") == _host():
-        # A process that was stopped, as this host may have been, touches nothing, and lives.
+        # A process that was stopped, or slept with its host, touches nothing but lives.
         pid = holder.get("pid")
         return not isinstance(pid, int) or holder.get("started") != _started(pid)
-    # The clock of the file system: those of several hosts may differ.
+    # By the clock of the file system, because the clocks of hosts differ.
     return clock(path.parent) - touched > lease
 
 
@@ -167,16 +170,16 @@ def _holder() -> dict[str, str | int | None]:
 
 @functools.cache
 def _host() -> str:
-    """Return a string that is unique to this boot of this host and its process numbers."""
+    """Return a string that is unique to this boot of this host and this PID namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     identity = boot.read_text().strip() if boot.exists() else socket.gethostname()
-    # A container counts its processes from 1 again.
+    # The PIDs of a container begin at 1 again.
     space = Path("/proc/self/ns/pid")
     return f"{identity} {space.readlink()}" if space.is_symlink() else identity
 
 
 def _started(pid: int) -> str | None:
-    """Return when a process of this host began, by which its number is told from a later one."""
+    """Return the start time of a process of this host; it shows whether a PID was reused."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -185,7 +188,7 @@ def _started(pid: int) -> str | None:
 
 @contextmanager
 def _kept_alive(own: Path, lease: float) -> Iterator[None]:
-    """Touch the file behind a claim as long as the context lasts."""
+    """Touch the file behind a claim while the context lasts."""
     ended = threading.Event()
 
     def touch() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guests' disks: ext4 file systems, the same bytes whoever makes them, wherever and when."""
+"""The guests' disks: ext4 file systems whose bytes depend on no user, host or time."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ _MOUNTED = "/data"
 _FILE_NAME = "file"
 _IMAGE = "disk.img"
 _BLOCK = 4096
-# ext4's own: group descriptors, inode tables, bitmaps; ample for what is here.
+# Bytes for ext4's group descriptors, inode tables and bitmaps; more than these disks need.
 _OVERHEAD = 64 << 20
-# A RAM-backed disk is mapped in sections of this size.
+# The kernel maps a RAM-backed disk in sections of this size.
 _ALIGNMENT = 128 << 20
-# 2026-01-01, as the guest's clock.
+# 2026-01-01, the start of the guest's clock, in seconds since the epoch.
 _TIME = 1767225600
 _MKE2FS = (
     "mke2fs", "-q", "-F", "-t", "ext4", "-b", str(_BLOCK), "-m", "0",
-    # No journal: the guest mounts it read-only. Nothing that varies.
+    # No journal, since the guest mounts the disk read-only; fixed identifiers.
     "-O", "^has_journal,^metadata_csum_seed", "-U", "b2a14c04-5f39-4a0d-9c05-6d1f0f0c0de5",
     "-E", "hash_seed=b2a14c04-5f39-4a0d-9c05-6d1f0f0c0de5,lazy_itable_init=0,root_owner=0:0",
 )  # fmt: skip
-# mke2fs copies an inode's owner and its time of change from the file, where
-# only root can set the one and nothing the other. The first inode that is not
-# ext4's own is 12, the root directory's is 2.
+# mke2fs copies an inode's owner and ctime from the source file. Only root could
+# set the owner there, and nobody the ctime, so debugfs sets both in the image.
+# Inode 2 is the root directory; inodes up to 11 are reserved by ext4.
 _FIRST_INODE = 12
 _ROOT_INODE = 2
 _SET_INODE = "".join(
     f"set_inode_field <{{0}}> {field} {value}\n"
     for field, value in (("ctime", f"@{_TIME}"), ("uid", 0), ("gid", 0))
 )
-# What mke2fs goes by beside its arguments: the order of names, the time of day.
-# The tools are root's by their place, but a user may run them.
+# mke2fs also depends on the locale (order of names), the time zone and the time.
+# The tools are in sbin, which a user's PATH may lack.
 _ENVIRONMENT = {
     "LC_ALL": "C", "TZ": "UTC", "E2FSPROGS_FAKE_TIME": str(_TIME),
     "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin",
 }  # fmt: skip
-# What the packages' scripts would have made, and programs look for.
+# Files that programs need and that the packages' scripts would have made.
 _ACCOUNTS = {
     "etc/passwd": "root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n",
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",
@@ -62,18 +62,18 @@ _MOUNT_POINTS = ("dev", "proc", "sys", "tmp", "var/tmp")
 
 @dataclass(frozen=True)
 class FileDisk:
-    """A disk with one real file of `size` bytes, of which no block is zero."""
+    """A disk with one file of `size` bytes that has no hole and no zero block."""
 
     size: int
 
     @property
     def arguments(self) -> str:
-        """What ftbench is told of it."""
+        """The options by which ftbench finds the file."""
         return f"--file {_MOUNTED}/{_FILE_NAME}"
 
     @property
     def title(self) -> str:
-        """What a person calls the disk."""
+        """The disk's name in messages."""
         return f"disk with a file of {format_size(self.size)}"
 
     def _recipe(self, ftbench: Path) -> dict[str, Json]:
@@ -86,7 +86,7 @@ class FileDisk:
         return kept / _IMAGE if kept else None
 
     def obtain(self, reporter: Reporter) -> Path:
-        """Return the disk's image. ftbench itself writes the file, and knows it again."""
+        """Return the disk's image. ftbench writes the file, and recognizes it in the guest."""
         ftbench = build_ftbench(reporter, native=True)
 
         def make(workplace: Path, kept: Path) -> None:
@@ -104,21 +104,22 @@ class FileDisk:
 
 @dataclass(frozen=True)
 class RootDisk:
-    """A disk with Debian packages for arm64, unpacked: none of their code runs here.
+    """A disk with Debian packages for arm64, unpacked; the host runs none of their code.
 
-    They come from the host's own mirror, in the versions that were fetched first.
+    The packages come from the host's own mirror, in the versions that were
+    fetched first.
     """
 
     packages: Packages
 
     @property
     def arguments(self) -> str:
-        """What ftbench is told of it."""
+        """The options by which ftbench finds the packages."""
         return f"--root {_MOUNTED}"
 
     @property
     def title(self) -> str:
-        """What a person calls the disk."""
+        """The disk's name in messages."""
         return f"disk with {', '.join(self.packages.names)}"
 
     def _entry(self, closure: Closure) -> Entry:
@@ -136,7 +137,7 @@ class RootDisk:
         return kept / _IMAGE if kept else None
 
     def obtain(self, reporter: Reporter) -> Path:
-        """Return the disk's image; HostError if the packages cannot be had."""
+        """Return the disk's image; HostError if the packages cannot be fetched."""
 
         def make(closure: Closure, workplace: Path, kept: Path) -> None:
             folder = _empty_root(workplace)
@@ -165,7 +166,7 @@ def _entry(recipe: Mapping[str, Json], title: str) -> Entry:
 
 
 def _empty_root(workplace: Path) -> Path:
-    """Return a directory for what is to be on a disk, without what a killed maker left there."""
+    """Return an empty directory for a disk's files; a killed maker may have left some there."""
     folder = workplace / "root"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -173,8 +174,8 @@ def _empty_root(workplace: Path) -> Path:
 
 
 def _write_image(folder: Path, kept: Path) -> None:
-    """Write into `kept` an ext4 with what is in `folder`, which is used up."""
-    size = _make_alike(folder)
+    """Write an ext4 image with the contents of `folder` into `kept`; remove `folder`."""
+    size = _set_times_and_modes(folder)
     image = kept / _IMAGE
     with image.open("wb") as whole:
         whole.truncate(-(-(size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT)
@@ -191,8 +192,11 @@ def _write_image(folder: Path, kept: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _make_alike(folder: Path) -> int:
-    """Give all in `folder` one time and modes that no umask decides; return the bytes of blocks."""
+def _set_times_and_modes(folder: Path) -> int:
+    """Set one time and fixed modes on all in `folder`; return its size in bytes, in whole blocks.
+
+    The modes must not depend on the user's umask.
+    """
     size = 0
     for path in (folder, *sorted(folder.rglob("*"))):
         if not path.is_symlink():

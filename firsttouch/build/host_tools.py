@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The tools of this host that decide what is made: compilers, linker, QEMU."""
+"""The tools of this host on which built things depend: compilers, linker, QEMU."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def processors() -> int:
 
 @functools.cache
 def compiler_version(*, native: bool = False) -> str:
-    """Return the first line of what the arm64 compiler, or this host's own, says of itself.
+    """Return the first line of ``gcc --version``: of the arm64 compiler, or of this host's own.
 
     Raises HostError if it is not installed.
     """
@@ -38,7 +38,7 @@ def compiler_version(*, native: bool = False) -> str:
 
 @functools.cache
 def toolchain_identity(*, native: bool = False) -> str:
-    """Return the versions of compiler and linker: what an image or a program is built by.
+    """Return the versions of the compiler and the linker that build images and programs.
 
     Raises HostError if one of them is not installed.
     """
@@ -48,13 +48,13 @@ def toolchain_identity(*, native: bool = False) -> str:
 
 @functools.cache
 def qemu_version() -> str:
-    """Return the first line of what QEMU says of its version; HostError if it is missing."""
+    """Return the first line of ``qemu-system-aarch64 --version``; HostError if it is missing."""
     return _version(QEMU)
 
 
 @functools.cache
 def qemu_digest() -> str:
-    """Return the SHA-256 of QEMU's program; HostError if it is missing."""
+    """Return the SHA-256 of QEMU's executable; HostError if it is missing."""
     return digest_file(Path(find_tool(QEMU)))
 
 
@@ -62,12 +62,12 @@ def qemu_digest() -> str:
 def qemu_cpus() -> tuple[str, ...]:
     """Return the names of the CPUs that QEMU has; HostError if it is missing."""
     lines = output([find_tool(QEMU), "-M", "virt", "-cpu", "help"]).splitlines()
-    # A headline, then each name on a line of its own, set in.
+    # A headline, then one indented line per CPU.
     return tuple(line.split()[0] for line in lines if line[:1].isspace() and line.strip())
 
 
 def find_tool(tool: str) -> str:
-    """Return the path of a program on PATH; HostError if it is not there."""
+    """Return the path of a program on PATH; HostError if it is missing."""
     found = shutil.which(tool)
     if found is None:
         raise HostError(

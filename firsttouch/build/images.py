@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernel images, built once and kept by what they are built from."""
+"""Kernel images, built once and kept under the digest of what they are built from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from firsttouch.places import LINUX
 from firsttouch.progress import Reporter, Step
 from firsttouch.tables import Json
 
-# The same image whoever builds it, wherever and whenever.
+# With these, the image does not depend on the user, the host or the time.
 _REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
     "KBUILD_BUILD_USER": "firsttouch",
@@ -31,7 +31,7 @@ _REPRODUCIBLE = {
     "KBUILD_BUILD_VERSION": "1",
     "LC_ALL": "C",
 }
-# make names each object it is done with: "  CC      mm/memory.o".
+# make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
 _ERROR = re.compile(
     r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition"
@@ -41,10 +41,10 @@ _ERROR = re.compile(
 
 @dataclass(frozen=True)
 class KernelImage:
-    """A kernel image: where it is `changed`, linux/ is laid over the source.
+    """A kernel image; if `changed`, linux/ is laid over the source.
 
-    `fragments` are laid over the lab's configuration; `patches` are applied
-    over linux/. `label` names both in messages.
+    `fragments` are laid over the lab's configuration. `patches` are applied
+    after linux/. `label` stands for both in messages.
     """
 
     source: KernelSource
@@ -55,7 +55,7 @@ class KernelImage:
 
     @property
     def title(self) -> str:
-        """What a person calls the image."""
+        """The image's name in messages."""
         kind = "with linux/" if self.changed else "stock"
         return " ".join([self.source.version, kind, *([self.label] if self.label else [])])
 
@@ -71,7 +71,7 @@ class KernelImage:
         ]
 
     def entry(self) -> Entry:
-        """Return the image's place in the store: source, overlay, hooks, config and tools."""
+        """Return the store's entry; its recipe is source, linux/, configuration and tools."""
         release = self.source.release
         recipe: dict[str, Json] = {
             "source": self.source.identity,
@@ -86,8 +86,8 @@ class KernelImage:
     def obtain(self, reporter: Reporter, log: Path | None = None) -> Path:
         """Return the directory that holds ``Image``, ``config`` and ``build.log``.
 
-        Builds them if they are not in the store; `log` gets a copy of the build's
-        log either way. Raises BuildError with the compiler's errors.
+        Builds them if they are not in the store. `log` gets a copy of the
+        build's log in both cases. Raises BuildError with the compiler's errors.
         """
 
         def make(workplace: Path, kept: Path) -> None:
@@ -105,7 +105,7 @@ class KernelImage:
         return directory
 
     def _build(self, workplace: Path, kept: Path, reporter: Reporter) -> None:
-        """Build in `workplace`, going on from what a killed build left there."""
+        """Build in `workplace`, and resume a killed build that it finds there."""
         objects = workplace / "objects"
         check_path(workplace)
         resumed = (workplace / "configured").exists()
@@ -120,8 +120,8 @@ class KernelImage:
         try:
             self._make_image(tree, objects, workplace / "build.log", reporter)
         except BuildError:
-            # A build that was killed while it wrote a file of make's own
-            # cannot go on; one from nothing can.
+            # A killed build may have left one of make's own files half written,
+            # so a resumed build that fails is repeated from scratch.
             if not resumed:
                 raise
             shutil.rmtree(objects)
@@ -153,7 +153,7 @@ class KernelImage:
     def configure(self, tree: Path, objects: Path) -> None:
         """Write `objects`/.config: tinyconfig with the fragments laid over it.
 
-        Raises UserError if an option is not what the fragments ask for.
+        Raises UserError if an option did not get the value that a fragment gives it.
         """
         objects.mkdir(parents=True)
         self._make(tree, objects, "tinyconfig")
@@ -162,13 +162,14 @@ class KernelImage:
             config.write(wanted)
         self._make(tree, objects, "olddefconfig")
         got = set((objects / ".config").read_text().splitlines())
-        # Of two lines for one option the later holds, as it does for Kconfig.
+        # The last line for an option wins, as in Kconfig.
         lines = re.findall(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", wanted, re.M)
         missed = [name for name, value in dict(lines).items() if not _fulfilled(name, value, got)]
         if missed:
             raise UserError(
-                f"linux/configs asks {self.title} for options that it does not have or that "
-                f"others rule out: take out {', '.join(missed)}."
+                f"kernel {self.title} did not accept options of its configuration, because it "
+                f"lacks them or others exclude them: remove {', '.join(missed)} or add what "
+                "they depend on."
             )
 
     def _make(self, tree: Path, objects: Path, target: str) -> None:
@@ -195,7 +196,7 @@ class KernelImage:
                 self._command(tree, objects, "Image"), env=_REPRODUCIBLE, stdout=subprocess.PIPE
             ) as make,
         ):
-            # Objects that a killed build left count as done.
+            # A resumed build does not build again the objects that it finds.
             step.go_on_from(sum(1 for _ in objects.rglob("*.o")))
             assert make.stdout is not None
             for line in make.stdout:
@@ -211,8 +212,8 @@ def check_path(store: Path) -> None:
     """Raise HostError if a kernel cannot be built below `store`."""
     if not _is_plain(store):
         raise HostError(
-            f"kernels cannot be built below {store_root()}, since their makefiles take no space "
-            "or colon in a path: set XDG_CACHE_HOME to a directory without."
+            f"kernels cannot be built below {store_root()}, because their makefiles do not allow "
+            "a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
         )
 
 
@@ -228,7 +229,7 @@ def _follow(line: str, step: Step, errors: deque[str]) -> None:
 
 
 def _fulfilled(name: str, value: str, got: set[str]) -> bool:
-    """Tell whether .config has an option as asked; one that is gone is not set."""
+    """Tell whether .config, `got`, has an option as asked; an option without a line is not set."""
     if value == " is not set":
         return not any(option.startswith(f"{name}=") for option in got)
     return f"{name}{value}" in got

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What guests did, kept by the digest of all that decides it.
+"""Outcomes of guests, kept under the digest of everything that decides them.
 
-An outcome is one JSON file that appears in one rename, with the digest of its
-contents: one that was damaged counts as none. Doing a guest twice is
-harmless, for it gives the same bytes.
+An outcome is one JSON file that appears by an atomic rename. It holds the
+digest of its contents; a damaged outcome counts as missing. If two processes
+run the same guest, both write the same bytes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ OUTCOMES = "outcomes"
 
 
 def _place(key: str) -> Path:
-    # No directory with more than some thousands of entries: 256 of them.
+    # 256 directories, so that none has more than a few thousand entries.
     return store_root() / OUTCOMES / key[:2] / f"{key}.json"
 
 
 def kept_outcome(key: str) -> Table | None:
-    """Return the outcome that is kept under `key`; None if there is none that is whole."""
+    """Return the outcome that is kept under `key`; None if it is missing or damaged."""
     place = _place(key)
     note_use(place)
     try:

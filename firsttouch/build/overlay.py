@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """linux/ laid over a kernel tree, without a second copy of the tree.
 
-The changed tree is a farm of symbolic links into the unchanged one; only what
-a patch of the series adds or changes is a file of its own. All directories
-are real, so that a relative #include finds the changed header, not the
-unchanged one.
+The changed tree consists of symbolic links into the unchanged one; only files
+that the series adds or changes are real. All directories are real, so that a
+relative #include finds the changed header, not the unchanged one.
 """
 
 from __future__ import annotations
@@ -22,13 +21,16 @@ from firsttouch.files import digest, digest_file
 from firsttouch.places import LINUX
 from firsttouch.tables import read_toml
 
-# Parts of a kernel tree from which no image is made.
+# Parts of a kernel tree that do not affect an image.
 _NOT_BUILT = ("Documentation/", "tools/")
 
 
 @dataclass(frozen=True)
 class Patch:
-    """One logical change of the series: its message, its new files, its hook for a release."""
+    """One logical change of the series: its commit message, its new files, its hooks.
+
+    `releases` are the releases that need it; if empty, all do.
+    """
 
     name: str
     subject: str
@@ -37,7 +39,7 @@ class Patch:
     releases: tuple[str, ...]
 
     def hook(self, release: Release) -> Path | None:
-        """Return the patch of existing files that belongs to this change, if it has one."""
+        """Return the patch that this change makes to existing files of `release`, if any."""
         path = release.hooks / f"{self.name}.patch"
         return path if path.is_file() else None
 
@@ -62,7 +64,7 @@ def series(release: Release) -> list[Patch]:
 
 
 def overlay_identity(release: Release) -> str:
-    """Return the digest of all that the series lays over a tree of `release` and builds from."""
+    """Return the digest of all files and hooks of the series that affect an image of `release`."""
     contents = {}
     for patch in series(release):
         hook = patch.hook(release)
@@ -76,9 +78,9 @@ def overlay_identity(release: Release) -> str:
 
 
 def lay_over(source: KernelSource, destination: Path) -> None:
-    """Make at `destination` the tree that `source` becomes with the whole series applied.
+    """Make the tree of `source` with the whole series applied at `destination`.
 
-    Raises UserError, which names the file and the hunk, if a hook does not apply.
+    Raises UserError if a hook does not apply; it names the file and the hunk.
     """
     link_tree(source.tree(), destination)
     for patch in series(source.release):
@@ -86,7 +88,7 @@ def lay_over(source: KernelSource, destination: Path) -> None:
 
 
 def link_tree(tree: Path, destination: Path) -> None:
-    """Make at `destination` the directories of `tree`, with links for its files."""
+    """Make a copy of `tree` at `destination`: real directories, symbolic links for files."""
     for folder, folders, files in os.walk(tree):
         if ".git" in folders:
             folders.remove(".git")
@@ -94,7 +96,7 @@ def link_tree(tree: Path, destination: Path) -> None:
         here.mkdir(parents=True)
         for name in files:
             file = Path(folder, name)
-            # A link of the tree's own stays relative to where it is.
+            # A symbolic link of the tree is copied, so that it leads into the copy.
             (here / name).symlink_to(file.readlink() if file.is_symlink() else file)
         for name in [name for name in folders if Path(folder, name).is_symlink()]:
             (here / name).symlink_to(Path(folder, name).readlink())
@@ -118,7 +120,7 @@ def apply_hook(hook: Path, release: Release, tree: Path) -> None:
         if not (tree / name).exists():
             raise _does_not_apply(release, hook, f"it has no {name}")
         _own_copy(tree / name)
-    # No fuzz: a hunk whose surroundings have changed may no longer mean what it did.
+    # No fuzz: a hunk may be wrong where the lines around it have changed.
     done = subprocess.run(
         ["patch", "-p1", "-F0", "-N", "-r-", "--no-backup-if-mismatch", "-i", str(hook)],
         cwd=tree,
@@ -132,7 +134,7 @@ def apply_hook(hook: Path, release: Release, tree: Path) -> None:
 
 
 def _failed_hunk(said: str) -> str:
-    """Return which hunk of which file `patch` could not apply, from what it printed."""
+    """Return which hunk of which file failed, from `said`, the output of patch(1)."""
     file = "a file"
     for line in said.splitlines():
         if match := re.match(r"patching file '?([^']+)'?", line):
@@ -155,7 +157,7 @@ def changed_files(hook: Path) -> list[str]:
 
 
 def _own_copy(path: Path) -> None:
-    """Replace a link into the unchanged tree by a copy that may be changed."""
+    """Replace a link into the unchanged tree by a copy that the series may change."""
     if path.is_symlink():
         original = path.resolve()
         contents, mode = original.read_bytes(), original.stat().st_mode

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Debian packages in the store: single ones, and arm64 packages with all that they depend on."""
+"""Debian packages in the store: single packages, and arm64 packages with their dependencies."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Package:
 
 
 def known_package(name: str) -> Package | None:
-    """Return the version of `name` that was fetched last into the store, if any was."""
+    """Return the version of `name` that was fetched last; None if none was."""
     try:
         table = parse_json(_pointer(name).read_text(), _pointer(name))
         return Package(
@@ -60,11 +60,10 @@ def known_package(name: str) -> Package | None:
 
 
 def find_package(name: str, suites: Sequence[str]) -> tuple[Package, list[str]]:
-    """Ask the archive for the newest version of `name`.
+    """Find the newest version of `name`: in the host's own archives, then in each of `suites`.
 
-    Returns it and the apt options under which it was found: the archives of
-    the host's own configuration first, then each of `suites` of its mirror.
-    Raises HostError if none has it.
+    The suites are those of the host's mirror. Returns the package and the apt
+    options that find it. Raises HostError if no archive has it.
     """
     for archives in (host_archives(), *([mirror_archive(suite)] for suite in suites)):
         options = private_root(archives)
@@ -102,7 +101,7 @@ def fetch_package(name: str, suites: Sequence[str], reporter: Reporter) -> Packa
         files = list(partial_folder.glob("*.deb"))
         if apt.returncode or not files or digest_file(files[0]) != found.sha256:
             raise HostError(
-                f"fetching {name} failed: run the same command again once the mirror answers.",
+                f"fetching {name} failed: check the network, then run the same command again.",
                 log.read_text().strip().splitlines()[-5:],
             )
         files[0].rename(kept / "package.deb")
@@ -114,13 +113,13 @@ def fetch_package(name: str, suites: Sequence[str], reporter: Reporter) -> Packa
 
 @dataclass(frozen=True)
 class Closure:
-    """arm64 packages and all that they depend on, as one suite has them."""
+    """arm64 packages of one suite, with all packages that they depend on, in `files`."""
 
     packages: Packages
     files: tuple[Listed, ...]
 
     def download(self, folder: Path, reporter: Reporter) -> list[Path]:
-        """Download the packages into `folder`, but for those that it has; return them in order.
+        """Download the packages that `folder` lacks; return the paths of all, in order.
 
         Raises HostError if the archive no longer has one of them.
         """
@@ -151,13 +150,13 @@ class Closure:
         return paths
 
     def unpack(self, archives: Path, folder: Path, reporter: Reporter) -> None:
-        """Download the packages into `archives`; unpack them in `folder`, running nothing."""
+        """Download the packages into `archives`; unpack them in `folder`, without their scripts."""
         for package in self.download(archives, reporter):
             processes.output(["dpkg-deb", "-x", package, folder])
 
 
 def known_closure(packages: Packages) -> Closure | None:
-    """Return what `find_closure` found last for these packages, if it did."""
+    """Return what `find_closure` found last for these packages; None if it never did."""
     place = _closure_pointer(packages)
     try:
         table = parse_json(place.read_text(), place)
@@ -171,7 +170,7 @@ def _read_listed(entry: Table) -> Listed:
 
 
 def find_closure(packages: Packages) -> Closure:
-    """Ask the archive for arm64 packages and what they depend on; HostError if it lacks one."""
+    """Find arm64 packages and their dependencies in the archive; HostError if it lacks one."""
     root = private_root([mirror_archive(packages.suite)], arm64=True)
     listed = apt_get([*root, "--print-uris", *INSTALL, *packages.names])
     found = Closure(packages, tuple(listed_files(listed.stdout)))
@@ -192,10 +191,10 @@ def obtain_from_closure(
     make: Callable[[Closure, Path, Path], None],
     reporter: Reporter,
 ) -> Path:
-    """Return the directory of what `make` makes of packages, as Entry.obtain does.
+    """Return the directory of what `make` makes from packages, as Entry.obtain does.
 
-    What was made once stays as it is, and needs no network again. Raises
-    HostError if the packages cannot be had.
+    A stored entry is used again as it is, without the network. Raises HostError
+    if the packages cannot be fetched.
     """
     known = known_closure(packages)
     if known and (found := entry(known).use()):
@@ -205,9 +204,9 @@ def obtain_from_closure(
 
 
 def unpack(packages: Packages, reporter: Reporter) -> Path:
-    """Return a folder with arm64 packages and all that they depend on, unpacked.
+    """Return a folder with arm64 packages and their dependencies, unpacked.
 
-    None of their code runs here. Raises HostError if they cannot be had.
+    The host runs none of their code. Raises HostError if they cannot be fetched.
     """
 
     def entry(closure: Closure) -> Entry:

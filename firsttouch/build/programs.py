@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Programs of this project: ftbench and init for the guest, ftbench for the host, the PMU plugin.
 
-They are kept by the digest of their sources and of the tools.
+The store keeps them under the digest of their sources and of the tools.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 
-# Is built for one version of QEMU.
+# The plugin is built for one version of QEMU.
 _PMU = "pmu"
-# What make is given. Debug information names the folder that it was built in.
+# Arguments for make. No -g: debug information names the folder of the build.
 _VARIABLES = {_PMU: ("CFLAGS=-O2",)}
 _SOURCES = {".c", ".h", ".S", ".ld", ".sh", ""}
 
@@ -48,18 +48,18 @@ def build_pmu(reporter: Reporter) -> Path:
 
 
 def stored_program(name: str, product: str, *, native: bool = False) -> Path | None:
-    """Return what folder `name` makes if the store has it, for arm64 or for this host."""
+    """Return `product` of folder `name`, for arm64 or for this host, if the store has it."""
     kept = _entry(name, product, native=native).use()
     return kept / product if kept else None
 
 
 def ftbench_list(reporter: Reporter) -> str:
-    """Return what the host's ftbench prints for ``--list=json``: what it can measure."""
+    """Return the output of ``ftbench --list=json`` on this host: what ftbench can measure."""
     return processes.output([build_ftbench(reporter, native=True), "--list=json"])
 
 
 def _build(name: str, product: str, reporter: Reporter, *, native: bool = False) -> Path:
-    """Return what the Makefile of folder `name` makes, for arm64 or for this host."""
+    """Return `product`, which the Makefile of folder `name` makes, for arm64 or for this host."""
 
     def make(workplace: Path, kept: Path) -> None:
         prefix = "" if native else cross_compile()
@@ -70,7 +70,7 @@ def _build(name: str, product: str, reporter: Reporter, *, native: bool = False)
 
 
 def _entry(name: str, product: str, *, native: bool) -> Entry:
-    """Return the place in the store of what the Makefile of folder `name` makes."""
+    """Return the store's entry of `product`, which the Makefile of folder `name` makes."""
     folder = REPOSITORY / name
     recipe: dict[str, Json] = {
         "sources": digest_files(folder, _sources(folder)),
@@ -87,10 +87,10 @@ def _sources(folder: Path) -> Iterable[Path]:
 
 
 def run_make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Path:
-    """Run make for `folder` with the tools of `prefix`; return the folder of what it made.
+    """Run make for `folder` with the tools of `prefix`; return the folder of its products.
 
-    It runs in a copy, and is told of no path: make knows no blank in one, and
-    what is made must not depend on where.
+    make runs in a copy and gets only relative paths: a path must have no blank
+    for make, and the products must not depend on where they are made.
     """
     objects, copy = workplace / "objects", workplace / "source"
     for place in (objects, copy):
@@ -111,7 +111,7 @@ def run_make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Pat
 
 
 def _copy(folder: Path, copy: Path) -> None:
-    """Copy a folder of sources into directories that are writable, whatever its own are."""
+    """Copy a folder of sources, which may be read-only, into writable directories."""
     copy.mkdir()
     for path in sorted(folder.rglob("*")):
         if path.is_dir():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kernel series as patches that `git am` accepts, one logical change each."""
+"""Writes the kernel series as patches for `git am`, one logical change each."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from firsttouch.build.sources import KernelSource
 from firsttouch.errors import HostError
 from firsttouch.processes import output
 
-# Fixed, so that the same series is the same bytes whenever it is written.
+# Fixed, so that the bytes of the patches do not depend on the time.
 _DATE = "2026-01-01T00:00:00+0000"
 
 
 def write_series(source: KernelSource, destination: Path, author: str) -> list[Path]:
     """Write the series for `source` into directory `destination`; return its files in order.
 
-    `author` is ``Name <address>``. The patches are made by git from the very
-    trees that the laboratory builds, change by change. Raises UserError if a
-    hook does not apply, HostError if the directory cannot be written.
+    `author` is ``Name <address>``. git makes the patches from the same trees
+    that the laboratory builds. Raises UserError if a hook does not apply,
+    HostError if the directory cannot be written.
     """
     patches = overlay.series(source.release)
     tree = source.tree()
@@ -73,7 +73,7 @@ def _commit(work: Path, author: str, message: str) -> None:
 
 def _git(work: Path, author: str, *arguments: str) -> None:
     name, _, address = author.rstrip(">").partition(" <")
-    # The user's own git configuration (hooks, signing, templates) stays out.
+    # Without the user's git configuration: hooks, signing, templates.
     environment = {
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_SYSTEM": os.devnull,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernel sources: Debian's, by release, and any tree a user names."""
+"""Kernel sources: Debian's source of a release, or any tree that a user names."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from firsttouch.progress import Reporter
 
 @dataclass(frozen=True)
 class KernelSource:
-    """An unchanged kernel tree and what it is known by.
+    """An unchanged kernel tree.
 
-    `sha256` is that of the file it comes from, a package or an archive, or of
-    all files of a tree; `kind` says which. `tree` unpacks it if need be and
-    returns its directory.
+    `sha256` is that of the package or the archive that it comes from, or of all
+    files of a tree; `kind` says which. `tree` returns its directory, and unpacks
+    it first if necessary.
     """
 
     release: Release
@@ -46,15 +46,15 @@ class KernelSource:
 def debian_source(release: Release, reporter: Reporter, *, newest: bool = False) -> KernelSource:
     """Return Debian's source of `release`.
 
-    The version that was fetched before is used again, so that results stay
-    comparable, unless `newest` asks for what the archive has now.
+    The version that was fetched last is used again, so that results stay
+    comparable, unless `newest` asks for the archive's newest version.
     """
     package = None if newest else known_package(release.package)
     if package is None:
         package = fetch_package(release.package, release.suites, reporter)
     known = package
 
-    # Looked through once: its files are so many that it takes seconds.
+    # Checking the tree's many files takes seconds, so it is done once.
     @functools.cache
     def tree() -> Path:
         entry = Entry(
@@ -68,8 +68,7 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
             if deb.sha256 != known.sha256:
                 raise HostError(
                     f"{release.package} {known.version} is no longer in the archive: run "
-                    f"`firsttouch kernel fetch --release {release.name}` to go on with "
-                    f"{deb.version}."
+                    f"`firsttouch kernel fetch --release {release.name}` to use {deb.version}."
                 )
             _unpack(deb, workplace, kept, reporter)
 
@@ -80,7 +79,7 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
 
 
 def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -> None:
-    """Unpack the kernel tree that `package` carries as an archive into `kept`."""
+    """Unpack the kernel tree, which `package` contains as an archive, into `kept`."""
     outer = workplace / "package"
     shutil.rmtree(outer, ignore_errors=True)
     processes.output(["dpkg-deb", "-x", package.entry.path / "package.deb", outer])
@@ -130,11 +129,11 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
 
 
 def source_tree(path: Path, reporter: Reporter) -> Path:
-    """Return the kernel tree that `path` is; that of an archive is unpacked into the store.
+    """Return the kernel tree at `path`; an archive is unpacked into the store.
 
     An archive is a tarball with one directory at its top, such as
     linux-6.12.1.tar.xz or linux_6.12.1.orig.tar.xz, or Debian's package
-    linux-source-6.12, which has one in it. Raises UserError if it is neither.
+    linux-source-6.12, which contains one. Raises UserError if it is neither.
     """
     if not path.is_file():
         return path
@@ -160,10 +159,10 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
             if _is_archive(tarball):
                 raise
             raise UserError(
-                f"{path} is no archive that tar can read: give a kernel tree, its tarball or "
+                f"tar cannot read {path}: give a kernel tree, its tarball or "
                 f"Debian's linux-source package ({error.detail[0] if error.detail else error})."
             ) from None
-        # What is no kernel is not kept.
+        # Raises UserError, so that the store keeps only kernel trees.
         tree_release(kept)
 
     entry = Entry("trees", {"archive": sha256}, f"kernel tree of {path.name}", deep=False)
@@ -175,7 +174,7 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
 
 
 def _is_archive(file: Path) -> bool:
-    """Tell whether tar can list the file to its end: an unpacking that fails is the disk's then."""
+    """Tell whether tar can list the whole file; if so, the disk is why unpacking it failed."""
     try:
         processes.output(["tar", "-tf", file])
     except HostError:
@@ -186,7 +185,7 @@ def _is_archive(file: Path) -> bool:
 def tree_release(tree: Path) -> tuple[Release, str]:
     """Return the release whose hooks are nearest to a kernel tree, and the tree's version.
 
-    Raises UserError if there is no kernel, or one that was built in.
+    Raises UserError if `tree` is not a kernel tree, or contains a build.
     """
     tree = tree.resolve()
     makefile = tree / "Makefile"
@@ -200,7 +199,7 @@ def tree_release(tree: Path) -> tuple[Release, str]:
     if not all(numbers):
         raise UserError(f"{makefile} states no kernel version: give the top of a kernel tree.")
     if (tree / ".config").exists() or (tree / "include/config").exists():
-        raise UserError(f"{tree} has been built in: run `make mrproper` there first.")
+        raise UserError(f"{tree} contains a build: run `make mrproper` there first.")
     return _nearest_release(int(numbers[0]), int(numbers[1])), ".".join(numbers)
 
 
@@ -208,7 +207,7 @@ def _nearest_release(major: int, minor: int) -> Release:
     """Return the release with hooks that is nearest to MAJOR.MINOR."""
 
     def distance(name: str) -> int:
-        # Major releases follow each other every 20 minor ones or so.
+        # A major release has about 20 minor ones.
         here = version_of(name)
         return abs((here[0] - major) * 20 + here[1] - minor)
 
@@ -216,7 +215,7 @@ def _nearest_release(major: int, minor: int) -> Release:
 
 
 def _tree_digest(tree: Path) -> str:
-    """Return the digest of all files below `tree`, a repository's own data left out."""
+    """Return the digest of all files below `tree`, without those of git."""
     contents: dict[str, str] = {}
     for folder, folders, files in os.walk(tree):
         if ".git" in folders:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The store: what was built, under the digest of the recipe that it was built by.
+"""The store: built things, each under the digest of its recipe.
 
-An entry is a directory that appears in one rename. Its manifest holds the
-recipe and the SHA-256 of each file, so that the store knows which recipe gave
-which bytes. An entry is checked against its manifest each time it is used,
-and one that was damaged is made again. Makers of the same entry wait for each
-other, across processes and hosts.
+An entry is a directory that appears by an atomic rename. Its manifest has the
+recipe and the SHA-256 of each file, so that it records which recipe gave
+which bytes. Each use checks an entry against its manifest, and a damaged
+entry is made again. Processes that need the same entry, also on other hosts,
+wait until one of them has made it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.tables import Json, Table, json_object
 
 MANIFEST = "manifest.json"
-# Where each process that uses the store says so, for `firsttouch store prune`.
+# Each process that uses the store has a claim here, for `firsttouch store prune`.
 RUNS = "runs"
 PRUNING = "pruning"
-# Seconds after which a half-made entry that is nobody's is given up: a week.
+# Seconds after which an unfinished entry that nobody makes is removed: a week.
 _ABANDONED = 7 * 24 * 3600
 _POLL = 0.1
 
@@ -40,7 +40,7 @@ _POLL = 0.1
 def store_root() -> Path:
     """Return the store's directory, as the XDG base directory specification places it.
 
-    Raises UserError if the environment names a relative one.
+    Raises UserError if XDG_CACHE_HOME is a relative path.
     """
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     if not Path(base).is_absolute():
@@ -50,7 +50,7 @@ def store_root() -> Path:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an entry says of itself: what it is of, its recipe, and the state of its files."""
+    """The record of an entry: its title, its recipe, and the state of each file."""
 
     title: str
     recipe: Mapping[str, Json]
@@ -58,7 +58,7 @@ class Manifest:
 
 
 def read_manifest(directory: Path) -> Manifest | None:
-    """Return the manifest of the entry in `directory`; None if it has none that can be read."""
+    """Return the manifest of the entry in `directory`; None if it is missing or unreadable."""
     try:
         document = json_object((directory / MANIFEST).read_text())
         table = Table(directory / MANIFEST, document or {})
@@ -71,17 +71,18 @@ def read_manifest(directory: Path) -> Manifest | None:
         return None
 
 
-# Makes an entry: gets a workplace, where what a killed maker left still is,
-# and an empty directory for what is to be kept.
+# Makes an entry. Its arguments are a directory to work in, which still has what
+# a killed maker left there, and an empty directory for the entry's files.
 Maker = Callable[[Path, Path], None]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry: `kind` names the shelf, `recipe` all that it is made from, `title` what it is of.
+    """One entry: `kind` is its folder in the store, `title` its name in messages.
 
-    `deep` entries are checked by content; the others, of very many files, by
-    the files' sizes and modification times.
+    `recipe` has everything that it is made from. `deep` entries are checked by
+    content; the others, which have very many files, by the files' sizes and
+    modification times.
     """
 
     kind: str
@@ -91,13 +92,13 @@ class Entry:
 
     @property
     def path(self) -> Path:
-        """The entry's directory; it exists once the entry does."""
+        """The entry's directory; it exists only when the entry is complete."""
         return store_root() / self.kind / digest(self.recipe)[:32]
 
     def contents(self) -> Mapping[str, str] | None:
-        """Return the digest of each file; None if the entry is not there, or was damaged.
+        """Return the digest of each file; None if the entry is missing or damaged.
 
-        Those of an entry that is not `deep` are sizes and times.
+        An entry that is not `deep` has sizes and times instead of digests.
         """
         manifest = read_manifest(self.path)
         if manifest is None or digest(manifest.recipe) != digest(self.recipe):
@@ -111,12 +112,12 @@ class Entry:
         return manifest.files
 
     def use(self) -> Path | None:
-        """Return the entry's directory and note that it is used; None as `contents`."""
+        """Note a use of the entry and return its directory; None if it is missing or damaged."""
         note_use(self.path / MANIFEST)
         return None if self.contents() is None else self.path
 
     def obtain(self, make: Maker, say: Callable[[str], None]) -> Path:
-        """Return the entry's directory; have `make` fill it if it is not there.
+        """Return the entry's directory; let `make` fill it if the entry is missing or damaged.
 
         Raises HostError if the store cannot be written.
         """
@@ -162,7 +163,7 @@ class Entry:
 
 
 def sweep_workplaces(shelf: Path) -> None:
-    """Remove what killed makers left on a shelf long ago and nobody has gone on with."""
+    """Remove unfinished entries of `shelf` that nobody has worked on for a week."""
     for workplace in shelf.glob("*.making"):
         with contextlib.suppress(OSError):
             if time.time() - workplace.stat().st_mtime > _ABANDONED:
@@ -172,9 +173,10 @@ def sweep_workplaces(shelf: Path) -> None:
 
 
 def _store_problem(error: OSError) -> str | None:
-    """Return what is to be done where the store cannot be written; None for any other error."""
+    """Return a message if the store cannot be written; None for any other error."""
     root = store_root()
-    # A copy that fails names where to last; what names no file wrote to an open one.
+    # A failed copy names its destination as filename2. A failed write to an open
+    # file names no file.
     place = error.filename2 or error.filename
     if place and not Path(os.fsdecode(place)).is_relative_to(root):
         return None
@@ -195,14 +197,14 @@ _entered: set[Path] = set()
 
 
 def enter_run() -> None:
-    """Say in the store that this process uses it, from now to its end."""
+    """Record in the store that this process uses it, until the process ends."""
     root = store_root()
     if root in _entered:
         return
-    # Who prunes looks at the runs once: none may begin in between.
+    # A prune lists the runs once, so no run may begin during a prune.
     with claimed(root / PRUNING):
         run = ExitStack()
-        # The name tells from when on the process may have used entries.
+        # The name has the earliest time at which the process can have used an entry.
         name = f"{int(clock(root))}-{uuid.uuid4().hex}"
         run.enter_context(claimed(root / RUNS / name))
     atexit.register(run.close)
@@ -210,11 +212,12 @@ def enter_run() -> None:
 
 
 def note_use(file: Path) -> None:
-    """Note that this process uses what `file` stands for, so that nobody prunes it from now on.
+    """Note that this process uses `file`, or its entry, so that no prune removes it.
 
-    `file` need not be there. Whether it is, is to be looked at afterwards: who
-    prunes claims first and looks at the times then. So of a use and a prune
-    one sees the other.
+    `file` may be missing, so the caller must check afterwards that it exists.
+    This function sets the time and then waits for a prune to end; a prune takes
+    its claim and then reads the times. So either the prune sees the use, or the
+    caller sees what the prune removed.
     """
     enter_run()
     with contextlib.suppress(OSError):

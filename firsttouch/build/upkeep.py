@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the store holds, and how it is kept small without taking what a run uses."""
+"""Lists what the store holds, and removes what no run uses to keep it small."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from firsttouch.build.claims import claimed, claimed_if_free, clock, is_claimed
 from firsttouch.build.outcomes import OUTCOMES
 from firsttouch.build.store import MANIFEST, PRUNING, RUNS, read_manifest, store_root
 
-# Below the store's root, beside the shelves with entries.
+# Folders of the store that hold no entries.
 _NOT_SHELVES = (RUNS, OUTCOMES, "apt")
-# Seconds. Claims are touched, and files written, in much less.
+# Seconds: far longer than the time between two touches of a claim, or a write.
 _LITTER = 24 * 3600
-# What a directory that is being removed ends in.
+# Suffix of a directory that is being removed.
 _PRUNED = ".pruned"
 
 
 @dataclass(frozen=True)
 class Held:
-    """One thing in the store; `size` in bytes, `used` in seconds since the epoch.
+    """One thing in the store: `size` in bytes, last `used` in seconds since the epoch.
 
-    `path` is a directory, or a file of results. `in_use`: a run that still
-    lives has used it, or somebody makes it.
+    `path` is an entry's directory or an outcome's file. `in_use`: a living run
+    has used it, or a process is making it.
     """
 
     kind: str
@@ -39,16 +39,16 @@ class Held:
 
 
 def held() -> list[Held]:
-    """Return what the store holds, what was used last first."""
+    """Return what the store holds, most recently used first."""
     since = _oldest_run()
     found = [*_entries(since), *_workplaces(), *_outcomes(since)]
     return sorted(found, key=lambda one: -one.used)
 
 
 def prune(keep: int) -> list[Held]:
-    """Remove what was used longest ago until the store has at most `keep` bytes; return it.
+    """Remove the least recently used until the store has at most `keep` bytes; return it.
 
-    What a living run uses stays, even if the store then has more.
+    What a living run uses stays, even if the store is then larger.
     """
     removed = []
     root = store_root()
@@ -67,7 +67,7 @@ def prune(keep: int) -> list[Held]:
 
 
 def _sweep(root: Path) -> None:
-    """Remove what killed processes left of claims, of files being written, of things pruned."""
+    """Remove what killed processes left: claims, half-written files, half-removed entries."""
     for litter in [*root.glob(".*"), *root.glob("*/.*"), *root.glob(f"{OUTCOMES}/*/.*")]:
         with contextlib.suppress(OSError):
             if litter.suffix == _PRUNED:
@@ -75,7 +75,7 @@ def _sweep(root: Path) -> None:
             elif litter.is_file() and clock(root) - litter.stat().st_mtime > _LITTER:
                 litter.unlink()
     for claim in root.glob("*/*.claim"):
-        # Taken over from who died, and given back: nothing is left of it.
+        # Taking an abandoned claim and releasing it removes its file.
         with claimed_if_free(claim):
             pass
 
@@ -84,7 +84,7 @@ def _remove(path: Path) -> None:
     if path.is_file():
         path.unlink(missing_ok=True)
         return
-    # In one step: a killed prune leaves no half of an entry.
+    # Rename first, so that a killed prune leaves no half of an entry.
     gone = path.with_name(f".{path.name}{_PRUNED}")
     with contextlib.suppress(FileNotFoundError):
         path.rename(gone)
@@ -92,7 +92,7 @@ def _remove(path: Path) -> None:
 
 
 def _oldest_run() -> float:
-    """Return when the run began that has used the store for longest; infinity if none does."""
+    """Return when the oldest living run began; infinity if there is none."""
     began = float("inf")
     for run in (store_root() / RUNS).glob("[!.]*"):
         with contextlib.suppress(OSError):
@@ -119,7 +119,7 @@ def _workplaces() -> Iterator[Held]:
     for shelf in _shelves():
         for path in shelf.glob("*.making"):
             making = is_claimed(path.with_suffix(".claim"))
-            yield Held(shelf.name, "half made", path, _size(path), _time(path), making)
+            yield Held(shelf.name, "unfinished", path, _size(path), _time(path), making)
 
 
 def _outcomes(since: float) -> Iterator[Held]:

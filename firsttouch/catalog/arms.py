@@ -14,7 +14,7 @@ from typing import Literal
 from firsttouch.places import ARMS
 from firsttouch.tables import Table, names_in, read_named
 
-# What the others are compared with.
+# The arm that all others are compared with.
 BASE = "stock"
 Shape = Literal["circle", "square", "diamond", "up", "down", "cross"]
 _SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "up", "down", "cross")
@@ -24,10 +24,10 @@ _COLOR = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class Mark:
-    """How an arm is drawn; `light` and `dark` are its colour on a page of that kind, ``#rrggbb``.
+    """How an arm is drawn; `light` and `dark` are its colours on such a page, as ``#rrggbb``.
 
-    Shape and fill differ besides the colour, so that colour-blind readers can
-    tell arms apart.
+    Arms differ in shape or fill as well as in colour, so that colour-blind
+    readers can tell them apart.
     """
 
     shape: Shape
@@ -38,7 +38,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Arm:
-    """A kernel, with linux/ laid over its source if `changed`, and how it is booted."""
+    """A kernel and its boot parameters; if `changed`, linux/ is laid over the kernel's source."""
 
     name: str
     changed: bool
@@ -54,7 +54,7 @@ def arm_names(folder: Path = ARMS) -> list[str]:
 
 
 def load_arm(name: str, folder: Path = ARMS) -> Arm:
-    """Return arm `name`; UserError if there is none, or its file is wrong."""
+    """Return arm `name`; UserError if there is no such arm, or its file is wrong."""
     table = read_named("arm", name, folder)
     arm = Arm(
         name=name,

@@ -22,7 +22,7 @@ T = TypeVar("T")
 class Catalog:
     """Experiments in the order in which they are reported, machines and arms, by name.
 
-    `broken` says of each name that results refer to why it could not be loaded.
+    `broken` maps each name that could not be loaded to the reason.
     """
 
     experiments: Mapping[str, Experiment]
@@ -31,7 +31,7 @@ class Catalog:
     broken: Mapping[str, str] = field(default_factory=dict)
 
     def arm_order(self, name: str) -> tuple[int, str]:
-        """Return the place of an arm among others; ones that have no file come last."""
+        """Return the sort key of an arm; arms without a file come last."""
         arm = self.arms.get(name)
         return (arm.order if arm else len(self.arms) + 1000, name)
 
@@ -39,7 +39,7 @@ class Catalog:
 def collect(
     experiments: Iterable[Experiment], machines: Iterable[Machine], arms: Iterable[Arm]
 ) -> Catalog:
-    """Return the catalogue of what is loaded already."""
+    """Return the catalogue of entries that are loaded already."""
     ordered = sorted(experiments, key=lambda experiment: (experiment.order, experiment.name))
     return Catalog(
         {experiment.name: experiment for experiment in ordered},
@@ -54,7 +54,7 @@ def load_known(
     arms: Iterable[str],
     folder: Path = EXPERIMENTS,
 ) -> Catalog:
-    """Return the catalogue of what can be loaded; for the rest, `broken` says why it cannot."""
+    """Load these names; `broken` of the catalogue says why one could not be loaded."""
     broken: dict[str, str] = {}
 
     def load(names: Iterable[str], load_one: Callable[[str], T]) -> list[T]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What ftbench and the modelled PMU can do, and experiments held against it.
+"""What ftbench and the modelled PMU can do, and checks of experiments against it.
 
-``ftbench --list=json`` lists which experiments, parameters, values,
-options and metrics it has. A file that asks for anything else is refused
-before a kernel is built or a guest booted.
+``ftbench --list=json`` lists the experiments, parameters, values, options and
+metrics that it has. A file that asks for anything else is refused before a
+kernel is built or a guest booted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import format_size, parse_size
 from firsttouch.tables import Table, file_of, parse_json
 
-# Metrics of the PMU by what they need, with their units: counting alone, or modelled caches.
+# Metrics of the PMU with their units: those that need no modelled caches, and those that do.
 COUNTED = {
     "instructions_user": "instructions", "instructions_kernel": "instructions",
     "tlbi": "instructions", "dsb": "instructions",
@@ -55,7 +55,7 @@ class Parameter:
     def _number_problem(self, value: Value) -> str | None:
         shown = format_size if self.kind == "size" else str
         try:
-            # Nought is a size to ftbench where its bounds say so.
+            # parse_size() refuses 0, but ftbench's bounds may allow it.
             zero = self.kind == "count" or value == 0
             number = int(value) if zero else parse_size(value)
         except ValueError:
@@ -84,9 +84,9 @@ class Contract:
     benchmarks: Mapping[str, Benchmark]
 
     def check(self, experiment: Experiment, folder: Path = EXPERIMENTS) -> None:
-        """Raise UserError for the first thing in an experiment's file that ftbench has not.
+        """Raise UserError for the first thing in an experiment's file that ftbench does not have.
 
-        Values that begin with ``@`` follow from a machine: `check_params` looks at those.
+        Values that begin with ``@`` follow from a machine: `check_params` checks those.
         """
         table = Table(file_of("experiment", experiment.name, folder), {})
         benchmark = self.benchmarks.get(experiment.runs)
@@ -114,7 +114,7 @@ class Contract:
                 raise table.error(f"metrics[{number}].unit", problem)
 
     def check_params(self, experiment: Experiment, params: Params) -> None:
-        """Raise UserError if ftbench would not take a value that the user or a machine gave."""
+        """Raise UserError if ftbench would refuse a value that the user or a machine gave."""
         for name, value in params.items():
             problem = self.benchmarks[experiment.runs].parameters[name].problem(value)
             if problem:
@@ -128,7 +128,7 @@ def _near(experiment: Experiment, contract: Contract) -> str:
 def _check_quick(table: Table, experiment: Experiment, benchmark: Benchmark) -> None:
     """Raise UserError if the quick form has a value that the command line cannot select.
 
-    --set selects one of the parameter's values, --size any size.
+    --set can select one of the parameter's values, --size can select any size.
     """
     for name, values in (experiment.quick or {}).items():
         listed = experiment.parameters[name]

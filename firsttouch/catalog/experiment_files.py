@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""experiments/NAME.toml read: every key checked, every name that it refers to known."""
+"""Reads experiments/NAME.toml, and checks every key and every name that it refers to."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Table, names_in, read_named
 
-# Experiments that ask for no place of their own come after those that do.
+# Experiments without an `order` come after those that have one.
 _LAST = 1000
-# Pictures: the two that any experiment can have, and those made for one kind of experiment.
+# The first two draw any experiment, the others one kind of experiment each.
 CHARTS = (
     "dumbbells", "lines", "faults-per-page", "timeline", "set-conflict", "zero-conflict",
     "zero-scan",
@@ -34,7 +34,7 @@ def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
 
 
 def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
-    """Return experiment `name`; UserError if there is none, or its file is wrong."""
+    """Return experiment `name`; UserError if there is no such experiment, or its file is wrong."""
     table = read_named("experiment", name, folder)
     known = arm_names()
     arms = table.strings("arms", ("stock", "on"))
@@ -74,7 +74,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
 
 
 def _check_quick(table: Table, experiment: Experiment) -> None:
-    """Raise UserError if the quick form has a parameter that the experiment has not."""
+    """Raise UserError if the quick form has a parameter that the experiment does not have."""
     for name in experiment.quick or ():
         if name not in experiment.parameters:
             near = nearest(name, experiment.parameters)
@@ -82,7 +82,7 @@ def _check_quick(table: Table, experiment: Experiment) -> None:
 
 
 def _check_references(table: Table, experiment: Experiment) -> None:
-    """Raise UserError if a derived or published figure names what the experiment has not."""
+    """Raise UserError if a derived or published figure names an unknown metric or parameter."""
     metrics = [metric.name for metric in experiment.metrics]
     derived = [figure.name for figure in experiment.derived]
     named: list[tuple[str, str, list[str]]] = []
@@ -174,7 +174,7 @@ def _published(table: Table) -> list[Published]:
         entry.done()
         if (claim.change is None) == (claim.at_most is None):
             raise entry.error(
-                "change_percent", "or at_most_percent: give one of the two, to say what is claimed."
+                "change_percent", "or at_most_percent: give one of the two, which is the claim."
             )
         published.append(claim)
     return published

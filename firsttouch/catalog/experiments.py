@@ -19,7 +19,7 @@ Params = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of an experiment; `shown` ones stand in the table on the terminal."""
+    """A metric of an experiment; the table on the terminal has it if `shown`."""
 
     name: str
     unit: str
@@ -28,11 +28,11 @@ class Metric:
 
 @dataclass(frozen=True)
 class Derived:
-    """A quotient of two metrics, `of` by `per`, for the table on the terminal and the report.
+    """A quotient of two metrics, `of` / `per`, for the table on the terminal and the report.
 
-    Where `above` is set, the same arm's figures in the cell with those
-    parameters are a floor: what `of` is above the floor's, by the floor's
-    `per`. The cell that is the floor itself has no such figure.
+    `above` has the parameters of another cell of the same arm, the floor. If it
+    is set, the figure is (`of` - `of` of the floor) / (`per` of the floor). The
+    floor itself has no such figure.
     """
 
     name: str
@@ -44,13 +44,13 @@ class Derived:
 
 @dataclass(frozen=True)
 class Published:
-    """A figure that was published, as a claim on the change from stock in per cent.
+    """A published figure, as a claim about the change from stock in per cent.
 
-    The claim holds for the cells whose parameters match `where`. It is
+    The claim is about the cells whose parameters match `where`. It is
     reproduced if the change is within `tolerance` percentage points of
-    `change`; where `at_most` is set, if the change does not exceed it.
-    `remark` says why the laboratory may measure something else; it is the end
-    of a sentence.
+    `change`, or, where `at_most` is set instead, does not exceed that.
+    `remark` is the end of a sentence; it says why the laboratory may measure
+    something else.
     """
 
     metric: str
@@ -65,7 +65,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Packages:
-    """Debian packages for arm64 that a guest finds on its disk, and the suite they come from."""
+    """Debian packages for arm64 on a guest's disk, and the suite that they come from."""
 
     suite: str
     names: tuple[str, ...]
@@ -73,22 +73,21 @@ class Packages:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of the laboratory; they are reported by `order`, then by name.
+    """An experiment of the laboratory; experiments are reported by `order`, then by name.
 
-    `parameters` maps each name to the values it takes; every combination is
-    a cell. `runs` is what ftbench is asked for: the experiment's own name,
-    unless it looks at another one in its own way. `compare` is the arm whose
-    change against stock is reported. `file_size` names the parameter that
-    sizes a file on the guest's disk; `root` is a disk with programs for it
-    instead. `one_guest`: all cells of an arm and a
-    machine run in one guest, one after the other, where what ran before
-    does not matter to them. Values that begin with ``@`` come from the machine
-    (see catalog/machine_values.py). `cited` are published figures that are
-    no change from stock to `compare`: shown, with their source, beside what is
-    measured. `chart` names the picture in the report: a special one, or one
-    of the two that any experiment can have, ``dumbbells`` and ``lines``.
-    `quick` has the values that `firsttouch lab --quick` uses instead of those
-    of `parameters`; an experiment where it is None has no quick form.
+    `runs`: the experiment of ftbench that it runs, usually of the same name.
+    `parameters`: the values of each parameter; every combination is a cell.
+    Values that begin with ``@`` come from the machine (see
+    catalog/machine_values.py). `compare`: the arm whose change against stock
+    is reported. `file_size`: the parameter with the size of a file on the
+    guest's disk. `root`: the packages on the guest's disk, in place of such a
+    file. `one_guest`: all cells of an arm and a machine run one after the
+    other in one guest, because earlier cells do not affect later ones.
+    `cited`: published figures that are not a change from stock to `compare`;
+    the report shows them, with their source, beside what is measured.
+    `chart`: the picture in the report; ``dumbbells`` and ``lines`` draw any
+    experiment. `quick`: the values that `firsttouch lab --quick` uses instead
+    of those in `parameters`; an experiment where it is None has no quick form.
     """
 
     name: str
@@ -112,7 +111,7 @@ class Experiment:
     quick: Mapping[str, tuple[Value, ...]] | None = None
 
     def quickly(self) -> Experiment:
-        """Return the experiment in its quick form: fewest cells, smaller, stock and `compare`."""
+        """Return the quick form: the arms stock and `compare`, and the values in `quick`."""
         arms = tuple(arm for arm in self.arms if arm in (BASE, self.compare))
         parameters = {**self.parameters, **(self.quick or {})}
         return replace(self, arms=arms, parameters=parameters)
@@ -125,19 +124,19 @@ class Experiment:
         ]
 
     def shown(self) -> list[str]:
-        """Return the metrics, measured and derived, that stand in tables."""
+        """Return the names of the metrics, measured and derived, that tables have."""
         metrics = [metric.name for metric in self.metrics if metric.shown]
         return metrics + [figure.name for figure in self.derived]
 
     def claim(self, metric: str, params: Params) -> Published | None:
-        """Return the published figure that answers to `metric` of the cell with `params`."""
+        """Return the published figure about `metric` of the cell with `params`, if any."""
         for published in self.published:
             if published.metric == metric and published.where.items() <= params.items():
                 return published
         return None
 
     def place(self, params: Params) -> Sequence[tuple[int, int, str]]:
-        """Return what a cell's parameters sort by: the order in which the values are listed."""
+        """Return the sort key of a cell's parameters: values sort in the order of their list."""
         places = []
         for name, listed in self.parameters.items():
             value = params.get(name, "")

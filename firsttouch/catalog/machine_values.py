@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Parameters that follow from a machine: ``@CACHE.PROPERTY`` in an experiment's file.
 
-CACHE is ``l1d``, ``l2`` or ``level``, the cache that the parameter ``level``
-of the same cell names. PROPERTY is ``way_size`` or ``size`` in bytes,
-``colors`` (each from 0) or ``places`` (1 to twice the ways and 2). The caches
-are those of the machine's first CPU, which is where experiments run.
+CACHE is ``l1d``, ``l2``, or ``level`` for the cache that the parameter
+``level`` of the same cell names. PROPERTY is ``way_size`` or ``size`` in
+bytes, ``colors`` (0 to the number of colours - 1) or ``places`` (1 to
+2 x ways + 2). The caches are those of the machine's first CPU, where
+experiments run.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def colors(cache: Cache) -> int:
 def expand(params: Params, machine: Machine) -> list[Params]:
     """Return `params` with the values of `machine`: one set for each combination.
 
-    Raises UserError for a cache that the machine has not, or a property that
-    there is not.
+    Raises UserError for an unknown property, or a cache that the machine does
+    not have.
     """
     choices = [
         _values(value, params, machine) if str(value).startswith("@") else [value]

@@ -13,7 +13,7 @@ from firsttouch.places import MACHINES
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Table, file_of, names_in, read_named
 
-# What is measured on where no machine is named.
+# The machine of a request that names none.
 DEFAULT_MACHINE = "neoverse-n1"
 POLICIES = ("lru", "plru", "random")
 
@@ -35,13 +35,13 @@ class Cache:
 
     @property
     def way_size(self) -> int:
-        """Bytes in one way: what decides the number of colours."""
+        """Bytes in one way; with the page size it gives the number of colours."""
         return self.size // self.ways
 
 
 @dataclass(frozen=True)
 class CpuKind:
-    """CPUs of one kind: how many there are, and the caches that each has of its own."""
+    """CPUs of one kind: how many there are, and the private caches of each."""
 
     count: int
     l1d: Cache
@@ -51,7 +51,7 @@ class CpuKind:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine of the catalogue; `cpu` is what QEMU calls the nearest CPU it has."""
+    """A machine of the catalogue; `cpu` is QEMU's name of its nearest CPU model."""
 
     name: str
     title: str
@@ -62,7 +62,7 @@ class Machine:
 
     @property
     def count(self) -> int:
-        """How many CPUs the machine has in the laboratory."""
+        """Number of CPUs that the machine has in the laboratory."""
         return sum(kind.count for kind in self.cpus)
 
     def cpu_kinds(self) -> list[CpuKind]:
@@ -70,12 +70,12 @@ class Machine:
         return [kind for kind in self.cpus for _ in range(kind.count)]
 
     def kinds_of(self, cpus: int) -> list[CpuKind]:
-        """Return the kind of each of a guest's `cpus`, which take the machine's in turn."""
+        """Return the kind of each of a guest's `cpus`; they repeat the machine's CPUs in turn."""
         return list(itertools.islice(itertools.cycle(self.cpu_kinds()), cpus))
 
     def check_cpu(self, known: Collection[str], folder: Path = MACHINES) -> None:
-        """Raise UserError if the machine's CPU is none of the `known` ones, which QEMU has."""
-        # Its features may follow: "max,sve=off".
+        """Raise UserError if the machine's CPU is not in `known`, the CPUs that QEMU has."""
+        # Features may follow the name: "max,sve=off".
         name = self.cpu.partition(",")[0]
         if name not in known:
             table = Table(file_of("machine", self.name, folder), {})
@@ -90,7 +90,7 @@ def machine_names(folder: Path = MACHINES) -> list[str]:
 
 
 def load_machine(name: str, folder: Path = MACHINES) -> Machine:
-    """Return machine `name`; UserError if there is none, or its file or geometry is wrong."""
+    """Return machine `name`; UserError if it is unknown, or its file or geometry is wrong."""
     table = read_named("machine", name, folder, DEFAULT_MACHINE)
     kinds = []
     for entry in table.tables("cpus"):
@@ -147,6 +147,6 @@ def _cache(parent: Table, key: str) -> Cache:
         raise table.error(
             "size",
             f"is impossible: {size} bytes in {cache.ways} ways of {cache.line}-byte lines "
-            "is not a power of two of sets.",
+            "do not give a power of two of sets: correct size, ways or line.",
         )
     return cache

@@ -14,10 +14,9 @@ from firsttouch.tables import read_toml
 
 @dataclass(frozen=True)
 class Release:
-    """A kernel release: Debian's source `package`, and the `suites` asked for it.
+    """A kernel release: Debian's source `package`, and the `suites` that may have it.
 
-    `objects` is how many object files a lab build has: the scale of its
-    progress bar.
+    `objects` is the number of object files in a lab build, for its progress bar.
     """
 
     name: str
@@ -33,19 +32,19 @@ class Release:
 
 def release_names() -> list[str]:
     """Return the names of the releases that have hooks, oldest first."""
-    # A folder that is named otherwise, such as a work in progress, is no release.
+    # A folder with any other name, such as a work in progress, is not a release.
     files = (LINUX / "hooks").glob("*/source.toml")
     names = [name for file in files if re.fullmatch(r"\d+(\.\d+)+", name := file.parent.name)]
     return sorted(names, key=version_of)
 
 
 def version_of(name: str) -> tuple[int, ...]:
-    """Return what a release's name sorts by: ``6.12`` is (6, 12)."""
+    """Return the sort key of a release's name: (6, 12) for ``6.12``."""
     return tuple(int(part) for part in name.split("."))
 
 
 def load_release(name: str) -> Release:
-    """Return release `name`; UserError if it has no hooks, or its file is wrong."""
+    """Return release `name`; UserError if there are no hooks for it, or its file is wrong."""
     known = release_names()
     if name not in known:
         raise UserError(f"unknown release {name!r}: {nearest(name, known)}")

@@ -51,9 +51,10 @@ def _run(options: argparse.Namespace, _reporter: Reporter) -> int:
 
 
 def _give_values(parser: argparse.ArgumentParser, names: dict[str, list[str]]) -> None:
-    """Say in a parser, and in those of its commands, what values its options can have.
+    """Give options the names that they can have, in a parser and in those of its commands.
 
-    Parsing itself says more of a wrong name than argparse's choices would.
+    This is only for completion: the error of a command about an unknown name
+    says more than that of argparse.
     """
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

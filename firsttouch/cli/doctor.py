@@ -23,8 +23,8 @@ _TESTS = "tests: "
 class Package:
     """An entry of packages.list, as ``./setup list`` finds it on this host.
 
-    `lacking` is what it is used for and is not there; `installed` tells that
-    the package is all the same.
+    `lacking` has the package's tools that are missing from PATH, separated by
+    blanks. `installed` tells whether the package itself is installed.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Package:
 
     @property
     def for_tests(self) -> bool:
-        """Tell whether the laboratory does without it."""
+        """Whether only the tests need it, and not the laboratory."""
         return self.reason.startswith(_TESTS)
 
 
@@ -47,9 +47,10 @@ def add_command(commands: Commands) -> None:
 
 
 def _run(_options: argparse.Namespace, _reporter: Reporter) -> int:
-    """Print of each thing that the laboratory and its tests use whether this host has it.
+    """Print for each package of the laboratory and its tests whether this host has it.
 
-    Raises HostError, which says how to get it, if the laboratory lacks something.
+    Raises HostError, with the command that installs it, if the laboratory needs
+    one that is missing.
     """
     packages = _packages()
     for title, for_tests in (("The laboratory needs", False), ("Its tests also need", True)):
@@ -64,7 +65,7 @@ def _run(_options: argparse.Namespace, _reporter: Reporter) -> int:
         raise HostError(f"the laboratory does not work here: {_remedy(needed)}.")
     print("The laboratory works here.")
     if lacking:
-        print(f"Some of its tests do not: {_remedy(lacking)}.")
+        print(f"Some of its tests do not work here: {_remedy(lacking)}.")
     return 0
 
 
@@ -78,7 +79,7 @@ def _packages() -> list[Package]:
 
 
 def _remedy(lacking: Sequence[Package]) -> str:
-    """Return what is to be done about packages that are lacking, as the end of a sentence."""
+    """Return what to do about missing packages, as the end of a sentence."""
     steps = []
     if absent := [package for package in lacking if not package.installed]:
         if shutil.which("apt-get"):
@@ -87,7 +88,7 @@ def _remedy(lacking: Sequence[Package]) -> str:
             steps.append(f"{root}run `{shlex.join(command)}`")
         else:
             tools = " ".join(package.lacking for package in absent)
-            steps.append(f"install what gives {', '.join(tools.split())}")
+            steps.append(f"install the packages that provide {', '.join(tools.split())}")
     for package in lacking:
         if package.installed:
             steps.append(

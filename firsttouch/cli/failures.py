@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is said when a command cannot go on, and its exit status."""
+"""Messages of a command that cannot continue, and its exit status."""
 
 from __future__ import annotations
 
@@ -15,41 +15,39 @@ from firsttouch.build.store import store_root
 from firsttouch.errors import FirsttouchError
 from firsttouch.files import least_room
 
-# How a compiler or another tool says it, whose error is text to us.
+# The text by which a compiler or another tool reports a full disk.
 _NO_SPACE = os.strerror(errno.ENOSPC)
 STANDARD_OUTPUT = "standard output"
 
 
 def report_error(error: FirsttouchError, options: argparse.Namespace) -> int:
-    """Print an error of this project, or the full disk that is behind it."""
+    """Print an error of this project, or the full disk that caused it."""
     if any(_NO_SPACE in line for line in error.detail):
         return _report(full_disk(options), error.detail)
     return _report(str(error), error.detail, error.exit_status)
 
 
 def report_os_error(error: OSError, options: argparse.Namespace) -> int:
-    """Print what the system refused, with what to do about it."""
+    """Print an error of the operating system, with what to do about it."""
     reason = error.strerror or str(error)
     where = f"{error.filename}: " if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename != STANDARD_OUTPUT:
         return _report(full_disk(options, reason))
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return _report(
-            f"{where}{reason}: make it readable and writable, and run the same command again."
-        )
+        return _report(f"{where}{reason}: change its permissions, then run the same command again.")
     if reason.startswith("No usable temporary directory"):
         return _report(f"{reason}: free some space there, or set TMPDIR to a directory with room.")
-    return _report(f"{where}{reason}: check what is there, and run the same command again.")
+    return _report(f"{where}{reason}: check this path, then run the same command again.")
 
 
 def full_disk(options: argparse.Namespace, reason: str = _NO_SPACE) -> str:
-    """Return which of the places that a command writes to is full, and what to do about it."""
+    """Return a message: which of the places that a command writes to is full, and what to do."""
     out: Path | None = getattr(options, "out", None)
     directory: Path | None = getattr(options, "directory", None)
     printed = Path("/proc/self/fd/1").resolve()
     remedies = {
         **({out: "name another directory by --out"} if out else {}),
-        **({directory: "take another copy of it"} if directory else {}),
+        **({directory: "copy it to a disk with room"} if directory else {}),
         store_root(): "set XDG_CACHE_HOME to a directory with room",
         Path(os.environ.get("TMPDIR") or "/tmp"): "set TMPDIR to a directory with room",
         **({printed: "print to another file"} if printed.is_file() else {}),
@@ -60,13 +58,13 @@ def full_disk(options: argparse.Namespace, reason: str = _NO_SPACE) -> str:
 
 
 def report_interrupt(number: int, options: argparse.Namespace) -> int:
-    """Say that a signal ended the command, and what is kept where the command keeps something."""
+    """Print that a signal ended the command, and what the command keeps, if anything."""
     kept: str = getattr(options, "kept", "")
     return _report(f"interrupted{f'; {kept}' if kept else ''}.", status=128 + number)
 
 
 def let_go(*streams: TextIO) -> None:
-    """Let outputs that take no more go nowhere, so that nothing fails when the process ends."""
+    """Redirect closed outputs to /dev/null, so that the flush at the end of the process works."""
     for stream in streams:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -28,9 +28,9 @@ def add_command(commands: Commands) -> None:
     guest = commands.add_parser(
         "guest",
         help="a shell in a guest",
-        description="Boot a guest and run a shell in it, on this terminal. Ctrl-A x ends it, and "
-        "so does leaving the shell. Where standard input is no terminal, the guest runs it as a "
-        "script: echo 'grep . /proc/cmdline' | firsttouch guest --arm on",
+        description="Boot a guest and run a shell in it, on this terminal. Ctrl-A x or `exit` "
+        "ends the guest. If standard input is not a terminal, the guest runs it as a script: "
+        "echo 'grep . /proc/cmdline' | firsttouch guest --arm on",
     )
     add_source(guest)
     guest.add_argument(
@@ -62,5 +62,5 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if not sys.stdin.isatty():
         return shell.run(None, sys.stdin.read())
     size = shutil.get_terminal_size()
-    reporter.say("A shell in the guest; /ftbench is there. Ctrl-A x ends it.")
+    reporter.say("A shell in the guest, which has /ftbench. Ctrl-A x ends it.")
     return shell.run(Terminal(os.environ.get("TERM", "vt100"), size.lines, size.columns))

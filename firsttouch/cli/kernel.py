@@ -28,7 +28,7 @@ def add_command(commands: Commands) -> None:
     build = actions.add_parser("build", help="build one image and print its path")
     add_source(build)
     build.add_argument("--stock", action="store_true", help="without linux/")
-    build.set_defaults(run=_build, kept="what was built is kept, run again to go on")
+    build.set_defaults(run=_build, kept="built objects are kept; run the same command to resume")
     series = actions.add_parser("series", help="write the patches, for git am")
     add_source(series)
     series.add_argument(
@@ -66,7 +66,7 @@ def _series(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _author() -> str:
-    """Return who the patches are from: git's user, or the project where git knows none."""
+    """Return the author of the patches: git's user, or the project if git has none."""
     try:
         return output(["git", "var", "GIT_AUTHOR_IDENT"]).rsplit(" ", 2)[0]
     except HostError:

@@ -59,16 +59,16 @@ def add_command(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="A",
-        help=f"one of {', '.join(arm_names())} (default: those the experiment names)",
+        help=f"one of {', '.join(arm_names())} (default: the experiment's arms)",
     )
-    lab.add_argument("--size", metavar="BYTES", help="bytes to map; K, M and G are understood")
+    lab.add_argument("--size", metavar="BYTES", help="bytes to map, with K, M or G if you like")
     lab.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="PARAM=VALUE",
         dest="settings",
-        help="only the cells that have the parameter, with this value",
+        help="run only the cells whose parameter has this value",
     )
     lab.add_argument(
         "--jobs",
@@ -86,7 +86,7 @@ def add_command(commands: Commands) -> None:
     lab.add_argument(
         "--quick",
         action="store_true",
-        help="a first answer: smaller sizes, fewest cells, minutes earlier",
+        help="a first answer: smaller sizes and fewer cells",
     )
     lab.add_argument("--table", action="store_true", help="print every row")
     lab.add_argument("--json", action="store_true", help="print summary.json instead")
@@ -94,7 +94,7 @@ def add_command(commands: Commands) -> None:
     only.add_argument(
         "--dry-run",
         action="store_true",
-        help="say what would be built and run, and about how long it takes; run nothing",
+        help="print what would be built and run, and an estimate of the time; run nothing",
     )
     only.add_argument(
         "--list", action="store_true", help="print the experiments, machines, arms and releases"
@@ -105,7 +105,7 @@ def add_command(commands: Commands) -> None:
         help="print the QEMU command of the one guest that the other options select, and write "
         "the files that it needs to DIR/qemu; run nothing",
     )
-    lab.set_defaults(run=_run, kept="what was finished is kept, run again to go on")
+    lab.set_defaults(run=_run, kept="finished cells are kept; run the same command again to resume")
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
@@ -146,7 +146,7 @@ def _show_qemu(request: Request, contract: Contract, reporter: Reporter) -> int:
     release = release_of_request(request, reporter)
     plan = make_plan(request, release.name, contract)
     if len(plan.groups) > 1:
-        raise UserError(_several(plan))
+        raise UserError(_several_guests(plan))
     check_writable(request.out)
     out = request.out.resolve()
     source = source_of(request, release, reporter)
@@ -158,8 +158,8 @@ def _show_qemu(request: Request, contract: Contract, reporter: Reporter) -> int:
     return 0
 
 
-def _several(plan: Plan) -> str:
-    """Return the error that a plan has more than one guest, and what would tell them apart."""
+def _several_guests(plan: Plan) -> str:
+    """Return an error about a plan with several guests; it names the options that select one."""
     first = [group[0] for group in plan.groups]
     options = []
     for option, values in (
@@ -174,7 +174,7 @@ def _several(plan: Plan) -> str:
         if len({cell.params[name] for cell in first if name in cell.params}) > 1:
             options.append(f"--set {name}=...")
     return (
-        f"--show-qemu prints the command of one guest and {len(plan.groups)} are selected: "
+        f"--show-qemu prints the command of one guest, but {len(plan.groups)} are selected: "
         f"select one by {' '.join(options)}."
     )
 
@@ -208,15 +208,15 @@ def _measure(
 
 
 def _failures(outcome: Outcome, logs: Path) -> Iterator[str]:
-    """Say what failed: each reason once, with the cells that it holds for and one log's end."""
+    """Return lines about what failed: each reason once, its first cell, and the end of one log."""
     reasons: dict[str, list[tuple[Cell, GuestError]]] = {}
     for cell, error in outcome.failures:
         reasons.setdefault(str(error), []).append((cell, error))
     for reason, failed in reasons.items():
         first, error = failed[0]
-        cells = f" ({len(failed):,} cells failed so)" if len(failed) > 1 else ""
+        cells = f" ({len(failed):,} cells failed for this reason)" if len(failed) > 1 else ""
         yield f"firsttouch: {first.title} failed: {reason.rstrip('.')}{cells}."
-        # ftbench's own words say more than the kernel's log.
+        # ftbench's message says more than the kernel's log.
         if "ftbench: " not in reason:
             yield from (f"    {line}" for line in error.detail)
         yield f"    The kernel's log: {logs / first.log_name}"

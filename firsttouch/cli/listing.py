@@ -19,7 +19,7 @@ from firsttouch.quantities import format_number_of
 
 
 def print_list(console: Console) -> bool:
-    """Print the experiments, machines, arms and releases there are; tell whether all are right."""
+    """Print all experiments, machines, arms and releases; return whether all files are valid."""
     catalog = load_known(experiment_names(), machine_names(), arm_names())
     experiments = []
     for experiment in catalog.experiments.values():
@@ -48,7 +48,7 @@ def _print(title: str, entries: Iterable[tuple[str, str]], console: Console) -> 
 
 
 def print_forecast(plan: Plan, forecast: Forecast, console: Console) -> None:
-    """Print what a run would build and run, what the store has, and about how long it takes."""
+    """Print what a run would build and run, what the store has, and an estimate of the time."""
     for part in forecast.parts:
         state = "in the store" if part.path else "to be built"
         console.print(plain(f"{part.title}: {state}"), soft_wrap=True)
@@ -62,9 +62,9 @@ def print_forecast(plan: Plan, forecast: Forecast, console: Console) -> None:
     total = format_number_of(len(plan.groups), "guests")
     cells = format_number_of(len(plan.cells), "cells")
     console.print(plain(f"{cells} in {total}: {', '.join(guests)}"), soft_wrap=True)
-    basis = "by what was measured on this host"
+    basis = "from durations measured on this host"
     if not forecast.measured:
-        basis = "a rough guess: not all of it was ever timed on this host"
+        basis = "a rough guess, because this host has not measured all durations yet"
     console.print(plain(f"Time: {_minutes(forecast)}, {basis}"), soft_wrap=True)
     console.print("Nothing was built or run.")
 

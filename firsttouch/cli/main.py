@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command line.
 
-Exit status: 0 all ran; 1 something measured failed; 2 the request cannot be carried out.
+Exit status: 0 if all ran, 1 if something measured failed, 2 if the request cannot be carried out.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from firsttouch.signals import interrupt_on_signals
 
 _EXAMPLES = """examples:
   firsttouch lab                                   the default plan: stock against changed
-  firsttouch lab --dry-run                         what that builds and runs, how long it takes
-  firsttouch lab --quick                           a first answer, minutes earlier
+  firsttouch lab --dry-run                         what that would build and run, and the time
+  firsttouch lab --quick                           a first answer, with fewer and smaller cells
   firsttouch lab --list                            experiments, machines, arms, releases
   firsttouch lab --experiment populate --size 64M  one experiment, smaller
   firsttouch lab --experiment populate --set by=ldadd --set page=4k --arm stock --arm intent
@@ -31,21 +31,21 @@ _EXAMPLES = """examples:
   firsttouch lab --experiment boot --arm on --show-qemu
   firsttouch guest --arm on                        a shell in the guest
   firsttouch survey                                this host and its own kernel
-  firsttouch survey --guest stock                  the same in a guest
+  firsttouch survey --guest stock                  the same survey in a guest
   firsttouch report out                            draw out/report.html again
   firsttouch compare out ~/colleague/out           two result sets side by side
   firsttouch export --format md out                the tables as Markdown
   firsttouch export --format svg --out svg out     the figures, a file each
   firsttouch kernel series --release 7.3 --out series/
-  firsttouch store prune --keep 20G                remove what was used longest ago
+  firsttouch store prune --keep 20G                remove the least recently used
 
-Machines, experiments and arms of your own are found in folders of these names below
+You can add machines, experiments and arms in machines/, experiments/ and arms/ below
 ~/.config/firsttouch ($XDG_CONFIG_HOME/firsttouch).
 """
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are errors of this project: one sentence, exit status 2."""
+    """A parser that raises UserError: one sentence, exit status 2."""
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message}: see `{self.prog} --help`.")
@@ -54,7 +54,8 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="firsttouch",
-        description="What the first touch of a page costs on arm64 Linux, made cheaper.",
+        description="Measure what the first touch of a page costs on arm64 Linux, "
+        "and what two kernel features save.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -67,15 +68,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status. Never raises for what can be fixed.
+    """Run the command line; return the exit status. Errors that a user can fix raise nothing.
 
-    The status is 128 and the signal's number where one ended the command:
-    130 after Ctrl-C, 141 where the reader of a pipe has gone.
+    If a signal ended the command, the status is 128 + the signal's number: 130
+    after Ctrl-C, 141 if the reader of a pipe has ended.
     """
     interrupt_on_signals()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A character that the terminal has not must not end the command.
+            # A character that the terminal cannot show must not end the command.
             stream.reconfigure(errors="replace")
     options = argparse.Namespace()
     try:
@@ -96,13 +97,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
-    """Read the command line into `options` and do what it says; return the exit status."""
+    """Parse the command line into `options` and run its command; return the exit status."""
     parser = _parser()
     try:
         parser.parse_args(arguments, options)
         status: int = options.run(options, Reporter())
     except SystemExit as done:
-        # --help and --version have printed what was asked for.
+        # argparse exits after --help and --version.
         status = int(done.code or 0)
     try:
         print(end="", flush=True)
@@ -110,7 +111,7 @@ def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
         raise
     except OSError as error:
         error.filename = failures.STANDARD_OUTPUT
-        # It cannot be written when the process ends, either.
+        # Python would flush it again at exit, and fail again.
         failures.let_go(sys.stdout)
         raise
     return status

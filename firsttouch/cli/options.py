@@ -33,24 +33,24 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def release_of(options: argparse.Namespace) -> str:
-    """Return the release that was asked for; UserError if a tree was given, too."""
+    """Return the release that was asked for; UserError if --source was given too."""
     if options.release and options.source:
         raise UserError("--release and --source exclude each other: a tree has its own release.")
     return str(options.release or DEFAULT_RELEASE)
 
 
 def size_of(option: str, text: str | None) -> int | None:
-    """Return the bytes that `text`, the value of `option`, stands for."""
+    """Return the bytes in `text`, the value of `option`; UserError if it is not a size."""
     if text is None:
         return None
     try:
         return parse_size(text)
     except ValueError as error:
-        raise UserError(f"{option}: {error}; 64M, for example, is one.") from None
+        raise UserError(f"{option}: {error}; for example 64M.") from None
 
 
 def settings_of(pairs: Sequence[str]) -> dict[str, str]:
-    """Return what ``--set PARAM=VALUE`` options ask for, by parameter."""
+    """Return the values of ``--set PARAM=VALUE`` options by parameter; UserError without a =."""
     settings = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

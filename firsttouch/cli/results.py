@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch report`, `compare`, `export`: results drawn again, side by side, as other files."""
+"""`firsttouch report`, `compare` and `export`: results as a page, side by side, or as files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIGURES = "svg"
 def add_command(commands: Commands) -> None:
     """Add `firsttouch report`, `firsttouch compare` and `firsttouch export`."""
     report = commands.add_parser("report", help="draw DIR/report.html again from its results")
-    report.add_argument("directory", type=Path, metavar="DIR", help="what `lab --out` has filled")
+    report.add_argument("directory", type=Path, metavar="DIR", help="a directory of `lab --out`")
     report.set_defaults(run=_report)
     sets = commands.add_parser("compare", help="two result sets, or two surveys, side by side")
     for name in ("A", "B"):
@@ -44,7 +44,7 @@ def add_command(commands: Commands) -> None:
     others = commands.add_parser(
         "export", help="print results as Markdown or CSV, or write each figure as an SVG file"
     )
-    others.add_argument("directory", type=Path, metavar="DIR", help="what `lab --out` has filled")
+    others.add_argument("directory", type=Path, metavar="DIR", help="a directory of `lab --out`")
     others.add_argument(
         "--format",
         choices=(*FORMATS, _FIGURES),

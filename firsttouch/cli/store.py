@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch store`: what was built and measured, and how to make room."""
+"""`firsttouch store`: list what was built and measured, or remove some of it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ def add_command(commands: Commands) -> None:
     """Add `firsttouch store` with its actions."""
     store = commands.add_parser("store", help="list or prune what was built and measured")
     actions = store.add_subparsers(required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="what is there: kind, size, last use, what it is of")
+    listing = actions.add_parser(
+        "list", help="print what the store has: kind, size, last use, name"
+    )
     listing.set_defaults(run=_list)
-    pruning = actions.add_parser("prune", help="remove what was used longest ago, never what a "
-                                 "run uses")  # fmt: skip
+    pruning = actions.add_parser("prune", help="remove the least recently used, but nothing that "
+                                 "a run uses")  # fmt: skip
     pruning.add_argument(
         "--keep",
         required=True,
         metavar="BYTES",
-        help="how much may stay; K, M and G are understood",
+        help="how many bytes may stay, with K, M or G if you like",
     )
     pruning.set_defaults(run=_prune)
 
@@ -40,10 +42,10 @@ def _list(_options: argparse.Namespace, _reporter: Reporter) -> int:
 
 
 def _prune(options: argparse.Namespace, _reporter: Reporter) -> int:
-    # Nothing at all may be kept, which is no size otherwise.
+    # parse_size() refuses 0, but here it means to keep nothing.
     keep = 0 if options.keep == "0" else size_of("--keep", options.keep)
     if keep is None:
-        raise UserError("--keep is missing: give how much may stay, such as 20G.")
+        raise UserError("--keep is missing: give how many bytes may stay, such as 20G.")
     removed = prune(keep)
     _print(removed)
     freed, left = sum(one.size for one in removed), sum(one.size for one in held())
@@ -52,14 +54,14 @@ def _prune(options: argparse.Namespace, _reporter: Reporter) -> int:
 
 
 def _print(found: Iterable[Held]) -> None:
-    """Print a line for each entry, and one for all results, of which there are very many."""
+    """Print a line for each entry, and one line for all outcomes, since there are very many."""
     outcomes = [one for one in found if one.kind == OUTCOMES]
     for one in found:
         if one.kind != OUTCOMES:
             _line(one.kind, one.size, one.used, one.title + (", in use" if one.in_use else ""))
     if outcomes:
         size, used = sum(one.size for one in outcomes), max(one.used for one in outcomes)
-        _line(OUTCOMES, size, used, f"what {len(outcomes):,} guests did")
+        _line(OUTCOMES, size, used, f"outcomes of {len(outcomes):,} guests")
 
 
 def _line(kind: str, size: int, used: float, title: str) -> None:
@@ -68,7 +70,7 @@ def _line(kind: str, size: int, used: float, title: str) -> None:
 
 
 def _size(size: int) -> str:
-    """Return a size in the unit in which it has at most four digits before the point."""
+    """Return a size in the smallest unit that leaves at most four digits before the point."""
     value, unit = float(size), "B"
     for larger in ("KiB", "MiB", "GiB"):
         if value < 1024:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch survey`: its options, and what it does with them."""
+"""`firsttouch survey`: the experiments on this host, or in a guest to compare it with."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def add_command(commands: Commands) -> None:
         "--seconds",
         type=int,
         metavar="N",
-        help=f"measure for so long; more makes times more certain (default {DEFAULT_SECONDS})",
+        help=f"how long to measure; a longer time gives more exact times "
+        f"(default {DEFAULT_SECONDS})",
     )
     parser.add_argument(
         "--guest",
@@ -54,14 +55,14 @@ def add_command(commands: Commands) -> None:
         type=Path,
         default=Path("out"),
         metavar="DIR",
-        help="where survey.json, or survey-ARM.json of a guest, goes (default out/)",
+        help="where survey.json goes, or survey-ARM.json for a guest (default out/)",
     )
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     """Survey this host, or a guest; return the exit status: 1 if something failed.
 
-    Raises UserError for options that do not go together or name nothing.
+    Raises UserError for options that exclude each other or have an unknown value.
     """
     _check_together(options)
     survey = _guest_survey(options, reporter) if options.guest else _host_survey(options, reporter)
@@ -71,14 +72,14 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
             surveyed = survey()
         except KeyboardInterrupt:
             raise SurveyInterruptedError(
-                "interrupted before there were figures: nothing of this survey is kept; "
+                "interrupted before there were figures: nothing was kept; "
                 "run the same command again."
             ) from None
         return _finish(surveyed, options.out / name, reporter)
 
 
 def _guest_survey(options: argparse.Namespace, reporter: Reporter) -> Callable[[], Survey]:
-    """Return what surveys the guest that the options name; UserError if they name none."""
+    """Return a function that surveys the guest in the options; UserError for an unknown one."""
     arm = load_arm(options.guest)
     machine = load_machine(options.machine or DEFAULT_MACHINE)
     release = load_release(options.release or DEFAULT_RELEASE)
@@ -91,14 +92,14 @@ def _guest_survey(options: argparse.Namespace, reporter: Reporter) -> Callable[[
 
 
 def _host_survey(options: argparse.Namespace, reporter: Reporter) -> Callable[[], Survey]:
-    """Return what surveys this host; UserError for a time out of range."""
+    """Return a function that surveys this host; UserError for a time out of range."""
     seconds = DEFAULT_SECONDS if options.seconds is None else options.seconds
     check_seconds(seconds)
     return lambda: survey_host(seconds, reporter)
 
 
 def _finish(surveyed: Survey, file: Path, reporter: Reporter) -> int:
-    """Print the survey and keep it, even if one of the two fails; return the exit status."""
+    """Print the survey and write it to `file`, even if printing fails; return the exit status."""
     findings = examine(surveyed)
     sentences = conclude(findings)
     try:
@@ -108,14 +109,14 @@ def _finish(surveyed: Survey, file: Path, reporter: Reporter) -> int:
         keep_survey(file, surveyed, findings, sentences)
     print(f"\nAll {len(surveyed.samples):,} samples are in {file}.")
     if surveyed.interrupted:
-        reporter.say("firsttouch: interrupted; what was measured until then is printed and kept.")
+        reporter.say("firsttouch: interrupted; what was measured so far is printed and kept.")
         return 130
     return 1 if findings.failures else 0
 
 
 def _check_together(options: argparse.Namespace) -> None:
     if options.guest and options.seconds is not None:
-        raise UserError("--seconds does not go with --guest: a guest's clock is not this host's.")
+        raise UserError("--seconds and --guest exclude each other: leave out --seconds.")
     for name in ("release", "machine"):
         if getattr(options, name) and not options.guest:
-            raise UserError(f"--{name} goes with --guest: this host runs its own kernel.")
+            raise UserError(f"--{name} needs --guest: this host runs its own kernel.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cells: what is to be run, by name. What came of a cell is a `Result` (lab/results.py)."""
+"""Cells: what is to be run, by name. What a cell gives is a `Result` (lab/results.py)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from firsttouch.tables import Json, Table
 class Cell:
     """One run: a release, an arm, a machine, an experiment and its parameters.
 
-    `cpus` is how many CPUs the guest has. `midr` is the MIDR_EL1 that QEMU is
-    given, None for that of its own CPU. `board` are more properties of QEMU's
-    board. `layout` numbers the arrangements of kernel and program that ought
-    not to matter; 0 is the one they have by themselves.
+    `cpus` is the number of CPUs of the guest. `midr` is the MIDR_EL1 for QEMU;
+    None leaves that of its CPU model. `board` has further properties of QEMU's
+    board. `layout` numbers arrangements of kernel and program in memory, which
+    ought not to matter; 0 is the arrangement without any change.
     """
 
     release: str
@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def identity(self) -> str:
-        """A string that is equal for equal cells and for no others."""
+        """A string that only equal cells share."""
         return repr((
             self.release, self.machine, self.experiment, self.arm, tuple(self.params.items()),
             self.cpus, self.midr, self.board, self.layout,
@@ -41,7 +41,7 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """The cell in a person's words, and in the name of its log."""
+        """The cell's name in messages and in the name of its log."""
         values = " ".join(f"{name}={value}" for name, value in self.params.items())
         return f"{self.experiment} {values} {self.arm} {self.machine} {self.release}"
 
@@ -51,7 +51,7 @@ class Cell:
         return self.title.replace(" ", "_").replace("/", "-") + ".log"
 
     def command(self) -> str:
-        """Return the command that runs this cell alone, for a shell."""
+        """Return the shell command that runs only this cell."""
         words = [
             "firsttouch", "lab", "--release", self.release, "--machine", self.machine,
             "--experiment", self.experiment, "--arm", self.arm,
@@ -73,9 +73,9 @@ def make_cell(
     params: Params,
     more: Mapping[str, Json] | None = None,
 ) -> Cell:
-    """Return a cell; `more` are the properties that it does not share with most others.
+    """Return a cell; `more` has the properties that differ from their defaults.
 
-    Raises UserError for a property that a cell has not.
+    Raises UserError for an unknown property.
     """
     table = Table("cell", more or {})
     cell = Cell(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a run would build and run, and about how long that takes; nothing is built or booted."""
+"""What a run would build and run, and how long that takes. A forecast builds and boots nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from firsttouch.lab.plan import Plan
 
 @dataclass(frozen=True)
 class Part:
-    """Something that guests are made from; `path` is where the store has it, None if it has not."""
+    """A kernel, program or disk for guests; `path` is its place in the store, None if missing."""
 
     title: str
     path: Path | None
@@ -36,10 +36,10 @@ class Part:
 class Forecast:
     """What a run would do.
 
-    `stored` and `missing` count guests by whether the store has their
-    outcome; `unknown` are those for which that is not known until their parts
-    are built. `seconds` is about what all of it takes; `measured` tells
-    whether each figure behind that was measured on this host.
+    `stored` and `missing` are the numbers of guests whose outcome the store has
+    or lacks. `unknown` guests have a part that is not built yet, so that their
+    keys are unknown. `seconds` estimates the whole run; `measured` tells whether
+    all durations in the estimate were measured on this host.
     """
 
     parts: tuple[Part, ...]
@@ -51,7 +51,7 @@ class Forecast:
 
 
 def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once: int) -> Forecast:
-    """Return what a run of `plan` would do; `source` is None where it is yet to be fetched."""
+    """Return what a run of `plan` would do; `source` is None if it is not fetched yet."""
     known = read_durations()
     changed = sorted({plan.catalog.arms[cell.arm].changed for cell in plan.cells})
     images = {kind: KernelImage(source, kind).entry().use() if source else None for kind in changed}
@@ -97,7 +97,7 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
 
 
 def _is_stored(plan: Plan, group: tuple[Cell, ...], parts: Parts | None) -> bool | None:
-    """Tell whether the store has what the guest of `group` does; None if that cannot be told."""
+    """Tell whether the store has the outcome of `group`; None if a part is not built yet."""
     disk = disk_of(plan, group)
     arm = plan.catalog.arms[group[0].arm]
     if parts is None or arm.changed not in parts.images or (disk and disk not in parts.disks):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What cells run in: the parts that guests are made from, and a guest for each group of cells."""
+"""The guests of a plan: the parts that they are made from, and a guest per group of cells."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FTBENCH = "/ftbench"
 
 @dataclass(frozen=True)
 class Parts:
-    """What the guests of a run are made from, once it is built; `images` by "is changed"."""
+    """The built parts of a run's guests; `images[True]` is the changed kernel, the other stock."""
 
     source: KernelSource
     images: Mapping[bool, Path]
@@ -41,9 +41,9 @@ class Parts:
 
 @dataclass(frozen=True)
 class Job:
-    """A guest that is to be run, and the cells that its commands are, in order.
+    """A guest that is to be run, and its cells: one for each of its commands, in order.
 
-    `key` is the digest of all that decides what it does.
+    `key` is the digest of everything that decides what the guest does.
     """
 
     guest: Guest
@@ -69,7 +69,7 @@ class Job:
 
     @functools.cached_property
     def _digests(self) -> dict[str, Json]:
-        """Made once: all cells of a guest share them, and the initial RAM disk is made for them."""
+        """The digests that all cells of the guest share; computed once, which is slow."""
         return {
             **inputs(self.guest).digests(),
             "init": file_digest(self.guest.init),
@@ -78,7 +78,7 @@ class Job:
 
 
 def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter) -> Parts:
-    """Return the kernels, programs and disks that `plan` needs, building what is not stored."""
+    """Return the kernels, programs and disks that `plan` needs; build what the store lacks."""
     ftbench, init = build_ftbench(reporter), build_init(reporter)
     images = {}
     arms = {plan.catalog.arms[cell.arm] for cell in plan.cells}
@@ -105,12 +105,12 @@ def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
 
 
 def disk_of(plan: Plan, cells: tuple[Cell, ...]) -> Disk | None:
-    """Return what the guest of a group of cells has on its disk; None if it needs none."""
+    """Return the disk of a group of cells; None if it needs none."""
     return _disk(plan.catalog.experiments[cells[0].experiment], cells[0].params)
 
 
 def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
-    """Return the guest that runs `cells`, which differ in nothing but their parameters."""
+    """Return the guest that runs `cells`, which differ only in their parameters."""
     first = cells[0]
     experiment, arm = plan.catalog.experiments[first.experiment], plan.catalog.arms[first.arm]
     disk = _disk(experiment, first.params)
@@ -144,7 +144,7 @@ def arguments(experiment: Experiment, params: Params) -> str:
 
 
 def _disk(experiment: Experiment, params: Params) -> Disk | None:
-    """Return what the guest of a cell has on its disk; None if it needs none."""
+    """Return the disk of a cell; None if it needs none."""
     if experiment.file_size:
         return FileDisk(int(params[experiment.file_size]))
     return RootDisk(experiment.root) if experiment.root else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Guests' outcomes: run once, kept in the store by the guest's key, taken apart into results."""
+"""Outcomes of guests: each guest runs once, the store keeps its outcome, results are its parts."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def measure_guest(
 ) -> Table:
     """Run `guest`, keep its outcome under `key` and return it.
 
-    The outcome has for each command the lines that it printed and the regions
+    For each command the outcome has the lines that it printed and the regions
     that the PMU counted for them. Raises GuestError and StoppedError as
-    `run_guest` does, and GuestError if a command fails or prints anything but
-    JSON objects.
+    `run_guest` does. Raises GuestError if a command fails, prints nothing, or
+    prints a line that is not a JSON object.
     """
     ended = run_guest(guest, log, stop=stop)
     printed = [printed_objects(number, done, log) for number, done in enumerate(ended.commands)]
@@ -39,9 +39,12 @@ def measure_guest(
 
 
 def printed_objects(number: int, done: Done, log: Path) -> list[Mapping[str, Json]]:
-    """Return what command `number` of a guest printed; GuestError if it failed or printed else."""
+    """Return the objects that command `number` of a guest printed, one a line.
+
+    Raises GuestError if it failed, printed nothing or printed anything else.
+    """
     if done.status:
-        # ftbench says on the console what was wrong, in one sentence.
+        # ftbench writes its error message, one sentence, to the console.
         said = re.findall(r"ftbench: .*", log.read_text(errors="replace"))
         why = f": {said[-1]}" if said else ""
         raise GuestError(
@@ -53,19 +56,22 @@ def printed_objects(number: int, done: Done, log: Path) -> list[Mapping[str, Jso
         return list(done.objects())
     except ValueError as error:
         raise GuestError(
-            f"the guest sent a line that is no result: {str(error)[:80]!r}", log_end(log)
+            f"the guest sent a line that is not a JSON object: {str(error)[:80]!r}", log_end(log)
         ) from None
 
 
 def _join(
     printed: list[list[Mapping[str, Json]]], counts: PmuCounts | None, log: Path
 ) -> list[Json]:
-    """Return each command's lines with the regions that they name: the next ones counted."""
+    """Return each command's lines, with the PMU's regions that belong to them.
+
+    The PMU counts regions in the order in which the lines name them.
+    """
     named = [sum(len(Table(log, line).take("regions", list, [])) for line in lines)
              for lines in printed]  # fmt: skip
     if counts is not None and sum(named) != len(counts.regions):
         raise GuestError(
-            f"the PMU counted {len(counts.regions)} regions where the guest's programs name "
+            f"the PMU counted {len(counts.regions)} regions, but the guest's programs name "
             f"{sum(named)}",
             log_end(log),
         )
@@ -79,7 +85,7 @@ def _join(
 
 
 def results_of(job: Job) -> list[Result] | None:
-    """Return the results of a job's cells from the store; None if it was not run yet."""
+    """Return the results of a job's cells from the store; None if it did not run yet."""
     outcome = kept_outcome(job.key)
     if outcome is None:
         return None

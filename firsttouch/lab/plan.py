@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The plan of a run: what was asked for, checked before anything is built."""
+"""The plan of a run: the cells of a request, checked before anything is built."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ DEFAULT_RELEASE = "6.12"
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked the laboratory for; empty means the default plan's.
+    """What the user asked for; an empty field means that of the default plan.
 
-    `jobs` is how many guests run at once; None: as many as this host has room
-    for. `quick`: the experiments in their quick form.
+    `jobs` is the number of guests that run at once; None means as many as this
+    host's CPUs and memory allow. `quick` asks for experiments in their quick
+    form.
     """
 
     release: str = DEFAULT_RELEASE
@@ -46,12 +47,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells that are asked for, in the order in which they are reported.
+    """The cells that the user asked for, in the order in which they are reported.
 
-    `groups` are the cells by guest. Those of an experiment that runs all cells
-    in one guest are all there, asked for or not: what a guest runs, and so
-    what it counts, does not depend on what is asked for. `catalog` has every
-    experiment that can be read, for figures that were not measured.
+    `groups` are the cells by guest. A group of a `one_guest` experiment has all
+    its cells, also those that the user did not ask for, because what a guest
+    counts must not depend on the request. `catalog` has every experiment that
+    can be loaded, so that a report can name the figures that were not measured.
     """
 
     cells: tuple[Cell, ...]
@@ -65,8 +66,8 @@ def make_plan(
 ) -> Plan:
     """Return the plan of `request` for kernels of `release`.
 
-    Raises UserError for names, sizes and settings that do not exist, and for
-    experiments that ask for what ftbench does not have.
+    Raises UserError for unknown names and settings, for a size that a guest
+    cannot map, and for experiments that ask for what ftbench does not have.
     """
     machines = [load_machine(name) for name in dict.fromkeys(request.machines or [DEFAULT_MACHINE])]
     asked = [load_arm(name) for name in dict.fromkeys(request.arms)]
@@ -87,7 +88,7 @@ def make_plan(
             for listed in experiment.combinations()
             for params in expand(listed, machine)
         ]
-        # Sizes that --size makes equal are one.
+        # --size may make several combinations equal: keep one of them.
         whole = list({tuple(params.items()): params for params in sized}.values())
         wanted = [
             params for params in whole if _is_chosen(params, request.settings, experiment, contract)
@@ -109,14 +110,14 @@ def make_plan(
             cells[cell.identity] = cell
     if not cells:
         values = " ".join(f"{name}={value}" for name, value in request.settings.items())
-        raise UserError(f"no cell has {values}: give values that one experiment has together.")
+        raise UserError(f"no cell has {values}: give values that occur together in an experiment.")
     return Plan(tuple(cells.values()), tuple(groups), catalog, request.quick)
 
 
 def _groups(
     experiment: Experiment, whole: Sequence[Params], wanted: Sequence[Params]
 ) -> list[Sequence[Params]]:
-    """Return the parameters of the cells of each guest of an arm and a machine."""
+    """Return, for each guest of an arm and a machine, the parameters of its cells."""
     if not wanted:
         return []
     return [whole] if experiment.one_guest else [[params] for params in wanted]
@@ -125,10 +126,10 @@ def _groups(
 def _experiments(request: Request, catalog: Catalog, folder: Path) -> list[Experiment]:
     """Return the named experiments, or those of the default plan, in the order of reports.
 
-    Raises UserError for a file that is wrong; where none is named, for any of
-    which it cannot be told whether it belongs to the default plan. Where the
-    quick form is asked for, those of the default plan that have none are left
-    out, and one that is named is an error.
+    Raises UserError for a named experiment whose file is wrong. If none is
+    named, any wrong file is an error, because its experiment may belong to the
+    default plan. A quick run leaves out experiments of the default plan without
+    a quick form, and raises UserError for a named one without.
     """
     names = request.experiments
     for name in names or experiment_names(folder):
@@ -148,7 +149,7 @@ def _experiments(request: Request, catalog: Catalog, folder: Path) -> list[Exper
 
 
 def _sized(params: Params, request: Request, experiment: Experiment) -> Params:
-    """Return `params` with the requested size, where the experiment has one."""
+    """Return `params` with the requested size, if the experiment has the parameter ``size``."""
     if request.size is None or "size" not in experiment.parameters:
         return params
     return {**params, "size": request.size}
@@ -157,7 +158,7 @@ def _sized(params: Params, request: Request, experiment: Experiment) -> Params:
 def _is_chosen(
     params: Params, settings: Mapping[str, str], experiment: Experiment, contract: Contract
 ) -> bool:
-    """Tell whether a cell with `params` has every value that was set."""
+    """Tell whether a cell with `params` has every value that the user gave by --set."""
     return all(
         name in params and _is_same(params[name], value, name, experiment, contract)
         for name, value in settings.items()
@@ -167,7 +168,7 @@ def _is_chosen(
 def _is_same(
     value: Value, given: str, name: str, experiment: Experiment, contract: Contract
 ) -> bool:
-    """Tell whether a parameter's value is the given one; 64M is 67108864 where it is a size."""
+    """Tell whether a parameter's value is the given one; as a size, 64M equals 67108864."""
     if str(value) == given:
         return True
     if contract.benchmarks[experiment.runs].parameters[name].kind != "size":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Results: what came of cells, raw. results.jsonl has one line a cell.
+"""Results: the raw output of cells. results.jsonl has one line per cell.
 
-Figures are derived on reading (analysis/measurement.py): a result holds what
-the guest printed and what the PMU counted, and nothing made of it.
+A result holds only what the guest printed and what the PMU counted. Figures
+are derived on reading (analysis/measurement.py).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ PACKED = ".xz"
 class Counts:
     """What the PMU counted for one cell, as the plugin writes it.
 
-    `regions` are those that the cell's lines name, in order; `not_modelled`
-    names the kinds of access that this QEMU does not show the plugin.
+    `regions` are those that the cell's lines name, in order. `not_modelled`
+    names the kinds of access that QEMU does not show to plugins.
     """
 
     regions: tuple[Mapping[str, Json], ...]
@@ -38,12 +38,12 @@ class Counts:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What decided a result: versions in words, files by their SHA-256.
+    """What decided a result: versions of tools, and the SHA-256 of each file.
 
     `digests` has those of the kernel's source, its image, the initial RAM disk,
-    the programs in it, the device tree, the disk, the plugin and QEMU. `boot` is the
-    kernel's command line, `commands` what the guest ran, `command` what runs
-    the cell alone.
+    the programs in it, the device tree, the disk, the plugin and QEMU. `boot` is
+    the kernel's command line. `commands` are what the guest ran. `command` is
+    the shell command that runs only this cell.
     """
 
     kernel_version: str
@@ -57,10 +57,10 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a cell: the JSON lines that its command printed, and the PMU's counts.
+    """The raw output of a cell: the JSON lines that its command printed, and the PMU's counts.
 
-    `key` is the digest of all that decided it. `quick`: it was asked for by
-    --quick, which says nothing of how it was measured.
+    `key` is the digest of everything that decided it. `quick` tells whether
+    --quick asked for it, which does not change how it was measured.
     """
 
     key: str
@@ -71,7 +71,7 @@ class Result:
     quick: bool = False
 
     def document(self) -> dict[str, Json]:
-        """Return the result as a line of results.jsonl has it."""
+        """Return the result as in results.jsonl."""
         made = self.provenance
         return {
             "schema": SCHEMA,
@@ -90,7 +90,7 @@ class Result:
 
 
 def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
-    """Return the result that a line of results.jsonl holds; UserError if it holds none."""
+    """Return the result in a line of results.jsonl; UserError if the line is not a result."""
     table = Table(source, document)
     counts = table.table("counts") if document.get("counts") is not None else None
     return Result(
@@ -128,7 +128,7 @@ def _read_provenance(table: Table) -> Provenance:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a results file holds: results, and the number of lines that are none."""
+    """What a results file holds: results, and the number of lines that are not results."""
 
     results: tuple[Result, ...]
     broken: int
@@ -137,8 +137,8 @@ class Reading:
 def read_results(place: Path) -> Reading:
     """Return what a directory's results.jsonl, or a file of results packed by xz, holds.
 
-    A later line for a cell replaces an earlier. Raises UserError if there is
-    no such file, or it is of another schema.
+    The last line for a cell wins. Raises UserError if there is no such file,
+    or it has another schema.
     """
     file = place if place.suffix == PACKED else place / FILE_NAME
     hint = "give a directory that `firsttouch lab --out` has filled"
@@ -153,7 +153,7 @@ def read_results(place: Path) -> Reading:
     text = data.decode(errors="replace")
     found: dict[str, Result] = {}
     lines = text.split("\n")
-    # What follows the last newline was cut off.
+    # A line without a newline at its end was cut off.
     broken = int(bool(lines.pop()))
     for line in lines:
         document = json_object(line)
@@ -162,7 +162,7 @@ def read_results(place: Path) -> Reading:
             continue
         if document.get("schema", SCHEMA) != SCHEMA:
             raise UserError(
-                f"{file} is of schema {document['schema']}, and this firsttouch reads schema "
+                f"{file} has schema {document['schema']}, but this firsttouch reads schema "
                 f"{SCHEMA}: measure again with `firsttouch lab --out` and another directory, or "
                 "read it with the version that wrote it."
             )
@@ -176,7 +176,7 @@ def read_results(place: Path) -> Reading:
 
 
 def write_results(directory: Path, results: Iterable[Result]) -> None:
-    """Write `directory`/results.jsonl: these results and no others."""
+    """Write `directory`/results.jsonl: with these results only."""
     write_atomically(directory / FILE_NAME, _text(results))
 
 

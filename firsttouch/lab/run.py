@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A run: plan, parts, guard, guests, results; each step goes on where it was."""
+"""A run: plan, parts, guard, guests, results. A run that was interrupted can be resumed."""
 
 from __future__ import annotations
 
@@ -45,42 +45,42 @@ from firsttouch.vm.supervision import StoppedError
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to: results in the order of the request, the cells that failed and why."""
+    """The outcome of a run: results in the order of the request, and each failed cell's error."""
 
     results: tuple[Result, ...]
     catalog: Catalog
     failures: tuple[tuple[Cell, GuestError], ...]
 
 
-# Gets the results of an experiment on a machine as its last guest ends, and
-# the catalogue they are read by.
+# Called when the last guest of an experiment on a machine has ended, with the
+# results of all of them and the catalogue.
 Finished = Callable[[Sequence[Result], Catalog], None]
 
 
 def run_lab(
     request: Request, contract: Contract, reporter: Reporter, finished: Finished | None = None
 ) -> Outcome:
-    """Measure what `request` asks for and the store does not have; return all of it.
+    """Measure the cells of `request` that the store does not have; return the results of all.
 
-    `finished` is called for each experiment that had guests to run.
-    `request.out` gets results.jsonl, with the results of the request and no
-    others, and the guests' logs. Raises UserError for a request that cannot
-    be carried out, HostError for a host that lacks something, BuildError, and
-    GuestError if the guard finds that the effect is hidden. Cells that fail
-    are returned.
+    `finished` is called for each experiment and machine that had guests to run.
+    `request.out` gets the guests' logs, and results.jsonl with only the results
+    of the request. Raises UserError if the request cannot be carried out,
+    HostError if the host lacks something, BuildError, and GuestError if the
+    guard finds no double fault. A cell that fails raises nothing; its error is
+    in the outcome.
     """
     release = release_of(request, reporter)
     plan = make_plan(request, release.name, contract)
     at_once = guests_at_once(request.jobs)
-    # QEMU and dtc are wanted even if all results are stored: these are known by the digests
-    # of what they make and are. A missing one is missed now, not after a kernel's build.
+    # QEMU and dtc are needed even if all results are stored, because the key of a guest has
+    # QEMU's digest and the device tree's. Check for them now, not after building a kernel.
     for machine in plan.catalog.machines.values():
         machine.check_cpu(qemu_cpus())
     find_tool(DTC)
     check_path(store_root())
     check_writable(request.out)
     if (request.out / FILE_NAME).exists():
-        # Results of another schema are not written over.
+        # Raises UserError for another schema, so that such results are not overwritten.
         read_results(request.out)
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
@@ -91,10 +91,10 @@ def run_lab(
         try:
             for job in _stock_by_machine(missing, plan):
                 _guard(job, logs, reporter)
-            tell = _teller(jobs, missing, plan, finished) if finished else None
-            failures = run_jobs(missing, at_once, logs, reporter, tell)
+            notify = _notifier(jobs, missing, plan, finished) if finished else None
+            failures = run_jobs(missing, at_once, logs, reporter, notify)
         finally:
-            # What an interrupted run has finished is there to be looked at.
+            # An interrupted run leaves the results that it has.
             results = collect(jobs, plan)
             write_results(request.out, results)
     asked = {cell.identity for cell in plan.cells}
@@ -103,23 +103,26 @@ def run_lab(
 
 
 def release_of(request: Request, reporter: Reporter) -> Release:
-    """Return the release whose hooks a request's kernels get; UserError if it has no kernel."""
+    """Return the release whose hooks the request's kernels get.
+
+    Raises UserError if the request's source is not a kernel.
+    """
     if request.source is None:
         return load_release(request.release)
     return tree_release(source_tree(request.source, reporter))[0]
 
 
 def source_of(request: Request, release: Release, reporter: Reporter) -> KernelSource:
-    """Return the kernel source of a request, fetching or unpacking it if need be."""
+    """Return the kernel source of a request; fetch or unpack it if necessary."""
     if request.source is None:
         return debian_source(release, reporter)
     return user_source(request.source, reporter)
 
 
-def _teller(
+def _notifier(
     jobs: Sequence[Job], missing: Sequence[Job], plan: Plan, finished: Finished
 ) -> Callable[[Job], None]:
-    """Return what to call as each of the `missing` jobs ends, so that `finished` is called."""
+    """Return a function for `run_jobs` to call as each job ends; it calls `finished` when due."""
 
     def owner(job: Job) -> tuple[str, str]:
         return job.cells[0].machine, job.cells[0].experiment
@@ -136,7 +139,7 @@ def _teller(
 
 
 def collect(jobs: Sequence[Job], plan: Plan) -> list[Result]:
-    """Return the results of the plan's cells that the store has, in the plan's order."""
+    """Return the stored results of the plan's cells, in the plan's order."""
     found = {
         result.cell.identity: replace(result, quick=plan.quick)
         for job in jobs
@@ -148,7 +151,7 @@ def collect(jobs: Sequence[Job], plan: Plan) -> list[Result]:
 def guests_at_once(jobs: int | None) -> int:
     """Return how many guests run at once: `jobs`, or as many as CPUs and memory allow.
 
-    Raises UserError for fewer than one.
+    Raises UserError if `jobs` is less than 1.
     """
     if jobs is not None:
         if jobs < 1:
@@ -158,7 +161,7 @@ def guests_at_once(jobs: int | None) -> int:
 
 
 def _available_memory() -> int:
-    """Return the bytes that processes may still use without pushing others out."""
+    """Return the bytes of memory that new processes can use without swapping."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
@@ -166,7 +169,7 @@ def _available_memory() -> int:
 
 
 def _stock_by_machine(jobs: Sequence[Job], plan: Plan) -> list[Job]:
-    """Return a job on the stock kernel for each machine: where the guard looks."""
+    """Return one job on the stock kernel for each machine, for the guard."""
     return list(
         {
             job.cells[0].machine: job
@@ -177,7 +180,7 @@ def _stock_by_machine(jobs: Sequence[Job], plan: Plan) -> list[Job]:
 
 
 def _guard(job: Job, logs: Path, reporter: Reporter) -> None:
-    """Check once per kernel, machine and QEMU that the effect shows; the store remembers."""
+    """Check for the double fault, once per kernel, machine and QEMU; the store has the outcome."""
     machine = job.cells[0].machine
 
     def run(command: str) -> Table:
@@ -199,7 +202,7 @@ def run_jobs(
     reporter: Reporter,
     ended: Callable[[Job], None] | None = None,
 ) -> list[tuple[Cell, GuestError]]:
-    """Run the guests of `jobs`, `at_once` side by side; return the cells that failed.
+    """Run the guests of `jobs`, up to `at_once` of them at a time; return the cells that failed.
 
     `ended` is called as each job ends, in the thread of the caller.
     """
@@ -228,10 +231,10 @@ def run_jobs(
                     took[guest_duration(first.experiment, first.params.get("size"))] = done.result()
                 except GuestError as error:
                     failures += [(cell, error) for cell in job.cells]
-                    # Guests that fail alike fail once for who watches; why is told at the end.
+                    # Report an error once, even if it ends several guests; details come last.
                     if str(error) not in said:
                         said.add(str(error))
-                        reporter.say(f"Failed: {first.title}; the others go on.")
+                        reporter.say(f"Failed: {first.title}; the other cells continue.")
                 except StoppedError:
                     continue
                 for _ in job.cells:
@@ -239,7 +242,7 @@ def run_jobs(
                 if ended:
                     ended(job)
         finally:
-            # An error or an interrupt ends the guests that still run.
+            # After an error or an interrupt some guests may still be running.
             stop.set()
             for future in running:
                 future.cancel()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What people and programs see of a dataset: the terminal, the report, its figures, JSON."""
+"""Shows a dataset to people and programs: on the terminal, as a page, as figures, as JSON."""

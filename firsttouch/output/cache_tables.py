@@ -28,14 +28,14 @@ from firsttouch.quantities import format_fixed, format_size
 
 
 def print_cache_tables(dataset: Dataset, console: Console) -> None:
-    """Print for each platform what its cache experiments come to, if there are any."""
+    """Print the statistics of the cache experiments on each platform, if there are any."""
     for platform in dataset.platforms():
         about = f"({platform.release}, {platform.machine})"
         for curve in conflict_curves(running(dataset, platform, "set-conflict")):
             if BASE in curve.arms:
                 _print_knee(curve, about, console)
         found = sweeps(running(dataset, platform, "zero-conflict"))
-        # Without a colour, which may be the worst, there is no spread.
+        # If a colour was not measured, which may be the worst, there is no spread.
         if any(spread.whole for one in found for spread in one.spreads(one.metric).values()):
             _print_spreads(found, about, console)
         scans = footprints(running(dataset, platform, "zero-scan"))
@@ -54,7 +54,7 @@ def _print_knee(curve: Curve, about: str, console: Console) -> None:
     else:
         text = f"{most} lines fit: {per_read[most]:.5f}"
         if most + 1 in per_read:
-            text += f"; {most + 1} do not: {per_read[most + 1]:.5f}"
+            text += f"; {most + 1} lines do not fit: {per_read[most + 1]:.5f}"
     console.print()
     console.print(heading("L1D misses per read of one set", about))
     console.print(plain(text))
@@ -98,7 +98,7 @@ def _print_footprints(scans: Sequence[Footprint], about: str, console: Console) 
 
 def _print_colored(caches: Sequence[ColoredCache], console: Console) -> None:
     several = len({cache.platform.release for cache in caches}) > 1
-    table = plain_table(["machine", "level"], ["colours", "worst", "mean", "beside a set"])
+    table = plain_table(["machine", "level"], ["colours", "worst", "mean", "zero-scan"])
     last = ""
     for cache in caches:
         where = str(cache.platform) if several else cache.platform.machine
@@ -113,10 +113,10 @@ def _print_colored(caches: Sequence[ColoredCache], console: Console) -> None:
         last = where
     console.print()
     console.print(
-        heading("What colours do, by machine", "stock -> as many colours as the level has")
+        heading("Effect of colours, by machine", "stock -> one zero page per colour of the level")
     )
     console.print(
-        "Misses per round of zero-conflict; in the last column of a dense zero-scan beside "
-        "a working set that just fits"
+        "Misses per round of zero-conflict, and of a dense zero-scan beside a working set that "
+        "just fits"
     )
     print_table(table, console)

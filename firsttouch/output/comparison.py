@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A comparison on the terminal: first what it is worth, then a table of at most 100 columns."""
+"""A comparison on the terminal: whether the sets are comparable, then a table of figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STYLES = {"same": "green", "comparable": "green", "with care": "yellow"}
 def print_comparison(comparison: Comparison, a: str, b: str, console: Console) -> None:
     """Print whether A and B are comparable, what differs between them, and the figures.
 
-    `a` and `b` are what the two sets are called, such as their directories.
+    `a` and `b` are names of the two sets, such as their directories.
     """
     console.print(plain(f"A: {a}"))
     console.print(plain(f"B: {b}"))
@@ -41,7 +41,7 @@ def print_comparison(comparison: Comparison, a: str, b: str, console: Console) -
 
 
 def _print_differences(differences: Sequence[Difference], console: Console) -> None:
-    """Print one difference of each kind, and how many more there are of it."""
+    """Print one difference of each kind, and the number of further ones of that kind."""
     for what in dict.fromkeys(difference.what for difference in differences):
         alike = [difference for difference in differences if difference.what == what]
         more = f" (and {len(alike) - 1:,} more)" if len(alike) > 1 else ""
@@ -52,7 +52,7 @@ def _print_differences(differences: Sequence[Difference], console: Console) -> N
 
 def _table(lines: Sequence[Line]) -> Table:
     table = plain_table(["cell", "arm", "metric"], ["A", "B", "change"])
-    # What does not fit folds here; a number that is cut short would be another number.
+    # Only this column folds: a number that is cut would be a wrong number.
     may_wrap(table, 0)
     table.columns[0].overflow = "fold"
     telling = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A dataset and a comparison for programs: summary.json, and `firsttouch compare --json`."""
+"""Datasets and comparisons for programs: summary.json, and `firsttouch compare --json`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ COMPARISON_SCHEMA = 1
 
 
 def summary(dataset: Dataset) -> dict[str, Json]:
-    """Return what summary.json holds.
+    """Return the contents of summary.json.
 
-    It has nothing that varies between hosts or runs: the same results give the
-    same document.
+    The same results give the same document: it has nothing that varies between
+    hosts or runs.
     """
     return {
         "schema": SCHEMA,
-        # By `firsttouch lab --quick`: smaller sizes and fewer cells.
+        # From `firsttouch lab --quick`: smaller sizes and fewer cells.
         "quick": dataset.quick,
         "rows": [_row(row) for row in dataset.rows],
         "unavailable": [
@@ -48,13 +48,13 @@ def _row(row: Row) -> dict[str, Json]:
         "unit": row.unit,
         "arms": dict(row.arms),
         "change_percent": row.change_percent,
-        # The two arms that the change is of: the base, and the one compared with it.
+        # The two arms of the change: the base, and the arm that is compared with it.
         "change_of": list(row.case.pair() or ()),
         "published": (
             {"figure": published.figure, "source": published.source} if published else None
         ),
         "verdict": row.verdict,
-        # How many arrangements of kernel and program the figure stands for.
+        # Number of arrangements of kernel and program in memory behind the figure.
         "layouts": 1,
     }
 

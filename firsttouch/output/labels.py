@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Words for values, verdicts and reasons, the same on the terminal and on the page."""
+"""Words for values, verdicts and reasons, shared by the terminal and the page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.quantities import format_count, format_size, format_value, parse_size
 
-# A sign as well as a colour.
+# Verdicts have a sign as well as a colour.
 SIGNS = {
     "reproduced": "✓",
     "exceeded": "▲",
@@ -18,7 +18,7 @@ SIGNS = {
     "no claim": "·",
     "not measured": "·",
 }
-# What results of `firsttouch lab --quick` are called wherever they are shown.
+# The label of results of `firsttouch lab --quick`.
 QUICK = "quick: smaller sizes and fewer cells, a first answer"
 _ONE = {"faults": "fault", "misses": "miss", "instructions": "instruction", "pages": "page"}
 
@@ -33,7 +33,7 @@ def value_label(value: float | None, unit: str) -> str:
 
 
 def change_head(pairs: Collection[tuple[str, str] | None], experiment: Experiment) -> str:
-    """Return the head of a column of changes: which arms, where that is not what one expects."""
+    """Return the head of a column of changes; it names the arms if they are not the usual pair."""
     told = {pair for pair in pairs if pair}
     if len(told) != 1 or told == {(BASE, experiment.compare)}:
         return "change"
@@ -42,7 +42,7 @@ def change_head(pairs: Collection[tuple[str, str] | None], experiment: Experimen
 
 
 def page_label(page: str | int) -> str:
-    """Return a page size as people write it: ``4 KiB``."""
+    """Return a page size for people: ``4 KiB``."""
     try:
         return format_size(parse_size(page))
     except ValueError:
@@ -51,7 +51,7 @@ def page_label(page: str | int) -> str:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why something is not to be had: what, in alphabetical order, and where it was met."""
+    """Why something is not available: the `names`, sorted, and `where` it is missing."""
 
     reason: str
     names: tuple[str, ...]
@@ -59,9 +59,9 @@ class Reason:
 
 
 def group_by_reason(items: Iterable[tuple[str, str, str]]) -> list[Reason]:
-    """Return each reason once, of (what is missing, why, where).
+    """Return each reason once, from items of (what is missing, why, where).
 
-    A reason that names what is missing is the same reason for another name.
+    Two reasons that differ only in the name of what is missing are the same.
     """
     blank = "\0"
     names: dict[str, set[str]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Text and tables for the terminal in which nothing that is printed is taken for markup."""
+"""Text and tables for the terminal, without markup or terminal escapes from the data."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-# What wraps text by words, whatever the console that gets it.
+# Wraps text at words; its own width is not used.
 _MEASURE = Console(width=100, highlight=False)
 _SHORTEST = 20
 
 
 def plain(words: str, style: str = "") -> Text:
-    """Return `words` as they are, without what a terminal would act on."""
+    """Return `words` as plain text; a replacement character stands for each control character."""
     return Text("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in words),
                 style=style)  # fmt: skip
 
 
 def heading(title: str, about: str = "") -> Text:
-    """Return a heading, and what it is about behind it."""
+    """Return a heading, followed by what it is about."""
     text = plain(title, "bold")
     return Text.assemble(text, "  ", plain(about)) if about else text
 
@@ -30,7 +30,7 @@ def heading(title: str, about: str = "") -> Text:
 def plain_table(
     names: Iterable[str], figures: Iterable[str], more: Iterable[str] = (), *, gap: int = 2
 ) -> Table:
-    """Return an empty table: columns of names, of figures, and of more names behind them."""
+    """Return an empty table: columns of names, then of figures, then of `more` names."""
     table = Table(box=None, padding=(0, gap, 0, 0), header_style="dim")
     for name in names:
         table.add_column(plain(name), no_wrap=True)
@@ -42,34 +42,34 @@ def plain_table(
 
 
 def may_wrap(table: Table, column: int, narrowest: int = 12) -> None:
-    """Let the words of a column go to further lines where the table is too wide.
+    """Let the words of a column wrap if the table is too wide.
 
-    It keeps room for `narrowest` characters, not to become a pillar of words.
+    The column stays at least `narrowest` characters wide.
     """
     table.columns[column].no_wrap = False
     table.columns[column].min_width = narrowest
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Print a table; where the console is too narrow for it, its rows as lines.
+    """Print a table, or its rows as lines if the console is too narrow for it.
 
-    No number is cut or broken, however narrow the console is.
+    No number is ever cut or broken.
     """
     if fits(table, console):
         console.print(table)
         return
     for line in _as_lines(table, console.width):
-        # What is longer than the console goes on in its next line.
+        # The terminal itself wraps a line that is still too long.
         console.print(line, soft_wrap=True)
 
 
 def fits(table: Table, console: Console) -> bool:
-    """Tell whether a console has room for a table of which nothing but words is broken."""
+    """Tell whether a table fits on a console, if only columns that may wrap do so."""
     return sum(_narrowest(column) + table.padding[1] for column in table.columns) <= console.width
 
 
 def _narrowest(column: Column) -> int:
-    """Return how narrow a column may be: its longest line or, where that may wrap, some words."""
+    """Return the smallest width of a column: its longest cell, or its longest word if it wraps."""
     texts = [_words(cell).plain for cell in (column.header, *column.cells)]
     if not column.no_wrap:
         words = [word for text in texts for word in text.split()]
@@ -78,12 +78,12 @@ def _narrowest(column: Column) -> int:
 
 
 def _as_lines(table: Table, width: int) -> list[Text]:
-    """Return each row as lines: its names, and below them its figures by their heads."""
+    """Return each row as lines: its names, then its figures, each after its column's head."""
     lines: list[Text] = []
     cells = [[_words(cell) for cell in column.cells] for column in table.columns]
     heads = [_words(column.header).plain for column in table.columns]
     figures = [column.justify == "right" for column in table.columns]
-    # Names that stand behind the figures, such as a verdict, stay there.
+    # Names to the right of the figures, such as a verdict, stay behind them.
     first = figures.index(True) if True in figures else len(figures)
     for row in zip(*cells, strict=True):
         names = Text(" ").join(cell for cell in row[:first] if cell.plain)

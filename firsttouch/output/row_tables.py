@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Every row on the terminal, experiment by experiment: `firsttouch lab --table`.
 
-All that is printed goes through `plain`: results may come from others, and
-neither rich's markup nor the terminal's escapes in them may take effect.
+All output goes through `plain`, because results may come from others: rich's
+markup and terminal escapes in them must have no effect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VERDICT_STYLE = {"reproduced": "green", "exceeded": "green", "not reproduced": 
 
 
 def print_dataset(dataset: Dataset, console: Console) -> None:
-    """Print every row: its arms with their unit, the change, the verdict on a published figure."""
+    """Print every row: its value on each arm, the change, the verdict on a published figure."""
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in dataset.rows:
         experiment, platform = row.case.experiment, row.case.platform
@@ -40,7 +40,7 @@ def print_dataset(dataset: Dataset, console: Console) -> None:
 
 
 def _table(rows: Sequence[Row], dataset: Dataset, console: Console) -> Table:
-    """Return the rows as a table: cells beside their metrics, above them where that is too wide."""
+    """Return the rows as a table: cells beside their metrics, or above them if that is too wide."""
     cells = [format_params(varying(row.case.experiment, row.case.params)) for row in rows]
     firsts = [cell if cell != last else "" for last, cell in zip(["", *cells], cells, strict=False)]
     arms = dataset.arms(row.case for row in rows)
@@ -55,7 +55,7 @@ def _table(rows: Sequence[Row], dataset: Dataset, console: Console) -> Table:
 def _filled(
     rows: Sequence[Row], cells: Sequence[str], arms: Sequence[str], *, beside: bool
 ) -> Table:
-    """Return a table of `rows`; a cell that has no column `beside` its metrics has a line."""
+    """Return a table of `rows`; a cell has a column if `beside` is set, or else its own line."""
     pairs = {row.case.pair() for row in rows} - {None}
     verdicts = [verdict_text(row.verdict) for row in rows]
     names = ["cell", "metric", "unit"] if beside else ["metric", "unit"]
@@ -74,7 +74,7 @@ def _filled(
         table.add_row(
             *([plain(cell)] if beside else []),
             plain(indent + row.metric),
-            # Times are printed in milliseconds, with their unit.
+            # format_value() adds the unit to times, in milliseconds.
             plain("" if row.unit == "ns" else row.unit),
             *(plain(format_value(row.arms.get(arm), row.unit)) for arm in arms),
             *([plain(_change(row))] if pairs else []),
@@ -84,24 +84,24 @@ def _filled(
 
 
 def _change(row: Row) -> str:
-    """Return the change of a row; nothing where there is none, or none that can be printed."""
+    """Return the change of a row; empty if there is none, or if it rounds to zero."""
     text = format_change(row.change_percent)
     return "" if text in (format_change(None), format_change(0)) else text
 
 
 def verdict_text(verdict: str) -> Text:
-    """Return a verdict in its colour; nothing where nothing was claimed."""
+    """Return a verdict in its colour; empty without a claim."""
     return Text("" if verdict == "no claim" else verdict, style=_VERDICT_STYLE.get(verdict, "dim"))
 
 
 def _print_gaps(dataset: Dataset, console: Console) -> None:
-    """Print what could not be measured, each reason once with the metrics it holds for."""
+    """Print each reason why metrics are not available, with the names of these metrics."""
     for line in gap_lines(dataset):
         console.print(line)
 
 
 def gap_lines(dataset: Dataset) -> Iterable[Text]:
-    """Return why metrics are not available, under a heading; nothing where all are."""
+    """Return why metrics are not available, under a heading; no lines if all are available."""
     reasons = group_by_reason(
         (gap.metric, reason, "") for gap in dataset.gaps for reason in gap.reasons.values()
     )

@@ -36,7 +36,7 @@ def kernel_versions(cases: Sequence[Case]) -> str:
 
 
 def _csv(dataset: Dataset) -> str:
-    """Return a line for each figure of each arm; numbers as they were measured, sizes in bytes."""
+    """Return a line for each figure of each arm; numbers are unrounded, sizes in bytes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -60,7 +60,7 @@ def _csv(dataset: Dataset) -> str:
 
 
 def _markdown(dataset: Dataset) -> Iterator[str]:
-    """Return a table for each experiment on each platform, as its lines."""
+    """Return the lines of a table for each experiment on each platform."""
     if dataset.quick:
         yield f"These results are {QUICK}."
         yield ""
@@ -81,7 +81,7 @@ def _markdown(dataset: Dataset) -> Iterator[str]:
 
 
 def measuring_command(cases: Sequence[Case]) -> str:
-    """Return the command that measures all of `cases`, but for --set."""
+    """Return a command that measures all of `cases`; without --set, it may measure more."""
     first = cases[0]
     words = [
         "firsttouch", "lab", "--release", first.platform.release,
@@ -133,6 +133,6 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return text that ends no cell and no line, and is no HTML."""
+    """Return text escaped for a cell: it ends no cell and no line, and has no HTML."""
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The answer on the terminal: at most 25 lines of at most 100 columns.
 
-All that is printed goes through `plain`: results may come from others, and
-neither rich's markup nor the terminal's escapes in them may take effect.
+All output goes through `plain`, because results may come from others: rich's
+markup and terminal escapes in them must have no effect.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from firsttouch.quantities import format_change, format_value
 
 _WIDTH = 100
 LINES = 25
-# Narrower than this, sentences alone may take more lines than there are.
+# On a narrower console the sentences alone may take more than LINES.
 _NARROW = 80
 
 
 def output_console() -> Console:
-    """Return the console for results: at most 100 columns, plain where it is no terminal.
+    """Return the console for results: at most 100 columns, plain text if it is not a terminal.
 
-    COLUMNS says how many there are, whatever standard output is.
+    COLUMNS sets the width, also when standard output is not a terminal.
     """
     console = PipeConsole(highlight=False)
     asked = os.environ.get("COLUMNS", "").isdigit()
@@ -43,29 +43,29 @@ def output_console() -> Console:
 
 
 def print_answers(dataset: Dataset, report: str, console: Console) -> None:
-    """Print the report's sentences, what became of the published figures, where the rest is.
+    """Print the report's sentences, the verdicts on published figures, and where the rest is.
 
-    `report` is where the whole is to be found. On a console of 80 columns or
-    more, that is 25 lines at most: what does not fit is counted.
+    `report` is the path of the report. On a console of 80 columns or more this
+    takes at most 25 lines; a line counts the verdicts that do not fit.
     """
     claims = list_claims(dataset)
     measured = _grouped(claim for claim in claims if claim.verdict != NOT_MEASURED)
     head = [*_sentences(dataset, claims)]
-    tail = [*_missed(measured), *_unmeasured(claims), *_rest(report)]
+    tail = [*_not_reproduced(measured), *_unmeasured(claims), *_where_the_rest_is(report)]
     for part in head:
         console.print(part)
     room = LINES - _height([*head, *tail], console)
     _print_claims(measured, room if console.width >= _NARROW else None, console)
     for part in tail[:-1]:
         console.print(part)
-    # A path that is broken cannot be pasted.
+    # A path that is broken across lines cannot be pasted.
     console.print(tail[-1], soft_wrap=True)
 
 
 def first_figure(dataset: Dataset) -> str:
-    """Return the first figure of an experiment's results, in one line; nothing if it has none.
+    """Return the first figure of an experiment's results, in one line; empty if it has none.
 
-    The first that a published one is held against, or the first that is shown.
+    It is the first figure with a published counterpart, or else the first shown one.
     """
     shown = [row for row in dataset.rows if row.metric in row.case.experiment.shown()]
     rows = shown or dataset.rows
@@ -91,14 +91,13 @@ def _sentences(dataset: Dataset, claims: Sequence[Claim]) -> Iterable[Text]:
     for sentence in answer(dataset, first, claims):
         yield plain(sentence.replace("`", ""))
     if others:
-        yield plain(f"Measured too, see the report: {', '.join(map(str, others))}.")
+        yield plain(f"Also measured, see the report: {', '.join(map(str, others))}.")
 
 
 def _grouped(claims: Iterable[Claim]) -> list[list[Claim]]:
-    """Return the claims by published figure, platform and verdict.
+    """Return the claims in groups of one published figure, platform and verdict.
 
-    Those of a group stand in order of how far they are from what was
-    published, the furthest first.
+    Within a group the claim furthest from the published figure comes first.
     """
     groups: dict[tuple[str, str, str], list[Claim]] = {}
     for claim in claims:
@@ -114,7 +113,7 @@ def _distance(claim: Claim) -> float:
 
 
 def _print_claims(groups: Sequence[Sequence[Claim]], room: int | None, console: Console) -> None:
-    """Print the published figures in at most `room` lines; those left are counted."""
+    """Print the published figures in at most `room` lines; the last counts those left out."""
     shown = list(groups)
     while shown:
         lines = _claim_lines(groups, shown, console)
@@ -128,7 +127,7 @@ def _print_claims(groups: Sequence[Sequence[Claim]], room: int | None, console: 
 def _claim_lines(
     groups: Sequence[Sequence[Claim]], shown: Sequence[Sequence[Claim]], console: Console
 ) -> list[Text]:
-    """Return the lines of the table of `shown`, and how many of `groups` are left."""
+    """Return the lines of the table of `shown`, and a line that counts the other `groups`."""
     compared = {group[0].experiment.compare for group in shown}
     other = compared.pop() if len(compared) == 1 else "changed"
     table = plain_table(["published figure"], [BASE, other, "change"], ["verdict"])
@@ -159,14 +158,14 @@ def _values(row: Row, compare: str) -> tuple[Text, Text]:
     return plain(base), plain(other)
 
 
-def _missed(groups: Iterable[Sequence[Claim]]) -> Iterable[Text]:
-    """Say of each figure that was not reproduced what was measured, and why if that is known."""
+def _not_reproduced(groups: Iterable[Sequence[Claim]]) -> Iterable[Text]:
+    """Return a sentence for each figure that was not reproduced: what was measured, and why."""
     for group in groups:
         claim = group[0]
         if claim.verdict == "not reproduced" and claim.row:
             metric = f"{cell_name(claim.experiment, claim.row.case.params)} {claim.row.metric}"
             change = format_change(claim.row.change_percent)
-            why = claim.published.remark or "why is not known"
+            why = claim.published.remark or "the reason is unknown"
             yield plain(f"Not reproduced: {claim.published.figure} ({metric}: {change}): {why}.")
 
 
@@ -178,6 +177,6 @@ def _unmeasured(claims: Iterable[Claim]) -> Iterable[Text]:
         yield plain(f"Published figures not measured: those of {', '.join(names)}.")
 
 
-def _rest(report: str) -> Iterable[Text]:
+def _where_the_rest_is(report: str) -> Iterable[Text]:
     yield plain("Every row: the same command with --table.")
     yield plain(f"Report: {report}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Advice that follows from a survey, for programs and for the kernel; each with its figure."""
+"""Advice from the findings of a survey, for programs and for the kernel, with figures."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.tasks import FLOOR, kind_name
 
 _ENABLED = "/sys/kernel/mm/transparent_hugepage/enabled"
-# Policies by which shared memory gets huge pages though no program asks for them.
+# Policies that give huge pages to shared memory although no program asks for them.
 _SHARED = ("always", "within_size", "force")
-# How OpenJDK touches its heap for -XX:+AlwaysPreTouch: 21 and 25 on arm64 by
-# load-exclusives, on x86-64 by LOCK XADD; 17 by stores. The first that was measured counts.
+# How OpenJDK touches its heap for -XX:+AlwaysPreTouch: 21 and 25 by load-exclusives
+# on arm64 and by LOCK XADD on x86-64, 17 by stores. The first measured one counts.
 _PRETOUCH = ("ldxr", "ldadd", "store")
 _HUGE = ("store", "ldadd", FLOOR)
-# More page faults than these in 2 MiB: the huge page was split.
+# With more page faults than these in 2 MiB, the huge page was split.
 _SPLIT = 100
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """One conclusion; `about` is the question that it answers, in a word or two."""
+    """One conclusion; `about` is its subject, in a word or two."""
 
     about: str
     text: str
@@ -52,7 +52,7 @@ class HugePages:
 
     @property
     def help(self) -> bool:
-        """Whether huge pages take fewer faults, and no more time that shows."""
+        """Whether huge pages take fewer faults, and not more time, beyond the noise."""
         slower = self.huge_per_byte.median > self.small_per_byte.median
         return self.huge_faults < self.small_faults and not (
             slower and differ(self.huge_per_byte, self.small_per_byte)
@@ -60,25 +60,25 @@ class HugePages:
 
     @property
     def faster(self) -> bool:
-        """Whether huge pages take less time, by more than the noise."""
+        """Whether huge pages also take less time, beyond the noise."""
         return self.help and differ(self.huge_per_byte, self.small_per_byte)
 
     @property
     def huge_per_byte(self) -> Figure:
-        """Time of a byte in huge pages, in ns."""
+        """Time per byte in huge pages, in ns."""
         return self.huge_time.times(1 / self.huge.page_size)
 
     @property
     def small_per_byte(self) -> Figure:
-        """Time of a byte in base pages, in ns."""
+        """Time per byte in base pages, in ns."""
         return self.small_time.times(1 / self.small.page_size)
 
 
 def huge_pages(findings: Findings, *kinds: str) -> HugePages | None:
-    """Return what huge pages change for the first of `kinds` that was measured.
+    """Return the effect of huge pages on the first of `kinds` that was measured.
 
-    It makes no difference by which kind a huge page is touched, as long as it
-    stays whole: that of which the time is most certain stands for all.
+    The kind of access does not matter for a huge page that is not split, so the
+    kind with the most certain time stands for all.
     """
     small = next((touch for kind in kinds if (touch := findings.touch(kind))), None)
     whole = [
@@ -135,7 +135,7 @@ def _series_advice(findings: Findings) -> Iterator[str]:
     elif findings.doubled:
         yield (
             "The kernel series ends the double fault: `firsttouch kernel series` writes "
-            "it, docs/on-real-hardware.md tells how to build and install it."
+            "it, and docs/on-real-hardware.md says how to build and install it."
         )
     elif host.architecture != "arm64":
         yield "The kernel series is for arm64: it would change nothing on this host."
@@ -144,7 +144,7 @@ def _series_advice(findings: Findings) -> Iterator[str]:
 def _thp_advice(findings: Findings) -> str:
     enabled = findings.host.thp.get("enabled")
     if enabled is None:
-        return "This kernel has no transparent huge pages: each base page is a fault of its own."
+        return "This kernel has no transparent huge pages: each base page takes its own fault."
     if enabled == "never":
         return (
             f"Transparent huge pages are off: as root, `echo madvise > {_ENABLED}` lets programs "
@@ -160,7 +160,7 @@ def _thp_advice(findings: Findings) -> str:
             f"in base pages {_per_gib(small, small.busy, findings)}"
         )
     if _atomics_split(findings):
-        text += "; but not if atomics touch it first"
+        text += "; but atomics that touch a huge page first split it"
     return f"{text}."
 
 
@@ -178,7 +178,7 @@ def _jvm_advice(findings: Findings) -> str:
         else "one fault a page here"
     )
     if enabled is None:
-        return f"{touched}; this kernel has no huge pages to change that."
+        return f"{touched}; this kernel has no huge pages that could help."
     if enabled == "never":
         return (
             f"{touched}, and -XX:+UseTransparentHugePages changes nothing while {_ENABLED} is "
@@ -186,28 +186,28 @@ def _jvm_advice(findings: Findings) -> str:
         )
     found = huge_pages(findings, *_PRETOUCH)
     if not found:
-        return f"{touched}; what huge pages change was not measured: {_no_huge(findings)}."
+        return f"{touched}; the effect of huge pages was not measured: {_no_huge(findings)}."
     if not found.help:
-        return f"{touched}, and huge pages make that no cheaper: {_compare(found, findings)}."
+        return f"{touched}, and huge pages do not make it cheaper: {_compare(found, findings)}."
     if enabled == "always" and not _atomics_split(findings):
         return (
-            "A JVM gets huge pages here without -XX:+UseTransparentHugePages, since "
+            "A JVM gets huge pages here without -XX:+UseTransparentHugePages, because "
             f"{_ENABLED} is always: {_compare(found, findings)}."
         )
     return (
-        f"{touched}: add -XX:+UseTransparentHugePages, with which it touches the heap in huge "
-        f"pages: {_compare(found, findings)}."
+        f"{touched}: add -XX:+UseTransparentHugePages, so that the heap gets huge pages: "
+        f"{_compare(found, findings)}."
     )
 
 
 def _no_huge(findings: Findings) -> str:
-    """Say why there is no figure of huge pages, or of base pages."""
+    """Return why there is no figure for huge pages, or for base pages."""
     reasons = (t.unavailable for t in findings.touches if t.kind == "store" and t.unavailable)
-    return next(reasons, "no first touch of 2 MiB was run")
+    return next(reasons, "no first touch of 2 MiB ran")
 
 
 def _compare(found: HugePages, findings: Findings) -> str:
-    """Say what a GiB takes in huge pages and in base pages."""
+    """Return the cost of a GiB in huge pages and in base pages, in words."""
     text = (
         f"a GiB takes {found.huge_faults:,} page faults and "
         f"{_per_gib(found.huge, found.huge_time, findings)} in huge pages "
@@ -231,14 +231,14 @@ def _postgresql_advice(findings: Findings) -> Iterator[Sentence]:
     if shared in _SHARED:
         yield Sentence(
             "PostgreSQL",
-            f"shared_buffers can get huge pages without a setting of PostgreSQL, since "
+            f"shared_buffers can get huge pages without a setting of PostgreSQL, because "
             f"shmem_enabled is {shared}. {rests}",
         )
         return
     reserved = "" if host.nr_hugepages is None else f"; {host.nr_hugepages:,} are reserved now"
     yield Sentence(
         "PostgreSQL",
-        f"shared_buffers gets no transparent huge pages, since shmem_enabled is {shared}. Leave "
+        f"shared_buffers gets no transparent huge pages, because shmem_enabled is {shared}. Leave "
         "huge_pages at try and reserve huge pages: as root, `sysctl vm.nr_hugepages=N` with the N "
         f"that `postgres -C shared_memory_size_in_huge_pages` prints{reserved}. {rests}",
     )
@@ -249,15 +249,15 @@ def _store_advice(findings: Findings) -> Iterator[Sentence]:
     if not found or enabled not in ("always", "madvise"):
         return
     setting = (
-        f"as root, `echo madvise > {_ENABLED}`, which is always now"
+        f"as root, `echo madvise > {_ENABLED}`, which is now set to always"
         if enabled == "always"
-        else f"leave {_ENABLED} at madvise, as it is"
+        else f"leave {_ENABLED} set to madvise"
     )
     virtual_time = findings.virtual_time
     yield Sentence(
         "memory stores",
-        f"Stores in memory that fork to save, such as Redis: {setting}. A request waits for "
-        f"the fault that it takes: {one_page(found.huge_time, virtual_time=virtual_time)} for a "
+        f"For stores in memory that fork to save, such as Redis: {setting}. A request that "
+        f"faults waits {one_page(found.huge_time, virtual_time=virtual_time)} for a "
         f"huge page, {one_page(found.small_time, virtual_time=virtual_time)} for a base page.",
     )
 

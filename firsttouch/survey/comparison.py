@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Two surveys side by side: what is not the same in them, and which figures changed."""
+"""Compares two surveys: what differs between them, and which figures changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from firsttouch.survey.samples import Figure, Survey, differ
 from firsttouch.survey.tasks import kind_name
 from firsttouch.tables import Json
 
-# What a comparison may be about. With any other difference the times have two causes.
+# What a comparison can be about. Any other difference is a second cause of changed times.
 _SUBJECTS = ("kernel", "write-intent faults", "zero pages", "boot parameters", "arm")
 
 
@@ -30,7 +30,7 @@ _SUBJECTS = ("kernel", "write-intent faults", "zero pages", "boot parameters", "
 class SurveyLine:
     """One figure of both surveys; `change_percent` is b against a.
 
-    `changed` tells that the difference is more than noise. Counts have no noise.
+    `changed` tells whether the difference is more than noise. Counts have no noise.
     """
 
     what: str
@@ -44,7 +44,7 @@ class SurveyLine:
 
 @dataclass(frozen=True)
 class SurveyComparison:
-    """Two surveys compared: the answer in sentences, and all that it rests on."""
+    """The comparison of two surveys: the answer in sentences, and the figures behind it."""
 
     sentences: tuple[str, ...]
     differences: tuple[Difference, ...]
@@ -52,9 +52,10 @@ class SurveyComparison:
 
 
 def find_survey(path: Path) -> Path | None:
-    """Return the survey that a path stands for: a file, or the only one of a directory.
+    """Return the file of a survey: `path` itself, or the survey in that directory.
 
-    A file that is packed holds results of the laboratory.
+    None if the directory has no survey.json, and not exactly one survey of a
+    guest, or if `path` is packed: a packed file holds results of the laboratory.
     """
     if path.is_file():
         return None if path.suffix == PACKED else path
@@ -78,24 +79,26 @@ def compared_surveys(a: Path, b: Path) -> SurveyComparison | None:
         if (survey / "results.jsonl").exists():
             return None
         raise UserError(
-            f"{survey} is a survey and {none} has none: compare two surveys, "
-            "or two directories that `firsttouch lab` has filled."
+            f"{survey} is a survey, but {none} has none: compare two surveys, "
+            "or two directories of `firsttouch lab --out`."
         )
     return compare_surveys(read_survey(one), read_survey(other))
 
 
 def compare_surveys(a: Survey, b: Survey) -> SurveyComparison:
-    """Return how two surveys compare; UserError if one has times and the other instructions."""
+    """Return the comparison; UserError if one survey has times and the other instructions."""
     if a.virtual_time != b.virtual_time:
         raise UserError(
-            "A and B are not comparable: the clock of a guest counts instructions, that of a host "
-            "time; survey both here, or both by --guest."
+            "A and B are not comparable: a guest's clock counts instructions, a host's measures "
+            "time; survey the host in both cases, or a guest in both by --guest."
         )
     ours, theirs = examine(a), examine(b)
     differences = tuple(_differences(a, b))
     lines = tuple(_lines(ours, theirs))
     if not lines:
-        raise UserError("A and B are not comparable: they have no figure in common.")
+        raise UserError(
+            "A and B are not comparable: they have no figure in common; survey both again."
+        )
     sentences = (_judge(differences, lines), *_double_fault(ours, theirs))
     return SurveyComparison(sentences, differences, lines)
 
@@ -108,7 +111,7 @@ def _differences(a: Survey, b: Survey) -> Iterator[Difference]:
 
 
 def _facts(survey: Survey) -> dict[str, str]:
-    """Return what decides the figures of a survey, in words."""
+    """Return the facts that decide the figures of a survey, in words."""
     host, guest = survey.host, survey.guest
     policies = ("enabled", "defrag", "shmem_enabled", "use_zero_page")
     return {
@@ -173,15 +176,12 @@ def _judge(differences: tuple[Difference, ...], lines: tuple[SurveyLine, ...]) -
     kinds = [difference.what for difference in differences]
     named = ", ".join(kinds)
     if all(kind in _SUBJECTS for kind in kinds):
-        return f"Comparable: they differ in the {named}; {outcome}, which comes from that."
-    return (
-        f"Comparable with care: they differ in the {named}; {outcome}, which may come from any "
-        "of these."
-    )
+        return f"Comparable: they differ in the {named}; {outcome}, because of that."
+    return f"Comparable with care: they differ in the {named}; {outcome}, for any of these reasons."
 
 
 def _double_fault(a: Findings, b: Findings) -> Iterator[str]:
-    """Say what became of the first atomic that both surveys have."""
+    """Return a sentence on the change of the first atomic that both surveys have."""
     for kind in ATOMICS:
         one, other = a.touch(kind), b.touch(kind)
         if one and other and one.busy and other.busy:
@@ -203,7 +203,7 @@ def _double_fault(a: Findings, b: Findings) -> Iterator[str]:
 
 
 def print_survey_comparison(comparison: SurveyComparison, a: str, b: str, console: Console) -> None:
-    """Print the answer, what differs, and the figures; `a` and `b` are what the two are called."""
+    """Print the answer, what differs, and the figures; `a` and `b` are names of the surveys."""
     for name, value in (("A", a), ("B", b)):
         console.print(plain(f"{name}: {value}"))
     for sentence in comparison.sentences:

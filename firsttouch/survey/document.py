@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""survey.json, written and read: all that was run, every sample, findings and conclusions.
+"""Writes and reads survey.json: the tasks, every sample, findings and conclusions.
 
 docs/on-real-hardware.md describes its keys.
 """
@@ -27,9 +27,9 @@ SCHEMA = 1
 def write_survey(
     file: Path, survey: Survey, findings: Findings, sentences: Iterable[Sentence]
 ) -> None:
-    """Write survey.json; the samples, of which there are many, one a line."""
+    """Write survey.json, with one sample per line."""
     found = asdict(findings)
-    # It is there already, under its own key.
+    # The document has the host under "facts".
     del found["host"]
     document: dict[str, Json] = {
         "schema": SCHEMA,
@@ -48,9 +48,9 @@ def write_survey(
 
 
 def read_survey(file: Path) -> Survey:
-    """Return the survey that survey.json has; its findings follow from its samples.
+    """Return the survey in a survey.json; `examine` derives the findings from its samples.
 
-    Raises UserError if the file cannot be read or is no survey.
+    Raises UserError if the file cannot be read or is not a survey.
     """
     try:
         table = parse_json(file.read_text(), file)
@@ -58,7 +58,11 @@ def read_survey(file: Path) -> Survey:
         raise UserError(f"{file}: cannot be read ({error}).") from None
     schema = table.take("schema", int)
     if schema != SCHEMA:
-        raise table.error("schema", f"is {schema}: this version reads {SCHEMA}.")
+        raise table.error(
+            "schema",
+            f"is {schema}, but this firsttouch reads {SCHEMA}: survey again, or read the file with "
+            "the version that wrote it.",
+        )
     where = table.table("where")
     guest = None
     if where.choice("kind", ("machine", "guest")) == "guest":

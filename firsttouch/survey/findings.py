@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the samples of a survey show: first touches, colours, counters, noise."""
+"""Findings from the samples of a survey: first touches, colours, counters, noise."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from firsttouch.survey.tasks import (
 )
 
 ATOMICS = ("ldadd", "swp", "cas", "casp", "ldxr")
-# A time is noisy if the standard error of its median is a larger fraction of it than this.
+# A time is noisy if the standard error of its median exceeds this fraction of it.
 NOISY = 0.05
 _COUNTERS = {
     "core": ("cycles_user", "cycles_kernel", "instructions_user", "instructions_kernel"),
     "cache": ("l1d_loads", "l1d_load_misses", "llc_loads", "llc_load_misses"),
     "tlb": ("dtlb_loads", "dtlb_load_misses"),
 }
-# What the counters are read around: touches by two kinds, reads that fit and that conflict.
+# The works that counters measure: touches of two kinds, reads that fit and reads that conflict.
 COUNTED = ("store", "ldadd", "hits", "conflict")
 
 
@@ -42,9 +42,9 @@ class TouchFinding:
     """First touches of one kind, per page of `page_size` bytes; times in ns.
 
     `elapsed` is wall-clock time. `busy` is processor time, user and kernel
-    together: all but the touching instruction is the kernel's, and the
-    scheduler accounts the sum exactly. `system` is getrusage's part of the
-    kernel, a mean over all samples, because most kernels split by the tick.
+    together: the scheduler accounts this sum exactly, and nearly all of it is
+    the kernel's. `system` is the kernel's part according to getrusage; it is a
+    mean over all samples, because most kernels split the time by ticks.
     `against_floor` is `busy` divided by that of MADV_POPULATE_WRITE. Without
     figures, `unavailable` says why.
     """
@@ -62,10 +62,11 @@ class TouchFinding:
 
 @dataclass(frozen=True)
 class ColorFinding:
-    """One cache: a loop over hot lines and zero pages, in ns a round.
+    """One cache: the time of a loop over hot lines and zero pages, in ns per round.
 
     With a single zero page, `meeting` is for hot lines of its colour, `apart`
-    for others, `mean` over all hot colours. `spread` has one of each colour.
+    for hot lines of other colours, and `mean` is over all colours. `spread` is
+    with one zero page of each colour.
     """
 
     geometry: Geometry
@@ -79,7 +80,7 @@ class ColorFinding:
 
 @dataclass(frozen=True)
 class CounterFinding:
-    """One hardware counter: a figure per page or per read for each work, or why there is none."""
+    """One hardware counter: a figure per page or per read for each work, or why it has none."""
 
     name: str
     figures: Mapping[str, Figure]
@@ -90,11 +91,11 @@ class CounterFinding:
 class Findings:
     """All that a survey found; in `virtual_time` 1 ns is one instruction.
 
-    `zero_pages` is how many the kernel has; `no_zero_pages` why that is not
-    known. `noisy` names the figures that are too noisy to conclude from, and
-    `seconds_needed` is about how long a survey must take to make them certain,
-    if the noise stays as it is. `few` is the least number of samples of a first
-    touch.
+    `zero_pages` is the kernel's number of zero pages; `no_zero_pages` is the
+    reason if it is unknown. `noisy` names the figures that are too noisy for a
+    conclusion. `seconds_needed` estimates how long a survey must take to make
+    them certain, if the noise does not change. `few` is the smallest number of
+    samples of a first touch.
     """
 
     host: Host
@@ -112,7 +113,7 @@ class Findings:
     interrupted: bool = False
 
     def touch(self, kind: str, page: str = "base") -> TouchFinding | None:
-        """Return the finding of `kind`, if it has figures."""
+        """Return the finding of `kind`; None if it has no figures."""
         return next(
             (t for t in self.touches if (t.kind, t.page) == (kind, page) and t.elapsed), None
         )
@@ -124,7 +125,7 @@ class Findings:
 
     @property
     def doubled(self) -> list[TouchFinding]:
-        """Those of them whose first touch takes more than one fault a page."""
+        """The findings among `atomics` whose first touch takes two faults per page."""
         return [t for t in self.atomics if t.faults is not None and t.faults > 1.5]
 
 
@@ -145,7 +146,7 @@ def examine(survey: Survey) -> Findings:
     colors = tuple(
         _colors(cache.used, host, samples, virtual_time) for cache in caches if cache.used
     )
-    # Where a cache does not show, nothing is concluded from its colours.
+    # If the times do not show a cache, there is no conclusion about its colours.
     shown = {cache.measured for cache in caches}
     zero_pages, no_zero_pages = _zero_pages(host, samples)
     noisy = _noisy(host, touches, [c for c in colors if c.geometry in shown])
@@ -207,7 +208,7 @@ def _colors(geometry: Geometry, host: Host, samples: Samples, virtual_time: bool
         return ColorFinding(geometry, 1, None, None, None, None, "")
     if virtual_time:
         reason = (
-            "the guest's clock counts instructions, in which no cache shows; "
+            "the guest's clock counts instructions, not the time of caches; "
             "`firsttouch lab --experiment zero-conflict` counts misses instead"
         )
         return ColorFinding(geometry, colors, None, None, None, None, reason)
@@ -265,7 +266,7 @@ def _per_unit(name: str, line: Line, page_size: int) -> float:
 def _noisy(
     host: Host, touches: Iterable[TouchFinding], colors: Iterable[ColorFinding]
 ) -> dict[str, Figure]:
-    """Return the figures that are too noisy to conclude from, by name."""
+    """Return the figures that are too noisy for a conclusion, by name."""
     figures = {
         f"{kind_name(t.kind, host)} in {format_size(t.page_size)} pages": t.busy for t in touches
     }
@@ -277,10 +278,10 @@ def _noisy(
 
 
 def _seconds_needed(seconds: int | None, noisy: Iterable[Figure]) -> int | None:
-    """Return how long a survey must take so that none of these figures stays noisy."""
+    """Return the seconds that a survey must take so that none of these figures is noisy."""
     worst = max((fig.uncertainty for fig in noisy), default=None)
     if seconds is None or worst is None:
         return None
-    # The error falls with the square root of the time. Twice that time, because few samples
-    # show less than their whole spread.
+    # The error falls with the square root of the time. Use twice that time, because few
+    # samples underestimate the spread.
     return math.ceil(2 * seconds * (worst / NOISY) ** 2 / 10) * 10

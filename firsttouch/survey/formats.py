@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How the survey writes its figures, in sentences and in tables."""
+"""Formats of the survey's figures, in sentences and in tables."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from firsttouch.quantities import format_size
 from firsttouch.survey.samples import Figure
 
 GIB = 1 << 30
-# What the sign means that stands in all times.
+# The meaning of the sign in all times.
 PLUS_MINUS = "A time is a median; ± is half the width of the middle half of its samples."
 
 
 def with_spread(value: Figure, unit: str = "", *, decimals: int | None = None) -> str:
     """Return a median with half the width of the middle half: ``281 ± 8 ms``.
 
-    By default, a value has three figures at least.
+    By default, a value has at least three significant digits.
     """
     if decimals is None:
         size = abs(value.median)
@@ -24,7 +24,7 @@ def with_spread(value: Figure, unit: str = "", *, decimals: int | None = None) -
 
 
 def per_gib(per_page: Figure, page_size: int, *, virtual_time: bool) -> str:
-    """Return a time per page of `page_size` bytes, in ns, as the time of a GiB."""
+    """Return a time per page of `page_size` bytes, in ns, as the time per GiB."""
     millions = per_page.times(GIB / page_size / 1e6)
     if virtual_time:
         return f"{millions.median:,.0f} million instructions"
@@ -32,7 +32,7 @@ def per_gib(per_page: Figure, page_size: int, *, virtual_time: bool) -> str:
 
 
 def one_page(per_page: Figure, *, virtual_time: bool) -> str:
-    """Return a time per page, in ns, as the time that a program waits for one."""
+    """Return a time per page, in ns, as the time that a program waits for one page."""
     if virtual_time:
         return f"{per_page.median:,.0f} instructions"
     return with_spread(per_page.times(1e-3), "us")
@@ -44,20 +44,20 @@ def percent_change(new: float, old: float) -> str:
 
 
 def median_or_dash(value: Figure | None, decimals: int) -> str:
-    """Return the median of a figure; a dash where there is none."""
+    """Return the median of a figure; a dash for None."""
     return "-" if value is None else f"{value.median:,.{decimals}f}"
 
 
 def figure_or_dash(value: Figure | None, decimals: int) -> str:
-    """Return a figure with its spread; a dash where there is none."""
+    """Return a figure with its spread; a dash for None."""
     return "-" if value is None else with_spread(value, decimals=decimals)
 
 
 def size_or_dash(value: int | None) -> str:
-    """Return a size; a dash where it is not known."""
+    """Return a size; a dash for None."""
     return "-" if value is None else format_size(value)
 
 
 def count_or_dash(value: int | None) -> str:
-    """Return a count; a dash where it is not known."""
+    """Return a count; a dash for None."""
     return "-" if value is None else str(value)

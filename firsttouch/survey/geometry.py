@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Caches as measured: their ways, from the time per read, and what a set conflict costs."""
+"""Measured caches: the ways, from the time per read, and the cost of a set conflict."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from firsttouch.survey.samples import Figure, Line, Samples
 from firsttouch.survey.tasks import conflict_name, most_lines, strides
 
 # A miss takes at least three times as long as a hit. With random replacement
-# most reads just behind the knee still hit: the mean rises by about half.
+# most reads just above the knee still hit, so that the mean rises by about half.
 _RISE = 1.3
-# All lines miss once the time has risen by so much of the whole rise.
+# All lines miss where the time has risen by this share of the whole rise.
 _RISEN = 0.75
 
-# The least ns per read, by the number of lines read in turn.
+# The smallest ns per read, by the number of lines read in turn.
 Curve = Mapping[int, float]
 
 
 @dataclass(frozen=True)
 class Knee:
-    """Where a curve rises: `fit` lines still hit, `missing` lines are the fewest that miss.
+    """Where a curve rises: `fit` is the most lines that hit, `missing` the fewest that miss.
 
-    Between the two some reads miss: a cache that replaces at random, or one
-    that another thread of the core uses too, has no sharp knee.
+    With a number of lines between the two, some reads miss. A cache with random
+    replacement, or one that another thread of the core uses, has no sharp knee.
     """
 
     fit: int
@@ -39,19 +39,23 @@ class Knee:
 
     @property
     def ways(self) -> int:
-        """The most likely ways: the smallest even number, since ways are rarely odd."""
+        """The most likely number of ways: the smallest even one, since few caches have an odd one.
+
+        If the knee allows no even number, it is `fit`.
+        """
         even = self.fit + self.fit % 2
         return even if self.allows(even) else self.fit
 
 
 @dataclass(frozen=True)
 class CacheFinding:
-    """One cache: its geometry in sysfs (`told`), and what time per read shows (`measured`).
+    """One cache: its geometry in sysfs (`told`), and that from times of reads (`measured`).
 
-    `curves` has a curve for each stride in bytes; where that of a way's size is
-    not whole, `unavailable` says why. `within` is ns per read of as many lines of one set
-    as fit, `beyond` of the fewest that miss, `twice` of twice as many as there
-    are ways. `lines` has the numbers of lines of the first two.
+    `curves` has a curve for each stride in bytes. If the curve of the way size
+    is not complete, `unavailable` says why. The other figures are ns per read of
+    lines of one set: `within` for as many lines as fit, `beyond` for the fewest
+    that miss, `twice` for two times the ways. `lines` has the numbers of lines
+    of `within` and `beyond`.
     """
 
     level: str
@@ -67,16 +71,17 @@ class CacheFinding:
 
     @property
     def used(self) -> Geometry | None:
-        """The geometry that the other experiments use: sysfs's if there is one."""
+        """The geometry that the other experiments use: that of sysfs, or else the measured one."""
         return self.told or self.measured
 
 
 @dataclass(frozen=True)
 class _Before:
-    """The cache before the one that is examined: its knees by stride, and its times in ns.
+    """The level above the cache that is examined: its knees by stride, and its times in ns.
 
-    `hit` is the time of a read that hits in it, `miss` of one that misses in
-    it and hits in the next. Both are of lines one way apart.
+    `hit` is the time of a read that hits in this level. `miss` is the time of a
+    read that misses in it and hits in the next. Both are for lines that are one
+    way size apart.
     """
 
     geometry: Geometry
@@ -87,8 +92,8 @@ class _Before:
     def hit_in_next(self, times: Curve, stride: int) -> float:
         """Return the time of a read that hits in the next cache, on a curve of `stride`.
 
-        Large strides have other costs, such as misses in the TLB. They show
-        before the lines are too many for this cache.
+        Large strides have other costs, such as TLB misses. Those are the time
+        above `hit` while the lines still fit into this cache.
         """
         fit = self.knees[stride].fit if stride in self.knees else self.geometry.ways - 1
         return self.miss + max(times.get(fit, self.hit) - self.hit, 0.0)
@@ -100,7 +105,7 @@ def ns_per_read(line: Line) -> float:
 
 
 def curve(samples: Samples, stride: int) -> Curve:
-    """Return the least ns per read by number of lines: noise only ever adds time."""
+    """Return the smallest ns per read by number of lines, because noise only adds time."""
     found: dict[int, float] = {}
     n = 1
     while (least := samples.least(conflict_name(stride, n), ns_per_read)) is not None:
@@ -112,9 +117,9 @@ def curve(samples: Samples, stride: int) -> Curve:
 def find_knee(times: Curve, hit: float | None = None) -> Knee | None:
     """Return where a curve rises; None if it does not.
 
-    `hit` is the time of a read that hits, in ns: by default the shortest of
-    all. Noise makes a point too slow and never too fast, so slow points below
-    the last fast one do not count, and one slow point at the end is no rise.
+    `hit` is the time of a read that hits, in ns; by default it is the shortest
+    of all times. Noise makes points slower, never faster. So slow points below
+    the last fast one are ignored, and one slow point at the end is not a rise.
     """
     if not times:
         return None
@@ -128,10 +133,10 @@ def find_knee(times: Curve, hit: float | None = None) -> Knee | None:
 
 
 def find_geometry(level: str, knees: Mapping[int, Knee], told: Geometry | None) -> Geometry | None:
-    """Return the geometry that the knees of several strides show: `told` where they allow it.
+    """Return the geometry from the knees of several strides; `told` if all knees allow it.
 
-    A stride of a way's size or a multiple puts all lines into one set; half
-    of that spreads them over two sets and shows twice the ways.
+    A stride of the way size, or a multiple, puts all lines into one set. Half
+    of the way size spreads them over two sets and shows twice the ways.
     """
     if not knees:
         return None
@@ -144,18 +149,19 @@ def find_geometry(level: str, knees: Mapping[int, Knee], told: Geometry | None) 
 
 
 def examine_caches(host: Host, samples: Samples, *, virtual_time: bool) -> list[CacheFinding]:
-    """Return what the set-conflict tasks show of each cache.
+    """Return the findings of the set-conflict tasks on each cache.
 
-    In `virtual_time` all instructions take the same time and no cache shows.
+    In `virtual_time` all instructions take the same time, so that caches have
+    no effect on it.
     """
     findings: list[CacheFinding] = []
-    # A hit in this cache is timed with lines that miss in the one before.
+    # The time of a hit in this cache is that of lines that miss in the level above.
     before: _Before | None = None
-    blind = "the guest's clock counts instructions, in which no cache shows" if virtual_time else ""
+    blind = "the guest's clock counts instructions, not the time of caches" if virtual_time else ""
     for level in LEVELS:
         tried = strides(level, host)
         curves = {stride: points for stride in tried if (points := curve(samples, stride))}
-        # The end of a curve shows whether it rose for good, so part of one shows nothing.
+        # The end of a curve shows whether the rise is real, so incomplete curves are not used.
         whole = {s: points for s, points in curves.items() if len(points) == most_lines(s, host)}
         knees = {
             stride: found
@@ -179,7 +185,7 @@ def examine_caches(host: Host, samples: Samples, *, virtual_time: bool) -> list[
 
 
 def _before(finding: CacheFinding, knees: Mapping[int, Knee]) -> _Before | None:
-    """Return what the next cache needs to know of this one."""
+    """Return the times and knees of this cache for the examination of the next."""
     used = finding.used
     times = finding.curves.get(used.way_size, {}) if used else {}
     if not used or not times:
@@ -196,7 +202,7 @@ def _timed(
     samples: Samples,
     before: _Before | None,
 ) -> CacheFinding:
-    """Return the finding with its times, at the edges of the knee where there is one."""
+    """Return the finding with its times, at the edges of the knee if there is one."""
     shown = knees.get(used.way_size)
     fit, missing = (shown.fit, shown.missing) if shown else (used.ways, used.ways + 1)
 
@@ -205,7 +211,7 @@ def _timed(
 
     within = time(used, fit)
     if before and fit <= before.geometry.ways:
-        # So few lines hit in the cache before. More lines in one set of that one hit in this.
+        # So few lines hit in the level above. Lines that conflict there hit in this cache.
         within = time(before.geometry, missing)
     return replace(
         finding,
@@ -228,15 +234,15 @@ def _agreement(
     if measured is None:
         sentence = "the time of a read does not rise with the lines of one set"
         if host.virtual and told and told.way_size > host.page_size:
-            # Only within a page are the guest's and the host's address bits the same.
-            sentence += ", since this virtual machine's physical addresses are not the host's"
+            # Guest and host addresses have the same bits only within a page.
+            sentence += ", because this virtual machine's physical addresses are not the host's"
         return sentence
-    rise = f"the time of a read rises behind {measured.ways} lines of one set"
+    rise = f"the time of a read rises after {measured.ways} lines of one set"
     if told is None:
         return f"{rise}, which shows {measured}"
     if told == measured:
         shown = knees.get(measured.way_size, Knee(measured.ways, measured.ways + 1))
         if (shown.fit, shown.missing) != (measured.ways, measured.ways + 1):
             rise = f"the time of a read rises from {shown.fit} to {shown.missing} lines of one set"
-        return f"{rise}, which agrees"
-    return f"{rise}, which shows {measured} and does not agree"
+        return f"{rise}, which agrees with sysfs"
+    return f"{rise}, which shows {measured} and does not agree with sysfs"

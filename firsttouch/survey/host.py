@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The host as its kernel describes it, read from the files that `ftbench --files` prints."""
+"""The host as its kernel describes it, from the files that `ftbench --files` prints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLORS = "/sys/kernel/mm/zero_page/colors"
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _RESERVED = "/proc/sys/vm/nr_hugepages"
 _GOVERNOR = "cpufreq/scaling_governor"
-# How the firmware of a virtual machine names itself. On arm64 no register shows one.
+# Names in the firmware of virtual machines. arm64 has no register that shows one.
 _VIRTUAL = re.compile(r"KVM|QEMU|Virtual|VMware|Compute Engine|dummy-virt|Bochs", re.IGNORECASE)
 
 
@@ -32,7 +32,7 @@ class Geometry:
     way_size: int
 
     def colors(self, page_size: int) -> int:
-        """Return how many colours pages of `page_size` bytes have."""
+        """Return the number of colours of pages of `page_size` bytes."""
         return max(self.way_size // page_size, 1)
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Cache:
 
     @property
     def geometry(self) -> Geometry | None:
-        """The geometry; None where sysfs has no ways."""
+        """The geometry; None if sysfs does not have the ways."""
         if not self.ways or not self.way_size:
             return None
         return Geometry(self.level, self.ways, self.way_size)
@@ -65,14 +65,14 @@ class Cache:
 
 @dataclass(frozen=True)
 class Host:
-    """Where the survey runs, as the kernel describes it; sizes in bytes.
+    """The host of the survey, as its kernel describes it; sizes in bytes.
 
-    `cpu` is the CPU that the tasks run on. `memory` is how much may still be
-    used: what is free, or what a container leaves. `thp` has the THP policies
-    by file name, `mthp` those of each mTHP size. `write_intent` (the mode of
-    write-intent faults) and `zero_page_colors` are None without the series.
-    `virtual` is None where neither the CPU nor the firmware says. `nr_hugepages`
-    is how many huge pages are reserved for hugetlb.
+    `cpu` is the CPU that the tasks run on. `memory` is the available memory,
+    within the limit of a container. `thp` has the THP policies by file name,
+    `mthp` the policy of each mTHP size. `write_intent` (the mode of write-intent
+    faults) and `zero_page_colors` are None without the series. `virtual` tells
+    whether it is a virtual machine; None if neither the CPU nor the firmware
+    shows it. `nr_hugepages` is the number of huge pages reserved for hugetlb.
     """
 
     architecture: str
@@ -98,13 +98,13 @@ class Host:
         return next((cache for cache in self.caches if cache.level == level), None)
 
     def geometry(self, level: str) -> Geometry | None:
-        """Return the geometry of the cache called `level`; None where sysfs has none."""
+        """Return the geometry of the cache called `level`; None if sysfs has none."""
         cache = self.cache(level)
         return cache.geometry if cache else None
 
     @property
     def geometries(self) -> list[Geometry]:
-        """The geometries that sysfs has of the caches that the survey measures."""
+        """The geometries in sysfs of the caches that the survey measures."""
         return [geometry for level in LEVELS if (geometry := self.geometry(level))]
 
     @property
@@ -140,7 +140,7 @@ def host_files(cpu: int) -> tuple[str, ...]:
 def read_host(printed: Mapping[str, Json], cpu: int) -> Host:
     """Return the host from the line that `ftbench --files` printed for `host_files(cpu)`.
 
-    Raises UserError if the line is not of that form.
+    Raises UserError if the line has another form.
     """
     table = Table("ftbench --files", printed)
     files = {path: text.strip() for path, text in table.table("files").values_of(str).items()}
@@ -176,7 +176,7 @@ def _x86_name(cpuinfo: str) -> str:
 
 
 def _count(ranges: str) -> int:
-    """Return how many CPUs a list such as ``0-3,8`` names."""
+    """Return the number of CPUs in a list such as ``0-3,8``."""
     count = 0
     for part in ranges.split(","):
         first, _, last = part.partition("-")
@@ -210,7 +210,7 @@ def _caches(files: Mapping[str, str], cpu: int) -> tuple[Cache, ...]:
 
 
 def _number(text: str | None) -> int | None:
-    """Return a number; None where sysfs has no such file, or 0 in it: not known."""
+    """Return a number; None if sysfs has no such file, or a 0 in it, which means unknown."""
     return int(text) or None if text and text.isdigit() else None
 
 
@@ -255,5 +255,5 @@ def _is_virtual(files: Mapping[str, str], cpuinfo: str, arm64: bool) -> bool | N
         return not product.endswith(".metal")
     if _VIRTUAL.search(f"{vendor} {product} {tree}"):
         return True
-    # Firmware that names a real board.
+    # Any other name is that of a real board.
     return False if product or tree else None

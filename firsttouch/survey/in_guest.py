@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A survey of a guest of the laboratory: the tasks run there, the rest here."""
+"""A survey of a guest of the laboratory: the tasks run in the guest, the analysis here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from firsttouch.survey.tasks import counter_tasks, touch_tasks, zero_pages_task
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.supervision import run_guest
 
-# All rounds but the first give the same counts; see Sample.
+# All rounds after the first give the same counts; see Sample.
 _ROUNDS = 3
 _SIZE = 32 << 20
 _WATCH_EVERY = 0.2
@@ -34,8 +34,8 @@ def survey_guest(
 ) -> Survey:
     """Survey a guest with the kernel of `arm`; its clock counts instructions.
 
-    No cache shows in such a clock, so the tasks that need time per read are
-    left out. The guests' kernel logs go to `logs`. Raises GuestError and
+    Caches have no effect on such a clock, so tasks that need the time of a read
+    are left out. The guest's kernel log goes to `logs`. Raises GuestError and
     BuildError.
     """
     image = KernelImage(source, arm.changed).obtain(reporter) / "Image"
@@ -77,7 +77,7 @@ def _watched(guest: Guest, log: Path, reporter: Reporter) -> list[Line]:
                 if log.exists():
                     step.at(log.read_text(errors="replace").count(_COMMAND_BEGINS))
         finally:
-            # An interrupt ends the guest, so that the pool can end.
+            # After an interrupt the guest must end before the pool can.
             stop.set()
         step.at(len(guest.commands))
         return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where a survey is kept: a directory for one survey at a time, and a file that is whole."""
+"""Writes a survey's file, and allows one survey at a time in a directory."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from firsttouch.survey.samples import Survey
 
 
 class SurveyInterruptedError(FirsttouchError):
-    """The user ended a survey before it had measured anything that can be kept."""
+    """The user ended a survey before there was anything to keep."""
 
     exit_status = 130
 
 
 @contextmanager
 def claimed(directory: Path) -> Iterator[None]:
-    """Keep other surveys out of `directory`, which is made if need be.
+    """Keep other surveys out of `directory` while the context lasts; make it if it is missing.
 
     Raises HostError if no file can be written there, UserError if another
-    survey is under way there. The claim ends with the process.
+    survey is running there. The lock ends with the process.
     """
     check_writable(directory)
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -37,7 +37,7 @@ def claimed(directory: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(
-                f"another survey is under way and writes to {directory}: wait until it ends, "
+                f"another survey is running and writes to {directory}: wait until it ends, "
                 "or name another directory by --out."
             ) from None
         except OSError:
@@ -56,6 +56,6 @@ def keep_survey(
         write_survey(file, survey, findings, sentences)
     except OSError as error:
         raise HostError(
-            f"cannot write {file} ({error.strerror}): the figures were printed and their samples "
-            "are lost; make room, or name another directory by --out, and survey again."
+            f"cannot write {file} ({error.strerror}), so the samples are lost: "
+            "free some space, or name another directory by --out, and survey again."
         ) from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A survey of the host: which CPU it runs on, and how its time is divided."""
+"""A survey of the host: chooses the CPU, and divides the time among the tasks."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from firsttouch.survey.tasks import (
 )
 
 ARCHITECTURES = ("x86_64", "aarch64")
-# Seconds; with the build of ftbench, at first use, a survey takes a minute.
+# Seconds. The first survey also builds ftbench, and takes about a minute in all.
 DEFAULT_SECONDS = 45
 LEAST_SECONDS = 5
 _MOST_SECONDS = 3600
-# A curve is the least of its samples: more rounds than these do not change it.
+# A curve has the smallest sample of each point; more rounds would not change it.
 _GEOMETRY_ROUNDS = 3
-# The part of the time that may go into the caches' geometry.
+# The largest share of the time for the geometry of the caches.
 _GEOMETRY_SHARE = 0.25
 
 
 def check_seconds(seconds: int) -> None:
-    """Raise UserError for a time too short to measure in or too long to wait for."""
+    """Raise UserError for a time that is too short or too long."""
     if not LEAST_SECONDS <= seconds <= _MOST_SECONDS:
         raise UserError(
             f"--seconds {seconds} is out of range: give {LEAST_SECONDS} to {_MOST_SECONDS}."
@@ -46,21 +46,21 @@ def check_seconds(seconds: int) -> None:
 
 
 def survey_host(seconds: int, reporter: Reporter) -> Survey:
-    """Survey the host for `seconds` once ftbench is built.
+    """Build ftbench, then survey the host for `seconds`.
 
-    An interrupt ends it early and keeps what was measured, if a first touch
-    was; before that it is a KeyboardInterrupt. Raises UserError on another
-    architecture, BuildError if ftbench does not build, GuestError if it cannot
-    even print the host's files.
+    An interrupt ends the survey early; the samples are kept if they include a
+    first touch. Otherwise it raises KeyboardInterrupt. Raises UserError on
+    another architecture, BuildError if ftbench does not build, GuestError if
+    ftbench cannot print the host's files or run the probe.
     """
     if platform.machine() not in ARCHITECTURES:
         raise UserError(
             f"this host is {platform.machine()}: run the survey on x86-64 or arm64, "
-            "or give --guest stock for one in the laboratory."
+            "or survey a guest by --guest stock."
         )
     ftbench = build_ftbench(reporter, native=True)
     cpu = _best_cpu(os.sched_getaffinity(0))
-    # The bar starts first: its thread is to stay off the CPU that is measured.
+    # Start the bar's thread before _pinned(), so that it runs on another CPU.
     with reporter.step("Surveying", "s", seconds) as step, _pinned(cpu):
         runner = TaskRunner(ftbench, seconds, lambda spent: step.at(min(int(spent), step.total)))
         host = read_host(runner.must("--files", *host_files(cpu)), cpu)
@@ -89,7 +89,7 @@ def survey_host(seconds: int, reporter: Reporter) -> Survey:
 
 
 def _best_cpu(allowed: set[int]) -> int:
-    """Return the largest of the CPUs; of several the last, as the first has most interrupts."""
+    """Return the CPU of the largest capacity; the last one, since CPU 0 has most interrupts."""
 
     def capacity(cpu: int) -> int:
         try:
@@ -102,7 +102,7 @@ def _best_cpu(allowed: set[int]) -> int:
 
 @contextmanager
 def _pinned(cpu: int) -> Iterator[None]:
-    """Keep this thread, and all it starts, on one CPU: one set of caches, one speed."""
+    """Keep this thread, and all that it starts, on one CPU, for the same caches and speed."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cpu})
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A survey on the terminal: at most 100 columns, plain text where there is no terminal."""
+"""A survey on the terminal: at most 100 columns, plain text if it is not a terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from firsttouch.survey.tasks import kind_name
 def print_survey(
     survey: Survey, findings: Findings, sentences: Iterable[Sentence], console: Console
 ) -> None:
-    """Print the verdict, what follows, what the host is and what was measured."""
+    """Print the verdict, the conclusions, the host and the measurements."""
     verdict, *others = sentences
     console.print(Text(verdict.text, style="bold"))
     _print_sentences(others, findings, console)
@@ -58,7 +58,7 @@ def _heading(text: str, console: Console) -> None:
 
 
 def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], console: Console) -> None:
-    """Print names and figures as a table, or as lines where the table is too wide."""
+    """Print names and figures as a table, or as lines if the table is too wide."""
     rows = list(rows)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for number, column in enumerate(columns):
@@ -128,7 +128,7 @@ def _mthp(host: Host) -> str:
 
 
 def _print_caches(findings: Findings, console: Console) -> None:
-    _heading("Caches: what sysfs has, and the time of a read of lines of one set, ns", console)
+    _heading("Caches: geometry in sysfs, and the time of a read of lines of one set, ns", console)
     rows = []
     measured = {finding.level: finding for finding in findings.caches}
     for level in sorted({*measured, *(cache.level for cache in findings.host.caches)}):
@@ -160,7 +160,7 @@ def _cache_times(finding: CacheFinding | None) -> list[str]:
 
 def _print_touches(findings: Findings, console: Console) -> None:
     unit = "instructions" if findings.virtual_time else "ns"
-    _heading(f"First touch, {unit} a page: medians, and how wide their middle half is", console)
+    _heading(f"First touch, {unit} a page: medians, and the width of the middle half", console)
     rows = []
     for touch in findings.touches:
         if touch.elapsed is None or touch.busy is None or touch.system is None:
@@ -232,6 +232,6 @@ def _counts(finding: CounterFinding) -> list[str]:
 
 
 def _print_reasons(items: Iterable[tuple[str, str]], console: Console) -> None:
-    """Print what is unavailable, each reason once."""
+    """Print each reason once, with the names of what is unavailable for that reason."""
     for one in group_by_reason((name, reason, "") for name, reason in items if reason):
         console.print(f"Unavailable: {', '.join(one.names)}: {one.reason}.", markup=False)

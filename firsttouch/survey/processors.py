@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Names of arm64 CPUs, which /proc/cpuinfo has as numbers.
+"""Names of arm64 CPUs; /proc/cpuinfo has only their numbers.
 
-Source: the kernel's arch/arm64/include/asm/cputype.h; the names are the
-vendors'. A CPU that is not listed is shown by its numbers.
+Source of the numbers: the kernel's arch/arm64/include/asm/cputype.h. The names
+are the vendors'. A CPU that is not listed is shown by its numbers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _PARTS = {
 
 
 def arm64_name(cpuinfo: str, cpu: int) -> str:
-    """Return the name of CPU number `cpu`, from the text of an arm64 kernel's /proc/cpuinfo."""
+    """Return the name of CPU `cpu` from the text of an arm64 kernel's /proc/cpuinfo."""
     entries = re.split(r"\n\s*\n", cpuinfo)
     entry = next((e for e in entries if re.search(rf"^processor\s*:\s*{cpu}$", e, re.M)), cpuinfo)
     implementer = re.search(r"^CPU implementer\s*:\s*(0x[0-9a-f]+)", entry, re.M)

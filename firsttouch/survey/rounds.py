@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Tasks run on the host: interleaved rounds, within a budget of seconds."""
+"""Runs tasks on the host in interleaved rounds, within a budget of seconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _TIMEOUT = 20.0
 class TaskRunner:
     """Runs tasks within `seconds` and keeps their samples.
 
-    `report` is called with the seconds spent after each task; `clock` returns seconds.
+    After each task `report` is called with the seconds spent so far. `clock`
+    returns seconds.
     """
 
     def __init__(
@@ -42,34 +43,34 @@ class TaskRunner:
         self._started = clock()
 
     def left(self) -> float:
-        """Return how many seconds of the budget are left."""
+        """Return the seconds of the budget that are left."""
         return self._seconds - self._spent()
 
     def rounds(self, tasks: Sequence[Task], until: float, rounds: int | None = None) -> None:
-        """Run all tasks again and again until `until` seconds are spent.
+        """Run all tasks in rounds until `until` seconds are spent, or `rounds` are done.
 
-        The first round warms up; with `rounds`, that many follow at most. A
-        task that had begun by then is finished.
+        `rounds` does not count the first round, which warms up. A task that
+        runs at the end of the time is finished.
         """
         wanted = list(tasks)
         for number in itertools.count() if rounds is None else range(rounds + 1):
             if not wanted:
                 return
-            # The order alternates, so that no task always follows the same
-            # one. If time ends in the first round, the first tasks have run:
-            # they matter most.
+            # The order alternates, so that a task does not always follow the
+            # same other task. The first tasks matter most: they run even if
+            # time ends in the first round.
             for task in wanted[::-1] if number % 2 else wanted:
                 if self._spent() >= until:
                     return
                 self.samples += self._run(task, number)
                 self._report(self._spent())
             if number == 0:
-                # What is unavailable now is unavailable in every round.
+                # A task without figures in round 0 has none in any round.
                 idle = {s.task for s in self.samples if not s.line or not s.line.metrics}
                 wanted = [task for task in wanted if task.name not in idle]
 
     def must(self, *arguments: str) -> Mapping[str, Json]:
-        """Return the last line of a command without which there is no survey.
+        """Run a command that the survey cannot do without, and return its last line.
 
         Raises GuestError if the command fails.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a survey measured: every line that ftbench printed, and their median and spread."""
+"""Samples of a survey: every line that ftbench printed, and their medians and spreads."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from firsttouch.survey.host import Host
 from firsttouch.survey.tasks import Task
 from firsttouch.tables import Json, Table
 
-_NO_TIME = "there was no time for it: give more by --seconds"
+_NO_TIME = "there was no time for it: give a larger --seconds"
 
 
 @dataclass(frozen=True)
 class Line:
     """One line of ftbench: what it measured, and why the rest is unavailable.
 
-    `printed` is the line as it stood, with the keys that no figure needs.
+    `printed` is the whole line, with keys that no figure uses.
     """
 
     params: Mapping[str, str | int]
@@ -29,7 +29,7 @@ class Line:
     printed: Mapping[str, Json]
 
     def number(self, param: str) -> int:
-        """Return a parameter that is a number; GuestError if it is none."""
+        """Return the value of a parameter; GuestError if it is not a number."""
         value = self.params.get(param)
         if not isinstance(value, int):
             raise GuestError(f"ftbench printed {value!r} for {param}: it must be a number.")
@@ -39,14 +39,14 @@ class Line:
     def busy_ns(self) -> float:
         """The processor time in ns, user and kernel together.
 
-        The scheduler accounts this sum exactly, without what other tasks ran
-        meanwhile. Most kernels divide it between the two by the tick.
+        The scheduler accounts this sum exactly, without the time of other
+        tasks. Most kernels divide it into user and system time by ticks.
         """
         return self.metrics["user_ns"] + self.metrics["sys_ns"]
 
 
 def read_line(printed: Mapping[str, Json]) -> Line:
-    """Return a line of ftbench; UserError if it is not of that form."""
+    """Return a line of ftbench; UserError if it has another form."""
     table = Table("a line of ftbench", printed)
     if not table.has("metrics"):
         raise table.error("metrics", "is missing.")
@@ -60,11 +60,11 @@ def read_line(printed: Mapping[str, Json]) -> Line:
 
 @dataclass(frozen=True)
 class Sample:
-    """One run of a task: what ftbench printed, or the error that it ended in.
+    """One run of a task: what ftbench printed, or its error.
 
     A task that repeats itself has several samples in one round. `round`
-    counts from 0. Round 0 warms up, because its memory comes from the
-    allocator for the first time, and stays out of medians.
+    counts from 0. Round 0 is a warm-up, because it takes memory from the
+    allocator for the first time. Medians leave it out.
     """
 
     task: str
@@ -75,7 +75,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class SurveyedGuest:
-    """The guest of the laboratory that was surveyed in place of the host."""
+    """The guest of the laboratory that was surveyed instead of the host."""
 
     arm: str
     release: str
@@ -85,10 +85,10 @@ class SurveyedGuest:
 
 @dataclass(frozen=True)
 class Survey:
-    """What was run, and what came of it; `guest` is None on the host itself.
+    """The tasks of a survey and their samples; `guest` is None for a survey of the host.
 
-    `seconds` is the time that was asked for, None for a guest. `interrupted`
-    is true if the user ended it before.
+    `seconds` is the requested time, None for a guest. `interrupted` is true if
+    the user ended the survey before that time.
     """
 
     host: Host
@@ -100,7 +100,7 @@ class Survey:
 
     @property
     def virtual_time(self) -> bool:
-        """Whether the clock counts instructions, 1 ns each: a guest's does."""
+        """Whether the clock counts instructions, 1 ns each, as in a guest."""
         return self.guest is not None
 
 
@@ -135,7 +135,7 @@ class Figure:
         )
 
     def times(self, factor: float) -> Figure:
-        """Return the figure in another unit, or of so many pages."""
+        """Return the figure multiplied by `factor`."""
         return Figure(self.median * factor, self.spread * factor, self.samples)
 
 
@@ -174,11 +174,11 @@ class Samples:
                 reasons = sample.line.unavailable.values()
                 self._reasons.setdefault(sample.task, next(iter(reasons), "nothing was measured"))
             elif sample.line is not None and (sample.round > 0 or sample.task not in warm):
-                # If time ran out in the first round, the warm-up has to do.
+                # If time ran out in round 0, use the warm-up.
                 self._measured.setdefault(sample.task, []).append(sample.line)
 
     def lines(self, task: str) -> list[Line]:
-        """Return what a task measured, in order."""
+        """Return the lines that a task measured, in order."""
         return self._measured.get(task, [])
 
     def reason(self, task: str) -> str:
@@ -190,7 +190,7 @@ class Samples:
         return [sample for sample in self.all if sample.error]
 
     def has(self, task: str) -> bool:
-        """Tell whether a task was run at all."""
+        """Tell whether a task ran at all."""
         return task in self._tasks
 
     def figure(self, task: str, value: Callable[[Line], float]) -> Figure | None:
@@ -202,5 +202,5 @@ class Samples:
         return figure(value(line) for task in tasks for line in self.lines(task))
 
     def least(self, task: str, value: Callable[[Line], float]) -> float | None:
-        """Return the least `value` of a task, which is the least disturbed one."""
+        """Return the smallest `value` of a task, which has the least noise."""
         return min((value(line) for line in self.lines(task)), default=None)

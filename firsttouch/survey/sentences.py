@@ -12,14 +12,14 @@ from firsttouch.survey.host import WRITE_INTENT
 from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.tasks import FLOOR, kind_name
 
-# Fewer repetitions than this show no spread.
+# With fewer repetitions than this the spread means nothing.
 ENOUGH = 3
-# A longer survey than this is not worth its time: other causes change meanwhile.
+# Seconds. A longer survey does not help, because conditions on the host change meanwhile.
 _WORTH_SECONDS = 600
 
 
 def conclude(findings: Findings) -> list[Sentence]:
-    """Return the conclusions that a survey ends in."""
+    """Return the conclusions from the findings of a survey."""
     sentences = [_verdict(findings), _double_fault(findings), _cost(findings)]
     sentences += _huge_pages(findings)
     sentences += [
@@ -42,7 +42,7 @@ def _names(touches: list[TouchFinding], findings: Findings) -> str:
 
 
 def _verdict(findings: Findings) -> Sentence:
-    """Say in one sentence whether the host is affected, and in one more what to do."""
+    """Return one sentence on whether the host is affected, and one on what to do."""
     place = "guest" if findings.virtual_time else "host"
     about = "verdict"
     if not findings.atomics:
@@ -115,7 +115,7 @@ def _cost(findings: Findings) -> Sentence:
     store, floor = findings.touch("store"), findings.touch(FLOOR)
     worst = next(iter(findings.doubled or findings.atomics), None)
     if not (store and worst and store.busy and worst.busy):
-        return Sentence(about, "What that costs is not known: the touches were not measured.")
+        return Sentence(about, "The cost is not known: the first touches were not measured.")
     page_size = worst.page_size
 
     def time(figure: Figure) -> str:
@@ -131,7 +131,7 @@ def _cost(findings: Findings) -> Sentence:
     if not findings.doubled:
         return Sentence(about, f"{text}. No double fault is part of it.")
     if not differ(worst.busy, store.busy):
-        return Sentence(about, f"{text}. The double fault's part is lost in the noise.")
+        return Sentence(about, f"{text}. The cost of the double fault is lost in the noise.")
     extra = time(worst.busy.minus(store.busy))
     return Sentence(about, f"The double fault costs {extra} per GiB. {text}.")
 
@@ -146,7 +146,7 @@ def _huge_pages(findings: Findings) -> list[Sentence]:
             f"With huge pages the first touch of 2 MiB by {name} takes {atomic.faults:,.0f} page "
             f"faults where a store takes {store.faults:,.0f}"
         )
-        text += ": the huge page is lost to the atomics." if atomic.faults > 100 else "."
+        text += ": the atomic splits the huge page." if atomic.faults > 100 else "."
     else:
         text = (
             f"With huge pages {name} takes {atomic.faults:,.0f} page fault for 2 MiB, as stores do."
@@ -163,14 +163,14 @@ def _conflict(cache: CacheFinding) -> Sentence:
     if not differ(cache.within, cache.beyond):
         return Sentence(
             about,
-            f"The time of a read rises where one set of the {level} is full, but by how much is "
+            f"The time of a read rises when one set of the {level} is full, but the difference is "
             f"lost in the noise: {within} with {fit} lines, {beyond} with {missing}.",
         )
     extra = with_spread(cache.beyond.minus(cache.within), "ns")
     return Sentence(
         about,
-        f"A read that misses because one set of the {level} is full costs {extra} more than one "
-        f"that hits: {within} becomes {beyond} with {missing} lines in {cache.used.ways} ways.",
+        f"A read that misses because one set of the {level} is full costs {extra} more than a "
+        f"hit: {beyond} with {missing} lines in {cache.used.ways} ways, not {within}.",
     )
 
 
@@ -193,28 +193,27 @@ def _colors(finding: ColorFinding, findings: Findings) -> Sentence:
     start = f"The {level}, {ways}, has {finding.colors} colours"
     meeting, apart, spread = finding.meeting, finding.apart, finding.spread
     if not (meeting and apart and spread and finding.mean):
-        return Sentence(about, f"{start}; what they would do was not measured: "
+        return Sentence(about, f"{start}; their effect was not measured: "
                                f"{finding.unavailable}.")  # fmt: skip
     cache = next(c for c in findings.caches if c.level == finding.geometry.level)
     if cache.measured != finding.geometry:
         return Sentence(
             about,
-            f"{start}, but whether they would matter cannot be seen here: {cache.agreement}.",
+            f"{start}, but whether they matter cannot be seen here: {cache.agreement}.",
         )
     loop = f"a loop over {finding.geometry.ways} lines of one set and untouched memory"
     if not differ(meeting, apart):
         return Sentence(
             about,
             f"{start}, but they would not matter: {loop} takes {with_spread(meeting, 'ns')} a "
-            f"round where it meets the zero page's colour and {with_spread(apart, 'ns')} where it "
-            "does not.",
+            f"round if it has the zero page's colour and {with_spread(apart, 'ns')} if not.",
         )
     return Sentence(
         about,
         f"{start}: {loop} takes {with_spread(meeting, 'ns')} a round if it has the zero page's "
         f"colour (1 in {finding.colors}) and {with_spread(apart, 'ns')} if not; with "
-        f"{finding.colors} zero pages it takes {with_spread(spread, 'ns')} whatever its colour. "
-        "So colours would change the worst case by "
+        f"{finding.colors} zero pages it takes {with_spread(spread, 'ns')} for any colour. "
+        "Colour zero pages would change the worst case by "
         f"{percent_change(spread.median, meeting.median)} and the mean by "
         f"{percent_change(spread.median, finding.mean)}.",
     )
@@ -223,8 +222,8 @@ def _colors(finding: ColorFinding, findings: Findings) -> Sentence:
 def _no_geometry(findings: Findings) -> str:
     reasons = "; ".join(f"{cache.level.upper()}: {cache.agreement}" for cache in findings.caches)
     return (
-        "Whether colours would matter is not known: sysfs does not have the ways of the caches, "
-        f"and they cannot be measured either ({reasons})."
+        "Whether colours matter is not known: sysfs does not have the ways of the caches, "
+        f"and measurements do not show them ({reasons})."
     )
 
 
@@ -239,21 +238,21 @@ def _certainty(findings: Findings) -> list[Sentence]:
             else ""
         )
         sentences.append(
-            f"This host is too noisy to be sure of the times of {'; '.join(findings.noisy)}: "
+            f"This host is too noisy for certain times of {'; '.join(findings.noisy)}: "
             f"stop other programs{load}{governor}{_more_time(findings)}. "
             "Page faults are counts, which noise does not change."
         )
     if findings.interrupted:
-        sentences.append("The survey was interrupted: figures rest on what was measured before.")
+        sentences.append("The survey was interrupted: figures are from the samples before that.")
     elif findings.few < ENOUGH:
         times = "1 repetition" if findings.few == 1 else f"{findings.few} repetitions"
-        sentences.append(f"Some figures rest on {times}: give more by --seconds.")
+        sentences.append(f"Some figures rest on {times}: give a larger --seconds.")
     sentences += [f"This failed and was left out: {failure}" for failure in findings.failures]
     return [Sentence("certainty", text) for text in sentences]
 
 
 def _more_time(findings: Findings) -> str:
-    """Say how much more time would help; nothing where that is not known."""
+    """Return how much more time would help; empty if that is not known."""
     if findings.seconds_needed is None:
         return ""
     if findings.seconds_needed > _WORTH_SECONDS:

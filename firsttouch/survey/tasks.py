@@ -11,41 +11,41 @@ from firsttouch.survey.host import LEVELS, Geometry, Host
 # Kinds of first touch; "read" is a plain load, and the floor is the cheapest way to populate.
 KINDS = ("store", "load-store", "ldadd", "swp", "cas", "casp", "ldxr", "read", "madvise")
 FLOOR = "madvise"
-# What the same kinds are on x86-64.
+# The names of these kinds on x86-64.
 _X86_NAMES = {
     "ldadd": "LOCK XADD",
     "swp": "XCHG",
     "cas": "LOCK CMPXCHG",
     "casp": "LOCK CMPXCHG16B",
 }
-# The kinds that can differ with huge pages.
+# The kinds to measure with huge pages.
 _HUGE_KINDS = ("store", "ldadd", "ldxr", "madvise")
 # Page sizes in bytes by their names in `ftbench populate --page`; None: the kernel's own.
 PAGES: dict[str, int | None] = {"base": None, "64k": 65536, "2m": 2 << 20}
-# Strides that are tried where sysfs has no geometry: from the smallest way of
-# a CPU that runs Linux to a large one.
+# Strides to try if sysfs has no geometry: from the smallest way size of a CPU
+# that runs Linux to a large one.
 _BLIND_STRIDES = {
     "l1d": tuple(1 << shift for shift in range(11, 17)),
     "l2": tuple(1 << shift for shift in range(14, 19)),
 }
 _BLIND_WAYS = 16
-# The most that ftbench maps for set-conflict.
+# Bytes that ftbench maps for set-conflict at most.
 _SPAN = 64 << 20
-# Processor time has a resolution of 1 us, so the time of one read takes many.
-# Starting a process costs more than the reads, so one process repeats them.
+# Processor time has a resolution of 1 us, so a task times many reads at once.
+# Starting a process takes longer than the reads, so one process repeats them.
 _CONFLICT_ROUNDS = 20_000
 _CONFLICT_REPEATS = 5
 _COLOR_ROUNDS = 100_000
-# Hot colours that are measured besides that of the single zero page.
+# The number of hot colours to measure besides that of the single zero page.
 _OTHER_COLORS = 3
 COUNTER_SETS = ("core", "cache", "tlb")
 _COUNTED_SIZE = 16 << 20
-# Bytes to touch first: fewer show too little, more show nothing new.
+# Sizes of first touches in bytes: smaller ones are too short, larger ones show nothing new.
 _SIZES = tuple(1 << shift for shift in range(23, 29))
 PROBE_SIZE = _SIZES[0]
-# Rounds that the time should allow for when the size is chosen.
+# The size is chosen so that this number of rounds fits into the time.
 _WANTED_ROUNDS = 12
-# The mean cost of a kind of touch, in stores.
+# Mean cost of a touch over all kinds, as a multiple of a store's.
 _COST_IN_STORES = 1.5
 ZERO_PAGES = "zero pages"
 
@@ -59,17 +59,17 @@ class Task:
 
 
 def kind_name(kind: str, host: Host) -> str:
-    """Return what a kind of touch is called on the architecture of `host`."""
+    """Return the name of a kind of touch on the architecture of `host`."""
     if host.architecture == "x86-64" and kind in _X86_NAMES:
         return _X86_NAMES[kind]
     return "MADV_POPULATE_WRITE" if kind == FLOOR else kind
 
 
 def strides(level: str, host: Host) -> tuple[int, ...]:
-    """Return the strides at which the ways of `level` are looked for.
+    """Return the strides that are tried to find the ways of `level`.
 
-    Where sysfs has the way's size, these are the size, its half, which must
-    show twice the ways, and its double, which must show the same.
+    If sysfs has the way size, they are half of it, which must show twice the
+    ways, the way size, and twice of it, which must show the same ways.
     """
     geometry = host.geometry(level)
     if geometry:
@@ -83,7 +83,7 @@ def conflict_name(stride: int, n: int) -> str:
 
 
 def most_lines(stride: int, host: Host) -> int:
-    """Return the most lines that are read in turn `stride` bytes apart."""
+    """Return the largest number of lines to read in turn, `stride` bytes apart."""
     ways = {geometry.level: geometry.ways for geometry in host.geometries}
     most = 2 * max(ways.get(level, _BLIND_WAYS) for level in LEVELS) + 2
     return min(most, _SPAN // stride)
@@ -92,7 +92,7 @@ def most_lines(stride: int, host: Host) -> int:
 def geometry_tasks(host: Host) -> list[Task]:
     """Return the tasks whose time per read shows the ways of the caches.
 
-    They are in order of use: first the strides that are the size of a way.
+    The most important come first: those with a stride of a way size.
     """
     ways = [geometry.way_size for geometry in host.geometries]
     tried = {stride for level in LEVELS for stride in strides(level, host)}
@@ -112,16 +112,16 @@ def _conflict(stride: int, n: int, repeats: int = _CONFLICT_REPEATS) -> Task:
 
 
 def touch_name(kind: str, page: str) -> str:
-    """Return the name of the task whose first touch of pages of size `page` is by `kind`."""
+    """Return the name of the task that touches pages of size `page` first by `kind`."""
     return f"touch {page} {kind}"
 
 
 def touch_tasks(host: Host, size: int) -> list[Task]:
     """Return the first touches of `size` bytes, by each kind and page size of the kernel.
 
-    The first task that takes huge pages after base pages pays for that change:
-    in a virtual machine, for example, its memory may have gone back to the
-    host. So a task of which no figure is made comes before those that count.
+    The first task with huge pages after base pages has extra costs: in a virtual
+    machine, for example, the host may have to provide the memory again. So a
+    task without figures ("settle") runs before those that count.
     """
     tasks = []
     for page, fixed_size in PAGES.items():
@@ -141,20 +141,20 @@ def touch_tasks(host: Host, size: int) -> list[Task]:
 
 
 def probe_task() -> Task:
-    """Return the first touches that show how much fits into the time; see `touch_size`."""
+    """Return the task whose time decides the size of the first touches; see `touch_size`."""
     arguments = ("populate", "--by", "store", "--page", "base", "--size", str(PROBE_SIZE))
     return Task("probe", (*arguments, "--repeat", "3"))
 
 
 def touch_size(host: Host, probe_ns: float, seconds: float) -> int:
-    """Return how many bytes to touch so that the wanted rounds fit into `seconds`.
+    """Return the number of bytes to touch so that the wanted rounds fit into `seconds`.
 
     `probe_ns` is the time of the probe: PROBE_SIZE bytes, first touched by stores.
     """
     touches = len(touch_tasks(host, 0))
     per_byte = probe_ns / PROBE_SIZE * _COST_IN_STORES
     fits = seconds * 1e9 / (_WANTED_ROUNDS * touches * per_byte)
-    # At most a quarter of what is free, so that nothing is swapped out.
+    # At most a quarter of the available memory, so that nothing is swapped out.
     most = min(fits, host.memory / 4)
     return max((size for size in _SIZES if size <= most), default=_SIZES[0])
 
@@ -165,13 +165,13 @@ def color_name(level: str, colors: int, hot: int) -> str:
 
 
 def hot_colors(colors: int) -> list[int]:
-    """Return the hot colours to measure: 0, that of a single zero page, and some others."""
+    """Return the hot colours to measure: 0, the colour of a single zero page, and some others."""
     step = max(colors // (_OTHER_COLORS + 1), 1)
     return [0, *list(range(step, colors, step))[:_OTHER_COLORS]]
 
 
 def color_tasks(geometries: Sequence[Geometry], page_size: int) -> list[Task]:
-    """Return the tasks that compare one zero page with one of each colour."""
+    """Return the tasks with one zero page, and with one zero page of each colour."""
     return [
         Task(
             color_name(geometry.level, zero_pages, hot),
@@ -187,9 +187,9 @@ def color_tasks(geometries: Sequence[Geometry], page_size: int) -> list[Task]:
 
 
 def zero_pages_task() -> Task:
-    """Return the task that counts the kernel's zero pages, by page frame: only root sees those.
+    """Return the task that counts the kernel's zero pages by page frame, which only root sees.
 
-    It fills the smallest cache there can be: its times mean nothing.
+    Its cache has the smallest possible size, so its times mean nothing.
     """
     return Task(
         ZERO_PAGES,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""One guest: what it is, the bytes and arguments QEMU gets for it, and what it sends back."""
+"""One guest: its description, the bytes and arguments that QEMU gets, and what it sends back."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The guest's device tree: QEMU's own, with a machine's caches and the cell's disk laid over it.
+"""The guest's device tree: QEMU's own, with an overlay of the machine's caches and the disk.
 
 Bindings: Devicetree Specification v0.4, 3.8 and 3.9 (CPU and cache nodes);
 Documentation/devicetree/bindings/pmem/pmem-region.txt of the kernel.
@@ -22,18 +22,18 @@ def device_tree(
 ) -> bytes:
     """Return the device tree blob for a guest started by `qemu`.
 
-    `qemu` is the command line without kernel and disk, with ``-M`` among it;
-    `cpus` is how many CPUs it asks for; `disk` is the guest physical address
-    and size in bytes of a RAM-backed disk. Raises HostError if QEMU or the
+    `qemu` is the command line without kernel and disk; it must contain ``-M``.
+    `cpus` is the number of CPUs in it. `disk` is the guest physical address and
+    the size, in bytes, of a RAM-backed disk. Raises HostError if QEMU or the
     device tree compiler is missing or fails.
     """
-    # Names without a path: QEMU takes a comma in one for the end of an option.
+    # Names without a path, because a comma in a path would end QEMU's option.
     with tempfile.TemporaryDirectory(prefix="firsttouch-tree-") as folder:
         command = list(qemu)
         command[command.index("-M") + 1] += ",dumpdtb=base"
         output(command, cwd=Path(folder))
         Path(folder, "source").write_text(overlay_source(machine, cpus, disk))
-        # -@ is not asked for: all targets are given by path.
+        # No -@, because the overlay gives all targets by path.
         compile_overlay = [DTC, "-q", "-I", "dts", "-O", "dtb", "-o", "overlay", "source"]
         output(compile_overlay, cwd=Path(folder))
         output(["fdtoverlay", "-i", "base", "-o", "tree", "overlay"], cwd=Path(folder))
@@ -45,8 +45,8 @@ def overlay_source(machine: Machine, cpus: int, disk: tuple[int, int] | None) ->
     kinds = machine.kinds_of(cpus)
     lines = ["/dts-v1/;", "/plugin/;"]
     for number, kind in enumerate(kinds):
-        # Both sides of the L1 are stated: the kernel counts no leaf for a
-        # level of which it knows only one, and the L2 is lost with it.
+        # State both the L1D and the L1I: if one is missing, the kernel counts no
+        # leaf for level 1, and the L2 is lost too.
         properties = [*_properties("d", kind.l1d), *_properties("i", kind.l1i)]
         below = f"&cpu{number}_l2" if kind.l2 else "&l3" if machine.l3 else ""
         if below:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A guest: an arm64 machine under QEMU that runs a few commands and is gone.
+"""A guest: an arm64 machine under QEMU that runs a few commands and powers off.
 
-Its flags make each run the same to the last instruction; why each is there
-stands in docs/identical-runs.md.
+Its flags make all runs identical to the last instruction. The reason for each
+is in docs/identical-runs.md.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from firsttouch.quantities import format_size
 from firsttouch.vm.pmu import Pmu
 
 MEMORY = 4 << 30
-# The kernel, its page tables and its struct pages, the programs: what a
-# measured mapping cannot have.
+# Bytes for the kernel, its page tables and struct pages, and the programs; a
+# measured mapping can have the rest.
 _RESERVED_MEMORY = 512 << 20
-# How a guest's CPUs run. identical: on a clock made of instructions (icount),
-# bit for bit the same each time; the only timing to measure with. interleaved:
-# round-robin TCG in real time. parallel: MTTCG, where QEMU reports the first
-# access of an LSE atomic as a write.
+# How a guest's CPUs run. identical: the clock counts instructions (icount), so
+# that all runs are bit for bit the same; only this timing is fit to measure
+# with. interleaved: round-robin TCG in real time. parallel: MTTCG, where QEMU
+# reports the first access of an LSE atomic as a write.
 Timing = Literal["identical", "interleaved", "parallel"]
-# Every second the kernel brings its statistics up to date, and gives back free
-# pages by the way: 820,000 instructions in one cell and none in its neighbour.
+# vmstat_update() runs every second by default and also drains free pages: it
+# cost 820,000 instructions in one cell and none in the next.
 _QUIET = "sysctl.vm.stat_interval=3600"
 _BOOT = ("console=ttyAMA0", "nokaslr", "panic=-1", "oops=panic", "loglevel=7")
 
 
 @dataclass(frozen=True)
 class Guest:
-    """All that decides what a guest does.
+    """Everything that decides what a guest does.
 
-    `boot` is added to the kernel's command line; `commands` are run in
-    order, words separated by blanks; `files` go into its initial RAM disk;
-    `disk` is an image that the guest sees as RAM-backed /dev/pmem0, and
-    finds mounted on /data unless `mounted` is not set.
-    Its memory lies in `nodes` equal nodes, all CPUs on the first. `cpu` and
-    `board` ask QEMU for another CPU than the machine's, such as ``max``, and
-    for properties of the board, such as ``mte=on``. A guest with `firmware`
-    boots by it and learns of the machine's caches from ACPI tables, which
-    `tables`, an archive for its initial RAM disk, may replace; the others,
-    which alone can have a disk, learn of them from a device tree.
+    `boot` is added to the kernel's command line. `commands` run in order; blanks
+    separate their words. `files` go into the initial RAM disk. `disk` is an
+    image that the guest sees as RAM-backed /dev/pmem0, mounted on /data if
+    `mounted`. `memory` is in bytes; `nodes` divides it into equal NUMA nodes,
+    and all CPUs are on the first. `cpu` is QEMU's CPU model in place of the
+    machine's, such as ``max``; `board` has properties of the board, such as
+    ``mte=on``. A guest with `firmware` gets the machine's caches from ACPI
+    tables, which `tables`, an archive for the initial RAM disk, may replace.
+    A guest without firmware gets them from a device tree; only this kind can
+    have a disk.
     """
 
     image: Path
@@ -68,7 +68,7 @@ class Guest:
 
     def command_line(self) -> str:
         """Return the kernel's command line."""
-        # A disk's RAM lies behind the RAM that the kernel may use.
+        # A disk's RAM lies above the RAM that the kernel may use.
         limit = [f"mem={self.memory >> 20}M"] if self.disk else []
         acpi = ["acpi=force"] if self.firmware else []
         quiet = [_QUIET] if self.timing == "identical" else []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Initial RAM disks: cpio archives in the "newc" format, the same bytes each time.
+"""Initial RAM disks: cpio archives in the "newc" format, with reproducible bytes.
 
 Format: Documentation/driver-api/early-userspace/buffer-format.rst of the
-kernel. The kernel takes several archives one after the other.
+kernel. An initial RAM disk may consist of several archives.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _CONSOLE = 0o020600
 
 
 def guest_archive(guest: Guest) -> bytes:
-    """Return a guest's initial RAM disk: init, its files, and what it is to do."""
+    """Return a guest's initial RAM disk: init, the guest's files, and its commands."""
     members = {"/init": guest.init, **guest.files}
-    # Files of /cell are read by guest/init.c.
+    # guest/init.c reads the files in /cell.
     orders = {"/cell/commands": "".join(f"{command}\n" for command in guest.commands).encode()}
     if guest.disk and guest.mounted:
         orders["/cell/mount-disk"] = b""
@@ -36,7 +36,7 @@ def guest_archive(guest: Guest) -> bytes:
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """Return an archive of `files`, by absolute name, with the directories they need."""
+    """Return an archive of `files`, by absolute name, and of their directories."""
     folders: set[str] = set()
     for name in files:
         parts = name.strip("/").split("/")[:-1]
@@ -64,7 +64,7 @@ def console_archive() -> bytes:
 def _record(
     number: int, name: str, mode: int, data: bytes, device: tuple[int, int] = (0, 0)
 ) -> bytes:
-    """Return one member; owner, group and time are 0, so that nothing varies."""
+    """Return one member; owner, group and time are 0, so that the bytes are reproducible."""
     links = 2 if mode == _DIRECTORY else 1
     fields = (
         number, mode, 0, 0, links, 0, len(data), 0, 0, *device, len(name) + 1, 0,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The modelled PMU of a guest: what the plugin is asked for, and what it writes.
+"""The modelled PMU of a guest: the plugin's options, and the counts that it writes.
 
-What each count means stands in pmu/README.md.
+pmu/README.md explains each count.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from firsttouch.tables import Json, parse_json
 
 @dataclass(frozen=True)
 class Pmu:
-    """The plugin built for the QEMU in use; `caches`: model the machine's, or count alone."""
+    """The plugin, built for the QEMU in use; `caches` tells whether it models caches too."""
 
     plugin: Path
     caches: bool
 
     def options(self, machine: Machine, cpus: int) -> list[str]:
-        """Return what the plugin is asked for, but for its output."""
+        """Return the plugin's options, without that for its output file."""
         if not self.caches:
             return []
         options = []
         for number, kind in enumerate(machine.kinds_of(cpus)):
-            options += [f"{level}@{number}={_asked(cache)}" for level, cache in _private(kind)]
+            options += [f"{level}@{number}={_geometry(cache)}" for level, cache in _private(kind)]
         if machine.l3:
-            options.append(f"l3={_asked(machine.l3)}")
+            options.append(f"l3={_geometry(machine.l3)}")
         return options
 
 
@@ -37,7 +37,7 @@ class Pmu:
 class PmuCounts:
     """What the plugin counted: an object for each region, in the order of the markers.
 
-    `not_modelled` names the kinds of access that this QEMU does not show it.
+    `not_modelled` names the kinds of access that QEMU does not show to plugins.
     """
 
     regions: tuple[Mapping[str, Json], ...]
@@ -45,7 +45,7 @@ class PmuCounts:
 
 
 def read_counts(text: str) -> PmuCounts:
-    """Return what the plugin has written; UserError if it is not what it writes."""
+    """Return the counts in `text`, which the plugin wrote; UserError if it is malformed."""
     table = parse_json(text, "the PMU's counts")
     return PmuCounts(table.objects("regions"), table.strings("not_modelled"))
 
@@ -54,5 +54,5 @@ def _private(kind: CpuKind) -> list[tuple[str, Cache]]:
     return [("l1i", kind.l1i), ("l1d", kind.l1d), *([("l2", kind.l2)] if kind.l2 else [])]
 
 
-def _asked(cache: Cache) -> str:
+def _geometry(cache: Cache) -> str:
     return f"{cache.size}:{cache.ways}:{cache.line}:{cache.policy}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The results channel: what a guest's commands printed, and how each ended.
 
-guest/init.c writes each command's output there, and after it a line of its
-own; a line break before that one, which an output that ends in one has too
-many, keeps it a line of its own whatever the command printed.
+guest/init.c writes each command's output to the channel, then a newline, then
+an end marker: a line with the command's number and status. The newline keeps
+the marker on its own line if the output does not end in a newline.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _ALL_ENDED = re.compile(r'\{"commands": (\d+)\}\n')
 
 @dataclass(frozen=True)
 class Done:
-    """How one command of a guest ended: its exit status as a shell has it, and its output."""
+    """How one command of a guest ended: its exit status as in a shell, and its output."""
 
     status: int
     lines: tuple[str, ...]
 
     def objects(self) -> tuple[Mapping[str, Json], ...]:
-        """Return the lines as the JSON objects they are; ValueError names one that is none."""
+        """Return the lines as JSON objects; ValueError holds the first line that is not one."""
         found = []
         for line in self.lines:
             value = json_object(line)
@@ -37,14 +37,14 @@ class Done:
 
 
 def read_channel(text: str) -> list[Done] | None:
-    """Return how the commands of a guest ended; None if the guest ended before they did."""
+    """Return how each command of a guest ended; None if the guest ended before its commands."""
     commands: list[Done] = []
     begin = 0
     for ended in _COMMAND_ENDED.finditer(text):
         if int(ended[1]) != len(commands):
             return None
         output = text[begin : ended.start()].removesuffix("\n")
-        # Not splitlines(): JSON may hold what that takes for the end of a line.
+        # Not splitlines(): it also splits at characters that JSON may contain.
         commands.append(Done(int(ended[2]), tuple(output.split("\n")) if output else ()))
         begin = ended.end()
     last = _ALL_ENDED.fullmatch(text[begin:])

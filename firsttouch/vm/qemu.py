@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What QEMU is given for a guest: arguments and files, and the digest of all of it.
+"""What QEMU gets for a guest: arguments and files, and the key that is their digest.
 
-The arguments are made by one function, once with the files' paths and once
-with their digests. So the key of a guest is that of the bytes that QEMU gets,
-wherever they lie.
+One function makes the arguments: with the files' paths for the command, with
+the files' digests for the key. So the key of a guest depends on the bytes that
+QEMU gets, and not on where they are stored.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _TIMINGS: Mapping[Timing, tuple[str, ...]] = {
     "interleaved": ("-accel", "tcg,thread=single"),
     "parallel": ("-accel", "tcg,thread=multi"),
 }
-# What the guest and the plugin write, by the name that stands for the path in a key.
+# Names of the files that the guest and the plugin write; in a key they stand for the paths.
 LOG, RESULTS, COUNTS = "kernel log", "results", "counts"
 COUNTS_FILE = "counts.json"
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The bytes that QEMU is given for a guest: files that exist, and blobs that are made here."""
+    """The bytes that QEMU gets for a guest: existing files, and blobs that this module makes."""
 
     files: Mapping[str, Path]
     blobs: Mapping[str, bytes]
 
     def digests(self) -> dict[str, str]:
-        """Return the SHA-256 of each, and of QEMU itself."""
+        """Return the SHA-256 of each file and blob, and of QEMU itself."""
         return {
             **{name: file_digest(path) for name, path in self.files.items()},
             **{name: digest_bytes(blob) for name, blob in self.blobs.items()},
@@ -48,7 +48,7 @@ class Inputs:
 
 
 def inputs(guest: Guest) -> Inputs:
-    """Return the files and blobs that `guest` is made from.
+    """Return the files and blobs that QEMU gets for `guest`.
 
     Raises HostError if QEMU or the device tree compiler is missing or fails.
     """
@@ -68,10 +68,10 @@ def inputs(guest: Guest) -> Inputs:
 
 
 def command(guest: Guest, folder: Path, log: Path) -> list[str]:
-    """Return the command that runs `guest`; what is made for it here is written to `folder`.
+    """Write the blobs for `guest` into `folder`, and return the command that runs it.
 
-    The kernel's log goes to `log`, the rest of what the guest and the plugin
-    write to `folder`.
+    The kernel's log goes to `log`. The other files that the guest and the
+    plugin write go into `folder`.
     """
     given = inputs(guest)
     files = {name: str(path) for name, path in given.files.items()}
@@ -86,7 +86,7 @@ def command(guest: Guest, folder: Path, log: Path) -> list[str]:
 
 
 def guest_key(guest: Guest) -> str:
-    """Return the digest of all that decides what `guest` does: QEMU, arguments and files."""
+    """Return the digest of everything that decides what `guest` does: QEMU, arguments, files."""
     digests = inputs(guest).digests()
     names = {name: f"sha256:{value}" for name, value in digests.items()}
     for written in (LOG, RESULTS, COUNTS):
@@ -95,7 +95,7 @@ def guest_key(guest: Guest) -> str:
 
 
 def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
-    """Return QEMU's arguments, with `files` by the names that `inputs` and this module give."""
+    """Return QEMU's arguments; `files` maps LOG, RESULTS, COUNTS and each of `inputs` to a path."""
     firmware = ["-bios", files["firmware"]] if guest.firmware else ["-dtb", files["device tree"]]
     disk = []
     if guest.disk:
@@ -121,7 +121,7 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
 
 
 def board_arguments(guest: Guest) -> list[str]:
-    """Return QEMU's arguments but for the files."""
+    """Return QEMU's arguments that name no file."""
     memory = guest.memory + (guest.disk.stat().st_size if guest.disk else 0)
     return [
         "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none", "-no-reboot",
@@ -135,7 +135,10 @@ def board_arguments(guest: Guest) -> list[str]:
 
 
 def _nodes(guest: Guest, memory: int) -> list[str]:
-    """Return QEMU's arguments for the nodes of `memory` bytes; the last has a disk's, too."""
+    """Return QEMU's arguments for the NUMA nodes; the last also has the disk's RAM.
+
+    `memory` is the size of all RAM in bytes.
+    """
     if guest.nodes == 1:
         return []
     share = guest.memory // guest.nodes
@@ -151,11 +154,11 @@ def _nodes(guest: Guest, memory: int) -> list[str]:
 
 
 def _value(path: str) -> str:
-    """Return a path as a value among QEMU's options, where a comma ends one."""
+    """Return a path for use in an option of QEMU, with its commas doubled."""
     return path.replace(",", ",,")
 
 
 @functools.lru_cache(maxsize=256)
 def file_digest(path: Path) -> str:
-    """Return a file's SHA-256; the files of a run do not change while it lasts."""
+    """Return a file's SHA-256, computed once: the files do not change during a run."""
     return digest_file(path)

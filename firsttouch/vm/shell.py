@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A guest with a shell: on this terminal, or for the commands of a script.
+"""A guest with a shell, on this terminal or for a script.
 
-Its clock is the host's, as a person at a prompt expects; cells run on one
-made of instructions.
+It runs in real time, as a user at a prompt expects; the clock of cells counts
+instructions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from firsttouch.vm.guest import Guest
 from firsttouch.vm.initramfs import archive, console_archive
 from firsttouch.vm.qemu import board_arguments, inputs
 
-# Behind a script's output no line may end in the carriage return of a terminal.
 _INIT = """#!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev /tmp
 /bin/busybox mount -t proc proc /proc
@@ -35,9 +34,10 @@ cd /tmp
 {run}
 poweroff -f
 """
-# What the kernel says last, whatever its log level.
-_FAREWELL = "reboot: Power down"
+# The kernel's last message, which it prints at any log level.
+_LAST_MESSAGE = "reboot: Power down"
 _TERMINAL = "stty rows {rows} cols {columns}\nsetsid cttyhack sh"
+# -onlcr: no carriage return at the end of a line of the script's output.
 _SCRIPT = "stty -onlcr < /dev/console\nsh /script < /dev/null"
 
 
@@ -62,7 +62,7 @@ class Shell:
     prompt: str
 
     def run(self, terminal: Terminal | None, script: str = "") -> int:
-        """Run the shell on `terminal`, or `script` where there is none; return QEMU's status.
+        """Run the shell on `terminal`, or `script` if that is None; return QEMU's exit status.
 
         The console of the guest is standard output. Ctrl-A x ends the guest.
         """
@@ -70,7 +70,7 @@ class Shell:
             self.image,
             self.busybox,
             self.machine,
-            # Errors alone: the log is there by dmesg.
+            # Errors only; dmesg shows the whole log.
             (*self.boot, "loglevel=3"),
             (),
             timing="interleaved",
@@ -86,12 +86,12 @@ class Shell:
                 "-serial", "mon:stdio" if terminal else "stdio",
             ]  # fmt: skip
             if terminal:
-                # QEMU has the terminal, and gets its keys.
+                # QEMU reads the keys from the terminal, Ctrl-C too.
                 return subprocess.run(command, check=False).returncode
             with kept(command, stdout=subprocess.PIPE, stderr=sys.stderr.fileno()) as qemu:
                 assert qemu.stdout is not None
                 for line in qemu.stdout:
-                    if not line.startswith(_FAREWELL):
+                    if not line.startswith(_LAST_MESSAGE):
                         print(line, end="", flush=True)
                 return qemu.wait()
 

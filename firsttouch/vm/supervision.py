@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A guest run to its end: watched for silence and for complaints of its kernel."""
+"""Runs a guest to its end, and watches for silence and for kernel warnings."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from firsttouch.vm.protocol import Done, read_channel
 from firsttouch.vm.qemu import COUNTS_FILE, RESULTS, command
 
 _SPLATS = ("Kernel panic", "Internal error", "Oops", "BUG:", "WARNING:", "Unable to handle kernel")
-# Seconds without a word on either channel, after which a guest counts as
-# hung. The longest cell of the default plan is silent for a tenth of this.
+# Seconds without output, on the results channel or in the kernel's log, after
+# which a guest counts as hung. The longest cell of the default plan is silent
+# for a tenth of this.
 SILENCE = 240.0
 _LOG_LINES = 20
 
 
 class StoppedError(Exception):
-    """The run was told to stop before its guests had ended."""
+    """The run was stopped before the guest ended."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What a guest did: how its commands ended, and the PMU's counts if it had one."""
+    """What a guest did: how its commands ended, and the PMU's counts if it had a PMU."""
 
     commands: tuple[Done, ...]
     counts: PmuCounts | None
@@ -48,10 +49,10 @@ def run_guest(
 ) -> Ended:
     """Run `guest` to its end; `log` gets the kernel's log.
 
-    Raises GuestError, with the end of the log, if the kernel complains of
-    itself (unless `splats` are expected), the guest is silent for `silence`
-    seconds or ends before its commands do; StoppedError as soon as `stop` is
-    set.
+    Raises GuestError, with the end of the log, if the kernel logs a warning, an
+    oops or a panic (unless `splats` are expected), if the guest is silent for
+    `silence` seconds, or if it ends before its commands. Raises StoppedError as
+    soon as `stop` is set.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
@@ -79,7 +80,7 @@ def _watch(
     silence: float,
     stop: threading.Event | None,
 ) -> str:
-    """Run QEMU to its end; return what was wrong with that end, if anything."""
+    """Run QEMU to its end; return why that was a failure, empty if it was not."""
     with said.open("w") as sink, kept(started, stdout=sink) as qemu:
         size, since = 0, time.monotonic()
         while qemu.poll() is None:
@@ -90,7 +91,7 @@ def _watch(
             if now != size:
                 size, since = now, time.monotonic()
             elif time.monotonic() - since > silence:
-                return f"gave no sign of life for {format_duration(silence)}"
+                return f"printed nothing for {format_duration(silence)}, so it was ended"
     if qemu.returncode:
         return f"ended with QEMU's status {qemu.returncode}: {said.read_text().strip()[-200:]}"
     return ""
@@ -104,13 +105,13 @@ def _read_counts(file: Path, log: Path) -> PmuCounts:
 
 
 def splats_in(log: Iterable[str]) -> list[str]:
-    """Return the lines of a kernel's log with which it complains of itself."""
+    """Return the lines of a kernel's log that report a warning, an oops or a panic."""
     return [line.strip() for line in log if any(mark in line for mark in _SPLATS)]
 
 
 def _check_splats(log: Path) -> None:
     if splats := splats_in(log.read_text(errors="replace").splitlines()):
-        raise GuestError(f"the guest's kernel complained: {splats[0]}", log_end(log))
+        raise GuestError(f"the guest's kernel reported an error: {splats[0]}", log_end(log))
 
 
 def log_end(log: Path) -> list[str]:

@@ -180,7 +180,7 @@ def test_a_directory_that_is_none_is_refused(tmp_path: Path) -> None:
 def test_a_file_without_results_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "results.jsonl").write_text(text)
     sentence = _refused(tmp_path)
-    assert "results.jsonl" in sentence and "nothing is left to draw" in sentence
+    assert "results.jsonl" in sentence and "there are no results to show" in sentence
 
 
 @pytest.mark.parametrize("schema", [1, 3])
@@ -189,7 +189,7 @@ def test_results_of_another_schema_are_refused_in_one_sentence(tmp_path: Path, s
     lines = [ours, {**ours, "schema": schema}]
     (tmp_path / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     sentence = _refused(tmp_path)
-    assert f"is of schema {schema}" in sentence and "reads schema 2" in sentence
+    assert f"has schema {schema}" in sentence and "reads schema 2" in sentence
 
 
 def test_results_of_an_experiment_that_is_gone_are_noted(tmp_path: Path) -> None:

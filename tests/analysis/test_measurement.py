@@ -44,8 +44,8 @@ def test_counting_alone_gives_no_cache_metrics() -> None:
 @pytest.mark.parametrize(
     ("changed", "not_modelled", "words"),
     [
-        ({"dc_zva": 5}, ["dc_zva_lines"], "where 5 DC ZVA of the region wrote"),
-        ({"dc_zva": 5, "dc_zva_unplaced": 2}, [], "where 2 DC ZVA"),
+        ({"dc_zva": 5}, ["dc_zva_lines"], "the addresses of 5 DC ZVA instructions"),
+        ({"dc_zva": 5, "dc_zva_unplaced": 2}, [], "the addresses of 2 DC ZVA"),
         ({"untranslated_accesses": 7}, [], "the address of 7 accesses"),
     ],
 )

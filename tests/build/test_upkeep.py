@@ -144,7 +144,7 @@ def test_what_is_being_made_stays_and_what_a_killed_maker_left_goes(filled: Path
         assert maker.stdout is not None
         assert maker.stdout.readline() == "making\n"
         maker.kill()
-    assert "half made" in {one.title for one in held()}
+    assert "unfinished" in {one.title for one in held()}
     prune(0)
     assert held() == []
     assert not list(filled.glob("kind/[!.]*"))

@@ -111,7 +111,7 @@ def test_off_debian_the_tools_are_named(laboratory: Path) -> None:
     done = _doctor(laboratory, tools)
     assert done.returncode == 2
     (sentence,) = done.stderr.splitlines()
-    assert sentence.endswith("install what gives qemu-here.")
+    assert sentence.endswith("install the packages that provide qemu-here.")
 
 
 def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(tmp_path: Path) -> None:

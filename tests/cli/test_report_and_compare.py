@@ -45,7 +45,7 @@ def test_what_is_left_out_is_said_and_the_rest_is_drawn(
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
     assert "Traceback" not in said
-    assert "1 line that is cut off or no result" in said
+    assert "1 line that is cut off or not a result" in said
     assert "experiments/fork-cost.toml is missing" in said
     assert "2 faults on the stock kernel" in (tmp_path / "report.html").read_text()
 
@@ -56,14 +56,14 @@ def test_what_holds_no_results_is_refused_and_nothing_is_written(
     _refused(firsttouch("report", tmp_path / "nowhere"), "is not a directory", "firsttouch lab")
     _refused(firsttouch("report", tmp_path), "results.jsonl cannot be read")
     (tmp_path / "results.jsonl").write_text("no results\n")
-    _refused(firsttouch("report", tmp_path), "nothing is left to draw")
+    _refused(firsttouch("report", tmp_path), "there are no results to show")
     assert not (tmp_path / "report.html").exists()
 
 
 def test_results_of_another_schema_are_refused(firsttouch: Firsttouch, tmp_path: Path) -> None:
     line = json.dumps({**_results()[0].document(), "schema": 1})
     (tmp_path / "results.jsonl").write_text(line + "\n")
-    _refused(firsttouch("report", tmp_path), "is of schema 1", "reads schema 2")
+    _refused(firsttouch("report", tmp_path), "has schema 1", "reads schema 2")
 
 
 def test_sets_are_compared_on_the_terminal_and_as_json(

@@ -120,7 +120,7 @@ def test_cells_that_fail_alike_are_one_message_in_ftbenchs_words(
     assert _lab(fake_lab, *_SMALL) == 1
     said = capsys.readouterr().err
     assert said.count("ftbench: --size: no room") == 1
-    assert "(6 cells failed so)" in said
+    assert "(6 cells failed for this reason)" in said
     assert "a line of the kernel's log" not in said
 
 
@@ -128,7 +128,9 @@ def test_a_log_that_alone_tells_why_is_shown_once(
     fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake_lab.failing = {
-        "--size 67108864": GuestError("the guest gave no sign of life", ["the end"])
+        "--size 67108864": GuestError(
+            "the guest printed nothing for 4 min 00 s, so it was ended", ["the end"]
+        )
     }
     assert _lab(fake_lab, *_SMALL) == 1
     assert capsys.readouterr().err.count("    the end") == 1

@@ -65,12 +65,12 @@ def test_without_a_pmu_nothing_is_counted(
 @pytest.mark.parametrize(
     ("done", "log", "complaint"),
     [
-        ([_done({"regions": ["a", "b"]})], "", "counted 1 regions where .* name 2"),
-        ([_done({"regions": []})], "", "counted 1 regions where .* name 0"),
+        ([_done({"regions": ["a", "b"]})], "", "counted 1 regions, but .* name 2"),
+        ([_done({"regions": []})], "", "counted 1 regions, but .* name 0"),
         ([Done(0, ())], "", "command 0 of the guest printed nothing"),
         ([_done({"regions": ["a"]}), Done(2, ())], "noise\n[1.0] ftbench: no such thing\n",
          "command 1 of the guest failed with status 2: ftbench: no such thing"),
-        ([Done(0, ("{}", "Segmentation fault"))], "", "no result: 'Segmentation fault'"),
+        ([Done(0, ("{}", "Segmentation fault"))], "", "not a JSON object: 'Segmentation fault'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_trusted_fails_and_is_not_kept(

@@ -67,7 +67,7 @@ def test_a_line_that_is_no_result_is_counted(tmp_path: Path, line: str) -> None:
 def test_another_schema_is_refused_in_one_sentence(tmp_path: Path, schema: int) -> None:
     document = {**_results()[0].document(), "schema": schema}
     (tmp_path / "results.jsonl").write_text(json.dumps(document) + "\n")
-    with pytest.raises(UserError, match=rf"is of schema {schema}, .* reads schema {SCHEMA}"):
+    with pytest.raises(UserError, match=rf"has schema {schema}, .* reads schema {SCHEMA}"):
         read_results(tmp_path)
 
 

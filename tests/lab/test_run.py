@@ -143,7 +143,7 @@ def test_results_of_another_schema_are_refused_and_left_alone(fake_lab: FakeLab)
     request.out.mkdir(parents=True)
     file = request.out / "results.jsonl"
     file.write_text('{"schema": 1, "cell": "abc"}\n')
-    with pytest.raises(UserError, match=r"results\.jsonl is of schema 1, .*--out"):
+    with pytest.raises(UserError, match=r"results\.jsonl has schema 1, .*--out"):
         fake_lab.run(request)
     assert file.read_text() == '{"schema": 1, "cell": "abc"}\n'
     assert not fake_lab.ran
@@ -266,7 +266,7 @@ def test_a_guest_that_hides_the_double_fault_stops_the_run(
     fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.lab.conftest.GUARDED_FAULTS", 1024)
-    with pytest.raises(GuestError, match=r"1,024 page faults .* hides the effect"):
+    with pytest.raises(GuestError, match=r"1,024 page faults .* hides the double fault"):
         fake_lab.run(_asked(fake_lab))
     assert not fake_lab.ran
 

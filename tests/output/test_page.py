@@ -293,7 +293,7 @@ def test_provenance_that_differs_in_every_cell_is_counted(tmp_path: Path) -> Non
     ]
     found = [o for o in origins(made_results.dataset(tmp_path, results)) if o.name == "initramfs"]
     assert [origin.value for origin in found] == [
-        f"{len(results)} different ones, in results.jsonl by cell"
+        f"{len(results)} values; results.jsonl has that of each cell"
     ]
 
 
@@ -397,7 +397,7 @@ def test_notes_stand_on_the_page(tmp_path: Path) -> None:
     dataset = read_dataset(directory)
     text = _text(render(dataset))
     assert len(dataset.notes) == 2
-    assert "holds 1 line that is cut off or no result" in text
+    assert "has 1 line that is cut off or not a result" in text
     assert "experiments/fork-cost.toml is missing: 1 of its results" in text
     assert "2 faults on the stock kernel" in text
 

@@ -85,7 +85,7 @@ def test_what_could_not_be_measured_stands_once_with_its_reason(widest: Dataset)
 
 def test_the_cache_experiments_come_to_a_knee_a_spread_and_a_footprint(full: Dataset) -> None:
     text = _printed(full)
-    assert "4 lines fit: 0.00100; 5 do not: 1.00000" in text
+    assert "4 lines fit: 0.00100; 5 lines do not fit: 1.00000" in text
     spread = next(line for line in text.splitlines() if line.startswith("a set of l2     l2"))
     assert spread.split()[-4:] == ["stock", "0.009", "2.257", "9.000"]
     footprint = next(line for line in text.splitlines() if line.startswith("64 B, 64 KiB"))
@@ -106,7 +106,7 @@ def test_several_machines_are_set_side_by_side(tmp_path: Path) -> None:
             scan = Made("zero-scan", params, arm, {"l1d_misses": misses}, machine=machine)
             results.append(scan)
     text = _printed(made_results.dataset(tmp_path, results))
-    assert "What colours do, by machine" in text
+    assert "Effect of colours, by machine" in text
     lines = [line.split() for line in text.splitlines() if line.startswith("thunderx2 ")]
     (line,) = (line for line in lines if line[1] == "l1d")
     assert line[3:] == ["18.00", "->", "9.00", "13.50", "->", "6.75", "900", "->", "450"]

@@ -62,4 +62,4 @@ def test_the_default_is_meant_where_several_names_are_near() -> None:
         load_machine("neoverse")
     with pytest.raises(UserError, match="did you mean 'neoverse-v2'"):
         load_machine("neoverse-v")
-    assert nearest("a", ["b", "c"], "b") == "known are b, c."
+    assert nearest("a", ["b", "c"], "b") == "use one of b, c."

@@ -38,9 +38,9 @@ SECONDS = 20
         (["--guest", "stok"], ["unknown arm 'stok'", "did you mean 'stock'"]),
         (["--guest", "stock", "--machine", "neovers"], ["unknown machine 'neovers'"]),
         (["--guest", "stock", "--release", "5.4"], ["unknown release '5.4'"]),
-        (["--guest", "stock", "--seconds", "9"], ["--seconds does not go with --guest"]),
-        (["--release", "6.12"], ["--release goes with --guest"]),
-        (["--machine", "neoverse-n1"], ["--machine goes with --guest"]),
+        (["--guest", "stock", "--seconds", "9"], ["--seconds and --guest exclude each other"]),
+        (["--release", "6.12"], ["--release needs --guest"]),
+        (["--machine", "neoverse-n1"], ["--machine needs --guest"]),
         (["--out", "/proc/firsttouch"], ["cannot write to /proc/firsttouch", "--out"]),
         (["--outt", "x"], ["unrecognized arguments"]),
     ],
@@ -133,7 +133,7 @@ def test_a_survey_that_is_interrupted_at_once_keeps_nothing_and_says_so(
     out, rest = process.communicate(timeout=30)
     assert process.returncode == 130
     (sentence,) = (line for line in rest.splitlines() if line.startswith("firsttouch: "))
-    assert "interrupted" in sentence and "nothing of this survey is kept" in sentence
+    assert "interrupted" in sentence and "nothing was kept" in sentence
     assert not out
     assert not list((firsttouch.directory / "out").iterdir())
 
@@ -162,8 +162,8 @@ def test_an_interrupted_survey_keeps_what_was_measured(
     printed = capsys.readouterr()
     first = " ".join(printed.out.split("\n\n")[0].split())
     assert "not known: the survey was interrupted before it" in first
-    assert "The survey was interrupted" in printed.out and "give more" not in printed.out
-    assert "interrupted; what was measured until then is printed and kept" in printed.err
+    assert "The survey was interrupted" in printed.out and "give a larger" not in printed.out
+    assert "interrupted; what was measured so far is printed and kept" in printed.err
     survey = read_survey(here / "out/survey.json")
     assert survey.interrupted and survey.seconds == 3600
     assert {sample.task for sample in survey.samples} == {
@@ -205,7 +205,7 @@ def test_a_second_survey_into_the_same_directory_is_refused(
     with claimed(here / "out"):
         assert main(["survey"]) == 2
         error = capsys.readouterr().err
-        assert error.startswith("firsttouch: another survey is under way and writes to out")
+        assert error.startswith("firsttouch: another survey is running and writes to out")
         assert "--out" in error and len(error.splitlines()) == 1
         assert main(["survey", "--out", "elsewhere"]) == 130
     # The claim ends with its survey and leaves nothing behind.

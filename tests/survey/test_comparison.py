@@ -135,7 +135,7 @@ def test_a_survey_is_not_compared_with_something_else(
 ) -> None:
     assert main(["compare", str(kept / "a"), str(kept / "empty")]) == 2
     (sentence,) = capsys.readouterr().err.splitlines()
-    assert "is a survey and" in sentence
+    assert "is a survey, but" in sentence
     (kept / "a/survey.json").write_text('{"schema": 7}')
     assert main(["compare", str(kept / "a"), str(kept / "b")]) == 2
-    assert "schema is 7: this version reads 1." in capsys.readouterr().err
+    assert "schema is 7, but this firsttouch reads 1: survey again" in capsys.readouterr().err

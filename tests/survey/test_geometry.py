@@ -42,7 +42,7 @@ def _examine(
 
 
 def _agrees(finding: CacheFinding) -> bool:
-    return finding.agreement.endswith("which agrees")
+    return finding.agreement.endswith("which agrees with sysfs")
 
 
 @pytest.mark.parametrize("silicon", MACHINES.values(), ids=MACHINES)
@@ -67,8 +67,8 @@ def test_wrong_ways_in_sysfs_are_found_out() -> None:
     """Some device trees claim a geometry that the CPU's manual contradicts."""
     host = host_with(cache("l1d", 8, 8 * K), cache("l2", 8, 128 * K))
     found = _examine(host, MACHINES["Neoverse N1"])
-    assert "rises behind 4 lines of one set" in found["l1d"].agreement
-    assert found["l1d"].agreement.endswith("shows 4 ways of 16 KiB and does not agree")
+    assert "rises after 4 lines of one set" in found["l1d"].agreement
+    assert found["l1d"].agreement.endswith("shows 4 ways of 16 KiB and does not agree with sysfs")
 
 
 def test_noise_adds_time_and_moves_no_knee() -> None:

@@ -371,7 +371,7 @@ def test_a_jvm_where_noise_hides_what_huge_pages_gain() -> None:
 
 def test_a_jvm_where_huge_pages_cost_more() -> None:
     said = texts(_with_huge_pages(THP_HOST, 4.0), "JVM")
-    assert "huge pages make that no cheaper" in said
+    assert "huge pages do not make it cheaper" in said
     assert "-XX:+UseTransparentHugePages" not in said
 
 
@@ -405,7 +405,7 @@ def test_a_jvm_where_no_huge_page_was_to_be_had() -> None:
     ("shared", "fragments"),
     [
         ("never", ["huge_pages at try", "sysctl vm.nr_hugepages", "0 are reserved now"]),
-        ("advise", ["huge_pages at try", "since shmem_enabled is advise"]),
+        ("advise", ["huge_pages at try", "because shmem_enabled is advise"]),
         ("within_size", ["without a setting of PostgreSQL"]),
     ],
 )

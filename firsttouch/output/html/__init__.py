@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""report.html: a dataset as one page that needs nothing beside itself."""
+"""report.html: a dataset as one self-contained page."""

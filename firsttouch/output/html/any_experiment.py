@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Charts that any experiment can have, from its file alone: ``dumbbells`` and ``lines``."""
+"""Charts for any experiment: ``dumbbells`` and ``lines``."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from firsttouch.output.html.figure import Figure, cell_lines, pictures, telling_
 from firsttouch.output.html.lines import draw_lines
 from firsttouch.quantities import format_compact
 
-# What values of a unit are divided by on an axis, and what they are then called.
+# For an axis: the divisor of a unit's values, and the unit after division.
 _AXES = {"ns": (1e6, "ms"), "bytes": (float(1 << 20), "MiB")}
 
 
 def dumbbells(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
-    """Return a row for each case, of one metric; of one case, a row for each metric."""
+    """Return a figure with a row for each case; for a single case, with a row for each metric."""
     metric = _metric(cases)
     if metric is None:
         return []
     arms = [arm for arm in dataset.arms(cases) if any(case.arms.get(arm) for case in cases)]
     if len(cases) == 1:
         groups, axis = _by_metric(cases[0]), "as a multiple of stock"
-        what = "Each metric as a multiple of what it is on stock"
+        what = "Each metric as a multiple of its value on stock"
     else:
         groups, axis = _by_case(cases, metric), _axis(metric)
         what = f"{metric.name}, in {_unit(metric)[1]}"
@@ -49,10 +49,10 @@ def dumbbells(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure
 
 
 def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
-    """Return a metric against the first parameter that is a number and varies.
+    """Return figures of a metric against the first parameter that is a number and varies.
 
-    There is a figure for each combination of the others; rows of marks where
-    no number varies.
+    There is a figure for each combination of the other parameters. If no number
+    varies, the chart is that of `dumbbells`.
     """
     metric, across = _metric(cases), _first_number(cases)
     if metric is None or across is None:
@@ -104,12 +104,12 @@ def _lines(
 
 
 def _tick(name: str, value: float) -> str:
-    """Return a value of a parameter on its axis, where the parameter is named."""
+    """Return a parameter's value for its axis, without the name, which is the axis's title."""
     return format_param(name, round(value)).removeprefix(f"{name} ")
 
 
 def _metric(cases: Sequence[Case]) -> Metric | None:
-    """Return the first metric shown in which arms differ; the first, if they differ in none."""
+    """Return the first shown metric in which arms differ, or else the first shown metric."""
     experiment = cases[0].experiment
     shown = [metric for metric in experiment.metrics if metric.shown] or experiment.metrics
     measured = [m for m in shown if any(case.values(m.name) for case in cases)]
@@ -141,7 +141,7 @@ def _first_number(cases: Sequence[Case]) -> str | None:
 
 
 def _by_case(cases: Sequence[Case], metric: Metric) -> list[Group]:
-    """Return a row for each case, in groups of one value of the first parameter that varies."""
+    """Return a row for each case, in a group for each value of the first varying parameter."""
     names = _varying(cases)
     divisor, _ = _unit(metric)
     groups: dict[str, list[Bar]] = {}
@@ -160,7 +160,7 @@ def _word(name: str, value: str | int) -> str:
 
 
 def _by_metric(case: Case) -> list[Group]:
-    """Return a row for each metric: metrics differ in size and unit, but not as multiples."""
+    """Return a row for each metric, as a multiple of stock: metrics differ in unit and size."""
     bars = []
     for metric in _shown(case.experiment):
         values = case.values(metric)

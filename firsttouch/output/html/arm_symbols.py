@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Arms on the page: their marks, and the classes by which a style colours these."""
+"""Arms on the page: their marks, and the classes by which a style colours them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.collection import Catalog
 from firsttouch.output.html.svg import Symbol, Symbols
 
-# An arm that has no file here: results that others made with one of their own.
+# An arm without a file here, from results of others.
 _FOREIGN = Symbol("cross", True, "m-foreign")
 
 
@@ -25,6 +25,6 @@ def symbols(catalog: Catalog, arms: Iterable[str]) -> Symbols:
 
 
 def arm_kinds(catalog: Catalog) -> list[tuple[str, Arm]]:
-    """Return a class for each arm: a number, for a name may hold what a class cannot."""
+    """Return a class for each arm: a number, because a name may not be a valid class."""
     ordered = sorted(catalog.arms.values(), key=lambda arm: catalog.arm_order(arm.name))
     return [(f"m-{place}", arm) for place, arm in enumerate(ordered, 1)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cache sets in conflict: the knee of set-conflict, zero-conflict over hot colours, zero-scan."""
+"""Charts of the cache experiments: set-conflict, zero-conflict and zero-scan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from firsttouch.quantities import format_ratio, format_size
 
 
 def set_conflict(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
-    """Return misses per read against the lines read, a figure for each way of reading."""
+    """Return a figure of misses per read by lines read, for each set of the other parameters."""
     return [
         _set_conflict(dataset, curve, f"{name}-{index}")
         for index, curve in enumerate(conflict_curves(cases))
@@ -67,7 +67,7 @@ def _set_conflict(dataset: Dataset, curve: Curve, name: str) -> Figure:
     return Figure(
         f"{platform} ({_words(curve.rest)})",
         "L1D misses per read, by the number of lines that are read in turn. A set holds as many "
-        f"lines as it has ways; with one line more, every read misses. {why}",
+        f"lines as it has ways. With one line more, every read misses. {why}",
         wide,
         narrow,
         cell_lines(about or curve.cases[:1], list(drawn), "l1d_misses", "misses"),
@@ -76,7 +76,7 @@ def _set_conflict(dataset: Dataset, curve: Curve, name: str) -> Figure:
 
 
 def knee_words(dataset: Dataset, machine: str, stride: int) -> tuple[int | None, str]:
-    """Return the knee that a machine's L1D should have, and that in words."""
+    """Return the knee that a machine's L1D should have, and a sentence about it."""
     known = dataset.catalog.machines.get(machine)
     if known is None:
         why = dataset.catalog.broken.get(machine, "the machine's file is missing.")
@@ -91,7 +91,7 @@ def knee_words(dataset: Dataset, machine: str, stride: int) -> tuple[int | None,
 
 
 def _words(rest: Params) -> str:
-    """Return parameters that stand in a heading, each with its name."""
+    """Return parameters for a heading, each with its name."""
     return ", ".join(
         f"{key} {value:,}" if isinstance(value, int) else f"{key} {value}"
         for key, value in rest.items()
@@ -99,7 +99,7 @@ def _words(rest: Params) -> str:
 
 
 def zero_conflict(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
-    """Return misses per round against the hot lines' colour, a figure for each cache level."""
+    """Return a figure of misses per round by colour of the hot lines, for each cache level."""
     return [
         _zero_conflict(dataset, sweep, f"{name}-{index}")
         for index, sweep in enumerate(sweeps(cases))
@@ -142,8 +142,8 @@ def _zero_conflict(dataset: Dataset, sweep: Sweep, name: str) -> Figure:
         f"{platform} ({_words(sweep.rest)})",
         f"{cache} misses per round, for each colour that the hot lines can have. Each round reads "
         "the lines that fill one set, then one page of memory that was never written. One zero "
-        "page has one colour: hot lines of that colour lose their set to it, those of any other "
-        "lose nothing. Several zero pages share the loss out. "
+        "page has one colour: it evicts hot lines of that colour, and no others. Several zero "
+        "pages spread these misses over all colours. "
         "A mean with ≈ lacks the colours that were not measured.",
         wide,
         narrow,
@@ -154,7 +154,7 @@ def _zero_conflict(dataset: Dataset, sweep: Sweep, name: str) -> Figure:
 
 
 def zero_scan(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
-    """Return misses per round of reading zeroes beside a working set, a figure for each level."""
+    """Return a figure of misses per round beside a working set, for each cache level."""
     cases = [case for case in cases if {"stride", "working_set"} <= case.params.keys()]
     return [
         _zero_scan(dataset, measured, metric, f"{name}-{index}")
@@ -191,7 +191,7 @@ def _zero_scan(dataset: Dataset, cases: Sequence[Case], metric: str, name: str) 
         f"{words}, {platform}",
         f"{words} per round of reading memory that was never written, densely or page by page, "
         "alone and beside a working set. Zero-backed memory keeps one page in the cache, or one "
-        "for each colour: more on the right of stock is the price of the colours.",
+        "for each colour: misses to the right of stock are the cost of the colours.",
         wide,
         narrow,
         telling_cells(cases, arms, metric, "misses"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Rows of marks joined by a line: what each arm measured, row by row, on one axis."""
+"""Dumbbell charts: each row has a mark for each arm's value on one axis, joined by a line."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from firsttouch.quantities import format_compact
 
 _ROW, _GROUP, _LABEL = 23.0, 30.0, 17.0
 _TOP, _BOTTOM = 34.0, 44.0
-# The part of the width that labels beside the rows may take.
+# Largest share of the width for labels beside the rows.
 _BESIDE = 0.42
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One row: its label, and the value of each arm that has one; `note` stands for none."""
+    """One row: its label, and the value of each arm; `note` is shown if no arm has a value."""
 
     label: str
     values: Mapping[str, float]
@@ -39,7 +39,7 @@ class Group:
 
 
 def describe(groups: Sequence[Group]) -> str:
-    """Return the groups in words, for those who cannot see the picture."""
+    """Return the groups in words, for readers who cannot see the picture."""
     return "; ".join(
         (f"{group.heading}: " if group.heading else "")
         + ", ".join(bar.words() for bar in group.bars)
@@ -52,7 +52,7 @@ def draw_dumbbells(width: float, groups: Sequence[Group], symbols: Symbols, axis
     bars = [bar for group in groups for bar in group.bars]
     values = [value for bar in bars for value in bar.values.values()]
     longest = max(len(bar.label) for bar in bars) * CHARACTER + 12
-    # Labels that are too long to stand beside their rows stand above them.
+    # Labels that are too long for a place beside their rows go above them.
     above = longest > width * _BESIDE
     left = 4.0 if above else longest
     space = 8 + CHARACTER * max((len(format_compact(value)) for value in values), default=1)
@@ -88,7 +88,7 @@ def _draw_axis(drawing: Drawing, scale: Scale, extent: tuple[float, float], axis
     for tick in scale.ticks(10 if drawing.width > 500 else 6):
         x, label = scale.at(tick), tick_label(tick)
         drawing.line(x, top, x, bottom, "grid")
-        # A tick whose label would touch the one before keeps its line alone.
+        # A label that would touch the previous one is left out; its line stays.
         half = CHARACTER * len(label) / 2
         if x - half >= free and x + half <= drawing.width:
             drawing.text(x, bottom + 17, label, "t dim", "middle")

@@ -17,7 +17,7 @@ _METRIC = "page_faults"
 
 
 def faults_per_page(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
-    """Return the picture of faults per page; none if no case measured them."""
+    """Return the figure of faults per page; none if no case measured them."""
     cases = [case for case in cases if {"by", "page"} <= case.params.keys() and case.pages()]
     if not any(case.values(_METRIC) for case in cases):
         return []
@@ -35,9 +35,9 @@ def faults_per_page(dataset: Dataset, cases: Sequence[Case], name: str) -> list[
     return [
         Figure(
             str(platform),
-            "Page faults per page of the size that was asked for, by what touched it first. An "
+            "Page faults per page of the requested size, by the kind of first touch. An "
             "atomic reads before it writes: on stock its first touch is a read fault that maps "
-            "the zero page, then a write fault that copies it. The fewest possible is 1; madvise "
+            "the zero page, then a write fault that copies it. The minimum is 1; madvise "
             "(MADV_POPULATE_WRITE) is the floor to compare with.",
             wide,
             narrow,
@@ -48,14 +48,14 @@ def faults_per_page(dataset: Dataset, cases: Sequence[Case], name: str) -> list[
 
 
 def _arms(dataset: Dataset, cases: Sequence[Case]) -> list[str]:
-    """Return stock and the arm it is compared with; all there are if one of them is missing."""
+    """Return stock and the arm that is compared; all arms if one of the two is missing."""
     compared = [BASE, cases[0].experiment.compare]
     present = dataset.arms(cases)
     return compared if set(compared) <= set(present) else present
 
 
 def _in_groups(cases: Sequence[Case], arms: Sequence[str]) -> list[Group]:
-    """Return a group for each page size (and mapping size, where there are several)."""
+    """Return a group for each page size, and for each mapping size and number of threads."""
     several = len({case.params["size"] for case in cases}) > 1
     threads = len({case.params.get("threads") for case in cases}) > 1
     bars: dict[str, list[Bar]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a figure is on the page: its pictures for wide and narrow screens, its cells, its words."""
+"""A figure on the page: its pictures for wide and narrow screens, its caption, its cells."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from firsttouch.analysis.names import case_label
 from firsttouch.output.html.svg import Drawing
 from firsttouch.output.labels import value_label
 
-# Units across: a drawing is made once for each, since text that is scaled
-# down for a phone cannot be read.
+# Widths of a drawing in units. Each figure is drawn for both, because text that
+# is scaled down for a phone is too small to read.
 WIDE, NARROW = 720.0, 344.0
 
 
 @dataclass(frozen=True)
 class CellLine:
-    """One cell under a figure: what it is, what it measured, how to run it alone."""
+    """One cell under a figure: its name, its value, and the command that runs only it."""
 
     label: str
     arm: str
@@ -55,7 +55,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: `wide` and `narrow` show the same; `cells` are all it is drawn from."""
+    """A figure: `wide` and `narrow` show the same data.
+
+    `cells` are all cells in it; `shown` are those whose commands the page shows
+    without a click.
+    """
 
     heading: str
     caption: str
@@ -90,7 +94,7 @@ def cell_lines(
 def telling_cells(
     cases: Sequence[Case], arms: Sequence[str], metric: str, unit: str
 ) -> tuple[CellLine, ...]:
-    """Return the lines of the one case whose arms differ most: whose command is shown first."""
+    """Return the lines of the case whose arms differ most: the page shows its commands first."""
 
     def spread(case: Case) -> float:
         found = [value for arm in arms if (value := case.value(arm, metric)) is not None]

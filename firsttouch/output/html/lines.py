@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Values against a number: what each arm measured, along an axis."""
+"""Line charts: the values of each arm against a number."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def draw_lines(
     joined: bool = True,
     tick_of: Callable[[float], str] = _whole,
 ) -> Drawing:
-    """Return values against a number, by arm; `axes` says what is across and what is up.
+    """Return the chart of each arm's values; `axes` are the titles of the x and the y axis.
 
-    The axis goes up to `top`, or as far as the values do. A line marks the
-    `knee`. `joined`: what was measured is joined along the axis. Otherwise its
-    numbers only name things, and the arms are joined at each of them.
-    `tick_of` words the numbers across.
+    The y axis ends at `top`, or at the largest value. A line marks the `knee`.
+    If `joined`, a line joins an arm's values along the x axis. Otherwise the
+    numbers are names, and a line joins the arms at each of them. `tick_of`
+    formats a number on the x axis.
     """
     drawing = Drawing(width, _HEIGHT)
     more = drawing.legend(0, 16, symbols)
@@ -42,7 +42,7 @@ def draw_lines(
     bottom, head = _HEIGHT + more - _BOTTOM, _TOP + more
     drawing.text(0, 38 + more, shorten(f"↑ {axes[1]}", width), "t dim")
     highest = max(y for points in series.values() for _, y in points)
-    # What lies a hair above a round number needs no axis of twice its height.
+    # A value just above a round number may exceed the axis a little.
     up = Scale(0, round_up((highest if top is None else top) * 0.98), bottom, head + 22)
     labels = {tick: tick_label(tick) for tick in up.ticks(5)}
     left = max(_LEFT, 12 + CHARACTER * max(map(len, labels.values())))
@@ -72,7 +72,7 @@ def draw_lines(
 
 
 def _across(numbers: Sequence[float], start: float, end: float) -> Scale:
-    """Return the axis across: of equal factors where the numbers lie far apart."""
+    """Return the x axis: logarithmic if the numbers are far apart."""
     low, high = numbers[0], numbers[-1]
     if low > 0 and scale_for(numbers, start, end).logarithmic:
         return Scale(low, high, start, end, True)

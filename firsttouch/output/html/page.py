@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The page: sections in the order in which a reader asks, put together by one template."""
+"""The page: the answer first, then a section per experiment, from one template."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_report(dataset: Dataset, directory: Path) -> Path:
 
 
 def render(dataset: Dataset) -> str:
-    """Return report.html for `dataset`: one file that asks for nothing outside itself."""
+    """Return report.html for `dataset`: one file that loads nothing else."""
     claims = list_claims(dataset)
     drawn = sections(dataset)
     return _environment().get_template("report.html.j2").render(
@@ -71,19 +71,19 @@ def _environment() -> jinja2.Environment:
 
 
 def _command(text: str) -> Markup:
-    """Return a command that is broken only between options, never inside one."""
+    """Return a command that breaks across lines only between options."""
     return Markup(" ").join(
         Markup('<span class="o">{}</span>').format(option) for option in re.split(r" (?=--)", text)
     )
 
 
 def _name(text: str) -> Markup:
-    """Return a name that is broken behind an underscore before it is broken elsewhere."""
+    """Return a name that breaks across lines after an underscore rather than elsewhere."""
     return Markup("_<wbr>").join(text.split("_"))
 
 
 def _words(text: str) -> Markup:
-    """Return a sentence with what stands between backquotes as code."""
+    """Return a sentence whose parts in backquotes are code."""
     parts = text.split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(_command(part)) if index % 2 else part

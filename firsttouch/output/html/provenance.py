@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The table of provenance: what decided the figures, and for which of them it holds."""
+"""The table of provenance: what decided the figures, and which of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from firsttouch.catalog.machines import Cache
 from firsttouch.lab.results import Provenance
 from firsttouch.quantities import format_size
 
-# More values than this are counted: each stands with its cell in results.jsonl.
+# More values than this are only counted; results.jsonl has the value of each cell.
 _MOST = 12
 _WORDS: Mapping[str, Callable[[Provenance], str]] = {
     "kernel": lambda made: made.kernel_version,
@@ -22,13 +22,13 @@ _WORDS: Mapping[str, Callable[[Provenance], str]] = {
 }
 # Digests that have a clearer name for people.
 _NAMES = {"PMU": "modelled PMU", "QEMU": "QEMU's program"}
-# Another one for each cell: it holds the cell's command beside init and ftbench.
+# It differs for each cell, because it contains the cell's command.
 _LEFT_OUT = "initial RAM disk"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """One fact about where results come from; `of` says which of them, if not all."""
+    """One fact about the provenance of results; `of` says of which, empty means of all."""
 
     name: str
     value: str
@@ -36,7 +36,7 @@ class Origin:
 
 
 def origins(dataset: Dataset) -> list[Origin]:
-    """Return the facts of provenance; one that differs between cells has a line for each value."""
+    """Return the facts of provenance; a fact has a line for each of its values."""
     found: list[Origin] = []
     for name, read in _WORDS.items():
         found += _lines(dataset, name, read)
@@ -56,7 +56,7 @@ def _digest_reader(name: str) -> Callable[[Provenance], str]:
 
 
 def _lines(dataset: Dataset, name: str, read: Callable[[Provenance], str]) -> Iterator[Origin]:
-    """Return a line for each value of one fact; cells that lack it have none."""
+    """Return a line for each value of one fact; cells without it are skipped."""
     arms: dict[str, dict[str, None]] = {}
     platforms: dict[str, dict[Platform, None]] = {}
     for case in dataset.cases:
@@ -66,7 +66,7 @@ def _lines(dataset: Dataset, name: str, read: Callable[[Provenance], str]) -> It
                 arms.setdefault(value, {})[arm] = None
                 platforms.setdefault(value, {})[case.platform] = None
     if len(arms) > _MOST:
-        yield Origin(name, f"{len(arms):,} different ones, in results.jsonl by cell", "")
+        yield Origin(name, f"{len(arms):,} values; results.jsonl has that of each cell", "")
         return
     for value in arms:
         of = []
@@ -78,7 +78,7 @@ def _lines(dataset: Dataset, name: str, read: Callable[[Provenance], str]) -> It
 
 
 def _machines(dataset: Dataset) -> Iterator[Origin]:
-    """Return the caches of each machine, as its file has them now."""
+    """Return the caches of each machine from its present file."""
     for name in dict.fromkeys(platform.machine for platform in dataset.platforms()):
         machine = dataset.catalog.machines.get(name)
         if machine is None:

@@ -12,13 +12,13 @@ from firsttouch.catalog.arms import BASE
 from firsttouch.output.labels import SIGNS
 from firsttouch.quantities import format_change, format_value
 
-# The arm that the head of the table names; another stands beside its value.
+# The arm in the head of the table. For a value of another arm, its name follows the value.
 _SHOWN_ARM = "on"
 
 
 @dataclass(frozen=True)
 class ClaimLine:
-    """One line of the table; `command` is there if no cell answers the figure."""
+    """One line of the table; `command` measures the figure, and is empty if a cell answers it."""
 
     figure: str
     source: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Axes: where a value lies on a drawing, and which values are marked."""
+"""Axes: the position of a value on a drawing, and the values of ticks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from firsttouch.quantities import format_compact
 
-# Values that span more than this factor are not told apart on a linear axis.
+# Values that span more than this factor get a logarithmic axis.
 _SPAN = 30.0
 
 
@@ -17,8 +17,8 @@ _SPAN = 30.0
 class Scale:
     """An axis from `low` at position `start` to `high` at `end`.
 
-    On a logarithmic one, what is zero or less lies at `nil`, before `start`,
-    behind a gap: a count can be zero, its logarithm cannot.
+    A logarithmic axis has no place for a count of zero, so zero is at `nil`,
+    separated from `start` by a gap.
     """
 
     low: float
@@ -64,7 +64,7 @@ class Scale:
 
 
 def round_up(value: float) -> float:
-    """Return the next of 1, 2, 5, 10, ... times a power of ten."""
+    """Return `value` rounded up to 1, 2 or 5 times a power of ten."""
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -72,7 +72,7 @@ def round_up(value: float) -> float:
 
 
 def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
-    """Return an axis for counts: from 0, or logarithmic where they differ too much for that."""
+    """Return an axis for counts: linear from 0, or logarithmic if they span a large factor."""
     found = list(values)
     top = max(found, default=1.0)
     positive = [value for value in found if value > 0]
@@ -81,12 +81,12 @@ def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
     low = min(positive)
     if min(found) > 0:
         return Scale(low, top, start, end, True)
-    # Room for zero and the gap behind it.
+    # Leave room for zero and the gap.
     return Scale(low, top, start + 34, end, True, start)
 
 
 def tick_label(value: float) -> str:
-    """Return a round value without zeros that say nothing: ``0.5``, ``1,000``, ``20 M``."""
+    """Return a tick's value without trailing zeros: ``0.5``, ``1,000``, ``20 M``."""
     if abs(value) >= 1e6:
         return format_compact(value)
     return f"{value:,.6g}" if abs(value) < 1000 else f"{value:,.0f}"

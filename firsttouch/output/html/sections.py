@@ -18,7 +18,7 @@ from firsttouch.output.html.timeline import timeline, why_not_sampled
 from firsttouch.output.labels import SIGNS, change_head, group_by_reason
 from firsttouch.quantities import format_change, format_value
 
-# What `chart` in an experiment's file stands for.
+# The charts by their names in an experiment's `chart`.
 CHARTS: Mapping[str, Chart] = {
     "dumbbells": dumbbells,
     "lines": lines,
@@ -28,7 +28,7 @@ CHARTS: Mapping[str, Chart] = {
     "zero-conflict": zero_conflict,
     "zero-scan": zero_scan,
 }
-# More arms than this have a line each: so many columns of counts fit on a page.
+# The number of columns of counts that fit on a page. With more arms, each arm has a line.
 _COLUMNS = 4
 
 
@@ -53,7 +53,7 @@ class RowTable:
 
     @property
     def judged(self) -> bool:
-        """Whether a published figure is held against any of the rows."""
+        """Whether any of the rows has a verdict on a published figure."""
         return any(line.verdict for line in self.lines)
 
 
@@ -61,7 +61,8 @@ class RowTable:
 class Section:
     """An experiment on the page.
 
-    Where there are no figures, `why` says so if it is known, and `command` measures them.
+    If there are no figures, `why` has the reason, if it is known, and `command`
+    measures them.
     """
 
     anchor: str
@@ -76,8 +77,8 @@ class Section:
 def sections(dataset: Dataset) -> list[Section]:
     """Return the sections, in the order of the experiments.
 
-    Those that were not measured have one too if they belong to the default
-    plan or something published can be held against them.
+    An experiment that was not measured has a section if it belongs to the
+    default plan or answers a published figure.
     """
     found = []
     for number, experiment in enumerate(dataset.catalog.experiments.values()):
@@ -107,7 +108,7 @@ def _section(dataset: Dataset, experiment: Experiment, cases: Sequence[Case], na
 
 
 def _why(dataset: Dataset, cases: Sequence[Case]) -> str:
-    """Return why cases that were run have nothing to draw."""
+    """Return why there is nothing to draw for cases that ran."""
     unsampled = why_not_sampled(cases)
     if unsampled:
         return "; ".join(unsampled)
@@ -148,7 +149,7 @@ def _line(row: Row, arms: Sequence[str], heads: Sequence[str]) -> RowLine:
 
 
 def _line_per_arm(row: Row, arms: Sequence[str]) -> list[RowLine]:
-    """Return a line for each arm; the verdict stands with the one that the experiment compares."""
+    """Return a line for each arm; the arm that the experiment compares has the verdict."""
     return [
         RowLine(
             f"{_cell(row)} {arm}".strip(),
@@ -162,7 +163,7 @@ def _line_per_arm(row: Row, arms: Sequence[str]) -> list[RowLine]:
 
 
 def _verdict(verdict: str) -> tuple[str, str]:
-    """Return the verdict and its sign; nothing where nothing was claimed."""
+    """Return the verdict and its sign; both are empty without a claim."""
     return ("", "") if verdict == "no claim" else (verdict, SIGNS[verdict])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Drawings as inline SVG: shapes and text by class, so that the page's style colours them."""
+"""Drawings as inline SVG. Shapes and text have classes, and the page's style colours them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from firsttouch.catalog.arms import Shape
 
-# Width of a character of the page's text in a drawing, in units; generous, so
-# that what is laid out by it never runs into its neighbour.
+# Width of a character in a drawing, in units. It is larger than the average, so
+# that no text overlaps its neighbour.
 CHARACTER = 6.9
 _LEGEND_LINE = 18.0
 # Around a picture that stands alone, and for a line of text above and below it.
@@ -32,7 +32,7 @@ _CORNERS: Mapping[Shape, Sequence[tuple[float, float]]] = {
 
 @dataclass(frozen=True)
 class Symbol:
-    """How the marks of one arm are drawn; `kind` is the class that the style colours."""
+    """How the marks of one arm are drawn; `kind` is their class in the style sheet."""
 
     shape: Shape
     filled: bool
@@ -58,14 +58,14 @@ def outline(shape: Shape, x: float, y: float, r: float) -> str:
 
 
 def shorten(words: str, room: float) -> str:
-    """Return `words`, cut to what fits into `room` units."""
+    """Return `words`, cut to fit into `room` units."""
     most = max(1, int(room / CHARACTER))
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
 @dataclass
 class Drawing:
-    """A picture being made; `width` and `height` in units of about a pixel."""
+    """A picture in the making; `width` and `height` in units of about a pixel."""
 
     width: float
     height: float
@@ -90,12 +90,12 @@ class Drawing:
         )
 
     def mark(self, symbol: Symbol, x: float, y: float, tip: str = "", room: float = 13.0) -> None:
-        """Draw an arm's mark, smaller where there is less than 13 units of `room`.
+        """Draw an arm's mark, smaller if there is less than 13 units of `room`.
 
-        `tip` is shown where there is a pointer.
+        `tip` is shown when the pointer is on the mark.
         """
         title = f"<title>{escape(tip)}</title>" if tip else ""
-        # A filled mark inside a hollow one leaves both to be seen.
+        # A filled mark is smaller than a hollow one, so that both show at the same place.
         r = (3.4 if symbol.filled else 5.2) * min(1.0, room / 13)
         self._parts.append(
             f'<path class="m {symbol.kind}" d="{outline(symbol.shape, x, y, r)}">{title}</path>'
@@ -104,12 +104,12 @@ class Drawing:
     def marks(
         self, shape: Shape, points: Sequence[tuple[float, float]], r: float, kind: str
     ) -> None:
-        """Draw many marks of one kind as one shape, which keeps thousands of them small."""
+        """Draw many marks of one kind as one path, which keeps a file with thousands small."""
         path = "".join(outline(shape, x, y, r) for x, y in points)
         self._parts.append(f'<path class="{kind}" d="{path}"/>')
 
     def legend(self, left: float, y: float, symbols: Symbols) -> float:
-        """Name the marks of the arms, from (`left`, `y`) on; return the height of more lines."""
+        """Draw the legend from (`left`, `y`); return the height of its lines after the first."""
         x, first = left, y
         for arm, symbol in symbols.items():
             arm = shorten(arm, self.width - left - 16)
@@ -121,7 +121,7 @@ class Drawing:
         return y - first
 
     def svg(self, name: str, title: str, description: str) -> Markup:
-        """Return the picture as an element called `name`, with its alternative in words."""
+        """Return the picture as an element called `name`, with `description` as alternative."""
         return Markup(
             f'<svg role="img" viewBox="0 0 {number(self.width)} {number(self.height)}" '
             f'xmlns="http://www.w3.org/2000/svg" aria-label="{escape(title, _QUOTE)}" '

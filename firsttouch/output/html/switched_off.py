@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The table of what features cost that are built in and switched off."""
+"""The table of the cost of features that are built in and switched off."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from firsttouch.output.labels import value_label
 from firsttouch.quantities import format_change, format_count
 
 _OFF = "off"
-# The first that was measured is the price; instructions are finer than time.
+# The first of these that was measured is the cost; instructions are more exact than time.
 _PRICES = (("instructions_kernel", "instructions"), ("sys_ns", "ns"))
 
 
 @dataclass(frozen=True)
 class OffCost:
-    """What one cell pays for features that are built in and switched off."""
+    """What features cost one cell when they are built in and switched off."""
 
     cell: str
     stock: str
@@ -31,7 +31,7 @@ class OffCost:
 
 
 def off_costs(dataset: Dataset) -> Iterator[OffCost]:
-    """Return a line for each case that was measured on stock and with the features off."""
+    """Return the cost for each case that was measured on stock and with the features off."""
     cases = [case for case in dataset.cases if {BASE, _OFF} <= case.arms.keys()]
     several = len({case.platform for case in cases}) > 1
     for case in cases:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Faults one by one: which page, when, and whether it was a read or a write."""
+"""Timeline charts: the page, the time and the kind (read or write) of each fault."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from firsttouch.output.html.scales import Scale, round_up, tick_label
 from firsttouch.output.html.svg import CHARACTER, Drawing, number, shorten
 from firsttouch.output.labels import page_label
 
-# So many pages can be told apart on a phone: a page is a line of 14 units.
+# The number of pages that a phone can show apart: a page is 14 units high.
 _FEW = 16
-# A huge page's worth; more would be drawn over each other.
+# The base pages of a huge page; marks of more pages would overlap.
 _MOST = 512
 _LEFT, _HEAD, _FOOT, _BETWEEN = 40.0, 58.0, 40.0, 24.0
 
@@ -28,7 +28,7 @@ class Panel:
     samples: tuple[FaultSample, ...]
 
     def count(self, *, write: bool) -> int:
-        """Return how many of the faults are writes, or reads."""
+        """Return the number of write faults, or of read faults."""
         return sum(sample.write == write for sample in self.samples)
 
     def words(self) -> str:
@@ -37,7 +37,7 @@ class Panel:
         return f"{reads:,} read and {writes:,} write fault{'' if writes == 1 else 's'}"
 
     def longest(self) -> float:
-        """Return when the last fault came, in microseconds since the first touch began."""
+        """Return the time of the last fault, in microseconds since the first touch began."""
         return max((_time(sample) for sample in self.samples), default=0.0)
 
 
@@ -46,20 +46,20 @@ def _time(sample: FaultSample) -> float:
 
 
 def timeline(_dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
-    """Return a figure for each case of which single faults were sampled."""
+    """Return a figure for each case whose faults were sampled."""
     sampled = [case for case in cases if any(arm.timeline.samples for arm in case.arms.values())]
     return [_figure(case, f"{name}-{index}") for index, case in enumerate(sampled)]
 
 
 def why_not_sampled(cases: Iterable[Case]) -> list[str]:
-    """Return the reasons why cells that were to sample their faults have not, each once."""
+    """Return the reasons why cells could not sample their faults, each once."""
     found = (arm.timeline.absent for case in cases for arm in case.arms.values())
     return list(dict.fromkeys(reason for reason in found if reason))
 
 
 def _figure(case: Case, name: str) -> Figure:
-    # Where each fault takes a page in, few show how they pair up; where one
-    # may take in a huge page, all of it must be seen.
+    # With base pages a few of them show how the faults pair up. A fault may map
+    # a huge page, so then all of its base pages are shown.
     huge = case.params.get("page") == "2m"
     pages = _MOST if huge else _FEW
     panels = [
@@ -86,9 +86,9 @@ def _figure(case: Case, name: str) -> Figure:
         f"{page} pages, {case.platform}",
         f"First touch by {by}, in order of address; {shown}. One mark for each fault, from the "
         "samples of perf's page-faults event. The event does not say whether a fault is a read "
-        "or a write: the last fault of a page is the one that lets the write through, those "
-        "before it are reads. Sampling makes each fault dearer, so the times show an order and a "
-        f"pace, and are no price.{missing}",
+        "or a write: the last fault of a page is taken as the write, those before it as reads. "
+        "Sampling adds to the cost of each fault, so the times show the order of faults, and "
+        f"not their cost.{missing}",
         wide,
         narrow,
         cell_lines([case], list(case.arms), "page_faults", "faults"),
@@ -97,14 +97,14 @@ def _figure(case: Case, name: str) -> Figure:
 
 
 def _draw(width: float, panels: Sequence[Panel], pages: int) -> Drawing:
-    """Return the panels side by side, one below the other where there is no room."""
+    """Return the panels side by side, or one below the other on a narrow page."""
     across = len(panels) if width > 500 else 1
     down = -(-len(panels) // across)
     tall = 220.0
     drawing = Drawing(width, 26 + down * (tall + _HEAD + _FOOT))
     _draw_legend(drawing)
     room = (width - (across - 1) * _BETWEEN) / across
-    # One scale for all: an arm that is done sooner is seen to be.
+    # All panels share one scale, so that they show which arm ends first.
     longest = max(panel.longest() for panel in panels) or 1.0
     for index, panel in enumerate(panels):
         left = index % across * (room + _BETWEEN) + _LEFT
@@ -156,6 +156,6 @@ def _draw_panel(
 
 
 def _draw_dots(drawing: Drawing, points: Sequence[tuple[float, float]]) -> None:
-    """Draw marks too many to have a shape; points that would fall on one dot share it."""
+    """Draw marks as dots, because there are too many for shapes; equal points share a dot."""
     places = dict.fromkeys((number(x), number(y)) for x, y in points)
     drawing.marks("square", [(float(x), float(y)) for x, y in places], 1.1, "m fault-write")
