@@ -65,13 +65,14 @@ def measure(evidence: Evidence, out: Path) -> bool:
 
 
 def draw(evidence: Evidence, root: Path) -> None:
-    """Write each document below `root` again, if a figure in it changed; say which did."""
+    """Write the documents and pictures below `root` that changed; say which did."""
     drawing = Drawing(evidence)
     drawn = {
         name: drawing.document((root / name).read_text("utf-8")) for name in evidence.documents
     }
+    drawn |= drawing.pictures()
     for name, text in drawn.items():
-        changed = text != (root / name).read_text("utf-8")
+        changed = not (root / name).exists() or text != (root / name).read_text("utf-8")
         if changed:
             write_atomically(root / name, text)
         print(f"{name}: {'written' if changed else 'unchanged'}")

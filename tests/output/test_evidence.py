@@ -57,6 +57,14 @@ def test_a_document_has_the_figures_of_the_raw_results(drawing: Drawing, name: s
     assert drawing.document(text) == text
 
 
+def test_a_picture_has_the_figures_of_the_raw_results(drawing: Drawing) -> None:
+    pictures = drawing.pictures()
+    assert len(pictures) == 2
+    for name, text in pictures.items():
+        assert _text(name) == text
+        assert Path(name).name in _text("README.md") + _text("docs/reading-the-report.md")
+
+
 @pytest.mark.parametrize("name", _EVIDENCE.documents)
 def test_no_figure_is_written_by_hand(name: str) -> None:
     said = _NO_COUNT.sub("", without_blocks(_text(name)))

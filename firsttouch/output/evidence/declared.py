@@ -88,6 +88,15 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """The figures of an experiment, as a set has it, in `folder` below the checkout."""
+
+    set: str
+    experiment: str
+    folder: str
+
+
+@dataclass(frozen=True)
 class Evidence:
     """All that tables.toml declares; `folder` has it and the raw results."""
 
@@ -95,6 +104,7 @@ class Evidence:
     documents: tuple[str, ...]
     sets: Mapping[str, ResultSet]
     blocks: Mapping[str, Block]
+    pictures: tuple[Picture, ...]
 
     def dataset(self, name: str) -> Dataset:
         """Return the dataset of a set's raw results; UserError if they cannot be read whole."""
@@ -112,12 +122,17 @@ def load_evidence(folder: Path = EVIDENCE) -> Evidence:
     sets = [_read_set(table) for table in top.tables("set")]
     known = [one.name for one in sets]
     blocks = [_read_block(table, known) for table in top.tables("block")]
+    pictures = [_read_picture(table, known) for table in top.tables("picture")]
     top.done()
     for names in (known, [block.name for block in blocks]):
         if twice := {name for name in names if names.count(name) > 1}:
             raise UserError(f"{file}: {', '.join(sorted(twice))} is declared twice.")
     return Evidence(
-        folder, documents, {one.name: one for one in sets}, {one.name: one for one in blocks}
+        folder,
+        documents,
+        {one.name: one for one in sets},
+        {one.name: one for one in blocks},
+        tuple(pictures),
     )
 
 
@@ -130,6 +145,14 @@ def _read_set(table: Table) -> ResultSet:
     )
     table.done()
     return found
+
+
+def _read_picture(table: Table, sets: list[str]) -> Picture:
+    picture = Picture(
+        table.choice("set", sets), table.take("experiment", str), table.take("folder", str)
+    )
+    table.done()
+    return picture
 
 
 def _read_block(table: Table, sets: list[str]) -> Block:

@@ -14,6 +14,7 @@ from firsttouch.analysis.dataset import Dataset
 from firsttouch.errors import UserError, nearest
 from firsttouch.output.evidence.blocks import draw_block
 from firsttouch.output.evidence.declared import Evidence
+from firsttouch.output.html.files import figure_files
 
 _MARKED = re.compile(r"(<!-- evidence: (\S+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 _BEGIN, _END = "<!-- evidence:", "<!-- end -->"
@@ -40,6 +41,16 @@ class Drawing:
             datasets = {one: self.dataset(one) for one in blocks[name].sets}
             self._drawn[name] = draw_block(blocks[name], self.evidence, datasets)
         return self._drawn[name]
+
+    def pictures(self) -> dict[str, str]:
+        """Return each declared figure: its file below the checkout, and its SVG."""
+        return {
+            f"{picture.folder}/{name}": text
+            for picture in self.evidence.pictures
+            for name, text in figure_files(
+                self.dataset(picture.set).only([picture.experiment])
+            ).items()
+        }
 
     def document(self, text: str) -> str:
         """Return a document with each block as the raw results have it.
