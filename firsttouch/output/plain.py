@@ -10,15 +10,17 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from firsttouch.spelling import spelled
+
 # What wraps text by words, whatever the console that gets it.
 _MEASURE = Console(width=100, highlight=False)
 _SHORTEST = 20
 
 
 def plain(words: str, style: str = "") -> Text:
-    """Return `words` as they are, without what a terminal would act on."""
-    return Text("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in words),
-                style=style)  # fmt: skip
+    """Return `words` as they are, without what a terminal would act on or cannot show."""
+    printable = (c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in words)
+    return Text(spelled("".join(printable)), style=style)
 
 
 def heading(title: str, about: str = "") -> Text:

@@ -19,6 +19,7 @@ import pytest
 from firsttouch.places import EXPERIMENTS, REPOSITORY
 from tests.support import made_results
 from tests.support.full_disk import small_disk
+from tests.support.surveys import RECORDED
 
 COMMAND = [sys.executable, "-m", "firsttouch"]
 
@@ -115,6 +116,25 @@ def test_a_terminal_without_utf8_loses_characters_and_nothing_else(
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith(b"report.html")
     assert b"?" in done.stdout
+
+
+def test_the_spread_of_a_figure_is_spelled_where_the_encoding_lacks_its_sign(
+    tmp_path: Path,
+) -> None:
+    survey = str(RECORDED / "survey-x86-64.json")
+    told: dict[str, list[str]] = {}
+    for encoding in ("utf-8", "latin-1", "ascii"):
+        for columns in ("60", "100"):
+            done = subprocess.run(
+                [*COMMAND, "compare", survey, survey], cwd=tmp_path, encoding=encoding,
+                env=_environment(PYTHONIOENCODING=encoding, COLUMNS=columns),
+                capture_output=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0 and "?" not in done.stdout
+            assert all(len(line) <= int(columns) for line in done.stdout.splitlines())
+            told[encoding] = done.stdout.split()
+    assert "±" in told["utf-8"]
+    assert told["ascii"] == [word.replace("±", "+-") for word in told["utf-8"]]
 
 
 def test_a_users_file_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
