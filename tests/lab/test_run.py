@@ -16,7 +16,8 @@ import pytest
 
 from firsttouch.analysis import dataset as datasets
 from firsttouch.analysis.measurement import Measurement, measure
-from firsttouch.build.outcomes import forget_outcome
+from firsttouch.build.outcomes import kept_outcome
+from firsttouch.build.store import store_root
 from firsttouch.catalog.experiments import Derived, Experiment
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
@@ -70,6 +71,22 @@ def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
     assert _lines(one) == _lines(other)
 
 
+def test_what_the_store_has_is_read_once(
+    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_lab.run(_asked(fake_lab))
+    read: list[str] = []
+
+    def counted(key: str) -> Table | None:
+        read.append(key)
+        return kept_outcome(key)
+
+    for module in ("run", "outcomes"):
+        monkeypatch.setattr(f"firsttouch.lab.{module}.kept_outcome", counted)
+    fake_lab.run(_asked(fake_lab, "other"))
+    assert len(read) == len(set(read)) == 16
+
+
 def test_a_subset_runs_nothing_and_its_file_speaks_of_nothing_else(fake_lab: FakeLab) -> None:
     whole = fake_lab.run(_asked(fake_lab))
     fake_lab.ran.clear()
@@ -113,7 +130,8 @@ def test_a_result_that_the_store_lost_is_measured_again(fake_lab: FakeLab) -> No
     before = _lines(_asked(fake_lab))
     lost = fake_lab.ran[3]
     fake_lab.ran.clear()
-    forget_outcome(guest_key(lost))
+    (kept,) = store_root().glob(f"outcomes/*/{guest_key(lost)}.json")
+    kept.unlink()
     assert fake_lab.run(_asked(fake_lab)).results == outcome.results
     assert fake_lab.ran == [lost]
     assert _lines(_asked(fake_lab)) == before
