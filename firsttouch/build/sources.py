@@ -26,13 +26,15 @@ class KernelSource:
     """An unchanged kernel tree and what it is known by.
 
     `identity` is the digest of its contents or of the package it comes from;
-    `tree` unpacks it if need be and returns its directory.
+    `tree` unpacks it if need be and returns its directory. `given` is what the
+    user named, None for Debian's.
     """
 
     release: Release
     version: str
     identity: str
     tree: Callable[[], Path]
+    given: Path | None = None
 
 
 def debian_source(release: Release, reporter: Reporter, *, newest: bool = False) -> KernelSource:
@@ -111,9 +113,11 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
     tree = source_tree(path, reporter).resolve()
     release, version = tree_release(tree)
     if path.is_dir():
-        return KernelSource(release, version, digest({"tree": _tree_digest(tree)}), lambda: tree)
-    kind = "package" if path.suffix == ".deb" else "archive"
-    return KernelSource(release, version, digest({kind: digest_file(path)}), lambda: tree)
+        identity = digest({"tree": _tree_digest(tree)})
+    else:
+        kind = "package" if path.suffix == ".deb" else "archive"
+        identity = digest({kind: digest_file(path)})
+    return KernelSource(release, version, identity, lambda: tree, path.resolve())
 
 
 def source_tree(path: Path, reporter: Reporter) -> Path:

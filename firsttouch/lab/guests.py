@@ -64,7 +64,7 @@ class Job:
             "digests": self._digests,
             "boot": self.guest.command_line(),
             "commands": list(self.guest.commands),
-            "command": cell.command(),
+            "command": cell.command(self.source.given),
         }
 
     @functools.cached_property

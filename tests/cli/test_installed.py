@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -205,14 +206,18 @@ def test_a_guest_is_run_and_its_command_can_be_pasted(
     _give(folder)
     with tempfile.TemporaryDirectory(prefix="firsttouch-store-") as store:
         _give(Path(store))
+        environment = {"XDG_CACHE_HOME": store, "FAKE_IMAGE": str(folder / "Image")}
         done = installed(
             "lab", "--source", tree, "--arm", "stock", "--experiment", "populate", "--set",
-            "page=4k", "--set", "by=store", "--size", "16M", "--out", "my out",
-            XDG_CACHE_HOME=store, FAKE_IMAGE=str(folder / "Image"),
+            "page=4k", "--set", "by=store", "--size", "16M", "--out", "my out", **environment,
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (line,) = (installed.home / "my out/results.jsonl").read_text().splitlines()
-    result = json.loads(line)
+        assert done.returncode == 0, done.stderr
+        (line,) = (installed.home / "my out/results.jsonl").read_text().splitlines()
+        result = json.loads(line)
+        command = shlex.split(result["provenance"]["command"])
+        assert command[:2] == ["firsttouch", "lab"]
+        again = installed(*command[1:], "--out", "again", **environment)
+        assert again.returncode == 0, again.stderr
+    assert (installed.home / "again/results.jsonl").read_text() == f"{line}\n"
     assert result["lines"][0]["metrics"]["page_faults"] >= 4096
-    assert result["provenance"]["command"].startswith("firsttouch lab --release")
     assert (installed.home / "my out/report.html").exists()

@@ -7,6 +7,7 @@ import concurrent.futures
 import itertools
 import json
 import os
+import shlex
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,8 @@ from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.store import store_root
 from firsttouch.catalog.experiments import Derived, Experiment
+from firsttouch.cli.main import _parser as parser
+from firsttouch.cli.options import settings_of, size_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import make_jobs
@@ -181,6 +184,28 @@ def test_a_change_of_a_derivation_changes_figures_and_runs_no_guest(
     assert after["ldadd", "page_faults"] == {
         arm: 2 * value for arm, value in before["ldadd", "page_faults"].items()
     }
+
+
+def test_the_command_of_a_cell_on_a_tree_of_ones_own_runs_it_again(
+    fake_lab: FakeLab, fake_linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_linux.rename(tmp_path / "my linux")
+    monkeypatch.chdir(tmp_path)
+    whole = fake_lab.run(_asked(fake_lab, source=Path("my linux")))
+    wanted = whole.results[3]
+    # Pasted elsewhere.
+    monkeypatch.chdir(fake_lab.parts)
+    program, *words = shlex.split(wanted.provenance.command)
+    assert program == "firsttouch"
+    options = parser().parse_args(words)
+    request = _asked(
+        fake_lab, "again", source=options.source, machines=tuple(options.machine),
+        experiments=tuple(options.experiment), arms=tuple(options.arm),
+        size=size_of("--size", options.size), settings=settings_of(options.settings),
+    )  # fmt: skip
+    fake_lab.ran.clear()
+    assert fake_lab.run(request).results == (wanted,)
+    assert not fake_lab.ran
 
 
 def test_a_new_derived_figure_is_made_from_what_the_store_has(fake_lab: FakeLab) -> None:
