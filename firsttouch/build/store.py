@@ -175,8 +175,10 @@ def _store_problem(error: OSError) -> str | None:
     """Return what is to be done where the store cannot be written; None for any other error."""
     root = store_root()
     # A copy that fails names where to last; what names no file wrote to an open one.
-    place = error.filename2 or error.filename
-    if place and not Path(os.fsdecode(place)).is_relative_to(root):
+    name = error.filename2 or error.filename
+    place = Path(os.fsdecode(name)) if name else root
+    # It may be a folder above the store that cannot be made.
+    if not place.is_relative_to(root) and not root.is_relative_to(place):
         return None
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
