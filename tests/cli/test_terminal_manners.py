@@ -217,7 +217,7 @@ _SIGNAL = "import os, signal\nos.kill(os.getpid(), {number})\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("module", ["argparse", "rich", "jinja2", "shtab"])
+@pytest.mark.parametrize("module", ["typing", "argparse", "rich", "jinja2", "shtab"])
 def test_a_signal_during_the_imports_is_one_line(
     hooked: Path, tmp_path: Path, module: str, number: signal.Signals
 ) -> None:
