@@ -12,6 +12,7 @@ from rich.console import Console
 from firsttouch.analysis.comparison import Difference
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
+from firsttouch.lab.results import FILE_NAME
 from firsttouch.output.plain import plain, plain_table
 from firsttouch.quantities import format_change, format_size
 from firsttouch.survey.document import read_survey
@@ -52,7 +53,7 @@ class SurveyComparison:
 
 def find_survey(path: Path) -> Path | None:
     """Return the survey that a path stands for: a file, or the only one of a directory."""
-    if path.is_file():
+    if path.is_file() and path.name != FILE_NAME:
         return path
     if (path / "survey.json").is_file():
         return path / "survey.json"
