@@ -195,7 +195,8 @@ def json_object(text: str) -> Mapping[str, Json] | None:
 
 def names_in(folder: Path) -> list[str]:
     """Return the names that the TOML files of `folder`, and the user's beside them, stand for."""
-    return sorted({file.stem for place in search_path(folder) for file in place.glob("*.toml")})
+    return sorted({file.stem for place in search_path(folder) for file in place.glob("*.toml")
+                   if not file.is_dir()})  # fmt: skip
 
 
 def file_of(kind: str, name: str, folder: Path, preferred: str = "") -> Path:
