@@ -312,13 +312,14 @@ def test_a_full_output_directory_is_not_blamed_on_the_store(results: Path, tmp_p
     _full(done, disk.path, "free some space there")
 
 
-def test_a_full_standard_output_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ["--help", "lab --list", "compare a b"])
+def test_a_full_standard_output_is_said(results: Path, line: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*COMMAND, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-            env=_environment(), cwd=tmp_path,
+            [*COMMAND, *line.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+            env=_environment(), cwd=results,
         )  # fmt: skip
-    _full(done, "standard output", "")
+    _full(done, "standard output", "print to another file")
 
 
 # -- commands that are printed
