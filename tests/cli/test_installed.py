@@ -154,6 +154,27 @@ def test_results_are_drawn_and_compared(installed: Installed, tmp_path: Path) ->
     assert "populate" in done.stdout or "no figure differs" in done.stdout
 
 
+def test_it_lists_what_there_is_and_says_what_a_run_would_do(installed: Installed) -> None:
+    done = installed("lab", "--list")
+    assert done.returncode == 0, done.stderr
+    for name in ("populate", "neoverse-n1", "color-l2", "6.12"):
+        assert name in done.stdout
+    done = installed("lab", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "ftbench: to be built" in done.stdout and "Nothing was built or run." in done.stdout
+    assert not (installed.home / "out").exists()
+
+
+def test_who_has_no_home_is_told_where_the_store_may_go(installed: Installed) -> None:
+    assert installed("lab", "--list", HOME="/sys/no-home").returncode == 0
+    for line in ("lab --dry-run", "survey --seconds 5"):
+        done = installed(*line.split(), HOME="/sys/no-home")
+        assert done.returncode == 2
+        (sentence,) = done.stderr.splitlines()
+        assert "cannot write below /sys/no-home/.cache/firsttouch" in sentence
+        assert "XDG_CACHE_HOME" in sentence
+
+
 def test_a_users_own_machine_and_arm_are_found(installed: Installed) -> None:
     own = installed.home / ".config/firsttouch"
     (own / "machines").mkdir(parents=True)
