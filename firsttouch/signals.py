@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """What Ctrl-C and SIGTERM do. It imports almost nothing, so that it takes effect at once."""
 
+from __future__ import annotations
+
 import os
 import signal
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 

@@ -195,7 +195,8 @@ def json_object(text: str) -> Mapping[str, Json] | None:
 
 def names_in(folder: Path) -> list[str]:
     """Return the names of the TOML files in `folder` and in the user's folder of its name."""
-    return sorted({file.stem for place in search_path(folder) for file in place.glob("*.toml")})
+    return sorted({file.stem for place in search_path(folder) for file in place.glob("*.toml")
+                   if not file.is_dir()})  # fmt: skip
 
 
 def file_of(kind: str, name: str, folder: Path, preferred: str = "") -> Path:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +33,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     budget.pytest_addoption(parser)
 
 
+_XDG_CONFIG_HOME = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     budget.pytest_configure(config)
+    # A developer's own machines, experiments and arms are no part of what is tested. Set
+    # before tests are collected, some of which read the catalogue; what they start inherits it.
+    config.stash[_XDG_CONFIG_HOME] = tempfile.TemporaryDirectory(prefix="firsttouch-config-")
+    os.environ["XDG_CONFIG_HOME"] = config.stash[_XDG_CONFIG_HOME].name
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[_XDG_CONFIG_HOME].cleanup()
 
 
 @pytest.hookimpl(optionalhook=True)

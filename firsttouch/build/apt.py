@@ -14,6 +14,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from firsttouch.build.claims import claimed
 from firsttouch.build.store import store_root
@@ -22,6 +23,9 @@ from firsttouch.files import digest, write_atomically
 
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _URI = re.compile(r"'(?P<uri>[^']+)' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
+# The path tells Debian's archives from others before their lists are fetched.
+_DEBIANS = re.compile(r"/debian(-security)?/?$")
+_LIST = "mirror+file:"
 _SIGNED = (
     "-oAcquire::AllowInsecureRepositories=false",
     "-oAcquire::AllowWeakRepositories=false",
@@ -88,30 +92,54 @@ def listed_files(output: str) -> list[Listed]:
 
 
 def host_archives() -> list[Archive]:
-    """Return the Debian archives of the host's own configuration; HostError if it has none."""
-    listed = apt_get(
-        ["indextargets", "--no-release-info", "--format", "$(REPO_URI)|$(RELEASE)|$(SIGNED_BY)",
-         "Created-By: Packages", "Component: main"]
-    ).stdout.splitlines()  # fmt: skip
+    """Return the Debian archives of the host's own configuration; HostError if it has none.
+
+    One is Debian's if its path says so, or its signed lists, if they were
+    fetched ever: so the lists of others are not asked for.
+    """
+    of_debian = {(uri, suite) for uri, suite, name in _indexes("$(ORIGIN)") if name == "Debian"}
     found = {}
-    for line in listed:
-        uri, suite, keyring = (*line.split("|"), "", "")[:3]
-        # The path tells which archives are Debian's before any list is fetched.
-        if re.search(r"/debian(-security)?/?$", uri):
+    for uri, suite, keyring in _indexes("$(SIGNED_BY)", "--no-release-info"):
+        if (uri, suite) in of_debian or any(_DEBIANS.search(one) for one in _mirrors(uri)):
             name = keyring if keyring.startswith("/") else _KEYRING
             found[uri, suite] = Archive(uri, suite, name)
     if not found:
         raise HostError(
-            "this host's package sources name no Debian mirror: add one to /etc/apt, "
-            "or give a kernel tree by --source."
+            "this host's package sources name no Debian mirror: add one to /etc/apt, run "
+            "`apt-get update` as root, or give a kernel tree by --source."
         )
     return list(found.values())
+
+
+def _indexes(field: str, *options: str) -> list[tuple[str, str, str]]:
+    """Return the URI, the suite and one more field of each archive of the host's configuration."""
+    listed = apt_get(
+        ["indextargets", *options, "--format", f"$(REPO_URI)|$(RELEASE)|{field}",
+         "Created-By: Packages", "Component: main"]
+    ).stdout.splitlines()  # fmt: skip
+    found = []
+    for line in listed:
+        uri, suite, value = (*line.split("|"), "", "")[:3]
+        # apt ends a list's name in a slash, as that of a folder.
+        found.append((uri.rstrip("/") if uri.startswith(_LIST) else uri, suite, value))
+    return found
+
+
+def _mirrors(uri: str) -> list[str]:
+    """Return the mirrors that an archive's URI stands for: those of its list, or itself."""
+    if not uri.startswith(_LIST):
+        return [uri]
+    try:
+        lines = Path("/", uri.removeprefix(_LIST).lstrip("/")).read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
 
 
 def mirror_archive(suite: str) -> Archive:
     """Return `suite` of this host's mirror; HostError if its configuration names no mirror."""
     for archive in host_archives():
-        if archive.uri.rstrip("/").endswith("/debian"):
+        if not archive.suite.endswith("-security"):
             return Archive(archive.uri, suite, archive.keyring)
     raise HostError(
         "this host's package sources name no mirror of Debian's main archive: add one to "

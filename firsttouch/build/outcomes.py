@@ -8,7 +8,6 @@ run the same guest, both write the same bytes.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,9 +42,3 @@ def keep_outcome(key: str, outcome: Mapping[str, Json]) -> None:
     """Keep `outcome` under `key`; it is on the disk when this returns."""
     document = {"digest": digest(outcome), "outcome": outcome}
     write_atomically(_place(key), json.dumps(document) + "\n")
-
-
-def forget_outcome(key: str) -> None:
-    """Remove the outcome that is kept under `key`, if there is one."""
-    with contextlib.suppress(OSError):
-        _place(key).unlink()

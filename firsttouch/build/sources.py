@@ -28,7 +28,8 @@ class KernelSource:
 
     `sha256` is that of the package or the archive that it comes from, or of all
     files of a tree; `kind` says which. `tree` returns its directory, and unpacks
-    it first if necessary.
+    it first if necessary. `given` is the path that the user named, None for
+    Debian's source.
     """
 
     release: Release
@@ -36,6 +37,7 @@ class KernelSource:
     kind: Literal["package", "archive", "tree"]
     sha256: str
     tree: Callable[[], Path]
+    given: Path | None = None
 
     @property
     def identity(self) -> str:
@@ -118,13 +120,16 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
     tree = source_tree(path, reporter).resolve()
     release, version = tree_release(tree)
     if path.is_dir():
-        return KernelSource(release, version, "tree", _tree_digest(tree), lambda: tree)
+        return KernelSource(
+            release, version, "tree", _tree_digest(tree), lambda: tree, path.resolve()
+        )
     return KernelSource(
         release,
         version,
         "package" if path.suffix == ".deb" else "archive",
         digest_file(path),
         lambda: tree,
+        path.resolve(),
     )
 
 

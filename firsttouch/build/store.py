@@ -177,8 +177,10 @@ def _store_problem(error: OSError) -> str | None:
     root = store_root()
     # A failed copy names its destination as filename2. A failed write to an open
     # file names no file.
-    place = error.filename2 or error.filename
-    if place and not Path(os.fsdecode(place)).is_relative_to(root):
+    name = error.filename2 or error.filename
+    place = Path(os.fsdecode(name)) if name else root
+    # A folder above the store may be what cannot be made.
+    if not place.is_relative_to(root) and not root.is_relative_to(place):
         return None
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (

@@ -31,7 +31,11 @@ def report_os_error(error: OSError, options: argparse.Namespace) -> int:
     """Print an error of the operating system, with what to do about it."""
     reason = error.strerror or str(error)
     where = f"{error.filename}: " if error.filename else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename != STANDARD_OUTPUT:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.filename == STANDARD_OUTPUT or (not error.filename and _is_full(sys.stdout)):
+            # It cannot be written when the process ends, either.
+            let_go(sys.stdout)
+            return _report(f"{STANDARD_OUTPUT}: {reason}: print to another file.")
         return _report(full_disk(options, reason))
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return _report(f"{where}{reason}: change its permissions, then run the same command again.")
@@ -55,6 +59,15 @@ def full_disk(options: argparse.Namespace, reason: str = _NO_SPACE) -> str:
     full = least_room(remedies)
     free = " by `firsttouch store prune --keep 5G`" if full == store_root() else " there"
     return f"{full}: {reason}: free some space{free}, or {remedies[full]}."
+
+
+def _is_full(stream: TextIO) -> bool:
+    """Tell whether a stream cannot write what it still holds."""
+    try:
+        stream.flush()
+    except OSError as error:
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return False
 
 
 def report_interrupt(number: int, options: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ from firsttouch.cli import completion, doctor, failures, guest, kernel, lab, res
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.progress import Reporter
 from firsttouch.signals import interrupt_on_signals
+from firsttouch.spelling import ERRORS
 
 _EXAMPLES = """examples:
   firsttouch lab                                   the default plan: stock against changed
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A character that the terminal cannot show must not end the command.
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=ERRORS)
     options = argparse.Namespace()
     try:
         try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from firsttouch.catalog.experiments import Params
 from firsttouch.tables import Json, Table
@@ -50,10 +51,11 @@ class Cell:
         """The name of the file that gets the guest's kernel log."""
         return self.title.replace(" ", "_").replace("/", "-") + ".log"
 
-    def command(self) -> str:
-        """Return the shell command that runs only this cell."""
+    def command(self, source: Path | None = None) -> str:
+        """Return the shell command that runs only this cell, on the kernel in `source` if given."""
+        kernel = ["--source", str(source)] if source else ["--release", self.release]
         words = [
-            "firsttouch", "lab", "--release", self.release, "--machine", self.machine,
+            "firsttouch", "lab", *kernel, "--machine", self.machine,
             "--experiment", self.experiment, "--arm", self.arm,
         ]  # fmt: skip
         for name, value in self.params.items():

@@ -64,7 +64,7 @@ class Job:
             "digests": {"kernel source": self.source.sha256, **self._digests},
             "boot": self.guest.command_line(),
             "commands": list(self.guest.commands),
-            "command": cell.command(),
+            "command": cell.command(self.source.given),
         }
 
     @functools.cached_property

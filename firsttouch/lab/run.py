@@ -7,7 +7,7 @@ import concurrent.futures
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,6 +55,8 @@ class Outcome:
 # Called when the last guest of an experiment on a machine has ended, with the
 # results of all of them and the catalogue.
 Finished = Callable[[Sequence[Result], Catalog], None]
+# Results of jobs that the store had, by the identity of a job's first cell.
+Known = Mapping[str, Sequence[Result]]
 
 
 def run_lab(
@@ -87,15 +89,16 @@ def run_lab(
         source = source_of(request, release, reporter)
         logs = request.out / "log"
         jobs = make_jobs(plan, build_parts(source, plan, logs, reporter))
-        missing = [job for job in jobs if kept_outcome(job.key) is None]
+        known = {job.cells[0].identity: found for job in jobs if (found := results_of(job))}
+        missing = [job for job in jobs if job.cells[0].identity not in known]
         try:
             for job in _stock_by_machine(missing, plan):
                 _guard(job, logs, reporter)
-            notify = _notifier(jobs, missing, plan, finished) if finished else None
+            notify = _notifier(jobs, known, plan, finished) if finished else None
             failures = run_jobs(missing, at_once, logs, reporter, notify)
         finally:
             # An interrupted run leaves the results that it has.
-            results = collect(jobs, plan)
+            results = collect(jobs, plan, known)
             write_results(request.out, results)
     asked = {cell.identity for cell in plan.cells}
     failed = [(cell, error) for cell, error in failures if cell.identity in asked]
@@ -120,30 +123,33 @@ def source_of(request: Request, release: Release, reporter: Reporter) -> KernelS
 
 
 def _notifier(
-    jobs: Sequence[Job], missing: Sequence[Job], plan: Plan, finished: Finished
+    jobs: Sequence[Job], known: Known, plan: Plan, finished: Finished
 ) -> Callable[[Job], None]:
     """Return a function for `run_jobs` to call as each job ends; it calls `finished` when due."""
 
     def owner(job: Job) -> tuple[str, str]:
         return job.cells[0].machine, job.cells[0].experiment
 
-    left = Counter(owner(job) for job in missing)
+    left = Counter(owner(job) for job in jobs if job.cells[0].identity not in known)
 
     def ended(job: Job) -> None:
         left[owner(job)] -= 1
         if not left[owner(job)]:
             own = [other for other in jobs if owner(other) == owner(job)]
-            finished(collect(own, plan), plan.catalog)
+            finished(collect(own, plan, known), plan.catalog)
 
     return ended
 
 
-def collect(jobs: Sequence[Job], plan: Plan) -> list[Result]:
-    """Return the stored results of the plan's cells, in the plan's order."""
+def collect(jobs: Sequence[Job], plan: Plan, known: Known) -> list[Result]:
+    """Return the stored results of the plan's cells, in the plan's order.
+
+    Results that are `known` are not read again.
+    """
     found = {
         result.cell.identity: replace(result, quick=plan.quick)
         for job in jobs
-        for result in results_of(job) or ()
+        for result in known.get(job.cells[0].identity) or results_of(job) or ()
     }
     return [found[cell.identity] for cell in plan.cells if cell.identity in found]
 

@@ -10,15 +10,20 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
+from firsttouch.spelling import spelled
+
 # Wraps text at words; its own width is not used.
 _MEASURE = Console(width=100, highlight=False)
 _SHORTEST = 20
 
 
 def plain(words: str, style: str = "") -> Text:
-    """Return `words` as plain text; a replacement character stands for each control character."""
-    return Text("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in words),
-                style=style)  # fmt: skip
+    """Return `words` as plain text that the terminal can show.
+
+    A replacement character stands for each control character.
+    """
+    printable = (c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in words)
+    return Text(spelled("".join(printable)), style=style)
 
 
 def heading(title: str, about: str = "") -> Text:

@@ -7,6 +7,7 @@ import csv
 import io
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from firsttouch.analysis.dataset import Case, Dataset, Row
 from firsttouch.analysis.names import format_params, varying
@@ -84,13 +85,22 @@ def measuring_command(cases: Sequence[Case]) -> str:
     """Return a command that measures all of `cases`; without --set, it may measure more."""
     first = cases[0]
     words = [
-        "firsttouch", "lab", "--release", first.platform.release,
+        "firsttouch", "lab", *_kernel(first),
         "--machine", first.platform.machine, "--experiment", first.experiment.name,
     ]  # fmt: skip
     sizes = {case.params["size"] for case in cases if "size" in case.params}
     if len(sizes) == 1 and sizes != set(first.experiment.parameters["size"]):
         words += ["--size", str(sizes.pop())]
     return shlex.join(words)
+
+
+def _kernel(case: Case) -> list[str]:
+    """Return the option that names the kernel of a case: --source where it was the user's own."""
+    with suppress(ValueError):
+        words = shlex.split(case.command(next(iter(case.arms))))
+        if words[2:3] == ["--source"]:
+            return words[2:4]
+    return ["--release", case.platform.release]
 
 
 def _table(dataset: Dataset, cases: Sequence[Case]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from rich.console import Console
 from firsttouch.analysis.comparison import Difference
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
-from firsttouch.lab.results import PACKED
+from firsttouch.lab.results import FILE_NAME, PACKED
 from firsttouch.output.plain import plain, plain_table
 from firsttouch.quantities import format_change, format_size
 from firsttouch.survey.document import read_survey
@@ -55,9 +55,9 @@ def find_survey(path: Path) -> Path | None:
     """Return the file of a survey: `path` itself, or the survey in that directory.
 
     None if the directory has no survey.json, and not exactly one survey of a
-    guest, or if `path` is packed: a packed file holds results of the laboratory.
+    guest, or if `path` is a file of the laboratory's results.
     """
-    if path.is_file():
+    if path.is_file() and path.name != FILE_NAME:
         return None if path.suffix == PACKED else path
     if (path / "survey.json").is_file():
         return path / "survey.json"

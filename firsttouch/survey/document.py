@@ -19,7 +19,7 @@ from firsttouch.survey.findings import Findings
 from firsttouch.survey.host import Cache, Host
 from firsttouch.survey.samples import Sample, Survey, SurveyedGuest, read_line
 from firsttouch.survey.tasks import Task
-from firsttouch.tables import Json, Table, parse_json
+from firsttouch.tables import Json, Table, json_object
 
 SCHEMA = 1
 
@@ -53,9 +53,16 @@ def read_survey(file: Path) -> Survey:
     Raises UserError if the file cannot be read or is not a survey.
     """
     try:
-        table = parse_json(file.read_text(), file)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: cannot be read ({error}).") from None
+        document = json_object(file.read_text())
+    except UnicodeDecodeError:
+        document = None
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
+    if document is None or "schema" not in document:
+        raise UserError(
+            f"{file} is cut off or no survey: give what `firsttouch survey` wrote, or survey again."
+        )
+    table = Table(file, document)
     schema = table.take("schema", int)
     if schema != SCHEMA:
         raise table.error(

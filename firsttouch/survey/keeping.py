@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from firsttouch.build.claims import claimed_if_free
 from firsttouch.errors import FirsttouchError, HostError, UserError
 from firsttouch.files import check_writable
 from firsttouch.survey.advice import Sentence
@@ -28,24 +27,21 @@ def claimed(directory: Path) -> Iterator[None]:
     """Keep other surveys out of `directory` while the context lasts; make it if it is missing.
 
     Raises HostError if no file can be written there, UserError if another
-    survey is running there. The lock ends with the process.
+    survey is running there.
     """
     check_writable(directory)
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with ExitStack() as stack:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            free = stack.enter_context(claimed_if_free(directory / ".survey.claim"))
+        except OSError:
+            # A file system without links, such as FAT.
+            free = True
+        if not free:
             raise UserError(
                 f"another survey is running and writes to {directory}: wait until it ends, "
                 "or name another directory by --out."
-            ) from None
-        except OSError:
-            # A file system without locks, such as some shares.
-            pass
+            )
         yield
-    finally:
-        os.close(handle)
 
 
 def keep_survey(

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from firsttouch.output.labels import group_by_reason
+from firsttouch.output.plain import plain
 from firsttouch.quantities import format_size
 from firsttouch.survey.advice import Sentence
 from firsttouch.survey.findings import COUNTED, CounterFinding, Findings
@@ -31,7 +31,7 @@ def print_survey(
 ) -> None:
     """Print the verdict, the conclusions, the host and the measurements."""
     verdict, *others = sentences
-    console.print(Text(verdict.text, style="bold"))
+    console.print(plain(verdict.text, "bold"))
     _print_sentences(others, findings, console)
     _print_host(survey, findings, console)
     _print_caches(findings, console)
@@ -46,11 +46,11 @@ def _print_sentences(sentences: Iterable[Sentence], findings: Findings, console:
     for sentence in sentences:
         about = "" if sentence.about == last else sentence.about
         grid = _grid()
-        grid.add_row(about, Text(sentence.text))
+        grid.add_row(about, plain(sentence.text))
         console.print(grid)
         last = sentence.about
     if not findings.virtual_time:
-        console.print(PLUS_MINUS, style="dim")
+        console.print(plain(PLUS_MINUS, "dim"))
 
 
 def _heading(text: str, console: Console) -> None:
@@ -64,7 +64,7 @@ def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], console:
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(plain, row))
     if console.measure(table, options=console.options.update(width=10 * console.width)).maximum <= (
         console.width
     ):
@@ -73,7 +73,7 @@ def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], console:
     for name, *values in rows:
         pairs = zip(columns[1:], values, strict=True)
         line = ", ".join(f"{column} {value}" for column, value in pairs if value != "-")
-        console.print(Text(f"{name}: {line}"))
+        console.print(plain(f"{name}: {line}"))
 
 
 def _grid() -> Table:
@@ -98,7 +98,7 @@ def _print_host(survey: Survey, findings: Findings, console: Console) -> None:
     ]
     grid = _grid()
     for row in rows:
-        grid.add_row(*map(Text, row))
+        grid.add_row(*map(plain, row))
     console.print(grid)
 
 
@@ -149,7 +149,7 @@ def _print_caches(findings: Findings, console: Console) -> None:
     _print_table(columns, rows, console)
     for finding in findings.caches:
         unknown = "" if finding.told else "sysfs does not have its ways; "
-        console.print(f"{finding.level.upper()}: {unknown}{finding.agreement}.", markup=False)
+        console.print(plain(f"{finding.level.upper()}: {unknown}{finding.agreement}."))
 
 
 def _cache_times(finding: CacheFinding | None) -> list[str]:
@@ -234,4 +234,4 @@ def _counts(finding: CounterFinding) -> list[str]:
 def _print_reasons(items: Iterable[tuple[str, str]], console: Console) -> None:
     """Print each reason once, with the names of what is unavailable for that reason."""
     for one in group_by_reason((name, reason, "") for name, reason in items if reason):
-        console.print(f"Unavailable: {', '.join(one.names)}: {one.reason}.", markup=False)
+        console.print(plain(f"Unavailable: {', '.join(one.names)}: {one.reason}."))

@@ -173,6 +173,13 @@ def test_no_room_is_one_sentence_that_says_how_to_make_some(
         _entry("e").obtain(_failing(errno.ENOSPC, name), print)
 
 
+def test_a_home_that_cannot_be_made_is_the_stores_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Root itself makes no folder there.
+    monkeypatch.setenv("XDG_CACHE_HOME", "/sys/no-home/.cache")
+    with pytest.raises(HostError, match=r"cannot write below /sys/no-home/.cache.*XDG_CACHE_HOME"):
+        _entry("e").obtain(lambda *_: None, print)
+
+
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EPERM])
 def test_a_store_that_may_not_be_written_needs_no_room(own_cache: Path, number: int) -> None:
     with pytest.raises(HostError, match=r"cannot write below .*XDG_CACHE_HOME") as error:

@@ -13,6 +13,7 @@ from firsttouch.catalog.experiment_files import experiment_names, load_experimen
 from firsttouch.catalog.machines import load_machine, machine_names
 from firsttouch.errors import UserError
 from firsttouch.places import ARMS, EXPERIMENTS, MACHINES
+from firsttouch.tables import names_in
 
 
 @pytest.mark.parametrize("name", experiment_names())
@@ -125,3 +126,9 @@ def test_a_mistake_in_an_arm_is_named(
     _write_changed(ARMS / "rmw.toml", change, tmp_path / "rmw.toml")
     with pytest.raises(UserError, match=complaint):
         load_arm("rmw", tmp_path)
+
+
+def test_a_folder_is_no_entry_whatever_its_name(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").touch()
+    (tmp_path / "two.toml").mkdir()
+    assert names_in(tmp_path) == ["one"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -153,6 +154,27 @@ def test_results_are_drawn_and_compared(installed: Installed, tmp_path: Path) ->
     assert "populate" in done.stdout or "no figure differs" in done.stdout
 
 
+def test_it_lists_what_there_is_and_says_what_a_run_would_do(installed: Installed) -> None:
+    done = installed("lab", "--list")
+    assert done.returncode == 0, done.stderr
+    for name in ("populate", "neoverse-n1", "color-l2", "6.12"):
+        assert name in done.stdout
+    done = installed("lab", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "ftbench: to be built" in done.stdout and "Nothing was built or run." in done.stdout
+    assert not (installed.home / "out").exists()
+
+
+def test_who_has_no_home_is_told_where_the_store_may_go(installed: Installed) -> None:
+    assert installed("lab", "--list", HOME="/sys/no-home").returncode == 0
+    for line in ("lab --dry-run", "survey --seconds 5"):
+        done = installed(*line.split(), HOME="/sys/no-home")
+        assert done.returncode == 2
+        (sentence,) = done.stderr.splitlines()
+        assert "cannot write below /sys/no-home/.cache/firsttouch" in sentence
+        assert "XDG_CACHE_HOME" in sentence
+
+
 def test_a_users_own_machine_and_arm_are_found(installed: Installed) -> None:
     own = installed.home / ".config/firsttouch"
     (own / "machines").mkdir(parents=True)
@@ -205,14 +227,18 @@ def test_a_guest_is_run_and_its_command_can_be_pasted(
     _give(folder)
     with tempfile.TemporaryDirectory(prefix="firsttouch-store-") as store:
         _give(Path(store))
+        environment = {"XDG_CACHE_HOME": store, "FAKE_IMAGE": str(folder / "Image")}
         done = installed(
             "lab", "--source", tree, "--arm", "stock", "--experiment", "populate", "--set",
-            "page=4k", "--set", "by=store", "--size", "16M", "--out", "my out",
-            XDG_CACHE_HOME=store, FAKE_IMAGE=str(folder / "Image"),
+            "page=4k", "--set", "by=store", "--size", "16M", "--out", "my out", **environment,
         )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (line,) = (installed.home / "my out/results.jsonl").read_text().splitlines()
-    result = json.loads(line)
+        assert done.returncode == 0, done.stderr
+        (line,) = (installed.home / "my out/results.jsonl").read_text().splitlines()
+        result = json.loads(line)
+        command = shlex.split(result["provenance"]["command"])
+        assert command[:2] == ["firsttouch", "lab"]
+        again = installed(*command[1:], "--out", "again", **environment)
+        assert again.returncode == 0, again.stderr
+    assert (installed.home / "again/results.jsonl").read_text() == f"{line}\n"
     assert result["lines"][0]["metrics"]["page_faults"] >= 4096
-    assert result["provenance"]["command"].startswith("firsttouch lab --release")
     assert (installed.home / "my out/report.html").exists()

@@ -19,6 +19,7 @@ import pytest
 from firsttouch.places import EXPERIMENTS, REPOSITORY
 from tests.support import made_results
 from tests.support.full_disk import small_disk
+from tests.support.surveys import RECORDED
 
 COMMAND = [sys.executable, "-m", "firsttouch"]
 
@@ -117,6 +118,25 @@ def test_a_terminal_without_utf8_loses_characters_and_nothing_else(
     assert b"?" in done.stdout
 
 
+def test_the_spread_of_a_figure_is_spelled_where_the_encoding_lacks_its_sign(
+    tmp_path: Path,
+) -> None:
+    survey = str(RECORDED / "survey-x86-64.json")
+    told: dict[str, list[str]] = {}
+    for encoding in ("utf-8", "latin-1", "ascii"):
+        for columns in ("60", "100"):
+            done = subprocess.run(
+                [*COMMAND, "compare", survey, survey], cwd=tmp_path, encoding=encoding,
+                env=_environment(PYTHONIOENCODING=encoding, COLUMNS=columns),
+                capture_output=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0 and "?" not in done.stdout
+            assert all(len(line) <= int(columns) for line in done.stdout.splitlines())
+            told[encoding] = done.stdout.split()
+    assert "±" in told["utf-8"]
+    assert told["ascii"] == [word.replace("±", "+-") for word in told["utf-8"]]
+
+
 def test_a_users_file_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
     machines = tmp_path / "firsttouch/machines"
     machines.mkdir(parents=True)
@@ -197,7 +217,7 @@ _SIGNAL = "import os, signal\nos.kill(os.getpid(), {number})\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("module", ["argparse", "rich", "jinja2", "shtab"])
+@pytest.mark.parametrize("module", ["typing", "argparse", "rich", "jinja2", "shtab"])
 def test_a_signal_during_the_imports_is_one_line(
     hooked: Path, tmp_path: Path, module: str, number: signal.Signals
 ) -> None:
@@ -292,13 +312,14 @@ def test_a_full_output_directory_is_not_blamed_on_the_store(results: Path, tmp_p
     _full(done, disk.path, "free some space there")
 
 
-def test_a_full_standard_output_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ["--help", "lab --list", "compare a b"])
+def test_a_full_standard_output_is_said(results: Path, line: str) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*COMMAND, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-            env=_environment(), cwd=tmp_path,
+            [*COMMAND, *line.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+            env=_environment(), cwd=results,
         )  # fmt: skip
-    _full(done, "standard output", "")
+    _full(done, "standard output", "print to another file")
 
 
 # -- commands that are printed

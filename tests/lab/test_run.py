@@ -7,6 +7,7 @@ import concurrent.futures
 import itertools
 import json
 import os
+import shlex
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,11 @@ import pytest
 
 from firsttouch.analysis import dataset as datasets
 from firsttouch.analysis.measurement import Measurement, measure
-from firsttouch.build.outcomes import forget_outcome
+from firsttouch.build.outcomes import kept_outcome
+from firsttouch.build.store import store_root
 from firsttouch.catalog.experiments import Derived, Experiment
+from firsttouch.cli.main import _parser as parser
+from firsttouch.cli.options import settings_of, size_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import make_jobs
@@ -79,6 +83,22 @@ def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
     assert _lines(one) == _lines(other)
 
 
+def test_what_the_store_has_is_read_once(
+    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_lab.run(_asked(fake_lab))
+    read: list[str] = []
+
+    def counted(key: str) -> Table | None:
+        read.append(key)
+        return kept_outcome(key)
+
+    for module in ("run", "outcomes"):
+        monkeypatch.setattr(f"firsttouch.lab.{module}.kept_outcome", counted)
+    fake_lab.run(_asked(fake_lab, "other"))
+    assert len(read) == len(set(read)) == 16
+
+
 def test_a_subset_runs_nothing_and_its_file_speaks_of_nothing_else(fake_lab: FakeLab) -> None:
     whole = fake_lab.run(_asked(fake_lab))
     fake_lab.ran.clear()
@@ -122,7 +142,8 @@ def test_a_result_that_the_store_lost_is_measured_again(fake_lab: FakeLab) -> No
     before = _lines(_asked(fake_lab))
     lost = fake_lab.ran[3]
     fake_lab.ran.clear()
-    forget_outcome(guest_key(lost))
+    (kept,) = store_root().glob(f"outcomes/*/{guest_key(lost)}.json")
+    kept.unlink()
     assert fake_lab.run(_asked(fake_lab)).results == outcome.results
     assert fake_lab.ran == [lost]
     assert _lines(_asked(fake_lab)) == before
@@ -172,6 +193,28 @@ def test_a_change_of_a_derivation_changes_figures_and_runs_no_guest(
     assert after["ldadd", "page_faults"] == {
         arm: 2 * value for arm, value in before["ldadd", "page_faults"].items()
     }
+
+
+def test_the_command_of_a_cell_on_a_tree_of_ones_own_runs_it_again(
+    fake_lab: FakeLab, fake_linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_linux.rename(tmp_path / "my linux")
+    monkeypatch.chdir(tmp_path)
+    whole = fake_lab.run(_asked(fake_lab, source=Path("my linux")))
+    wanted = whole.results[3]
+    # Pasted elsewhere.
+    monkeypatch.chdir(fake_lab.parts)
+    program, *words = shlex.split(wanted.provenance.command)
+    assert program == "firsttouch"
+    options = parser().parse_args(words)
+    request = _asked(
+        fake_lab, "again", source=options.source, machines=tuple(options.machine),
+        experiments=tuple(options.experiment), arms=tuple(options.arm),
+        size=size_of("--size", options.size), settings=settings_of(options.settings),
+    )  # fmt: skip
+    fake_lab.ran.clear()
+    assert fake_lab.run(request).results == (wanted,)
+    assert not fake_lab.ran
 
 
 def test_a_new_derived_figure_is_made_from_what_the_store_has(fake_lab: FakeLab) -> None:

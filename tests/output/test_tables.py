@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.output.tables import export
 from firsttouch.places import EXPERIMENTS
 from tests.support import made_results
@@ -59,6 +59,17 @@ def test_a_smaller_size_is_in_the_command(tmp_path: Path) -> None:
     assert "--experiment populate --size 16777216`" in export(
         made_results.dataset(tmp_path, results), "md"
     )
+
+
+def test_a_kernel_of_ones_own_is_in_the_command(tmp_path: Path) -> None:
+    folder = made_results.write(tmp_path, made_results.plan(EXPERIMENTS, ["populate"]))
+    file = folder / "results.jsonl"
+    file.write_text(
+        file.read_text().replace("lab --release 6.12 ", "lab --source '/home/me/my linux' ")
+    )
+    assert (
+        "`firsttouch lab --source '/home/me/my linux' --machine neoverse-n1 --experiment populate`"
+    ) in export(read_dataset(folder), "md")
 
 
 def test_what_others_wrote_ends_no_cell_and_is_no_markup(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 from firsttouch.catalog.releases import release_names
 from firsttouch.cli.main import main
 from firsttouch.errors import UserError
+from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.keeping import claimed
@@ -210,6 +213,30 @@ def test_a_second_survey_into_the_same_directory_is_refused(
         assert main(["survey", "--out", "elsewhere"]) == 130
     # The claim ends with its survey and leaves nothing behind.
     assert not list((here / "out").iterdir())
+    assert main(["survey"]) == 130
+    assert [file.name for file in (here / "out").iterdir()] == ["survey.json"]
+
+
+def test_a_survey_that_was_killed_keeps_no_other_out(here: Path) -> None:
+    script = (
+        "import os; from pathlib import Path; from firsttouch.survey.keeping import claimed\n"
+        "with claimed(Path('out')): os._exit(1)"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=False,
+    )  # fmt: skip
+    assert list((here / "out").glob(".survey.claim"))
+    assert main(["survey"]) == 130
+
+
+def test_a_file_system_without_links_holds_a_survey(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_arguments: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr("os.link", refused)
     assert main(["survey"]) == 130
     assert [file.name for file in (here / "out").iterdir()] == ["survey.json"]
 

@@ -139,3 +139,21 @@ def test_a_survey_is_not_compared_with_something_else(
     (kept / "a/survey.json").write_text('{"schema": 7}')
     assert main(["compare", str(kept / "a"), str(kept / "b")]) == 2
     assert "schema is 7, but this firsttouch reads 1: survey again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["{}", '{"schema": 1, "where"', "[]", "\udcff"])
+def test_a_survey_that_was_damaged_is_said_to_be_one(
+    kept: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (kept / "a/survey.json").write_bytes(text.encode(errors="surrogateescape"))
+    assert main(["compare", str(kept / "a"), str(kept / "b")]) == 2
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert "survey.json is cut off or no survey" in sentence and "survey again" in sentence
+
+
+def test_a_file_of_results_is_no_survey(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (kept / "lab/results.jsonl").touch()
+    for other in ("lab", "lab/results.jsonl"):
+        assert main(["compare", str(kept / "lab/results.jsonl"), str(kept / other)]) == 2
+        (sentence,) = capsys.readouterr().err.splitlines()
+        assert "results.jsonl is not a directory: give a directory that" in sentence
