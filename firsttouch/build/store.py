@@ -184,8 +184,9 @@ def _store_problem(error: OSError) -> str | None:
         return None
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return (
-            f"no space left below {root} ({error.strerror}): free some there by `firsttouch store "
-            "prune --keep 5G`, or set XDG_CACHE_HOME to a directory with room."
+            f"no space left below {root} ({error.strerror}): `firsttouch store list` shows what it "
+            "holds, `firsttouch store prune --keep SIZE` leaves that much of it; or set "
+            "XDG_CACHE_HOME to a directory with room."
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return (

@@ -57,8 +57,13 @@ def full_disk(options: argparse.Namespace, reason: str = _NO_SPACE) -> str:
         **({printed: "print to another file"} if printed.is_file() else {}),
     }
     full = least_room(remedies)
-    free = " by `firsttouch store prune --keep 5G`" if full == store_root() else " there"
-    return f"{full}: {reason}: free some space{free}, or {remedies[full]}."
+    free = f"free some space there, or {remedies[full]}"
+    if full == store_root():
+        free = (
+            "`firsttouch store list` shows what it holds, `firsttouch store prune --keep SIZE` "
+            f"leaves that much of it; or {remedies[full]}"
+        )
+    return f"{full}: {reason}: {free}."
 
 
 def _is_full(stream: TextIO) -> bool:
