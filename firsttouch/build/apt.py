@@ -75,6 +75,8 @@ def apt_get(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
             text=True,
             check=False,
             stdin=subprocess.DEVNULL,
+            # "download" says nothing of a package that the current directory holds.
+            cwd="/",
         )
     except FileNotFoundError:
         raise HostError(

@@ -207,6 +207,15 @@ def test_a_program_that_the_suite_lacks_is_one_sentence(own_cache: Path) -> None
         find_closure(Packages("trixie", ("no-such-program",)))
 
 
+def test_a_package_is_found_from_a_directory_that_holds_it(
+    own_cache: Path, tmp_path: Path, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = fetch_package("hello", (), reporter)
+    (tmp_path / package.file).symlink_to(package.entry.path / "package.deb")
+    monkeypatch.chdir(tmp_path)
+    assert find_package("hello", ())[0] == package
+
+
 def test_what_was_fetched_is_known_and_not_asked_for_again(
     own_cache: Path, reporter: Reporter
 ) -> None:
