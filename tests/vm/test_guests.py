@@ -42,6 +42,14 @@ def guest(images: Callable[[str, bool], Path], reporter: Reporter) -> Callable[.
     return make
 
 
+def _compiled(text: str, program: Path) -> Path:
+    subprocess.run(
+        [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", program, "-"],
+        input=text, text=True, check=True,
+    )  # fmt: skip
+    return program
+
+
 def test_a_panic_fails_the_cell_with_the_end_of_its_log(
     guest: Callable[..., Guest], tmp_path: Path
 ) -> None:
@@ -52,11 +60,8 @@ def test_a_panic_fails_the_cell_with_the_end_of_its_log(
 
 @pytest.mark.parametrize("body", ["for (;;);", "for (;;) pause();"], ids=["busy", "asleep"])
 def test_a_hang_fails_the_cell(guest: Callable[..., Guest], tmp_path: Path, body: str) -> None:
-    program = tmp_path / "hang"
-    subprocess.run(
-        [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", program, "-"],
-        input=f"#include <unistd.h>\nint main(void) {{ {body} }}\n", text=True, check=True,
-    )  # fmt: skip
+    text = f"#include <unistd.h>\nint main(void) {{ {body} }}\n"
+    program = _compiled(text, tmp_path / "hang")
     hang = replace(guest("/hang"), files={"/hang": program})
     with pytest.raises(GuestError, match="printed nothing for 20 s"):
         run_guest(hang, tmp_path / "log", silence=20)
@@ -94,11 +99,7 @@ def test_each_command_has_its_own_output_however_it_ends(
     """Without a final newline, with nothing, failed, of a hundred words; in paths with commas."""
     place = tmp_path / "a folder, with a comma"
     place.mkdir()
-    program = place / "says"
-    subprocess.run(
-        [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", program, "-"],
-        input=_PROGRAM, text=True, check=True,
-    )  # fmt: skip
+    program = _compiled(_PROGRAM, place / "says")
     many = " ".join(f"word{number}" for number in range(100))
     asked = replace(
         guest("/ftbench --list=json"),
@@ -124,3 +125,37 @@ def test_a_guest_that_ends_early_has_no_results(
     early = guest("/ftbench --list", "rdinit=/ftbench")
     with pytest.raises(GuestError):
         run_guest(early, tmp_path / "log")
+
+
+_CHARGED = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+    char place[200] = "", file[300];
+    long charged = 0;
+    FILE *of_self = fopen("/proc/self/cgroup", "r"), *current;
+
+    memset(malloc(8 << 20), 1, 8 << 20);
+    fscanf(of_self, "0::%199s", place);
+    snprintf(file, sizeof(file), "/sys/fs/cgroup%s/memory.current", place);
+    current = fopen(file, "r");
+    if (current)
+        fscanf(current, "%ld", &charged);
+    printf("{\"cgroup\": \"%s\", \"charged\": %ld}\n", place, charged);
+}
+"""
+
+
+def test_commands_pay_for_memory_in_a_cgroup_as_a_service_does(
+    guest: Callable[..., Guest], tmp_path: Path
+) -> None:
+    program = _compiled(_CHARGED, tmp_path / "charged")
+    (done,) = run_guest(
+        replace(guest("/charged"), files={"/charged": program}), tmp_path / "log"
+    ).commands
+    (said,) = done.objects()
+    assert said["cgroup"] == "/system.slice/cell.service"
+    charged = said["charged"]
+    assert isinstance(charged, int) and 8 << 20 <= charged < 16 << 20
