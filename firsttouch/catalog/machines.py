@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,14 +52,25 @@ class CpuKind:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine of the catalogue; `cpu` is QEMU's name of its nearest CPU model."""
+    """A machine of the catalogue; `cpu` is QEMU's name of its nearest CPU model.
+
+    `midr` is the MIDR_EL1 of the machine's own CPU: the kernel chooses errata
+    workarounds by it. None: that of QEMU's model. CPUs of several kinds all get
+    the same.
+    """
 
     name: str
     title: str
     cpu: str
+    midr: int | None
     used_in: str
     cpus: tuple[CpuKind, ...]
     l3: Cache | None
+
+    @property
+    def qemu_cpu(self) -> str:
+        """The CPU as QEMU's option -cpu has it."""
+        return self.cpu if self.midr is None else f"{self.cpu},midr={self.midr:#x}"
 
     @property
     def count(self) -> int:
@@ -109,12 +121,25 @@ def load_machine(name: str, folder: Path = MACHINES) -> Machine:
         name,
         table.take("title", str),
         table.take("cpu", str),
+        _midr(table),
         table.take("used_in", str, ""),
         tuple(kinds),
         _cache(table, "l3") if table.has("l3") else None,
     )
     table.done()
     return machine
+
+
+def _midr(parent: Table) -> int | None:
+    if not parent.has("midr"):
+        return None
+    table = parent.table("midr")
+    text = table.take("value", str)
+    table.take("source", str)
+    table.done()
+    if not re.fullmatch(r"0x[0-9a-f]{8}", text):
+        raise table.error("value", f"is {text!r}: write MIDR_EL1 as 0x and 8 digits, 0x413fd0c1.")
+    return int(text, 16)
 
 
 def _count(table: Table) -> int:

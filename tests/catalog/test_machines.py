@@ -41,6 +41,15 @@ def test_every_cpu_is_one_that_qemu_has(name: str) -> None:
     load_machine(name).check_cpu(qemu_cpus())
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_machine_runs_under_the_midr_of_its_own_cpu(name: str) -> None:
+    machine = load_machine(name)
+    assert machine.midr is not None
+    assert machine.qemu_cpu == f"{machine.cpu},midr={machine.midr:#x}"
+    # Bits 16 to 19 of every CPU with ID registers, DDI 0487, MIDR_EL1.Architecture.
+    assert machine.midr >> 16 & 0xF == 0xF
+
+
 def test_a_cpu_that_qemu_has_not_is_named() -> None:
     assert "max" in qemu_cpus()
     machine = replace(load_machine("neoverse-n1"), cpu="max,sve=off")
