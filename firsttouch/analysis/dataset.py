@@ -17,7 +17,7 @@ from firsttouch.analysis.verdicts import change_percent, verdict
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.experiment_files import experiment_names
-from firsttouch.catalog.experiments import Derived, Experiment, Params, Published, Value
+from firsttouch.catalog.experiments import PAGES, Derived, Experiment, Params, Published, Value
 from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME, Result, read_results
 from firsttouch.places import EXPERIMENTS
@@ -287,7 +287,9 @@ def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]
     for arm in case.arms:
         value = case.value(arm, figure.of)
         base = floor.value(arm, figure.of) if floor else None
-        per = floor.value(arm, figure.per) if floor else None
+        per = case.pages() if figure.per == PAGES else None
+        if figure.per != PAGES and floor:
+            per = floor.value(arm, figure.per)
         if figure.above and value is not None:
             value = None if base is None else value - base
         if value is not None and per:

@@ -104,6 +104,7 @@ def _count(region: Table, counts: Counts) -> tuple[dict[str, int], dict[str, str
         "instructions_kernel": kernel.take("instructions", int),
         "tlbi": region.table("tlbi").take("total", int),
         "dsb": both("dsb"),
+        "isb": both("isb"),
     }
     levels = [level for level in ("l1d", "l2") if kernel.has(level)]
     if not levels:

@@ -21,7 +21,7 @@ from firsttouch.tables import Table, file_of, parse_json
 # Metrics of the PMU with their units: those that need no modelled caches, and those that do.
 COUNTED = {
     "instructions_user": "instructions", "instructions_kernel": "instructions",
-    "tlbi": "instructions", "dsb": "instructions",
+    "tlbi": "instructions", "dsb": "instructions", "isb": "instructions",
 }  # fmt: skip
 MODELLED = {
     "l1d_accesses": "accesses", "l1d_misses": "misses",

@@ -108,6 +108,17 @@ def test_a_derived_figure_without_a_floor_is_a_quotient(tmp_path: Path) -> None:
     assert _row(made_results.dataset(tmp_path, [made]), "kernel_per_fault").arms == {"stock": 2.5}
 
 
+def test_a_derived_figure_per_page_counts_pages_of_the_size_asked_for(tmp_path: Path) -> None:
+    sizes: dict[str, float] = {"4k": 3, "64k": 48}
+    for page, per_page in sizes.items():
+        made = Made(
+            "populate", {"by": "ldadd", "page": page, "size": 1 << 20, "threads": 1}, "stock",
+            {"page_faults": 512, "tlbi": 768},
+        )  # fmt: skip
+        row = _row(made_results.dataset(tmp_path / page, [made]), "tlbi_per_page")
+        assert row.arms == {"stock": per_page}
+
+
 def test_no_derived_figure_where_its_floor_was_not_measured(tmp_path: Path) -> None:
     metrics = {"page_faults": 4, "instructions_kernel": 10}
     dataset = made_results.dataset(tmp_path, [Made("populate", _LDADD, "stock", metrics)])

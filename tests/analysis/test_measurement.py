@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from firsttouch.analysis.measurement import FaultSample, Measurement, Timeline, measure
+from firsttouch.catalog.contract import COUNTED
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.errors import UserError
 from firsttouch.tables import Json
@@ -25,8 +26,8 @@ def _measure(
 
 def test_both_privileges_are_in_the_metrics() -> None:
     assert _measure(make_region(), page_faults=1).metrics == {
-        "page_faults": 1, "instructions_user": 3, "instructions_kernel": 3, "tlbi": 4, "dsb": 6,
-        "l1d_accesses": 6, "l1d_misses": 4, "l2_accesses": 6, "l2_misses": 4,
+        "page_faults": 1, "instructions_user": 3, "instructions_kernel": 3, "tlbi": 4,
+        "dsb": 6, "isb": 4, "l1d_accesses": 6, "l1d_misses": 4, "l2_accesses": 6, "l2_misses": 4,
     }  # fmt: skip
 
 
@@ -37,7 +38,7 @@ def test_regions_of_a_cell_are_added_up() -> None:
 
 def test_counting_alone_gives_no_cache_metrics() -> None:
     measured = _measure(make_region(caches=False))
-    assert sorted(measured.metrics) == ["dsb", "instructions_kernel", "instructions_user", "tlbi"]
+    assert sorted(measured.metrics) == sorted(COUNTED)
     assert not _CACHES & measured.missing.keys()
 
 

@@ -31,8 +31,8 @@ def test_each_experiment_asks_for_what_there_is(contract: Contract, name: str) -
     [
         ("populate", ('"ldadd"', '"lddad"'),
          "populate.toml: parameters.by is 'lddad': did you mean 'ldadd'"),
-        ("populate", ('name = "tlbi"', 'name = "tbli"'),
-         "populate.toml: metrics[7].name is 'tbli': did you mean 'tlbi'"),
+        ("populate", ("instructions_user", "instruction_user"),
+         "populate.toml: metrics[5].name is 'instruction_user': did you mean 'instructions_user'"),
         ("populate", ('unit = "faults"', 'unit = "fault"'),
          "populate.toml: metrics[0].unit of page_faults is 'fault': write 'faults'"),
         ("populate", ('unit = "ns"', 'unit = "ms"'), "metrics[1].unit of sys_ns is 'ms': write"),

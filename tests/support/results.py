@@ -38,7 +38,7 @@ def make_region(
 ) -> dict[str, Json]:
     """Return a region as the plugin writes it, where everything happened three times."""
     names = ("instructions", "dsb", "dc_zva", "dc_zva_unplaced", "untranslated_accesses")
-    mode: dict[str, Json] = {**dict.fromkeys(names, 0), "instructions": 3, "dsb": 3}
+    mode: dict[str, Json] = {**dict.fromkeys(names, 0), "instructions": 3, "dsb": 3, "isb": 2}
     if caches:
         level: dict[str, Json] = {"accesses": 3, "misses": 2, "writebacks": 0}
         mode |= {"l1d": level, "l2": level}
