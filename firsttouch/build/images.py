@@ -13,6 +13,7 @@ from pathlib import Path
 
 from firsttouch import processes
 from firsttouch.build import overlay
+from firsttouch.build.configuration import known_configuration
 from firsttouch.build.durations import image_duration, note_durations
 from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
 from firsttouch.build.sources import KernelSource
@@ -43,12 +44,15 @@ _ERROR = re.compile(
 class KernelImage:
     """A kernel image; if `changed`, linux/ is laid over the source.
 
+    Its configuration starts from tinyconfig, or, if `cloud`, from Debian's for
+    the cloud.
     `fragments` are laid over the lab's configuration. `patches` are applied
     after linux/. `label` stands for both in messages.
     """
 
     source: KernelSource
     changed: bool
+    cloud: bool = False
     fragments: tuple[Path, ...] = ()
     patches: tuple[Path, ...] = ()
     label: str = ""
@@ -57,14 +61,16 @@ class KernelImage:
     def title(self) -> str:
         """The image's name in messages."""
         kind = "with linux/" if self.changed else "stock"
-        return " ".join([self.source.version, kind, *([self.label] if self.label else [])])
+        more = ["cloud"] * self.cloud + [self.label] * bool(self.label)
+        return " ".join([self.source.version, kind, *more])
 
-    def configuration(self) -> list[Path]:
-        """Return the configuration fragments, laid over tinyconfig in this order."""
+    def fragments_in_order(self) -> list[Path]:
+        """Return the configuration fragments; an option in a later one wins."""
         configs = LINUX / "configs"
-        release = configs / f"lab-{self.source.release.name}"
+        base = "cloud" if self.cloud else "lab"
+        release = configs / f"{base}-{self.source.release.name}"
         return [
-            configs / "lab",
+            configs / base,
             *([release] if release.exists() else []),
             *([configs / "features"] if self.changed else []),
             *self.fragments,
@@ -73,15 +79,22 @@ class KernelImage:
     def entry(self) -> Entry:
         """Return the store's entry; its recipe is source, linux/, configuration and tools."""
         release = self.source.release
+        base = [self.source.configuration()] if self.cloud else []
         recipe: dict[str, Json] = {
             "source": self.source.identity,
             "overlay": overlay.overlay_identity(release) if self.changed else None,
-            "config": [digest_file(fragment) for fragment in self.configuration()],
+            "config": [digest_file(file) for file in (*base, *self.fragments_in_order())],
             "patches": [digest_file(file) for file in self.patches],
             "tools": toolchain_identity(),
             "environment": _REPRODUCIBLE,
         }
         return Entry("images", recipe, f"kernel {self.title}")
+
+    def stored(self) -> Path | None:
+        """Return the directory that `obtain` returns, if the store has it. Fetches nothing."""
+        if self.cloud and not known_configuration(self.source.release):
+            return None
+        return self.entry().use()
 
     def obtain(self, reporter: Reporter, log: Path | None = None) -> Path:
         """Return the directory that holds ``Image``, ``config`` and ``build.log``.
@@ -151,13 +164,16 @@ class KernelImage:
         return tree
 
     def configure(self, tree: Path, objects: Path) -> None:
-        """Write `objects`/.config: tinyconfig with the fragments laid over it.
+        """Write `objects`/.config: tinyconfig, or Debian's configuration, with the fragments.
 
-        Raises UserError if an option did not get the value that a fragment gives it.
+        Raises UserError if an option is not what the fragments ask for.
         """
         objects.mkdir(parents=True)
-        self._make(tree, objects, "tinyconfig")
-        wanted = "".join(fragment.read_text() for fragment in self.configuration())
+        if self.cloud:
+            shutil.copyfile(self.source.configuration(), objects / ".config")
+        else:
+            self._make(tree, objects, "tinyconfig")
+        wanted = "".join(fragment.read_text() for fragment in self.fragments_in_order())
         with (objects / ".config").open("a") as config:
             config.write(wanted)
         self._make(tree, objects, "olddefconfig")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -52,41 +53,52 @@ def known_package(name: str) -> Package | None:
     """Return the version of `name` that was fetched last; None if none was."""
     try:
         table = parse_json(_pointer(name).read_text(), _pointer(name))
-        return Package(
-            name, table.take("file", str), table.take("size", int), table.take("sha256", str)
-        )
+        file = table.take("file", str)
+        return Package(_name(file), file, table.take("size", int), table.take("sha256", str))
     except (OSError, UserError):
         return None
 
 
-def find_package(name: str, suites: Sequence[str]) -> tuple[Package, list[str]]:
+def _name(file: str) -> str:
+    """Return the name of the package that a .deb is of."""
+    return file.split("_")[0]
+
+
+def find_package(
+    name: str, suites: Sequence[str], *, arm64: bool = False
+) -> tuple[Package, list[str]]:
     """Find the newest version of `name`: in the host's own archives, then in each of `suites`.
 
-    The suites are those of the host's mirror. Returns the package and the apt
-    options that find it. Raises HostError if no archive has it.
+    `name` may be a pattern that one package matches. The package is for
+    `arm64`, or for this host. The suites are those of the host's mirror.
+    Returns the package and the apt options that find it. Raises HostError if
+    no archive has it.
     """
     for archives in (host_archives(), *([mirror_archive(suite)] for suite in suites)):
-        options = private_root(archives)
+        options = private_root(archives, arm64=arm64)
         listed = apt_get([*options, "download", "--print-uris", name])
         files = listed_files(listed.stdout)
         if listed.returncode == 0 and files:
-            return Package(name, files[0].file, files[0].size, files[0].sha256), options
+            found = files[0]
+            return Package(_name(found.file), found.file, found.size, found.sha256), options
     raise HostError(
         f"no package source of this host offers {name}, nor does its mirror in "
         f"{', '.join(suites)}: check the network and /etc/apt, or give a kernel tree by --source."
     )
 
 
-def fetch_package(name: str, suites: Sequence[str], reporter: Reporter) -> Package:
+def fetch_package(
+    name: str, suites: Sequence[str], reporter: Reporter, *, arm64: bool = False
+) -> Package:
     """Download the newest version of package `name` into the store and return it."""
-    found, options = find_package(name, suites)
+    found, options = find_package(name, suites, arm64=arm64)
 
     def download(workplace: Path, kept: Path) -> None:
         partial_folder = workplace / "download"
         shutil.rmtree(partial_folder, ignore_errors=True)
         partial_folder.mkdir()
         log = workplace / "apt.log"
-        title = f"Fetching {name} {found.version}"
+        title = f"Fetching {found.name} {found.version}"
         with (
             log.open("w") as sink,
             reporter.step(title, "MiB", found.size >> 20) as step,
@@ -225,4 +237,6 @@ def _closure_pointer(packages: Packages) -> Path:
 
 
 def _pointer(name: str) -> Path:
-    return store_root() / "packages" / f"{name}.json"
+    # A pattern's characters stay out of the file's name.
+    plain = re.sub(r"[^\w.+-]", "_", name)
+    return store_root() / "packages" / f"{plain}.json"

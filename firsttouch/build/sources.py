@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from firsttouch import processes
+from firsttouch.build.configuration import debian_configuration
 from firsttouch.build.packages import Package, fetch_package, known_package
 from firsttouch.build.store import Entry
 from firsttouch.catalog.releases import Release, load_release, release_names, version_of
@@ -28,8 +29,9 @@ class KernelSource:
 
     `sha256` is that of the package or the archive that it comes from, or of all
     files of a tree; `kind` says which. `tree` returns its directory, and unpacks
-    it first if necessary. `given` is the path that the user named, None for
-    Debian's source.
+    it first if necessary. `configuration` returns the file of Debian's
+    configuration of the release, and fetches it first if necessary. `given` is
+    the path that the user named, None for Debian's source.
     """
 
     release: Release
@@ -37,6 +39,7 @@ class KernelSource:
     kind: Literal["package", "archive", "tree"]
     sha256: str
     tree: Callable[[], Path]
+    configuration: Callable[[], Path]
     given: Path | None = None
 
     @property
@@ -77,7 +80,8 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
         return entry.obtain(unpack, reporter.say)
 
     version = re.split(r"[-~+]", package.version)[0]
-    return KernelSource(release, version, "package", package.sha256, tree)
+    configuration = functools.partial(debian_configuration, release, reporter, newest=newest)
+    return KernelSource(release, version, "package", package.sha256, tree, configuration)
 
 
 def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -> None:
@@ -119,9 +123,16 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
     """
     tree = source_tree(path, reporter).resolve()
     release, version = tree_release(tree)
+    configuration = functools.partial(debian_configuration, release, reporter)
     if path.is_dir():
         return KernelSource(
-            release, version, "tree", _tree_digest(tree), lambda: tree, path.resolve()
+            release,
+            version,
+            "tree",
+            _tree_digest(tree),
+            lambda: tree,
+            configuration,
+            path.resolve(),
         )
     return KernelSource(
         release,
@@ -129,6 +140,7 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
         "package" if path.suffix == ".deb" else "archive",
         digest_file(path),
         lambda: tree,
+        configuration,
         path.resolve(),
     )
 

@@ -18,7 +18,8 @@ from firsttouch.tables import Table, names_in, read_named
 BASE = "stock"
 Shape = Literal["circle", "square", "diamond", "up", "down", "cross"]
 _SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "up", "down", "cross")
-_KERNELS = ("stock", "changed")
+Kernel = Literal["stock", "changed", "cloud-stock", "cloud-changed", "debian"]
+_KERNELS: tuple[Kernel, ...] = ("stock", "changed", "cloud-stock", "cloud-changed", "debian")
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 
 
@@ -38,10 +39,17 @@ class Mark:
 
 @dataclass(frozen=True)
 class Arm:
-    """A kernel and its boot parameters; if `changed`, linux/ is laid over the kernel's source."""
+    """A kernel and its boot parameters.
+
+    `kernel`: ``stock`` is built from the release's source, ``changed`` from
+    the same source with linux/ laid over it, both configured from tinyconfig.
+    ``cloud-`` stands before those that are configured from Debian's file for
+    the cloud. ``debian`` is the image that Debian distributes; this project
+    does not build it.
+    """
 
     name: str
-    changed: bool
+    kernel: Kernel
     boot: tuple[str, ...]
     meaning: str
     order: int
@@ -56,9 +64,10 @@ def arm_names(folder: Path = ARMS) -> list[str]:
 def load_arm(name: str, folder: Path = ARMS) -> Arm:
     """Return arm `name`; UserError if there is no such arm, or its file is wrong."""
     table = read_named("arm", name, folder)
+    wanted = table.choice("kernel", _KERNELS)
     arm = Arm(
         name=name,
-        changed=table.choice("kernel", _KERNELS) == "changed",
+        kernel=next(kernel for kernel in _KERNELS if kernel == wanted),
         boot=table.strings("boot"),
         meaning=table.take("meaning", str),
         order=table.take("order", int),

@@ -16,11 +16,17 @@ from firsttouch.tables import read_toml
 class Release:
     """A kernel release: Debian's source `package`, and the `suites` that may have it.
 
+    `configuration` names the package of the configurations that Debian builds
+    with, `binary` that of the image that it distributes for arm64 in the cloud;
+    `{version}` in it stands for the version of the source.
+
     `objects` is the number of object files in a lab build, for its progress bar.
     """
 
     name: str
     package: str
+    configuration: str
+    binary: str
     suites: tuple[str, ...]
     objects: int
 
@@ -52,6 +58,8 @@ def load_release(name: str) -> Release:
     release = Release(
         name,
         table.take("package", str),
+        table.take("configuration", str),
+        table.take("binary", str),
         table.strings("suites"),
         table.take("objects", int),
     )

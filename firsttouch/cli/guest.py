@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 
-from firsttouch.build.images import KernelImage
+from firsttouch.build.kernels import obtain_image
 from firsttouch.build.packages import unpack
 from firsttouch.build.programs import build_ftbench
 from firsttouch.build.sources import debian_source, user_source
@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     else:
         source = debian_source(load_release(release_of(options)), reporter)
     shell = Shell(
-        image=KernelImage(source, arm.changed).obtain(reporter) / "Image",
+        image=obtain_image(arm.kernel, source, reporter),
         busybox=unpack(_BUSYBOX, reporter) / "usr/bin/busybox",
         ftbench=build_ftbench(reporter),
         machine=machine,

@@ -48,7 +48,9 @@ def _source(options: argparse.Namespace, reporter: Reporter) -> KernelSource:
 
 
 def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
-    print(debian_source(load_release(options.release), reporter, newest=True).version)
+    source = debian_source(load_release(options.release), reporter, newest=True)
+    source.configuration()
+    print(source.version)
     return 0
 
 

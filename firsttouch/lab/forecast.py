@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,14 +15,20 @@ from firsttouch.build.durations import (
     image_duration,
     read_durations,
 )
-from firsttouch.build.images import KernelImage
+from firsttouch.build.kernels import kernel_of
 from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.programs import stored_program
 from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.releases import Release
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import Parts, disk_of, make_job
+from firsttouch.lab.guests import Parts, disk_of, kernels_of, make_job
 from firsttouch.lab.plan import Plan
+
+_KERNELS: Mapping[Kernel, str] = {
+    "stock": "stock", "changed": "with linux/", "debian": "as Debian distributes it",
+    "cloud-stock": "stock, cloud", "cloud-changed": "with linux/, cloud",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,11 +60,12 @@ class Forecast:
 def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once: int) -> Forecast:
     """Return what a run of `plan` would do; `source` is None if it is not fetched yet."""
     known = read_durations()
-    changed = sorted({plan.catalog.arms[cell.arm].changed for cell in plan.cells})
-    images = {kind: KernelImage(source, kind).entry().use() if source else None for kind in changed}
+    images = {
+        kernel: kernel_of(kernel, source).stored() if source else None
+        for kernel in kernels_of(plan)
+    }
     parts = [
-        Part(f"kernel {release.name} {'with linux/' if kind else 'stock'}", path)
-        for kind, path in images.items()
+        Part(f"kernel {release.name} {_KERNELS[kernel]}", path) for kernel, path in images.items()
     ]
     programs = {
         name: stored_program(folder, name, native=folder == "pmu")
@@ -78,8 +86,9 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
         made = Parts(source, ready, ftbench, init, pmu, have)
     seconds = 0.0
     measured = True
-    for path in images.values():
-        if path is None:
+    for kernel, path in images.items():
+        # What Debian built is fetched in seconds.
+        if path is None and kernel != "debian":
             name = image_duration(release.name)
             seconds += known.get(name, default_image_duration(release.objects))
             measured &= name in known
@@ -100,6 +109,6 @@ def _is_stored(plan: Plan, group: tuple[Cell, ...], parts: Parts | None) -> bool
     """Tell whether the store has the outcome of `group`; None if a part is not built yet."""
     disk = disk_of(plan, group)
     arm = plan.catalog.arms[group[0].arm]
-    if parts is None or arm.changed not in parts.images or (disk and disk not in parts.disks):
+    if parts is None or arm.kernel not in parts.images or (disk and disk not in parts.disks):
         return None
     return kept_outcome(make_job(plan, group, parts).key) is not None

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from firsttouch.build.disks import Disk, FileDisk, RootDisk
 from firsttouch.build.host_tools import compiler_version, qemu_version
-from firsttouch.build.images import KernelImage
+from firsttouch.build.kernels import obtain_image
 from firsttouch.build.programs import build_ftbench, build_init, build_pmu
 from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Params
 from firsttouch.files import digest
@@ -20,7 +21,7 @@ from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import Plan
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
-from firsttouch.vm.guest import Guest
+from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.pmu import Pmu
 from firsttouch.vm.qemu import file_digest, guest_key, inputs
 
@@ -29,10 +30,10 @@ FTBENCH = "/ftbench"
 
 @dataclass(frozen=True)
 class Parts:
-    """The built parts of a run's guests; `images[True]` is the changed kernel, the other stock."""
+    """The built parts of a run's guests; `images` are by `Arm.kernel`."""
 
     source: KernelSource
-    images: Mapping[bool, Path]
+    images: Mapping[Kernel, Path]
     ftbench: Path
     init: Path
     pmu: Path
@@ -80,17 +81,18 @@ class Job:
 def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter) -> Parts:
     """Return the kernels, programs and disks that `plan` needs; build what the store lacks."""
     ftbench, init = build_ftbench(reporter), build_init(reporter)
-    images = {}
-    arms = {plan.catalog.arms[cell.arm] for cell in plan.cells}
-    for changed in sorted({arm.changed for arm in arms}):
-        log = logs / f"build-{source.version}-{'changed' if changed else 'stock'}.log"
-        images[changed] = KernelImage(source, changed).obtain(reporter, log) / "Image"
+    images = {kernel: obtain_image(kernel, source, reporter, logs) for kernel in kernels_of(plan)}
     disks = {}
     for group in plan.groups:
         disk = disk_of(plan, group)
         if disk and disk not in disks:
             disks[disk] = disk.obtain(reporter)
     return Parts(source, images, ftbench, init, build_pmu(reporter), disks)
+
+
+def kernels_of(plan: Plan) -> list[Kernel]:
+    """Return the kernels that the arms of `plan` boot, each once."""
+    return sorted({plan.catalog.arms[cell.arm].kernel for cell in plan.cells}, reverse=True)
 
 
 def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
@@ -121,7 +123,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED))
     machine = plan.catalog.machines[first.machine]
     return Guest(
-        image=parts.images[arm.changed],
+        image=parts.images[arm.kernel],
         init=parts.init,
         machine=machine,
         boot=arm.boot,
@@ -132,6 +134,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         cpu=None if first.midr is None else f"{machine.cpu},midr={first.midr:#x}",
         board=first.board,
         pmu=pmu,
+        port=port_for(arm.kernel),
     )
 
 

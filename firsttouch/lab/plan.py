@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.catalog.arms import arm_names, load_arm
+from firsttouch.catalog.arms import Arm, arm_names, load_arm
 from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
@@ -98,6 +98,7 @@ def make_plan(
             contract.check_params(experiment, params)
         of_arms = asked or [load_arm(name) for name in dict.fromkeys(experiment.arms)]
         for arm in of_arms:
+            _check_disk(arm, experiment)
             for group in of_guests:
                 groups.append(
                     tuple(
@@ -112,6 +113,15 @@ def make_plan(
         values = " ".join(f"{name}={value}" for name, value in request.settings.items())
         raise UserError(f"no cell has {values}: give values that occur together in an experiment.")
     return Plan(tuple(cells.values()), tuple(groups), catalog, request.quick)
+
+
+def _check_disk(arm: Arm, experiment: Experiment) -> None:
+    """Raise UserError if `experiment` needs a disk that the kernel of `arm` has no driver for."""
+    if arm.kernel == "debian" and (experiment.file_size or experiment.root):
+        raise UserError(
+            f"{experiment.name} needs a disk, whose driver is a module of Debian's kernel: "
+            f"leave out the arm {arm.name}, or name other experiments."
+        )
 
 
 def _groups(

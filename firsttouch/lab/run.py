@@ -180,7 +180,7 @@ def _stock_by_machine(jobs: Sequence[Job], plan: Plan) -> list[Job]:
         {
             job.cells[0].machine: job
             for job in jobs
-            if not plan.catalog.arms[job.cells[0].arm].changed
+            if plan.catalog.arms[job.cells[0].arm].kernel in ("stock", "cloud-stock")
         }.values()
     )
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from firsttouch.build.images import KernelImage
+from firsttouch.build.kernels import obtain_image
 from firsttouch.build.programs import build_ftbench, build_init
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Arm
@@ -18,7 +18,7 @@ from firsttouch.progress import Reporter
 from firsttouch.survey.host import host_files, read_host
 from firsttouch.survey.samples import Line, Sample, Survey, SurveyedGuest, read_line
 from firsttouch.survey.tasks import counter_tasks, touch_tasks, zero_pages_task
-from firsttouch.vm.guest import Guest
+from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.supervision import run_guest
 
 # All rounds after the first give the same counts; see Sample.
@@ -38,7 +38,7 @@ def survey_guest(
     are left out. The guest's kernel log goes to `logs`. Raises GuestError and
     BuildError.
     """
-    image = KernelImage(source, arm.changed).obtain(reporter) / "Image"
+    image = obtain_image(arm.kernel, source, reporter)
     ftbench, init = build_ftbench(reporter), build_init(reporter)
 
     def guest(commands: Sequence[tuple[str, ...]]) -> Guest:
@@ -49,6 +49,7 @@ def survey_guest(
             arm.boot,
             tuple(" ".join(["/ftbench", *words]) for words in commands),
             {"/ftbench": ftbench},
+            port=port_for(arm.kernel),
         )
 
     log = logs / f"survey-{arm.name}.log"

@@ -15,6 +15,9 @@ from firsttouch.build.host_tools import DTC
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.processes import output
 
+# Where a kernel with KASLR puts itself: somewhere, and the same place each time.
+_SEED = "0x66697273 0x74746f75"
+
 
 @functools.lru_cache(maxsize=64)
 def device_tree(
@@ -61,6 +64,7 @@ def overlay_source(machine: Machine, cpus: int, disk: tuple[int, int] | None) ->
         nodes += _unified("l3", "l3-cache", 3, machine.l3, "")
     if nodes:
         lines += _target("/cpus", nodes)
+    lines += _target("/chosen", [f"kaslr-seed = <{_SEED}>;"])
     if disk:
         lines += _target("/", _ram_disk(*disk))
     return "\n".join(lines) + "\n"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_size
@@ -26,10 +27,11 @@ _RESERVED_MEMORY = 512 << 20
 # with. interleaved: round-robin TCG in real time. parallel: MTTCG, where QEMU
 # reports the first access of an LSE atomic as a write.
 Timing = Literal["identical", "interleaved", "parallel"]
+Port = Literal["mmio", "pci"]
 # vmstat_update() runs every second by default and also drains free pages: it
 # cost 820,000 instructions in one cell and none in the next.
 _QUIET = "sysctl.vm.stat_interval=3600"
-_BOOT = ("console=ttyAMA0", "nokaslr", "panic=-1", "oops=panic", "loglevel=7")
+_BOOT = ("console=ttyAMA0", "panic=-1", "oops=panic", "loglevel=7")
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Guest:
     ``mte=on``. A guest with `firmware` gets the machine's caches from ACPI
     tables, which `tables`, an archive for the initial RAM disk, may replace.
     A guest without firmware gets them from a device tree; only this kind can
-    have a disk.
+    have a disk. `port` is the bus of the results channel.
     """
 
     image: Path
@@ -63,6 +65,7 @@ class Guest:
     cpu: str | None = None
     board: tuple[str, ...] = ()
     pmu: Pmu | None = None
+    port: Port = "mmio"
     firmware: Path | None = None
     tables: bytes = b""
 
@@ -73,6 +76,12 @@ class Guest:
         acpi = ["acpi=force"] if self.firmware else []
         quiet = [_QUIET] if self.timing == "identical" else []
         return " ".join([*_BOOT, *quiet, *acpi, *limit, *self.boot])
+
+
+def port_for(kernel: Kernel) -> Port:
+    """Return the port whose driver is built into the kernel that an arm boots."""
+    # Debian has virtio's MMIO driver in a module.
+    return "pci" if kernel == "debian" else "mmio"
 
 
 def check_size(size: int) -> None:

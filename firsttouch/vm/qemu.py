@@ -16,15 +16,29 @@ from pathlib import Path
 from firsttouch.build.host_tools import QEMU, qemu_digest
 from firsttouch.files import digest, digest_bytes, digest_file
 from firsttouch.vm.devicetree import device_tree
-from firsttouch.vm.guest import Guest, Timing
+from firsttouch.vm.guest import Guest, Port, Timing
 from firsttouch.vm.initramfs import guest_archive
 
 # Start of RAM of QEMU's virt board.
 _RAM_BASE = 0x4000_0000
 _TIMINGS: Mapping[Timing, tuple[str, ...]] = {
-    "identical": ("-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
+    "identical": (
+        "-icount",
+        "shift=0,sleep=off",
+        "-rtc",
+        "base=2026-01-01T00:00:00,clock=vm",
+        # What RNDR returns, on CPUs that have it.
+        "-seed",
+        "1",
+    ),
     "interleaved": ("-accel", "tcg,thread=single"),
     "parallel": ("-accel", "tcg,thread=multi"),
+}
+# The results channel. With ioeventfd, QEMU's main loop would serve the device on
+# PCI when the host schedules it.
+_PORTS: Mapping[Port, str] = {
+    "mmio": "virtio-serial-device",
+    "pci": "virtio-serial-pci,ioeventfd=off",
 }
 # Names of the files that the guest and the plugin write; in a key they stand for the paths.
 LOG, RESULTS, COUNTS = "kernel log", "results", "counts"
@@ -111,7 +125,7 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
         "-initrd", files["initial RAM disk"],
         "-append", guest.command_line(),
         "-serial", f"file:{files[LOG]}",
-        "-device", "virtio-serial-device",
+        "-device", _PORTS[guest.port],
         "-chardev", f"file,id=results,path={_value(files[RESULTS])}",
         "-device", "virtserialport,chardev=results,name=results",
         *firmware,
@@ -126,7 +140,7 @@ def board_arguments(guest: Guest) -> list[str]:
     return [
         "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none", "-no-reboot",
         "-M", ",".join(("virt,gic-version=3,dtb-randomness=off", *guest.board)),
-        "-cpu", guest.cpu or guest.machine.cpu,
+        "-cpu", guest.cpu or guest.machine.qemu_cpu,
         "-smp", str(guest.cpus),
         "-m", f"{memory >> 20}M",
         *_nodes(guest, memory),

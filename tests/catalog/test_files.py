@@ -53,8 +53,8 @@ def _write_changed(source: Path, change: tuple[str, str], file: Path) -> None:
         (('by = "ldadd"', 'bye = "ldadd"'), r"where\.bye is not a parameter: did you mean 'by'"),
         (("change_percent = -50\n", ""), r"published\[0\].*give one of the two"),
         (('metric = "page_faults"', 'metric = "faults"'), r"published\[0\]\.metric is 'faults'"),
-        (('per = "page_faults"', 'per = "page_fault"'), r"derived\[0\]\.per is 'page_fault': did"),
-        (("above = { by", "above = { bi"), r"derived\[0\]\.above\.bi is not a parameter"),
+        (('per = "page_faults"', 'per = "page_fault"'), r"derived\[3\]\.per is 'page_fault': did"),
+        (("above = { by", "above = { bi"), r"derived\[3\]\.above\.bi is not a parameter"),
         (("[parameters]", "[parameters"), r"populate\.toml: not valid TOML"),
         (("question = ", "\x00 = "), r"populate\.toml: not valid TOML"),
     ],
@@ -95,6 +95,8 @@ def test_a_mistake_in_a_root_is_named(
         (("count = 1", "count = 0"), r"cpus\[0\]\.count is 0: it must be between 1 and 8"),
         (("count = 1", "cuont = 1"), r"cuont is not a key here: did you mean 'count'"),
         (("[[cpus]]", "[[cups]]"), r"cpus is missing"),
+        (('"0x413fd0c1"', '"r3p1"'), r"midr\.value is 'r3p1': write MIDR_EL1 as 0x and 8 digits"),
+        (("midr = { value", "midr = { valeu"), r"midr\.value is missing.*'valeu'"),
     ],
 )
 def test_a_mistake_in_a_machine_is_named(

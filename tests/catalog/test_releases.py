@@ -11,7 +11,13 @@ from firsttouch.catalog import releases
 from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.errors import UserError
 
-_SOURCE = 'package = "linux-source-6.12"\nsuites = ["trixie"]\nobjects = 1225\n'
+_SOURCE = """
+package = "linux-source-6.12"
+configuration = "linux-config-6.12"
+binary = "linux-image"
+suites = ["trixie"]
+objects = 1225
+"""
 
 
 @pytest.fixture

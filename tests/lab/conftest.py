@@ -82,13 +82,13 @@ class FakeLab:
         for name in names:
             (self.parts / name).write_text(name)
         stock, changed, ftbench, init, pmu = (self.parts / name for name in names)
-        return Parts(source, {False: stock, True: changed}, ftbench, init, pmu, {})
+        return Parts(source, {"stock": stock, "changed": changed}, ftbench, init, pmu, {})
 
 
 def _region() -> dict[str, Json]:
     cache: dict[str, Json] = {"accesses": 50_000, "misses": 5}
     mode: dict[str, Json] = {
-        "instructions": 1000, "dsb": 1, "dc_zva": 0, "dc_zva_unplaced": 0,
+        "instructions": 1000, "dsb": 1, "isb": 1, "dc_zva": 0, "dc_zva_unplaced": 0,
         "untranslated_accesses": 0, "l1d": cache, "l2": cache,
     }  # fmt: skip
     return {"user": mode, "kernel": mode, "tlbi": {"total": 7}}
@@ -97,7 +97,11 @@ def _region() -> dict[str, Json]:
 @pytest.fixture
 def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLab:
     (tmp_path / "parts").mkdir()
-    source = KernelSource(load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path)
+    (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
+    source = KernelSource(
+        load_release("6.12"), "6.12.1", "package", "0" * 64,
+        lambda: tmp_path, lambda: tmp_path / "config",
+    )  # fmt: skip
     lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
     monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)

@@ -39,7 +39,11 @@ _REQUEST = Request(
 
 @pytest.fixture
 def source(tmp_path: Path) -> KernelSource:
-    return KernelSource(load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path)
+    (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
+    return KernelSource(
+        load_release("6.12"), "6.12.1", "package", "0" * 64,
+        lambda: tmp_path, lambda: tmp_path / "config",
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -81,14 +85,14 @@ def test_what_the_store_has_is_told_from_what_is_to_be_run(
     assert _forecast(plan, source).unknown == 2
     stock = _kept_image(source, changed=False)
     parts = Parts(
-        source, {False: stock}, build_ftbench(reporter), build_init(reporter),
+        source, {"stock": stock}, build_ftbench(reporter), build_init(reporter),
         build_pmu(reporter), {},
     )  # fmt: skip
     half = _forecast(plan, source)
     assert (half.stored, half.missing, half.unknown) == (0, 1, 1)
     changed = _kept_image(source, changed=True)
     parts = Parts(
-        source, {False: stock, True: changed}, parts.ftbench, parts.init, parts.pmu, {}
+        source, {"stock": stock, "changed": changed}, parts.ftbench, parts.init, parts.pmu, {}
     )  # fmt: skip
     keep_outcome(make_jobs(plan, parts)[0].key, {"commands": []})
     whole = _forecast(plan, source)

@@ -47,6 +47,12 @@ def test_settings_arms_and_sizes_choose_cells(contract: Contract) -> None:
     assert [len(group) for group in plan.groups] == [1, 1]
 
 
+def test_debians_kernel_has_no_driver_for_a_disk(contract: Contract) -> None:
+    with pytest.raises(UserError, match=r"file-read-fault needs a disk.*leave out the arm debian"):
+        _plan(contract, experiments=("file-read-fault",), arms=("stock", "debian"))
+    assert _plan(contract, experiments=("read-fault",), arms=("stock", "debian")).cells
+
+
 def test_what_is_named_twice_is_run_once(contract: Contract) -> None:
     names = ("populate", "populate")
     once = _plan(contract, experiments=names[:1], arms=("stock",))

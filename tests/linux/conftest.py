@@ -86,7 +86,9 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
     ) -> Guest:
         source, booted = sources(release), load_arm(arm)
         kernel = (
-            with_mistakes(source) if mistakes else with_variant(source, booted.changed, variant)
+            with_mistakes(source)
+            if mistakes
+            else with_variant(source, booted.kernel == "changed", variant)
         )
         return Guest(
             kernel.obtain(reporter) / "Image",

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Debian's own binary kernel of a release: the oracle for the kernels that are built here."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch import processes
+from firsttouch.build.packages import Package, fetch_package, known_package
+from firsttouch.build.store import Entry
+from firsttouch.catalog.releases import Release
+from firsttouch.errors import HostError
+from firsttouch.progress import Reporter
+
+# Where Debian's packages have the image: linux-image-* and linux-binary-*.
+_IMAGES = ("boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz")
+
+
+@dataclass(frozen=True)
+class DebianKernel:
+    """The image that Debian distributes for arm64 in the cloud, built from source `version`."""
+
+    release: Release
+    version: str
+
+    @property
+    def title(self) -> str:
+        """What a person calls the kernel."""
+        return f"{self.version} as Debian distributes it"
+
+    @property
+    def _package(self) -> str:
+        return self.release.binary.format(version=self.version)
+
+    def stored(self) -> Path | None:
+        """Return the directory that `obtain` returns, if the store has it."""
+        package = known_package(self._package)
+        return _entry(package).use() if package else None
+
+    def obtain(self, reporter: Reporter) -> Path:
+        """Return the directory that holds ``Image``; HostError if the archive lacks it."""
+        package = known_package(self._package)
+        if package and (found := _entry(package).use()):
+            return found
+        package = fetch_package(self._package, self.release.suites, reporter, arm64=True)
+
+        def make(workplace: Path, kept: Path) -> None:
+            folder = workplace / "unpacked"
+            shutil.rmtree(folder, ignore_errors=True)
+            processes.output(["dpkg-deb", "-x", package.entry.path / "package.deb", folder])
+            images = [image for pattern in _IMAGES for image in folder.glob(pattern)]
+            if len(images) != 1:
+                raise HostError(
+                    f"{package.file} holds {len(images)} kernel images, not 1: correct `binary` "
+                    f"in {self.release.hooks / 'source.toml'}."
+                )
+            shutil.copyfile(images[0], kept / "Image")
+
+        return _entry(package).obtain(make, reporter.say)
+
+
+def _entry(package: Package) -> Entry:
+    return Entry("images", {"unpacked": package.sha256}, f"kernel of {package.file}")
