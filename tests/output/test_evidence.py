@@ -12,6 +12,7 @@ import pytest
 
 from firsttouch.analysis.cache_statistics import colored_caches
 from firsttouch.analysis.claims import list_claims
+from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import make_plan
@@ -121,11 +122,17 @@ def test_the_raw_results_are_of_the_same_parts() -> None:
         own = [result for result in results if result.cell.release == release]
         assert len({result.provenance.kernel_version for result in own}) == 1
         assert len(_values(own, "kernel source")) == 1
-        stock = [result for result in own if result.cell.arm == "stock"]
-        changed = [result for result in own if result.cell.arm != "stock"]
-        images = _values(stock, "kernel image"), _values(changed, "kernel image")
-        assert [len(image) for image in images] == [1, 1]
-        assert images[0] != images[1]
+        kinds = {load_arm(result.cell.arm).kernel for result in own}
+        assert {"stock", "changed"} <= kinds
+        images = [
+            _values(
+                [result for result in own if load_arm(result.cell.arm).kernel == kind],
+                "kernel image",
+            )
+            for kind in kinds
+        ]
+        assert [len(image) for image in images] == [1] * len(kinds)
+        assert len(set().union(*images)) == len(kinds)
 
 
 def _results(name: str) -> tuple[Result, ...]:
@@ -236,7 +243,9 @@ def test_atomics_alone_do_not_help_openjdk_and_huge_pages_leave_nothing(
     assert len(touching) == 18
     for case in touching:
         faults = case.values("page_faults")
-        assert faults["rmw"] == pytest.approx(faults["stock"], rel=0.02)
+        # Threads of the JVM may miss a huge page or two: 512 faults each, on any arm.
+        heap = (512 << 20) / 4096
+        assert abs(faults["rmw"] - faults["stock"]) < 0.02 * heap
         if case.params["thp"] == "never":
             assert (case.value("rmw", "upgraded_rmw") or 0) < faults["rmw"] / 1000
             assert faults["on"] < 0.53 * faults["stock"]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
@@ -12,6 +12,7 @@ from firsttouch.catalog.experiments import Value
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.plan import Request
 from firsttouch.places import REPOSITORY
+from firsttouch.quantities import parse_size
 from firsttouch.tables import Table, read_toml
 
 # In a checkout; an installed package has no documents.
@@ -27,6 +28,9 @@ class ResultSet:
     release: str
     machines: tuple[str, ...]
     experiments: tuple[str, ...]
+    arms: tuple[str, ...] = ()
+    size: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def file(self, folder: Path = EVIDENCE) -> Path:
         """Return the file of the set's raw results."""
@@ -39,11 +43,22 @@ class ResultSet:
             words += ["--machine", machine]
         for experiment in self.experiments:
             words += ["--experiment", experiment]
-        return words
+        for arm in self.arms:
+            words += ["--arm", arm]
+        for name, value in self.settings.items():
+            words += ["--set", f"{name}={value}"]
+        return [*words, *(["--size", self.size] if self.size else [])]
 
     def request(self) -> Request:
         """Return what the command asks for."""
-        return Request(release=self.release, machines=self.machines, experiments=self.experiments)
+        return Request(
+            release=self.release,
+            machines=self.machines,
+            experiments=self.experiments,
+            arms=self.arms,
+            size=parse_size(self.size) if self.size else None,
+            settings=self.settings,
+        )
 
 
 @dataclass(frozen=True)
@@ -142,6 +157,9 @@ def _read_set(table: Table) -> ResultSet:
         table.take("release", str),
         table.strings("machines", ()),
         table.strings("experiments", ()),
+        table.strings("arms", ()),
+        table.take("size", str, ""),
+        {name: str(value) for name, value in table.table("settings").scalars().items()},
     )
     table.done()
     return found

@@ -61,7 +61,11 @@ def _line(
         for name, value in varying(first.experiment, first.params).items()
         if name not in selection.where
     }
-    words = [" ".join(filter(None, (selection.label, format_params(telling))))]
+    several = len(
+        {case.platform.machine for dataset in datasets.values() for case in dataset.cases}
+    )
+    machine = first.platform.machine if several > 1 else ""
+    words = [" ".join(filter(None, (selection.label, machine, format_params(telling))))]
     if any(one.metric for one in block.rows):
         words.append(f"`{selection.metric}`")
     for case, dataset in zip(cases, datasets.values(), strict=True):
