@@ -169,8 +169,8 @@ def _in(copied: Path, *arguments: str) -> Finished:
     [
         ("experiments/populate.toml", ('"ldadd"', '"lddad"'),
          ["populate.toml: parameters.by", "'lddad'", "did you mean 'ldadd'"]),
-        ("experiments/populate.toml", ('name = "tlbi"', 'name = "tbli"'),
-         ["populate.toml: metrics[7].name", "'tbli'", "did you mean 'tlbi'"]),
+        ("experiments/populate.toml", ('name = "instructions_user"', 'name = "instruction_user"'),
+         ["populate.toml: metrics[5].name", "'instruction_user'", "'instructions_user'"]),
         ("experiments/populate.toml", ('unit = "faults"', 'unit = "pages"'),
          ["populate.toml: metrics[0].unit", "'pages'", "'faults'"]),
         ("experiments/populate.toml", ('"--set-thp"', '"--set-htp"'),

@@ -338,7 +338,7 @@ def test_completion_knows_commands_options_and_names(tmp_path: Path) -> None:
     for words, wanted in (
         (["sur"], "survey"),
         (["lab", "--mach"], "--machine"),
-        (["lab", "--machine", "neoverse-n"], "neoverse-n1"),
+        (["lab", "--machine", "neoverse-v"], "neoverse-v2"),
         (["lab", "--machine", "my-"], "my-own"),
         (["kernel", "ser"], "series"),
     ):

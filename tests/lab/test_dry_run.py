@@ -135,7 +135,7 @@ def test_the_list_has_experiments_machines_arms_and_releases_with_their_titles(
     assert (done.returncode, done.stderr) == (0, "")
     for line in (
         "  populate          First touch of anonymous memory (default, quick)",
-        "  neoverse-n1        Arm Neoverse N1",
+        "  neoverse-n1             Arm Neoverse N1",
         "  on        both features",
         "  6.12  Debian's linux-source-6.12",
     ):
