@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import lzma
-import shutil
 from pathlib import Path
 
-from firsttouch import processes
 from firsttouch.build.packages import Package, fetch_package, known_package
 from firsttouch.build.store import Entry
 from firsttouch.catalog.releases import Release
@@ -35,10 +33,7 @@ def debian_configuration(release: Release, reporter: Reporter, *, newest: bool =
     package = fetch_package(release.configuration, release.suites, reporter, arm64=True)
 
     def make(workplace: Path, kept: Path) -> None:
-        folder = workplace / "unpacked"
-        shutil.rmtree(folder, ignore_errors=True)
-        processes.output(["dpkg-deb", "-x", package.entry.path / "package.deb", folder])
-        packed = folder / "usr/src" / release.configuration / _FILE
+        packed = package.unpack(workplace) / "usr/src" / release.configuration / _FILE
         (kept / "config").write_bytes(lzma.decompress(packed.read_bytes()))
 
     return _entry(package).obtain(make, reporter.say) / "config"

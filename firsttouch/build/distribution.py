@@ -7,7 +7,6 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch import processes
 from firsttouch.build.packages import Package, fetch_package, known_package
 from firsttouch.build.store import Entry
 from firsttouch.catalog.releases import Release
@@ -26,11 +25,6 @@ class DebianKernel:
     version: str
 
     @property
-    def title(self) -> str:
-        """What a person calls the kernel."""
-        return f"{self.version} as Debian distributes it"
-
-    @property
     def _package(self) -> str:
         return self.release.binary.format(version=self.version)
 
@@ -47,9 +41,7 @@ class DebianKernel:
         package = fetch_package(self._package, self.release.suites, reporter, arm64=True)
 
         def make(workplace: Path, kept: Path) -> None:
-            folder = workplace / "unpacked"
-            shutil.rmtree(folder, ignore_errors=True)
-            processes.output(["dpkg-deb", "-x", package.entry.path / "package.deb", folder])
+            folder = package.unpack(workplace)
             images = [image for pattern in _IMAGES for image in folder.glob(pattern)]
             if len(images) != 1:
                 raise HostError(

@@ -45,8 +45,7 @@ class KernelImage:
     """A kernel image; if `changed`, linux/ is laid over the source.
 
     Its configuration starts from tinyconfig, or, if `cloud`, from Debian's for
-    the cloud.
-    `fragments` are laid over the lab's configuration. `patches` are applied
+    the cloud. `fragments` are laid over it. `patches` are applied
     after linux/. `label` stands for both in messages.
     """
 

@@ -48,6 +48,13 @@ class Package:
         """The entry of the store that holds the file."""
         return Entry("packages", {"package": self.sha256}, f"package {self.name} {self.version}")
 
+    def unpack(self, workplace: Path) -> Path:
+        """Unpack the file, which the store has, below `workplace`; return the folder."""
+        folder = workplace / "package"
+        shutil.rmtree(folder, ignore_errors=True)
+        processes.output(["dpkg-deb", "-x", self.entry.path / "package.deb", folder])
+        return folder
+
 
 def known_package(name: str) -> Package | None:
     """Return the version of `name` that was fetched last; None if none was."""
@@ -81,9 +88,11 @@ def find_package(
         if listed.returncode == 0 and files:
             found = files[0]
             return Package(_name(found.file), found.file, found.size, found.sha256), options
+    # A kernel tree is no remedy for what Debian has for arm64: a configuration, an image.
+    tree = "" if arm64 else ", or give a kernel tree by --source"
     raise HostError(
         f"no package source of this host offers {name}, nor does its mirror in "
-        f"{', '.join(suites)}: check the network and /etc/apt, or give a kernel tree by --source."
+        f"{', '.join(suites)}: check the network and /etc/apt{tree}."
     )
 
 

@@ -86,10 +86,7 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
 
 def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -> None:
     """Unpack the kernel tree, which `package` contains as an archive, into `kept`."""
-    outer = workplace / "package"
-    shutil.rmtree(outer, ignore_errors=True)
-    processes.output(["dpkg-deb", "-x", package.entry.path / "package.deb", outer])
-    archive = next(outer.glob("usr/src/linux-source-*.tar.xz"))
+    archive = next(package.unpack(workplace).glob("usr/src/linux-source-*.tar.xz"))
     size = archive.stat().st_size
     with (
         reporter.step(f"Unpacking {package.name} {package.version}", "MiB", size >> 20) as step,

@@ -202,6 +202,12 @@ def test_a_package_that_nobody_has_is_one_sentence(own_cache: Path) -> None:
         find_package("linux-source-2.4", ("trixie",))
 
 
+def test_what_debian_has_for_arm64_alone_is_not_replaced_by_a_tree(own_cache: Path) -> None:
+    with pytest.raises(HostError, match=r"offers linux-config-2\.4.*check the network") as error:
+        find_package("linux-config-2.4", ("trixie",), arm64=True)
+    assert "--source" not in str(error.value)
+
+
 def test_a_program_that_the_suite_lacks_is_one_sentence(own_cache: Path) -> None:
     with pytest.raises(HostError, match=r"trixie .*does not offer no-such-program for arm64: "):
         find_closure(Packages("trixie", ("no-such-program",)))
