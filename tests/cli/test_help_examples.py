@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The examples that `firsttouch --help` ends in do what they say."""
+"""The examples of `firsttouch --help` and the README do what they say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.cli.main import main
-from firsttouch.places import EXPERIMENTS
+from firsttouch.places import EXPERIMENTS, REPOSITORY
 from tests.conftest import FAKE_LINUX, Firsttouch
 from tests.support import made_results
 
@@ -64,3 +64,13 @@ def test_the_example_of_two_arms_is_about_cells_that_there_are(
     (words,) = (words for words in _examples(firsttouch("--help").stdout) if "by=ldadd" in words)
     done = firsttouch(*words[1:], "--dry-run")
     assert "2 cells in 2 guests" in done.stdout
+
+
+def test_each_lab_command_of_the_readme_can_be_planned(
+    home: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (REPOSITORY / "README.md").read_text()
+    commands = set(re.findall(r"`firsttouch (lab[^`]*)`", text))
+    assert len(commands) > 3
+    for command in commands:
+        assert main([*shlex.split(command), "--dry-run"]) == 0, capsys.readouterr().err
