@@ -121,7 +121,8 @@ def own_outcomes(
         store = firsttouch.directory / name / "firsttouch"
         store.mkdir(parents=True)
         for shelf in store_root().iterdir():
-            if shelf.name not in ("outcomes", "runs"):
+            # Not the claims of runs that go on now: a link to one that ends is never free.
+            if shelf.is_dir() and shelf.name not in ("outcomes", "runs"):
                 (store / shelf.name).symlink_to(shelf)
         return {"XDG_CACHE_HOME": str(store.parent)}
 
