@@ -27,6 +27,7 @@ enum ft_type {
 	FT_END,
 	FT_ERROR,
 	FT_PAGES,
+	FT_NAMES,
 };
 
 enum ft_flags {
@@ -70,8 +71,9 @@ struct ft_code {
 /*
  * A part of /proc/PID/maps (FT_MAPS), of the pages that are still the zero page
  * when the process ends (FT_PAGES: pairs of uint64_t, begin and end), or a
- * sentence that says why there is no trace (FT_ERROR). The data follow, padded
- * to 8 bytes.
+ * sentence that says why there is no trace (FT_ERROR); or the kernel's release
+ * and the words of the command, each ended by a NUL (FT_NAMES). The data follow,
+ * padded to 8 bytes.
  */
 struct ft_data {
 	struct perf_event_header header;

@@ -22,13 +22,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "program.h"
 #include "rings.h"
 
 /* A ring that is not full in this time waits no longer. */
-#define ROUND_MS	200
+#define ROUND_MS	100
 #define MOST_THREADS	4096
 
 #ifdef __aarch64__
@@ -146,6 +147,24 @@ static void write_start(struct recording *recording)
 	}, sizeof(struct ft_start));
 }
 
+static void write_names(struct recording *recording, char * const argv[])
+{
+	struct utsname host;
+	char *text;
+	size_t size;
+	FILE *names = open_memstream(&text, &size);
+
+	if (!names || uname(&host))
+		return;
+	fwrite(host.release, strlen(host.release) + 1, 1, names);
+	for (; *argv; argv++)
+		fwrite(*argv, strlen(*argv) + 1, 1, names);
+	fclose(names);
+	output_data(&recording->output, FT_NAMES, recording->program.pid, text,
+		    size);
+	free(text);
+}
+
 static int left_ms(const struct recording *recording)
 {
 	uint64_t time = now();
@@ -162,6 +181,7 @@ static void record(struct recording *recording, int signals)
 {
 	size_t nr_rings = recording->rings.nr_rings;
 	struct pollfd *ready = calloc(nr_rings + 2, sizeof(*ready));
+	uint64_t flushed = 0;
 	bool done = false;
 
 	if (!ready)
@@ -178,6 +198,10 @@ static void record(struct recording *recording, int signals)
 				ready[i].fd = -1;
 		rings_drain(&recording->rings, &recording->code,
 			    &recording->output);
+		if (now() - flushed > ROUND_MS * 1000000ull) {
+			output_flush(&recording->output);
+			flushed = now();
+		}
 		done = program_signalled(&recording->program, signals) ||
 		       ready[nr_rings + 1].revents ||
 		       (recording->until && now() >= recording->until);
@@ -215,6 +239,7 @@ static void start(struct recording *recording, int pid, char * const argv[])
 			strerror(errno));
 	open_rings(recording);
 	write_start(recording);
+	write_names(recording, argv);
 	if (pid) {
 		write_maps(recording);
 		return;

@@ -21,6 +21,8 @@
 #define MOST_MEMORY	(64ul << 20)
 #define LARGEST_RING	(16ul << 20)
 #define DEEPEST_CHAIN	64
+/* Bytes in a ring: soon enough to read the code of a program that is about to end. */
+#define WAKE_UP		(4ul << 10)
 
 static int open_event(const struct rings *rings, pid_t thread, int cpu,
 		      bool on_exec)
@@ -48,7 +50,8 @@ static int open_event(const struct rings *rings, pid_t thread, int cpu,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
-		.wakeup_watermark = rings->size / 8,
+		.wakeup_watermark = rings->size / 8 < WAKE_UP ?
+				    rings->size / 8 : WAKE_UP,
 	};
 
 	if (rings->flags & FT_CALL_CHAINS) {
@@ -204,7 +207,6 @@ void rings_drain(struct rings *rings, struct code *code, struct output *output)
 	output_round(output);
 	for (size_t i = 0; i < rings->nr_rings; i++)
 		drain(rings, &rings->ring[i], code, output);
-	output_flush(output);
 }
 
 void rings_disable(struct rings *rings)

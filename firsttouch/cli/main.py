@@ -14,7 +14,18 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from firsttouch import __version__
-from firsttouch.cli import completion, doctor, failures, guest, kernel, lab, results, store, survey
+from firsttouch.cli import (
+    completion,
+    doctor,
+    failures,
+    guest,
+    kernel,
+    lab,
+    results,
+    store,
+    survey,
+    trace,
+)
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.progress import Reporter
 from firsttouch.signals import interrupt_on_signals
@@ -33,6 +44,7 @@ _EXAMPLES = """examples:
   firsttouch guest --arm on                        a shell in the guest
   firsttouch survey                                this host and its own kernel
   firsttouch survey --guest stock                  the same survey in a guest
+  firsttouch trace -- perl -e 1                    the double faults of a program, on this host
   firsttouch report out                            draw out/report.html again
   firsttouch compare out ~/colleague/out           two result sets side by side
   firsttouch export --format md out                the tables as Markdown
@@ -63,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"firsttouch {__version__}")
     parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (doctor, lab, guest, survey, results, kernel, store, completion):
+    for command in (doctor, lab, guest, survey, trace, results, kernel, store, completion):
         command.add_command(commands)
     return parser
 
