@@ -85,7 +85,7 @@ class _Finder:
             else:
                 self._execute(event)
         for process in self._processes.values():
-            self._keep_reads(process)
+            self._close(process)
         return self._found
 
     def _process(self, pid: int) -> _Process:
@@ -101,7 +101,7 @@ class _Finder:
     def _execute(self, event: Executed) -> None:
         old = self._processes.get(event.pid)
         if old:
-            self._keep_reads(old)
+            self._close(old)
         self._processes[event.pid] = _Process(Space(), self._name(event.name))
         # The same pc is another program's now.
         for key in [key for key in self._decoded if key[0] == event.pid]:
@@ -233,8 +233,9 @@ class _Finder:
             process.stacks[chain] = found
         return found
 
-    def _keep_reads(self, process: _Process) -> None:
-        """Keep the pages of an address space that were read and not written."""
+    def _close(self, process: _Process) -> None:
+        """Keep what an address space is in the end, and its pages that were only read."""
+        self._found.spaces[process.name] = process.space
         pages = {
             page
             for page, first in process.first.items()

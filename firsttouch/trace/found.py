@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from firsttouch.trace.spaces import Place
+from firsttouch.trace.spaces import Place, Space
 
 # What a double is.
 ATOMIC, EXCLUSIVE, LOAD_STORE, APART = "atomic", "load-exclusive", "load-store", "apart"
@@ -49,7 +49,8 @@ class Found:
     same address space. `stacks` are chains of places, the pc first. `reads`
     holds, by address space, the pages of anonymous memory that were read and
     not written. `names` are those of the address spaces: the command, or the
-    program executed. `in_kernel` counts the faults taken in the kernel.
+    program executed; `spaces` what they mapped in the end. `in_kernel` counts
+    the faults taken in the kernel.
     """
 
     faults: Faults = field(default_factory=Faults)
@@ -58,6 +59,7 @@ class Found:
     repeats: Counter[int] = field(default_factory=Counter)
     stacks: list[tuple[Place, ...]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    spaces: dict[int, Space] = field(default_factory=dict)
     reads: dict[int, set[int]] = field(default_factory=dict)
     anonymous: int = 0
     in_kernel: int = 0

@@ -12,6 +12,8 @@ from firsttouch.files import write_atomically
 from firsttouch.trace.document import FILE_NAME, trace_document
 from firsttouch.trace.doubles import find
 from firsttouch.trace.found import Found
+from firsttouch.trace.page import FILE_NAME as PAGE_NAME
+from firsttouch.trace.page import render_trace
 from firsttouch.trace.prices import price
 from firsttouch.trace.printing import print_trace
 from firsttouch.trace.records import open_recording
@@ -49,7 +51,9 @@ def read_recording(file: Path, root: Path = Path("/")) -> Reading:
 
 
 def write_results(reading: Reading, directory: Path) -> str:
-    """Write trace.json into `directory`; return its text."""
+    """Write trace.json and trace.html into `directory`; return the text of the first."""
     text = trace_document(reading.trace, reading.sentences)
     write_atomically(directory / FILE_NAME, text)
+    page = render_trace(reading.trace, reading.found, reading.symbols, reading.sentences)
+    write_atomically(directory / PAGE_NAME, page)
     return text

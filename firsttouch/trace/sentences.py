@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from firsttouch.quantities import format_number_of
 from firsttouch.trace.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
@@ -66,14 +67,18 @@ def _where(trace: Trace) -> Iterator[str]:
     if trace.sites:
         top = trace.sites[0]
         share = percent(top.doubles, trace.doubles)
-        yield f"Most of them, {top.doubles:,} ({share}): {between(top)}."
+        yield f"The first place, with {top.doubles:,} ({share}), is {between(top)}."
 
 
 def between(site: Site) -> str:
-    """Return where a page is read and then written."""
-    if site.kind == ATOMIC and site.read.offset == site.write.offset:
-        return f"an atomic in {site.read}"
-    return f"read by {site.read}, written by {site.write}"
+    """Return where a page is read, and where it is then written."""
+    read, write = site.read, site.write
+    if read == write or (read.function == write.function != "" and not read.line):
+        return str(read)
+    if read.function == write.function and read.file == write.file:
+        name = f"{read.function} ({PurePath(read.file).name}:{read.line}"
+        return f"{name}, written in {write.line})" if read.line != write.line else f"{name})"
+    return f"{read}, written by {write}"
 
 
 def _remedies(trace: Trace) -> Iterator[str]:

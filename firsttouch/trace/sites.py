@@ -133,6 +133,7 @@ def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
 
 def _sites(found: Found, symbols: Symbols, page_size: int) -> tuple[Site, ...]:
     """Return the sites, the one with most doubles first."""
+    symbols.prepare(place for pair in found.pairs for place in (pair.read, pair.write))
     dense = _dense(found, page_size)
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for index, pair in enumerate(found.pairs):

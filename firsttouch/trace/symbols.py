@@ -7,7 +7,7 @@ import shutil
 import struct
 import subprocess
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -25,6 +25,9 @@ _FUNCTION, _INDIRECT = 2, 10
 _UNDEFINED = 0
 # The clients of debuginfod; without $DEBUGINFOD_URLS they ask nobody.
 _CLIENTS = (("debuginfod-find", "debuginfo"), ("llvm-debuginfod-find", "--debuginfo"))
+# The beginning of names that encode their types, and the tools that decode them.
+_MANGLED = ("_Z", "_R")
+_DECODERS = ("c++filt", "llvm-cxxfilt")
 # Seconds. A server may have to unpack a package of a gigabyte.
 _PATIENCE = 90
 
@@ -56,9 +59,19 @@ class Symbols:
         self._maps = maps
         self._objects: dict[str, _Object | None] = {}
         self._jit: dict[int, _Table] = {}
+        self._plain: dict[str, str] = {}
+
+    def prepare(self, places: Iterable[Place]) -> None:
+        """Look up places, so that their names are those of C++ and Rust, not the linker's."""
+        names = {self._linked_name(place) for place in places} - set(self._plain)
+        self._plain |= _demangled(sorted(name for name in names if name.startswith(_MANGLED)))
 
     def function(self, place: Place) -> str:
         """Return the function of a place; "" if it is not known."""
+        name = self._linked_name(place)
+        return self._plain.get(name, name)
+
+    def _linked_name(self, place: Place) -> str:
         if not place.path:
             return self._jitted(place.pid).name(place.offset)
         found = self._object(place.path)
@@ -84,6 +97,17 @@ class Symbols:
         if pid not in self._jit:
             self._jit[pid] = _perf_map(self._maps / f"perf-{pid}.map")
         return self._jit[pid]
+
+
+def _demangled(names: Sequence[str]) -> dict[str, str]:
+    """Return the names without types of arguments; none if no tool is there."""
+    tool = next((found for name in _DECODERS if (found := shutil.which(name))), None)
+    if tool is None or not names:
+        return {}
+    done = subprocess.run(
+        [tool, "-p"], input="\n".join(names), capture_output=True, text=True, check=False
+    )
+    return dict(zip(names, done.stdout.splitlines(), strict=False)) if not done.returncode else {}
 
 
 class _Table:

@@ -40,6 +40,8 @@ class Symbol:
 
 
 Symbols = Mapping[str, Symbol]
+# Left, top, width, height.
+Box = tuple[float, float, float, float]
 
 
 def number(value: float) -> str:
@@ -81,6 +83,14 @@ class Drawing:
         """Draw straight lines from point to point."""
         path = "L".join(f"{number(x)} {number(y)}" for x, y in points)
         self._parts.append(f'<path class="{kind}" d="M{path}"/>')
+
+    def box(self, box: Box, kind: str, tip: str = "") -> None:
+        """Draw a filled rectangle; `tip` is shown when the pointer is on it."""
+        x, y, width, height = map(number, box)
+        title = f"<title>{escape(tip)}</title>" if tip else ""
+        self._parts.append(
+            f'<path class="{kind}" d="M{x} {y}h{width}v{height}h-{width}z">{title}</path>'
+        )
 
     def text(self, x: float, y: float, words: str, kind: str = "t", anchor: str = "start") -> None:
         """Write `words` on the baseline `y`; `anchor` is start, middle or end."""
