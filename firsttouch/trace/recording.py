@@ -19,6 +19,7 @@ DATA_FILE = "trace.data"
 # Signals that mean the traced program.
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _FROM_A_PROCESS = 0
+_PATIENCE = 0.2  # seconds
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,12 @@ def record(request: Request, file: Path, reporter: Reporter, *, aside: bool = Fa
 def _wait(process: subprocess.Popen[bytes]) -> int:
     """Wait for the recorder; pass on the signals that other processes send to this one.
 
-    What a terminal sends, all processes get.
+    What a terminal sends, all processes get. Another thread may take a SIGCHLD,
+    so none is waited for long.
     """
     while True:
-        received = signal.sigwaitinfo({signal.SIGCHLD, *_PASSED_ON})
-        if received.si_signo != signal.SIGCHLD and received.si_code == _FROM_A_PROCESS:
+        received = signal.sigtimedwait({signal.SIGCHLD, *_PASSED_ON}, _PATIENCE)
+        if received and received.si_signo != signal.SIGCHLD and received.si_code == _FROM_A_PROCESS:
             process.send_signal(received.si_signo)
         status = process.poll()
         if status is not None:

@@ -73,11 +73,11 @@ def _where(trace: Trace) -> Iterator[str]:
 def between(site: Site) -> str:
     """Return where a page is read, and where it is then written."""
     read, write = site.read, site.write
-    if read == write or (read.function == write.function != "" and not read.line):
+    same = read.function != "" and (read.function, read.file) == (write.function, write.file)
+    if read == write or (same and read.line == write.line):
         return str(read)
-    if read.function == write.function and read.file == write.file:
-        name = f"{read.function} ({PurePath(read.file).name}:{read.line}"
-        return f"{name}, written in {write.line})" if read.line != write.line else f"{name})"
+    if same:
+        return f"{read.function} ({PurePath(read.file).name}:{read.line}, written in {write.line})"
     return f"{read}, written by {write}"
 
 
