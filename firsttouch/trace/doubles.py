@@ -58,14 +58,15 @@ class _Process:
         return found
 
 
-def find(recording: Recording) -> Found:
-    """Return what the faults of `recording` show."""
-    return _Finder(recording).run()
+def find(recording: Recording, root: Path = Path("/")) -> Found:
+    """Return what the faults of `recording` show; `root` is where the program's files are."""
+    return _Finder(recording, root).run()
 
 
 class _Finder:
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, root: Path) -> None:
         self._recording = recording
+        self._root = root
         self._found = Found()
         self._processes: dict[int, _Process] = {}
         self._pairs: dict[Pair, int] = {}
@@ -217,7 +218,8 @@ class _Finder:
             return b""
         if place.path not in self._files:
             try:
-                self._files[place.path] = Path(place.path).read_bytes()
+                file = self._root / place.path.lstrip("/")
+                self._files[place.path] = file.read_bytes()
             except OSError:
                 self._files[place.path] = b""
         return self._files[place.path][place.offset : place.offset + 64]

@@ -43,7 +43,7 @@ def read_recording(file: Path, root: Path = Path("/")) -> Reading:
     Raises UserError with the reason if there is no trace in it.
     """
     recording = open_recording(file)
-    found = find(recording)
+    found = find(recording, root)
     symbols = Symbols(root)
     trace = summarize(recording, found, symbols)
     trace = replace(trace, prices=price(trace, file.parent))

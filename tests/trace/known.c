@@ -60,8 +60,8 @@ PART atomic(volatile char *map, size_t pages)
 #ifdef __aarch64__
 		uint64_t old;
 
-		asm volatile(".arch armv8.1-a\n"
-			     "ldadd %1, %0, [%2]"	/* atomic */
+		asm volatile(".arch armv8.1-a\n"	/* atomic */
+			     "ldadd %1, %0, [%2]"
 			     : "=&r" (old) : "r" (1ul), "r" (at) : "memory");
 #else
 		asm volatile("lock incq %0" : "+m" (*at));

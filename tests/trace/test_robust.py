@@ -155,7 +155,8 @@ def test_two_million_faults_are_recorded_in_bounded_memory(
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
     # No memory is touched twice at once, so that the program's own is small.
-    command = [sys.executable, "-c", code, recorder, "-o", file, "--", compile_c("many.c")]
+    traced = compile_c("many.c")
+    command = [sys.executable, "-c", code, str(recorder), "-o", str(file), "--", str(traced)]
     done = subprocess.run([*command, "2000000"], capture_output=True, text=True, check=True)
     recording = open_recording(file)
     faults = sum(isinstance(event, Fault) for event in recording.events())
