@@ -83,10 +83,10 @@ def _disassembler(machine: str) -> capstone.Cs:
 
 
 # The stores without a result, such as STADD, are LDADD with the zero register.
-_OPERATIONS = "add|clr|eor|set|[su]max|[su]min"
+_OPERATIONS = "add|clr|eor|set|[su]?(max|min)(nm)?"
 _ARM64 = (
-    (re.compile(rf"(ld|st)({_OPERATIONS})(a|l|al)?p?[bh]?|swp|cas|rcw"), Access.ATOMIC),
-    (re.compile("lda?x[rp]"), Access.EXCLUSIVE),
+    (re.compile(rf"(ld|st)(t|bf|f)?({_OPERATIONS})|swp|cas|rcw"), Access.ATOMIC),
+    (re.compile("lda?t?x[rp]"), Access.EXCLUSIVE),
     (re.compile("ld"), Access.READ),
     (re.compile("st|dc$"), Access.WRITE),
 )
