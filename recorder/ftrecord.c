@@ -2,11 +2,16 @@
 /*
  * Records the page faults of a command and its children, or of a process:
  *
- *   ftrecord [-c] [-p PID -s SECONDS] -o FILE [--] [COMMAND...]
+ *   ftrecord [-c] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
+ *   ftrecord -x FILE
  *
  *   -c   with the chain of calls, where the program keeps frame pointers
+ *   -f   the command is what this file has, for a shell
+ *   -r   the command's root directory; it gets its own /proc, /dev and /tmp, a
+ *        fixed environment, and writes to standard error alone
  *   -p   a process that runs already, with all its threads
  *   -s   ends after that time
+ *   -x   prints FILE in hexadecimal, for a guest's channel of text
  *
  * FILE has what format.h says; it is readable at any time, without the last
  * faults. Why there is no trace is in FILE too. The exit status is 0 if FILE has
@@ -14,7 +19,6 @@
  */
 #include <elf.h>
 #include <errno.h>
-#include <dirent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -25,12 +29,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "proc.h"
 #include "program.h"
 #include "rings.h"
 
 /* A ring that is not full in this time waits no longer. */
 #define ROUND_MS	100
-#define MOST_THREADS	4096
 
 #ifdef __aarch64__
 #define MACHINE		EM_AARCH64
@@ -64,51 +68,12 @@ static void give_up(struct recording *recording, const char *format, ...)
 	exit(2);
 }
 
-/* All threads of a process; how many. */
-static size_t list_threads(pid_t pid, pid_t *threads)
-{
-	struct dirent *entry;
-	size_t found = 0;
-	char path[64];
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	tasks = opendir(path);
-	if (!tasks)
-		return 0;
-	while ((entry = readdir(tasks)) && found < MOST_THREADS)
-		if (entry->d_name[0] != '.')
-			threads[found++] = atoi(entry->d_name);
-	closedir(tasks);
-	return found;
-}
-
-static void write_maps(struct recording *recording)
-{
-	char path[64], *text = NULL;
-	size_t room = 0;
-	ssize_t len;
-	FILE *maps;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", recording->program.pid);
-	maps = fopen(path, "re");
-	if (!maps)
-		return;
-	/* The file has no NUL: all of it is one item. */
-	len = getdelim(&text, &room, '\0', maps);
-	if (len > 0)
-		output_data(&recording->output, FT_MAPS, recording->program.pid,
-			    text, len);
-	free(text);
-	fclose(maps);
-}
-
 static void open_rings(struct recording *recording)
 {
 	bool attached = recording->program.attached;
 	pid_t threads[MOST_THREADS] = { recording->program.pid };
 	size_t nr_threads = attached ?
-		list_threads(recording->program.pid, threads) : 1;
+		proc_threads(recording->program.pid, threads) : 1;
 	int error;
 
 	/* Faults taken in the kernel are for those who may see them. */
@@ -227,21 +192,22 @@ static void write_end(struct recording *recording)
 	output_flush(&recording->output);
 }
 
-static void start(struct recording *recording, int pid, char * const argv[])
+static void start(struct recording *recording, int pid, const char *root,
+		  char * const argv[])
 {
 	struct program *program = &recording->program;
 	int error;
 
 	if (pid && !program_attach(program, pid))
 		give_up(recording, "there is no process %d: give one that runs.", pid);
-	if (!pid && !program_fork(program, argv))
+	if (!pid && !program_fork(program, root, argv))
 		give_up(recording, "no process can be started (%s): end other programs.",
 			strerror(errno));
 	open_rings(recording);
 	write_start(recording);
 	write_names(recording, argv);
 	if (pid) {
-		write_maps(recording);
+		proc_write_maps(pid, &recording->output);
 		return;
 	}
 	error = program_exec(program);
@@ -253,24 +219,32 @@ static void start(struct recording *recording, int pid, char * const argv[])
 int main(int argc, char *argv[])
 {
 	struct recording recording = { 0 };
-	const char *file = NULL;
+	char *script[] = { "/bin/sh", "-c", NULL, NULL }, **command;
+	const char *file = NULL, *root = NULL;
 	double seconds = 0;
 	int option, signals, pid = 0;
 
-	while ((option = getopt(argc, argv, "+co:p:s:")) != -1) {
+	while ((option = getopt(argc, argv, "+cf:o:p:r:s:x:")) != -1) {
 		if (option == 'c')
 			recording.rings.flags |= FT_CALL_CHAINS;
+		else if (option == 'f')
+			script[2] = proc_read_text(optarg);
 		else if (option == 'o')
 			file = optarg;
 		else if (option == 'p')
 			pid = atoi(optarg);
+		else if (option == 'r')
+			root = optarg;
 		else if (option == 's')
 			seconds = atof(optarg);
+		else if (option == 'x')
+			return output_print(optarg) ? 0 : 2;
 		else
 			return 2;
 	}
-	if (!file || (optind == argc) != !!pid) {
-		fputs("usage: ftrecord [-c] [-p PID] [-s SECONDS] -o FILE [--] [COMMAND...]\n",
+	command = script[2] ? script : argv + optind;
+	if (!file || !*command != !!pid) {
+		fputs("usage: ftrecord [-c] [-r ROOT] [-p PID] [-s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]\n",
 		      stderr);
 		return 2;
 	}
@@ -281,7 +255,7 @@ int main(int argc, char *argv[])
 		fprintf(stderr, "ftrecord: %s: %s\n", file, strerror(errno));
 		return 2;
 	}
-	start(&recording, pid, argv + optind);
+	start(&recording, pid, root, command);
 	if (seconds > 0)
 		recording.until = now() + (uint64_t)(seconds * 1e9);
 	record(&recording, signals);

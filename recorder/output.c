@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -82,6 +83,21 @@ void output_round(struct output *output)
 		.header = ft_header(FT_ROUND, sizeof(struct ft_round)),
 		.time = now(),
 	}, sizeof(struct ft_round));
+}
+
+bool output_print(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int byte;
+
+	if (!file) {
+		fprintf(stderr, "ftrecord: %s: %s\n", path, strerror(errno));
+		return false;
+	}
+	while ((byte = getc(file)) != EOF)
+		printf("%02x", byte);
+	fclose(file);
+	return true;
 }
 
 uint64_t now(void)

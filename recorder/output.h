@@ -29,6 +29,9 @@ void output_data(struct output *output, enum ft_type type, pid_t pid,
 
 void output_round(struct output *output);
 
+/* Prints a file in hexadecimal; false with a message if it cannot be read. */
+bool output_print(const char *path);
+
 /* The header of a record of the recorder's own. */
 struct perf_event_header ft_header(enum ft_type type, size_t size);
 

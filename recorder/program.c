@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "program.h"
+#include "root.h"
 
 static const int passed_on[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
@@ -28,29 +29,47 @@ int program_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* With its output on standard error, as the recorder's own may be a channel. */
+static int execute_in(const char *root, char * const argv[])
+{
+	char * const environment[] = {
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C", NULL,
+	};
+	int error = root_enter(root);
+
+	if (error)
+		return error;
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	execvpe(argv[0], argv, environment);
+	return errno;
+}
+
+static int execute(char * const argv[])
+{
+	execvp(argv[0], argv);
+	return errno;
+}
+
 /* In the child: the program must not outlive a recorder that is killed. */
-static void become(int go, int failed, pid_t recorder, char * const argv[])
+static void become(int go, int failed, const char *root, char * const argv[])
 {
 	sigset_t none;
 	char byte;
 	int error;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != recorder)
-		_exit(127);
 	/* The end of the file is the sign to go. */
 	if (read(go, &byte, 1))
 		_exit(127);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	execvp(argv[0], argv);
-	error = errno;
+	error = root ? execute_in(root, argv) : execute(argv);
 	if (write(failed, &error, sizeof(error)) != sizeof(error))
 		_exit(126);
 	_exit(127);
 }
 
-bool program_fork(struct program *program, char * const argv[])
+bool program_fork(struct program *program, const char *root,
+		  char * const argv[])
 {
 	int go[2], failed[2];
 	pid_t recorder = getpid();
@@ -59,8 +78,11 @@ bool program_fork(struct program *program, char * const argv[])
 		return false;
 	program->pid = fork();
 	if (!program->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != recorder)
+			_exit(127);
 		close(go[1]);
-		become(go[0], failed[1], recorder, argv);
+		become(go[0], failed[1], root, argv);
 	}
 	close(go[0]);
 	close(failed[1]);

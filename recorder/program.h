@@ -23,10 +23,12 @@ struct program {
 };
 
 /*
- * Forks a child that waits before it executes `argv`. The signals of
+ * Forks a child that waits before it executes `argv`, with the directory `root`
+ * as its / and a fixed environment unless that is NULL. The signals of
  * program_signals() must be blocked. False with errno.
  */
-bool program_fork(struct program *program, char * const argv[]);
+bool program_fork(struct program *program, const char *root,
+		  char * const argv[]);
 
 /* Executes the program: 0, or the errno of execvp(). */
 int program_exec(struct program *program);

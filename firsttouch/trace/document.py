@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,6 +21,11 @@ _MEMORY = (ANONYMOUS, PRIVATE_FILE, SHARED)
 
 def trace_document(trace: Trace, sentences: Iterable[str]) -> str:
     """Return the text of trace.json."""
+    return dump_json(trace_object(trace, sentences))
+
+
+def trace_object(trace: Trace, sentences: Iterable[str]) -> Mapping[str, Json]:
+    """Return what trace.json has."""
     document: dict[str, Json] = {"schema": SCHEMA, **asdict(trace)}
     document["doubles"] = trace.doubles
     document["kinds"] = {kind: trace.of_kind(kind) for kind in KINDS}
@@ -30,7 +35,7 @@ def trace_document(trace: Trace, sentences: Iterable[str]) -> str:
     document["sentences"] = list(sentences)
     # Last, because there are many.
     document["sites"] = document.pop("sites")
-    return dump_json(document)
+    return document
 
 
 def read_trace(file: Path) -> Trace:
@@ -43,7 +48,11 @@ def read_trace(file: Path) -> Trace:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     if document is None or "schema" not in document:
         raise UserError(f"{file} is cut off or no trace: trace the command again.")
-    table = Table(file, document)
+    return parse_trace(Table(file, document))
+
+
+def parse_trace(table: Table) -> Trace:
+    """Return the trace in the object of a trace.json; UserError if it is none."""
     schema = table.take("schema", int)
     if schema != SCHEMA:
         raise table.error(

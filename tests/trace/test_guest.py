@@ -75,11 +75,10 @@ def run(
         build_init(reporter),
         load_machine("neoverse-n1"),
         (),
-        ("/ftrecord -c -o /tmp/trace.data -- /known", "/dump /tmp/trace.data"),
+        ("/ftrecord -c -o /tmp/trace.data -- /known", "/ftrecord -x /tmp/trace.data"),
         {
             "/ftrecord": build_recorder(reporter, native=False),
             "/known": known,
-            "/dump": compile_c("dump.c", "-static", compiler=gcc),
         },
     )
     started = command(guest, folder, folder / "log")
