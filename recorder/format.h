@@ -36,6 +36,8 @@ enum ft_flags {
 	FT_KERNEL	= 2,
 	/* The process ran already: FT_MAPS has its mappings. */
 	FT_ATTACHED	= 4,
+	/* FT_PAGES is asked for. */
+	FT_ZERO_PAGES	= 8,
 };
 
 struct ft_start {
@@ -85,7 +87,7 @@ struct ft_end {
 	struct perf_event_header header;
 	/* As from waitpid(2); -1 if the process goes on. */
 	int32_t status;
-	/* Programs counters whose code could not be read any more. */
+	/* Program counters whose code could not be read any more. */
 	uint32_t no_code;
 	uint64_t time;
 	/* What the events counted, and how many of them are in the file. */

@@ -21,7 +21,7 @@ def add_command(commands: Commands) -> None:
     parser = commands.add_parser(
         "trace",
         help="double faults of any program, on this host's own kernel, without root",
-        usage="firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] "
+        usage="firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] [--zero-pages] "
         "(-- COMMAND... | --pid PID [--seconds N])",
     )
     parser.set_defaults(run=_run)
@@ -41,6 +41,11 @@ def add_command(commands: Commands) -> None:
         "--no-call-chains",
         action="store_true",
         help="record less of each fault: no flame graph, and fewer faults lost",
+    )
+    parser.add_argument(
+        "--zero-pages",
+        action="store_true",
+        help="ask the kernel, when the command ends, which pages are still the zero page",
     )
     parser.add_argument(
         "--pid", type=int, metavar="PID", help="trace a process that runs, with all its threads"
@@ -90,4 +95,12 @@ def _request(options: argparse.Namespace) -> Request:
         )
     if options.seconds is not None and (options.pid is None or options.seconds <= 0):
         raise UserError("--seconds is for --pid, and more than 0: leave it out for a command.")
-    return Request(tuple(options.command), options.pid, options.seconds, not options.no_call_chains)
+    if options.zero_pages and options.pid is not None:
+        raise UserError("--zero-pages is for a command, whose end can be waited for: leave it out.")
+    return Request(
+        tuple(options.command),
+        options.pid,
+        options.seconds,
+        not options.no_call_chains,
+        options.zero_pages,
+    )

@@ -77,6 +77,7 @@ def parse_trace(table: Table) -> Trace:
         undecoded=table.take("undecoded", int),
         untouched=table.take("untouched", int),
         sites=tuple(map(_read_site, table.tables("sites"))),
+        zero_pages=table.optional("zero_pages", int),
         prices=tuple(
             Price(entry.take("each", float), entry.take("unit", str), entry.take("source", str))
             for entry in table.tables("prices")

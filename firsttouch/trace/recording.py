@@ -24,12 +24,17 @@ _PATIENCE = 0.2  # seconds
 
 @dataclass(frozen=True)
 class Request:
-    """What to trace: a command, or for `seconds` (None: until it ends) a running process."""
+    """What to trace: a command, or for `seconds` (None: until it ends) a running process.
+
+    `zero_pages` asks the kernel at the command's end which pages are still the
+    zero page.
+    """
 
     command: tuple[str, ...]
     pid: int | None = None
     seconds: float | None = None
     call_chains: bool = True
+    zero_pages: bool = False
 
 
 def record(request: Request, file: Path, reporter: Reporter, *, aside: bool = False) -> None:
@@ -43,6 +48,8 @@ def record(request: Request, file: Path, reporter: Reporter, *, aside: bool = Fa
     arguments: list[str | Path] = [recorder, "-o", file]
     if request.call_chains:
         arguments.append("-c")
+    if request.zero_pages:
+        arguments.append("-z")
     if request.pid is not None:
         arguments += ["-p", str(request.pid)]
     if request.seconds is not None:

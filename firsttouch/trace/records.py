@@ -127,8 +127,8 @@ class Recording:
     command: tuple[str, ...] = ()
     code: dict[tuple[int, int], bytes] = field(default_factory=dict)
     ending: Ending | None = None
-    # Ranges that are still the zero page at the end, by process.
-    zero_pages: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    # Addresses from and to which the zero page is still mapped at the end, by process.
+    zero_pages: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
 
     def events(self) -> Iterator[Event]:
         """Yield all events in the order of time; the file may end anywhere."""
@@ -188,8 +188,9 @@ class Recording:
             yield from _maps(self.time, pid, data[start : start + size].decode(errors="replace"))
         elif kind == _PAGES:
             pid, size = _DATA_HEAD.unpack_from(data, at)
-            ranges = struct.iter_unpack("<QQ", data[at + 8 : at + 8 + size])
-            self.zero_pages.setdefault(pid, []).extend((start, end) for start, end in ranges)
+            start = at + _DATA_HEAD.size
+            ranges = struct.iter_unpack("<QQ", data[start : start + size])
+            self.zero_pages.setdefault(pid, []).extend(ranges)
         elif kind == _NAMES:
             pid, size = _DATA_HEAD.unpack_from(data, at)
             names = data[at + _DATA_HEAD.size : at + _DATA_HEAD.size + size - 1].split(b"\0")

@@ -33,7 +33,14 @@ _LONGEST_COMMAND = 60
 
 def conclude(trace: Trace) -> list[str]:
     """Return the sentences, the answer first."""
-    return [*_answer(trace), *_where(trace), *_remedies(trace), *_prices(trace), *_limits(trace)]
+    return [
+        *_answer(trace),
+        *_where(trace),
+        *_remedies(trace),
+        *_prices(trace),
+        *_zero_pages(trace),
+        *_limits(trace),
+    ]
 
 
 def command_line(trace: Trace) -> str:
@@ -120,6 +127,12 @@ def cost(trace: Trace, price: Price) -> str:
             amount += f" ({percent(whole / 1e9, trace.seconds)} of {trace.seconds:.2f} s)"
         return f"{amount}: {price.each:,.0f} ns each, {price.source}"
     return f"{whole:,.0f} {price.unit}: {price.each:,.0f} each, {price.source}"
+
+
+def _zero_pages(trace: Trace) -> Iterator[str]:
+    if trace.zero_pages is not None:
+        pages = format_number_of(trace.zero_pages, "pages")
+        yield f"At the command's end {pages} were still the zero page: read, and never written."
 
 
 def _limits(trace: Trace) -> Iterator[str]:

@@ -58,7 +58,8 @@ class Trace:
     recorded. `unseen` were taken in the kernel, which may not be recorded
     without privileges; None if that is not known. `seconds` is the time from
     start to end. `untouched` counts pages of anonymous memory that were read
-    and never written.
+    and never written; `zero_pages` those of the command that the kernel still
+    maps to the zero page at its end, None if it was not asked or cannot tell.
     """
 
     command: tuple[str, ...]
@@ -77,6 +78,7 @@ class Trace:
     undecoded: int
     untouched: int
     sites: tuple[Site, ...]
+    zero_pages: int | None = None
     prices: tuple[Price, ...] = ()
 
     @property
@@ -128,7 +130,15 @@ def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
         undecoded=found.undecoded,
         untouched=sum(map(len, found.reads.values())),
         sites=_sites(found, symbols, recording.page_size),
+        zero_pages=_zero_pages(recording),
     )
+
+
+def _zero_pages(recording: Recording) -> int | None:
+    if not recording.zero_pages:
+        return None
+    ranges = [one for ranges in recording.zero_pages.values() for one in ranges]
+    return sum(end - start for start, end in ranges) // recording.page_size
 
 
 def _sites(found: Found, symbols: Symbols, page_size: int) -> tuple[Site, ...]:

@@ -140,7 +140,7 @@ class _Object:
             ]
             own = _Table(_functions(elf))
             build_id, link = _build_id(elf), _debug_link(elf)
-            has_lines = elf.has_dwarf_info()
+            has_lines = elf.has_dwarf_info(strict=True)
         self._with_lines = path if has_lines else _debug_file(path, root, build_id, link)
         self._table = own
         if self._with_lines and self._with_lines != path:

@@ -69,3 +69,13 @@ def test_the_answer_names_the_line(firsttouch: Firsttouch, compile_c: Compile) -
     (line,) = re.findall(r"^ *120 .*", done.stderr, re.MULTILINE)
     assert f"known.c:{line_of('read apart')}" in " ".join(done.stderr.split())
     assert "apart" in line
+
+
+def test_the_kernel_counts_the_same_pages_as_never_written(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    trace = traced(firsttouch, "--zero-pages", "--", compile_c("known.c"))
+    assert trace.doubles >= sum(KNOWN.values())
+    assert trace.zero_pages is not None, "needs Linux 6.7"
+    # Those of the part "only_read"; the C library may have read one more.
+    assert 127 <= trace.zero_pages <= 129
