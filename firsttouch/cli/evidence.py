@@ -57,7 +57,7 @@ def main() -> int:
         evidence = load_evidence()
         if options.measure and not measure(evidence, options.out):
             return 1
-        for name in (HERE, GUEST) if options.measure else options.trace:
+        for name in options.trace:
             trace(evidence, name, options.out)
         draw(evidence, REPOSITORY)
     except FirsttouchError as error:

@@ -58,7 +58,8 @@ def read_traces(file: Path) -> list[Traced]:
     try:
         text = lzma.decompress(file.read_bytes()).decode()
     except (OSError, lzma.LZMAError, UnicodeDecodeError):
-        raise UserError(f"{file}: cannot be read: run `make evidence MEASURE=1`.") from None
+        name = file.name.partition(".")[0]
+        raise UserError(f"{file}: cannot be read: run `make evidence TRACE={name}`.") from None
     return [
         Traced(
             Program(entry.take("name", str), entry.take("script", str)),

@@ -8,6 +8,7 @@ start to its end, with the packages as its root directory.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -72,12 +73,13 @@ def load_programs(file: Path) -> Programs:
 
 
 def trace_here(listed: Programs, reporter: Reporter) -> Iterator[tuple[Program, Trace]]:
-    """Yield the trace of each program on this host, which must be x86-64, and root its user.
+    """Yield the trace of each program on this host.
 
-    Raises HostError if a program fails, or its packages cannot be fetched.
+    Raises HostError if it is not x86-64, or this process not root's, if a
+    program fails, or if its packages cannot be fetched.
     """
-    if os.geteuid():
-        raise HostError("only root can give a program its own root directory: run it as root.")
+    if os.geteuid() or platform.machine() != "x86_64":
+        raise HostError("programs get their own root directory: run it as root, on x86-64.")
     unpacked = unpack(replace(listed.packages, architecture="amd64"), reporter)
     recorder = build_recorder(reporter)
     with tempfile.TemporaryDirectory(prefix="firsttouch-root-") as scratch:

@@ -79,3 +79,18 @@ def test_the_kernel_counts_the_same_pages_as_never_written(
     assert trace.zero_pages is not None, "needs Linux 6.7"
     # Those of the part "only_read"; the C library may have read one more.
     assert 127 <= trace.zero_pages <= 129
+
+
+def test_code_that_is_in_no_file_is_decoded_and_named(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    done = firsttouch("trace", "--", compile_c("jit.c"))
+    Path(done.stdout.strip()).unlink()
+    (site,) = [
+        site
+        for site in read_trace(firsttouch.directory / "out" / FILE_NAME).sites
+        if site.read.object == "[JIT]"
+    ]
+    assert (site.kind, site.doubles) == ("load-store", 331)
+    assert site.read.function == site.write.function == "compiled table.js:3"
+    assert site.reading and site.writing

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,17 @@ from pathlib import Path
 import pytest
 
 from firsttouch.errors import UserError
+from firsttouch.places import EXPERIMENTS, REPOSITORY
+from firsttouch.survey.document import read_survey
+from firsttouch.survey.findings import examine
 from firsttouch.trace.comparison import compare_traces, compared_traces
 from firsttouch.trace.document import FILE_NAME, read_trace, trace_document
 from firsttouch.trace.flame import flame_graph, fold
-from firsttouch.trace.sentences import between, conclude
+from firsttouch.trace.prices import price
+from firsttouch.trace.sentences import between, conclude, cost
 from firsttouch.trace.sites import REMEDIES, Price, Site, Trace
 from firsttouch.trace.symbols import Location
+from tests.support import made_results
 
 HERE = Location("/usr/bin/server", 0x1000, "probe", "/src/table.c", 12)
 THERE = Location("/usr/bin/server", 0x1040, "insert", "/src/table.c", 40)
@@ -108,3 +114,22 @@ def test_a_flame_graph_has_a_box_for_each_call_of_some_width() -> None:
     assert "flame-most" in drawn and "main: 1,000 faults" in drawn
     # Half a unit wide: nobody would see it.
     assert "rare" not in drawn
+
+
+def test_a_second_fault_costs_what_a_survey_measured(tmp_path: Path) -> None:
+    recorded = REPOSITORY / "tests/survey/recorded/survey-x86-64.json"
+    shutil.copy(recorded, tmp_path / "survey.json")
+    (found,) = price(trace(site(40)), tmp_path)
+    findings = examine(read_survey(recorded))
+    both, one = findings.touch("load-store"), findings.touch("store")
+    assert both and one and both.busy and one.busy
+    assert found.each == both.busy.median - one.busy.median > 0
+    assert price(replace(trace(site(40)), machine="aarch64"), tmp_path) == ()
+
+
+def test_on_arm64_it_costs_the_instructions_that_the_lab_counted(tmp_path: Path) -> None:
+    made_results.write(tmp_path, made_results.plan(EXPERIMENTS, ["populate"], page="4k"))
+    (found,) = price(replace(trace(site(40)), machine="aarch64"), tmp_path)
+    assert found.each > 0 and found.unit == "instructions of the kernel"
+    assert "counted by the lab" in cost(replace(trace(site(40)), prices=(found,)), found)
+    assert price(trace(site(40)), tmp_path) == ()
