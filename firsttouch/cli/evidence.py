@@ -97,12 +97,13 @@ def trace(evidence: Evidence, name: str, out: Path) -> None:
 
 
 def traced_blocks(folder: Path) -> dict[str, Callable[[], str]]:
-    """Return functions that draw the tables of traced programs, by the names of their blocks."""
+    """Return functions that draw the tables of the programs that were traced, by block."""
 
     def drawer(name: str) -> Callable[[], str]:
         return lambda: draw_traces(read_traces(traces_file(folder, name)))
 
-    return {name: drawer(name) for name in (HERE, GUEST)}
+    traced = [name for name in (HERE, GUEST) if traces_file(folder, name).exists()]
+    return {name: drawer(name) for name in traced}
 
 
 def draw(evidence: Evidence, root: Path) -> None:

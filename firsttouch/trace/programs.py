@@ -33,8 +33,8 @@ from firsttouch.trace.sites import Trace
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.supervision import log_end, run_guest
 
-# Seconds; the longest takes a tenth of it.
-_PATIENCE = 120
+# Seconds; the longest takes a hundredth of it on an idle host.
+_PATIENCE = 600
 _SILENCE = 900.0
 _RECORDER, _SCRIPTS, _DATA = "/ftrecord", "/scripts", "/tmp/trace.data"
 _DISK = "/data"
