@@ -14,6 +14,7 @@ _MAP_SHARED = 1
 _STACK = "[stack]"
 _STACK_ROOM = 64 << 20
 _HEAP = "[heap]"
+_VDSO = "[vdso]"
 # Names of memory without a file. Shared anonymous memory has a file of shmem.
 _ANONYMOUS = ("//anon", _HEAP, _STACK, "[anon:", "[stack:")
 
@@ -23,7 +24,10 @@ ANONYMOUS, PRIVATE_FILE, SHARED = "anonymous", "private file", "shared"
 
 
 class Place(NamedTuple):
-    """A pc as its file's offset; for code in no file, `path` is "" and `offset` the pc."""
+    """A pc as its file's offset, or that in the kernel's ``[vdso]``.
+
+    For code in neither, `path` is "" and `offset` the pc.
+    """
 
     path: str
     offset: int
@@ -136,6 +140,10 @@ def memory_kind(mapping: Mapped | None) -> str:
 def place_of(space: Space, pid: int, pc: int) -> Place:
     """Return the place of a pc."""
     mapping = space.at(pc)
-    if mapping is None or not mapping.path.startswith("/") or mapping.path.startswith("//"):
+    if mapping is None:
+        return Place("", pc, pid)
+    if mapping.path == _VDSO:
+        return Place(_VDSO, pc - mapping.start, 0)
+    if not mapping.path.startswith("/") or mapping.path.startswith("//"):
         return Place("", pc, pid)
     return Place(mapping.path, pc - mapping.start + mapping.offset, 0)

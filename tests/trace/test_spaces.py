@@ -80,6 +80,8 @@ def test_places_and_kinds_of_memory() -> None:
     space.map(mapped(0x8000, 0x9000))
     assert place_of(space, 7, 0x1010) == ("/lib/x", 0x5010, 0)
     assert place_of(space, 7, 0x8010) == ("", 0x8010, 7)
+    space.map(mapped(0xA000, 0xB000, "[vdso]", offset=0))
+    assert place_of(space, 7, 0xA010) == ("[vdso]", 0x10, 0)
     assert memory_kind(space.at(0x1000)) == "private file"
     assert memory_kind(space.at(0x8000)) == "anonymous"
     shared = mapped(0x1000, 0x2000, "/dev/zero (deleted)")._replace(flags=SHARED)
