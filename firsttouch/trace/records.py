@@ -204,27 +204,22 @@ class Recording:
 def open_recording(file: Path) -> Recording:
     """Return the recording in `file`; UserError if it is none, or says why there is no trace."""
     try:
-        head = file.open("rb").read(1 << 16)
+        with file.open("rb") as opened:
+            head = opened.read(1 << 16)
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
-    at = len(_MAGIC)
     if not head.startswith(_MAGIC):
         raise UserError(f"{file} is no trace: give a directory that `firsttouch trace` wrote.")
-    while at + _HEADER.size <= len(head):
-        kind, _, size = _HEADER.unpack_from(head, at)
-        if at + size > len(head):
-            break
+    started = None
+    for kind, _, at, end in _records(head):
         if kind == _ERROR:
-            _, length = _DATA_HEAD.unpack_from(head, at + _HEADER.size)
-            start = at + _HEADER.size + _DATA_HEAD.size
-            raise UserError(head[start : start + length].decode(errors="replace"))
-        if kind == _START:
-            # A command that could not be executed has its error after the start.
-            started = _STARTED.unpack_from(head, at + _HEADER.size)
-        at += size
-    else:
-        if at == len(_MAGIC):
-            raise UserError(f"{file}: nothing was recorded; run the same command again.")
+            # After the start, if the command could not be executed.
+            _, length = _DATA_HEAD.unpack_from(head, at)
+            raise UserError(head[at + _DATA_HEAD.size :][:length].decode(errors="replace"))
+        if kind == _START and end - at >= _STARTED.size:
+            started = _STARTED.unpack_from(head, at)
+    if started is None or started[1] not in _MACHINES:
+        raise UserError(f"{file}: nothing was recorded; run the same command again.")
     flags, machine, page_size, pid, time, ring = started
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
@@ -240,7 +235,7 @@ def _mapped(file: int) -> mmap.mmap:
     return mmap.mmap(file, 0, access=mmap.ACCESS_READ)
 
 
-def _records(data: mmap.mmap) -> Iterator[tuple[int, int, int, int]]:
+def _records(data: mmap.mmap | bytes) -> Iterator[tuple[int, int, int, int]]:
     """Yield the kind, the misc field, the first byte after the head and the end of each record.
 
     The last record is left out if the recorder was killed while it wrote it.

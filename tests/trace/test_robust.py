@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.programs import build_recorder
+from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
 from firsttouch.trace.document import FILE_NAME, read_trace
 from firsttouch.trace.reading import read_recording
@@ -115,6 +116,10 @@ def test_a_recording_that_is_cut_off_anywhere_is_readable(
     whole = tmp_path / "whole"
     subprocess.run([recorder, "-c", "-o", whole, "--", trouble, "threads"], check=True)
     data = whole.read_bytes()
+    for size in range(0, 48, 7):
+        (tmp_path / "cut").write_bytes(data[:size])
+        with pytest.raises(UserError, match=r"no trace|nothing was recorded"):
+            open_recording(tmp_path / "cut")
     counts = []
     for size in range(200, len(data), len(data) // 40 + 1):
         cut = tmp_path / "cut"
