@@ -6,7 +6,7 @@
 #include "code.h"
 
 /* Bounds the memory; a program has some ten thousand at most. */
-#define PLACES		(1u << 18)
+#define PLACES		262144u
 #define MOST_SEEN	(PLACES / 4 * 3)
 
 bool code_open(struct code *code)

@@ -87,17 +87,24 @@ static void open_rings(struct recording *recording)
 				   !attached);
 	}
 	if (error == -EACCES || error == -EPERM)
-		give_up(recording, "the kernel forbids perf events here: run `sysctl kernel.perf_event_paranoid=2` as root, or trace as root%s.",
+		give_up(recording,
+			"the kernel forbids perf events here: run `sysctl "
+			"kernel.perf_event_paranoid=2` as root, or trace as root%s.",
 			attached ? "; a process of another user needs root, too" : "");
 	if (error == -ENOBUFS)
-		give_up(recording, "the kernel gives no buffer for perf's samples: run `sysctl kernel.perf_event_mlock_kb=516` as root, or end other traces.");
+		give_up(recording,
+			"the kernel gives no buffer for perf's samples: run `sysctl "
+			"kernel.perf_event_mlock_kb=516` as root, or end other traces.");
 	if (error == -ENOENT || error == -ENOSYS)
-		give_up(recording, "this kernel has no perf events: use one with CONFIG_PERF_EVENTS.");
+		give_up(recording,
+			"this kernel has no perf events: use one with CONFIG_PERF_EVENTS.");
 	if (error == -EMFILE)
-		give_up(recording, "too many open files, one for each thread on each CPU: raise `ulimit -n`.");
+		give_up(recording,
+			"too many open files, one for each thread on each CPU: raise `ulimit -n`.");
 	if (error)
-		give_up(recording, "perf_event_open failed (%s): trace a process that runs, or another command.",
-			strerror(-error));
+		give_up(recording,
+			"perf_event_open failed (%s): trace a process that runs, or another "
+			"command.", strerror(-error));
 }
 
 static void write_start(struct recording *recording)
@@ -213,7 +220,8 @@ static void start(struct recording *recording, int pid, const char *root,
 	open_rings(recording);
 	if (!pid && recording->rings.flags & FT_ZERO_PAGES &&
 	    !program_watch(program, at_end, &recording->output))
-		give_up(recording, "the kernel forbids ptrace here (%s): trace without --zero-pages.",
+		give_up(recording,
+			"the kernel forbids ptrace here (%s): trace without --zero-pages.",
 			strerror(errno));
 	write_start(recording);
 	write_names(recording, argv);
@@ -230,7 +238,7 @@ static void start(struct recording *recording, int pid, const char *root,
 int main(int argc, char *argv[])
 {
 	struct recording recording = { 0 };
-	char *script[] = { "/bin/sh", "-c", NULL, NULL }, **command;
+	char *script[4] = { "/bin/sh", "-c" }, **command;
 	const char *file = NULL, *root = NULL;
 	double seconds = 0;
 	int option, signals, pid = 0;
@@ -257,8 +265,8 @@ int main(int argc, char *argv[])
 	}
 	command = script[2] ? script : argv + optind;
 	if (!file || !*command != !!pid) {
-		fputs("usage: ftrecord [-cz] [-r ROOT] [-p PID] [-s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]\n",
-		      stderr);
+		fputs("usage: ftrecord [-cz] [-r ROOT] [-p PID] [-s SECONDS] -o FILE [-f SCRIPT] "
+		      "[--] [COMMAND...]\n", stderr);
 		return 2;
 	}
 	/* Who started it asks for no trace any more: end the program, too. */

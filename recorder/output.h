@@ -9,7 +9,7 @@
 
 #include "format.h"
 
-#define OUTPUT_ROOM	(1 << 20)
+#define OUTPUT_ROOM	1048576
 
 struct output {
 	int fd;

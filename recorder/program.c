@@ -105,8 +105,10 @@ static void read_faults(struct program *program)
 		return;
 	/* The name, in parentheses, is the recorder's own: it has no blank. */
 	if (fscanf(stat, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu",
-		   &program->minor_before, &program->major_before) != 2)
-		program->minor_before = program->major_before = 0;
+		   &program->minor_before, &program->major_before) != 2) {
+		program->minor_before = 0;
+		program->major_before = 0;
+	}
 	fclose(stat);
 }
 

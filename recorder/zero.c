@@ -19,7 +19,7 @@ struct scan {
 };
 
 #define SCAN		_IOWR('f', 16, struct scan)
-#define IS_PFNZERO	(1 << 5)
+#define IS_PFNZERO	0x20
 #define MOST_REGIONS	512
 /* The end of user space, with 4 levels of page tables; a scan must not pass it. */
 #ifdef __aarch64__

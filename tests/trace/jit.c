@@ -44,5 +44,7 @@ int main(void)
 	run = (void *)code;
 	run(map, PAGES, page);
 	puts(path);
+	/* The recorder reads code while its program lives, and a host may be busy. */
+	sleep(3);
 	return 0;
 }
