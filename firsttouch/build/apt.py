@@ -81,7 +81,8 @@ def apt_get(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
     except FileNotFoundError:
         raise HostError(
             "apt-get is missing, so Debian's packages cannot be fetched: "
-            "give a kernel tree by --source."
+            "give a kernel tree by --source, and Debian's configuration by "
+            "`firsttouch kernel fetch --configuration FILE`."
         ) from None
 
 

@@ -15,6 +15,8 @@ from firsttouch.progress import Reporter
 
 # Where Debian's packages have the image: linux-image-* and linux-binary-*.
 _IMAGES = ("boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz")
+# Where linux-image-* has the image's configuration; linux-binary-* has none.
+_CONFIGURATION = "boot/config-*"
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,10 @@ class DebianKernel:
         return _entry(package).use() if package else None
 
     def obtain(self, reporter: Reporter) -> Path:
-        """Return the directory that holds ``Image``; HostError if the archive lacks it."""
+        """Return the directory that holds ``Image``, and ``config`` if the package has it.
+
+        Raises HostError if the archive lacks the package.
+        """
         package = known_package(self._package)
         if package and (found := _entry(package).use()):
             return found
@@ -49,9 +54,11 @@ class DebianKernel:
                     f"in {self.release.hooks / 'source.toml'}."
                 )
             shutil.copyfile(images[0], kept / "Image")
+            for configuration in folder.glob(_CONFIGURATION):
+                shutil.copyfile(configuration, kept / "config")
 
         return _entry(package).obtain(make, reporter.say)
 
 
 def _entry(package: Package) -> Entry:
-    return Entry("images", {"unpacked": package.sha256}, f"kernel of {package.file}")
+    return Entry("images", {"image and configuration": package.sha256}, f"kernel of {package.file}")

@@ -16,7 +16,7 @@ def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKerne
     """Return the kernel of arms with that `kernel`, for the release of `source`."""
     if kernel == "debian":
         return DebianKernel(source.release, source.version)
-    return KernelImage(source, changed=kernel.endswith("changed"), cloud=kernel.startswith("cloud"))
+    return KernelImage(source, changed=kernel.endswith("changed"), tiny=kernel.startswith("tiny"))
 
 
 def obtain_image(

@@ -18,8 +18,10 @@ from firsttouch.tables import Table, names_in, read_named
 BASE = "stock"
 Shape = Literal["circle", "square", "diamond", "up", "down", "cross"]
 _SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "up", "down", "cross")
-Kernel = Literal["stock", "changed", "cloud-stock", "cloud-changed", "debian"]
-_KERNELS: tuple[Kernel, ...] = ("stock", "changed", "cloud-stock", "cloud-changed", "debian")
+Kernel = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
+_KERNELS: tuple[Kernel, ...] = ("stock", "changed", "tiny-stock", "tiny-changed", "debian")
+# Those without linux/, which must take the double fault.
+UNCHANGED: tuple[Kernel, ...] = ("stock", "tiny-stock", "debian")
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 
 
@@ -42,9 +44,9 @@ class Arm:
     """A kernel and its boot parameters.
 
     `kernel`: ``stock`` is built from the release's source, ``changed`` from
-    the same source with linux/ laid over it, both configured from tinyconfig.
-    ``cloud-`` stands before those that are configured from Debian's file for
-    the cloud. ``debian`` is the image that Debian distributes; this project
+    the same source with linux/ laid over it, both configured from Debian's
+    file for the cloud. ``tiny-`` stands before those that are configured from
+    tinyconfig. ``debian`` is the image that Debian distributes; this project
     does not build it.
     """
 

@@ -27,7 +27,7 @@ from firsttouch.lab.plan import Plan
 
 _KERNELS: Mapping[Kernel, str] = {
     "stock": "stock", "changed": "with linux/", "debian": "as Debian distributes it",
-    "cloud-stock": "stock, cloud", "cloud-changed": "with linux/, cloud",
+    "tiny-stock": "stock, tiny", "tiny-changed": "with linux/, tiny",
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from firsttouch.build.sources import (
     user_source,
 )
 from firsttouch.build.store import store_root
+from firsttouch.catalog.arms import UNCHANGED
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.releases import Release, load_release
@@ -175,12 +176,12 @@ def _available_memory() -> int:
 
 
 def _stock_by_machine(jobs: Sequence[Job], plan: Plan) -> list[Job]:
-    """Return one job on the stock kernel for each machine, for the guard."""
+    """Return one job on a kernel without the features for each machine, for the guard."""
     return list(
         {
             job.cells[0].machine: job
             for job in jobs
-            if plan.catalog.arms[job.cells[0].arm].kernel in ("stock", "cloud-stock")
+            if plan.catalog.arms[job.cells[0].arm].kernel in UNCHANGED
         }.values()
     )
 
@@ -198,7 +199,8 @@ def _guard(job: Job, logs: Path, reporter: Reporter) -> None:
         return done.tables("lines")[-1]
 
     faults = check_double_fault(run)
-    reporter.say(f"Guard: stock on {machine} takes {faults:,} faults for 1,024 atomics.")
+    arm = job.cells[0].arm
+    reporter.say(f"Guard: {arm} on {machine} takes {faults:,} faults for 1,024 atomics.")
 
 
 def run_jobs(
