@@ -17,11 +17,22 @@ from firsttouch.analysis.verdicts import change_percent, verdict
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.experiment_files import experiment_names
-from firsttouch.catalog.experiments import PAGES, Derived, Experiment, Params, Published, Value
+from firsttouch.catalog.experiments import (
+    BASE_PAGES,
+    PAGES,
+    Derived,
+    Experiment,
+    Params,
+    Published,
+    Value,
+)
 from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME, Result, read_results
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
+
+# The size of a page where a cell asks for none, and what `BASE_PAGES` counts.
+_BASE_PAGE = "4k"
 
 
 @dataclass(frozen=True, order=True)
@@ -77,10 +88,14 @@ class Case:
         value = self.params.get(name, 0)
         return value if isinstance(value, int) else 0
 
-    def pages(self) -> float | None:
-        """Return how many pages are touched, of the size in ``page``; None without a ``size``."""
+    def pages(self, of: Value | None = None) -> float | None:
+        """Return how many pages are touched, of size `of` or the size in ``page``.
+
+        Returns None without a ``size``.
+        """
         try:
-            return self.number("size") / parse_size(self.params.get("page", "4k")) or None
+            size = parse_size(of or self.params.get("page", _BASE_PAGE))
+            return self.number("size") / size or None
         except ValueError:
             return None
 
@@ -287,9 +302,10 @@ def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]
     for arm in case.arms:
         value = case.value(arm, figure.of)
         base = floor.value(arm, figure.of) if floor else None
-        per = case.pages() if figure.per == PAGES else None
-        if figure.per != PAGES and floor:
-            per = floor.value(arm, figure.per)
+        if figure.per in (PAGES, BASE_PAGES):
+            per = case.pages(_BASE_PAGE if figure.per == BASE_PAGES else None)
+        else:
+            per = floor.value(arm, figure.per) if floor else None
         if figure.above and value is not None:
             value = None if base is None else value - base
         if value is not None and per:
