@@ -33,6 +33,7 @@ static bool add(struct functions *f, uint64_t start, const char *name)
 		f->at = more;
 	}
 	f->at[f->nr].start = start;
+	f->at[f->nr].moves_stack = UINT64_MAX;
 	f->at[f->nr].vectors = is_vectors(name);
 	f->at[f->nr].name = strdup(name);
 	return f->at[f->nr++].name;

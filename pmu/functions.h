@@ -45,6 +45,7 @@ enum function_event {
 struct function {
 	uint64_t start;		/* in System.map */
 	const char *name;
+	uint64_t moves_stack;	/* where it moves to another stack; ~0: nowhere seen */
 	bool vectors;		/* exceptions enter here, at multiples of VECTOR_SIZE */
 };
 

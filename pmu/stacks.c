@@ -220,7 +220,6 @@ void stacks_watch_arrival(struct stacks *s, struct qemu_plugin_tb *tb,
 		s->mark = counters_row(&s->marks, 0);
 		s->counted = counters_row(&f->counters, 0);
 	}
-	s->moved = false;
 	if (first && address != in->start && !in->vectors && !is_behind_call(insn))
 		return;
 	a = must_have(malloc(sizeof(*a)));
@@ -235,14 +234,15 @@ void stacks_watch_arrival(struct stacks *s, struct qemu_plugin_tb *tb,
 						       QEMU_PLUGIN_CB_NO_REGS, a);
 }
 
-static size_t new_call(struct stacks *s, uint64_t back)
+static size_t new_call(struct stacks *s, uint64_t address, const struct function *in)
 {
 	/* Doubled whenever the number is a power of two. */
 	if (!(s->nr_calls & (s->nr_calls - 1)))
 		s->call = must_have(realloc(s->call, (s->nr_calls ? 2 * s->nr_calls : 1) *
 					    sizeof(*s->call)));
-	s->call[s->nr_calls].back = back;
-	s->call[s->nr_calls].entered = s->moved ? BY_STACK_SWITCH : BY_CALL;
+	s->call[s->nr_calls].back = address + 4;
+	/* It has run before the call is translated, in another block. */
+	s->call[s->nr_calls].entered = address > in->moves_stack ? BY_STACK_SWITCH : BY_CALL;
 	return s->nr_calls++;
 }
 
@@ -250,10 +250,13 @@ void stacks_watch_insn(struct stacks *s, struct qemu_plugin_insn *insn,
 		       enum insn_kind kind, uint32_t op, uint64_t address,
 		       unsigned int function)
 {
-	s->moved |= insn_moves_stack(op);
+	struct function *in = &s->pmu->tallies.functions.at[function];
+
+	if (insn_moves_stack(op))
+		in->moves_stack = address;
 	switch (kind) {
 	case INSN_CALL:
-		counters_add_inline(&s->marks, insn, 0, MARK_CALL + new_call(s, address + 4));
+		counters_add_inline(&s->marks, insn, 0, MARK_CALL + new_call(s, address, in));
 		break;
 	case INSN_RETURN:
 		counters_add_inline(&s->marks, insn, 0, MARK_RETURN);

@@ -63,7 +63,6 @@ struct stacks {
 	uint64_t seen_misses[NR_LEVELS];
 	struct call *call;		/* by the number that its mark adds */
 	size_t nr_calls;
-	bool moved;			/* while a block is translated: to another stack */
 	struct call_tree tree;
 	struct call_node *current;
 	struct stack stack;

@@ -32,6 +32,8 @@ _REPRODUCIBLE = {
     "KBUILD_BUILD_VERSION": "1",
     "LC_ALL": "C",
 }
+# The addresses of the kernel's functions.
+SYMBOLS = "System.map"
 # make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
 _ERROR = re.compile(
@@ -144,7 +146,7 @@ class KernelImage:
             note_durations({name: time.monotonic() - started})
         shutil.copyfile(objects / "arch/arm64/boot/Image", kept / "Image")
         shutil.copyfile(objects / ".config", kept / "config")
-        shutil.copyfile(objects / "System.map", kept / "System.map")
+        shutil.copyfile(objects / SYMBOLS, kept / SYMBOLS)
         shutil.copyfile(workplace / "build.log", kept / "build.log")
 
     def _tree(self, workplace: Path) -> Path:

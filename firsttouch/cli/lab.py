@@ -12,12 +12,10 @@ from pathlib import Path
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.build.packages import known_package
 from firsttouch.build.programs import ftbench_list
-from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract, parse_contract
-from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.cli.listing import print_forecast, print_list
-from firsttouch.cli.options import Commands, add_source, release_of, settings_of, size_of
+from firsttouch.cli.options import Commands, add_selection, request_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable, write_atomically
 from firsttouch.lab.cells import Cell
@@ -39,50 +37,7 @@ from firsttouch.vm.qemu import command
 def add_command(commands: Commands) -> None:
     """Add `firsttouch lab`."""
     lab = commands.add_parser("lab", help="build, boot, measure and compare")
-    add_source(lab)
-    lab.add_argument(
-        "--machine",
-        action="append",
-        default=[],
-        metavar="M",
-        help=f"a machine of machines/ (default {DEFAULT_MACHINE}); may be repeated",
-    )
-    lab.add_argument(
-        "--experiment",
-        action="append",
-        default=[],
-        metavar="E",
-        help="an experiment of experiments/ (default: all of the default plan)",
-    )
-    lab.add_argument(
-        "--arm",
-        action="append",
-        default=[],
-        metavar="A",
-        help=f"one of {', '.join(arm_names())} (default: the experiment's arms)",
-    )
-    lab.add_argument("--size", metavar="BYTES", help="bytes to map, with K, M or G if you like")
-    lab.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PARAM=VALUE",
-        dest="settings",
-        help="run only the cells whose parameter has this value",
-    )
-    lab.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="guests at once (default: as many as CPUs and memory allow)",
-    )
-    lab.add_argument(
-        "--out",
-        type=Path,
-        default=Path("out"),
-        metavar="DIR",
-        help="where results go (default out/)",
-    )
+    add_selection(lab, Path("out"))
     lab.add_argument(
         "--quick",
         action="store_true",
@@ -111,18 +66,7 @@ def add_command(commands: Commands) -> None:
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.list:
         return 0 if print_list(output_console()) else 2
-    request = Request(
-        release=release_of(options),
-        source=options.source,
-        machines=tuple(options.machine),
-        experiments=tuple(options.experiment),
-        arms=tuple(options.arm),
-        size=size_of("--size", options.size),
-        settings=settings_of(options.settings),
-        jobs=options.jobs,
-        quick=options.quick,
-        out=options.out,
-    )
+    request = request_of(options, quick=options.quick)
     contract = parse_contract(ftbench_list(reporter))
     if options.dry_run:
         return _dry_run(request, contract, reporter)
@@ -200,10 +144,15 @@ def _measure(
         print_answers(dataset, report, output_console())
     if report and (options.json or options.table):
         reporter.say(f"Report: {report}")
-    for line in _failures(outcome, request.out / "log"):
-        print(line, file=sys.stderr)
     for problem in outcome.catalog.broken.values():
         reporter.say(f"firsttouch: {problem}")
+    return print_failures(outcome, request.out / "log")
+
+
+def print_failures(outcome: Outcome, logs: Path) -> int:
+    """Print what failed; return the exit status."""
+    for line in _failures(outcome, logs):
+        print(line, file=sys.stderr)
     return 1 if outcome.failures else 0
 
 

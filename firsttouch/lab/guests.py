@@ -10,12 +10,14 @@ from pathlib import Path
 
 from firsttouch.build.disks import Disk, FileDisk, RootDisk
 from firsttouch.build.host_tools import compiler_version, qemu_version
+from firsttouch.build.images import SYMBOLS
 from firsttouch.build.kernels import obtain_image
 from firsttouch.build.programs import build_ftbench, build_init, build_pmu
 from firsttouch.build.sources import KernelSource
-from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Params
+from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import Plan
@@ -119,7 +121,9 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     more = f" {disk.arguments}" if disk else ""
     wanted = {metric.name for metric in experiment.metrics}
     pmu = None
-    if not wanted.isdisjoint(COUNTED.keys() | MODELLED.keys()):
+    if first.profile:
+        pmu = Pmu(parts.pmu, caches=True, symbols=_symbols_of(arm, parts))
+    elif not wanted.isdisjoint(COUNTED.keys() | MODELLED.keys()):
         pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED))
     machine = plan.catalog.machines[first.machine]
     return Guest(
@@ -135,6 +139,22 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         board=first.board,
         pmu=pmu,
         port=port_for(arm.kernel),
+    )
+
+
+def _symbols_of(arm: Arm, parts: Parts) -> Path:
+    """Return the System.map of the kernel that `arm` boots; HostError if the store has none."""
+    symbols = parts.images[arm.kernel].with_name(SYMBOLS)
+    if symbols.exists():
+        return symbols
+    if arm.kernel == "debian":
+        raise UserError(
+            f"Debian's image comes without its symbols, so that {arm.name} cannot be profiled: "
+            "name the arm cloud, which is built from the same source and configuration."
+        )
+    raise HostError(
+        f"the stored kernel of {arm.name} has no {SYMBOLS}, because an older firsttouch built "
+        f"it: remove {symbols.parent} and run the same command again, which builds it."
     )
 
 

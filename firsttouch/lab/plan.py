@@ -19,6 +19,7 @@ from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Cell, make_cell
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
+from firsttouch.tables import Json
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
@@ -30,7 +31,7 @@ class Request:
 
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
-    form.
+    form; `profile` for counts by function.
     """
 
     release: str = DEFAULT_RELEASE
@@ -42,6 +43,7 @@ class Request:
     settings: Mapping[str, str] = field(default_factory=dict)
     jobs: int | None = None
     quick: bool = False
+    profile: bool = False
     out: Path = Path("out")
 
 
@@ -80,6 +82,7 @@ def make_plan(
     if request.size is not None:
         check_size(request.size)
     _check_settings(request, experiments, machines, contract)
+    more: dict[str, Json] = {"profile": True} if request.profile else {}
     cells: dict[str, Cell] = {}
     groups: list[tuple[Cell, ...]] = []
     for machine, experiment in itertools.product(machines, experiments):
@@ -102,12 +105,12 @@ def make_plan(
             for group in of_guests:
                 groups.append(
                     tuple(
-                        make_cell(release, arm.name, machine.name, experiment.name, params)
+                        make_cell(release, arm.name, machine.name, experiment.name, params, more)
                         for params in group
                     )
                 )
         for params, arm in itertools.product(wanted, of_arms):
-            cell = make_cell(release, arm.name, machine.name, experiment.name, params)
+            cell = make_cell(release, arm.name, machine.name, experiment.name, params, more)
             cells[cell.identity] = cell
     if not cells:
         values = " ".join(f"{name}={value}" for name, value in request.settings.items())
