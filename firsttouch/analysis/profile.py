@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from firsttouch.analysis.dataset import Case
 from firsttouch.analysis.measurement import Measurement
+from firsttouch.errors import UserError
 from firsttouch.tables import Json, Table
 
 INSTRUCTIONS = "instructions"
@@ -23,6 +25,10 @@ COUNTS: Mapping[str, str] = {
 MISSES = ("l1d_misses", "l2_misses")
 # Names that stand for what is no function of the kernel.
 USER, UNKNOWN = "user code", "code without a symbol"
+CELL = "cell"
+UNITS = ("fault", "page", CELL)
+# Arms whose numbers of faults differ by less take as many.
+_ALIKE = 0.01
 
 
 @dataclass(frozen=True, order=True)
@@ -62,8 +68,16 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Basis:
+    """What counts are divided by: the number of `unit` in each arm; 1 if that is ``cell``."""
+
+    unit: str
+    divisors: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class FunctionRow:
-    """A function's count in each arm, divided by the number of faults or not.
+    """A function's count in each arm, per unit of a basis.
 
     `change` is that of the last arm against the first; None for a single arm.
     """
@@ -111,19 +125,51 @@ def read_profile(measured: Measurement) -> Profile | None:
     )
 
 
-def compare_functions(
-    profiles: Mapping[str, Profile], divisors: Mapping[str, float], count: str = INSTRUCTIONS
-) -> tuple[FunctionRow, ...]:
-    """Return a row for each function that has `count` in a profile.
+def profiles_of(case: Case) -> dict[str, Profile]:
+    """Return the profiles of a case by arm; UserError if one is malformed."""
+    found = {arm: read_profile(measured) for arm, measured in case.arms.items()}
+    return {arm: profile for arm, profile in found.items() if profile is not None}
 
-    `profiles` and `divisors` are by arm. The largest change comes first, or,
-    if there is a single arm or no change, the largest value.
+
+def basis_of(case: Case, profiles: Mapping[str, Profile], unit: str | None = None) -> Basis:
+    """Return the basis on which the arms of `case` are compared.
+
+    Without `unit` that is the page fault, if each page takes one and all arms
+    take as many. Else it is the page, or the whole cell if that touches no
+    pages. Raises UserError if the cell does not count the `unit` asked for.
+    """
+    faults = {arm: profile.faults or 0 for arm, profile in profiles.items()}
+    pages = case.pages()
+    known = {CELL: Basis(CELL, dict.fromkeys(profiles, 1.0))}
+    if pages:
+        known["page"] = Basis("page", dict.fromkeys(profiles, pages))
+    if all(faults.values()):
+        known["fault"] = Basis("fault", faults)
+    if unit is None:
+        least, most = min(faults.values()), max(faults.values())
+        alike = most - least <= most * _ALIKE and least >= (pages or 0)
+        return known["fault"] if "fault" in known and alike else known.get("page", known[CELL])
+    if unit not in known:
+        raise UserError(
+            f"{case.experiment.name} counts no {unit}s, so that --per {unit} is not possible: "
+            f"use --per {' or '.join(known)}."
+        )
+    return known[unit]
+
+
+def compare_functions(
+    profiles: Mapping[str, Profile], basis: Basis, count: str = INSTRUCTIONS
+) -> tuple[FunctionRow, ...]:
+    """Return a row for each function that has `count` in a profile; `profiles` are by arm.
+
+    The largest change comes first, or, if there is a single arm or no change,
+    the largest value.
     """
     names = {name for profile in profiles.values() for name in profile.functions}
     rows = []
     for name in names:
         values = {
-            arm: profile.functions.get(name, {}).get(count, 0) / divisors[arm]
+            arm: profile.functions.get(name, {}).get(count, 0) / basis.divisors[arm]
             for arm, profile in profiles.items()
         }
         if any(values.values()):

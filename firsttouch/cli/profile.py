@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from firsttouch.analysis.dataset import make_dataset
-from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS
+from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, UNITS, profiles_of
 from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli.lab import print_failures
@@ -15,7 +15,7 @@ from firsttouch.cli.options import Commands, add_selection, request_of
 from firsttouch.errors import UserError
 from firsttouch.lab.run import run_lab
 from firsttouch.output.html.files import write_flame_graphs
-from firsttouch.output.profile import print_profile, profiles_of
+from firsttouch.output.profile import print_profile
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 
@@ -36,6 +36,12 @@ def add_command(commands: Commands) -> None:
         default=INSTRUCTIONS,
         help=f"what to print by function (default {INSTRUCTIONS})",
     )
+    profile.add_argument(
+        "--per",
+        choices=UNITS,
+        help="what to divide by (default: fault, or page if the arms take different numbers of "
+        "faults)",
+    )
     profile.add_argument("--table", action="store_true", help="print every function")
     profile.set_defaults(run=_run, kept="finished cells are kept; run the same command to resume")
 
@@ -46,14 +52,15 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     contract = parse_contract(ftbench_list(reporter))
     outcome = run_lab(request_of(options, profile=True), contract, reporter)
     dataset = make_dataset(outcome.results, outcome.catalog)
+    pictures = write_flame_graphs(dataset, options.out)
     console = output_console()
     for case in dataset.cases:
         if not any(profile.total() for profile in profiles_of(case).values()):
             raise UserError(
                 f"{case.experiment.name} marks no region to count in: name another experiment."
             )
-        print_profile(case, options.count, console, whole=options.table)
+        print_profile(case, options.count, options.per, console, whole=options.table)
         console.print()
-    for file in write_flame_graphs(dataset, options.out):
+    for file in pictures:
         print(f"Flame graph: {file}")
     return print_failures(outcome, options.out / "log")

@@ -10,32 +10,23 @@ from rich.console import Console
 from firsttouch.analysis.dataset import Case, Dataset
 from firsttouch.analysis.names import format_params
 from firsttouch.analysis.profile import (
+    CELL,
     COUNTS,
     INSTRUCTIONS,
     USER,
+    Basis,
     Frame,
     FunctionRow,
     Profile,
+    basis_of,
     compare_functions,
-    read_profile,
+    profiles_of,
 )
 from firsttouch.output.plain import heading, plain, plain_table, print_table
 
 # The lines of a table that answers first; --table prints every function.
 _FIRST = 30
 _ENTERED = {"tail_call": "tail call", "exception": "exception", "stack_switch": "stack switch"}
-
-
-def profiles_of(case: Case) -> dict[str, Profile]:
-    """Return the profiles of a case by arm; UserError if one is malformed."""
-    found = {arm: read_profile(measured) for arm, measured in case.arms.items()}
-    return {arm: profile for arm, profile in found.items() if profile is not None}
-
-
-def per_fault(profiles: Mapping[str, Profile]) -> dict[str, float] | None:
-    """Return the number of faults of each arm; None if one of them has none."""
-    faults = {arm: float(profile.faults or 0) for arm, profile in profiles.items()}
-    return faults if all(faults.values()) else None
 
 
 def case_title(case: Case) -> str:
@@ -61,48 +52,47 @@ def signed(value: float) -> str:
     return "0" if text in ("+0.00", "-0.00") else text
 
 
-def print_profile(case: Case, count: str, console: Console, *, whole: bool) -> None:
-    """Print the functions of a case with `count` per fault on each arm, and the change.
+def unit_label(basis: Basis, count: str = INSTRUCTIONS) -> str:
+    """Return what a value of the kernel is: ``instructions per fault``."""
+    return COUNTS[count] if basis.unit == CELL else f"{COUNTS[count]} per {basis.unit}"
 
-    Prints every function if `whole`, or else the first of them. Without faults
-    the counts are those of the whole cell.
+
+def print_profile(
+    case: Case, count: str, unit: str | None, console: Console, *, whole: bool
+) -> None:
+    """Print the functions of a case with `count` per `unit` on each arm, and the change.
+
+    Prints every function if `whole`, or else the first of them. Raises
+    UserError as `basis_of` does.
     """
     profiles = profiles_of(case)
-    faults = per_fault(profiles)
-    divisors = faults or dict.fromkeys(profiles, 1.0)
-    unit = f"{COUNTS[count]}{' per fault' if faults else ''}"
+    basis = basis_of(case, profiles, unit)
+    found = compare_functions(profiles, basis, count)
+    user = [row for row in found if row.function == USER]
+    rows = [row for row in found if row.function != USER]
+    shown = rows if whole else rows[:_FIRST]
+    changes = ["change"] if len(profiles) > 1 else []
+    table = plain_table(["function"], [*profiles, *changes])
+    for row in [_total(profiles, basis, count), *user, *shown]:
+        values = [f"{value:,.2f}" for value in row.values.values()]
+        changes = [] if row.change is None else [signed(row.change)]
+        table.add_row(*map(plain, [row.function, *values, *changes]))
     console.print(heading(case_title(case)))
+    told = [f"{number:,.0f} {basis.unit}s on {arm}" for arm, number in basis.divisors.items()]
+    about = "" if basis.unit == CELL else f": {', '.join(told)}"
+    console.print(plain(f"{unit_label(basis, count)}{about}"), soft_wrap=True)
     for arm, profile in profiles.items():
         if count in profile.missing:
-            console.print(plain(f"{arm}: no {COUNTS[count]}: {profile.missing[count]}"))
-    found = compare_functions(profiles, divisors, count)
-    rows = [row for row in found if row.function != USER]
-    user = [row for row in found if row.function == USER]
-    shown = rows if whole else rows[:_FIRST]
-    changed = len(profiles) > 1
-    table = plain_table(["function"], [*profiles, *(["change"] if changed else [])])
-    for row in [_total(profiles, divisors, count), *user, *shown]:
-        values = [f"{value:,.2f}" for value in row.values.values()]
-        table.add_row(
-            plain(row.function), *map(plain, values), *([plain(signed(row.change or 0))] * changed)
-        )
-    console.print(plain(f"Kernel {unit}:{_faults(profiles) if faults else ''}"))
+            console.print(plain(f"Not on {arm}: {profile.missing[count]}."), soft_wrap=True)
     print_table(table, console)
     if rest := rows[len(shown) :]:
         console.print(plain(f"{len(rest):,} more functions: --table prints each."))
 
 
-def _total(
-    profiles: Mapping[str, Profile], divisors: Mapping[str, float], count: str
-) -> FunctionRow:
-    values = {arm: profile.total(count) / divisors[arm] for arm, profile in profiles.items()}
+def _total(profiles: Mapping[str, Profile], basis: Basis, count: str) -> FunctionRow:
+    values = {arm: profile.total(count) / basis.divisors[arm] for arm, profile in profiles.items()}
     first, *others = values.values()
     return FunctionRow("the kernel, all functions", values, others[-1] - first if others else None)
-
-
-def _faults(profiles: Mapping[str, Profile]) -> str:
-    return " " + ", ".join(f"{profile.faults:,} faults on {arm}" for arm, profile in
-                           profiles.items())  # fmt: skip
 
 
 def folded(dataset: Dataset) -> str:

@@ -12,10 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from firsttouch.analysis.dataset import Case
-from firsttouch.analysis.profile import INSTRUCTIONS, USER, Frame, Profile
+from firsttouch.analysis.profile import (
+    INSTRUCTIONS,
+    USER,
+    Frame,
+    Profile,
+    basis_of,
+    profiles_of,
+)
 from firsttouch.output.html.figure import Picture
 from firsttouch.output.html.svg import CHARACTER, Drawing, shorten
-from firsttouch.output.profile import case_title, frame_label, per_fault, profiles_of, signed
+from firsttouch.output.profile import case_title, frame_label, signed, unit_label
 
 _WIDTH, _ROW, _HEAD = 1160.0, 18.0, 44.0
 # Frames that are narrower, in units, are not drawn.
@@ -33,18 +40,22 @@ class _Node:
     children: dict[Frame, _Node] = field(default_factory=dict)
     total: tuple[float, float] = (0.0, 0.0)
     room: float = 0.0
-    depth: int = 1
 
     def sum_up(self) -> None:
-        """Set the totals, the width in instructions, and the number of rows."""
+        """Set the totals and the width, in instructions."""
         before, after = self.own
         self.room = max(self.own)
         for child in self.children.values():
             child.sum_up()
             before, after = before + child.total[0], after + child.total[1]
             self.room += child.room
-            self.depth = max(self.depth, 1 + child.depth)
         self.total = before, after
+
+    def rows(self, narrowest: float) -> int:
+        """Return the number of rows whose frames are at least so wide, in instructions."""
+        if self.room < narrowest:
+            return 0
+        return 1 + max((child.rows(narrowest) for child in self.children.values()), default=0)
 
     @property
     def change(self) -> float:
@@ -55,17 +66,15 @@ class _Node:
 def flame_graph(case: Case) -> Picture | None:
     """Return the flame graph of a case, of its last arm against its first; None without profiles.
 
-    It shows the kernel's instructions per fault, or of the whole cell if it
-    counts no faults.
+    It shows the kernel's instructions, per unit of the case's basis.
     """
     profiles = profiles_of(case)
     if not profiles:
         return None
-    faults = per_fault(profiles)
+    basis = basis_of(case, profiles)
     first, last = next(iter(profiles)), list(profiles)[-1]
-    divisors = faults or dict.fromkeys(profiles, 1.0)
-    root = _tree(profiles[first], profiles[last], divisors[first], divisors[last])
-    unit = f"kernel instructions{' per fault' if faults else ''}"
+    root = _tree(profiles[first], profiles[last], basis.divisors[first], basis.divisors[last])
+    unit = f"kernel {unit_label(basis)}"
     arms = (first, last) if last != first else (first,)
     title = f"{unit.capitalize()} by call: {case_title(case)}, {' to '.join(arms)}"
     return Picture("flame", title, _description(root, arms, unit), _draw(root, arms, unit))
@@ -108,7 +117,8 @@ def _description(root: _Node, arms: tuple[str, ...], unit: str) -> str:
 
 
 def _draw(root: _Node, arms: tuple[str, ...], unit: str) -> Drawing:
-    drawing = Drawing(_WIDTH, _HEAD + root.depth * _ROW)
+    scale = _WIDTH / root.room if root.room else 1.0
+    drawing = Drawing(_WIDTH, _HEAD + root.rows(_NARROWEST / scale) * _ROW)
     if len(arms) > 1:
         drawing.text(0, 14, f"Width: the larger of {arms[0]} and {arms[1]}, {unit}.", "t dim")
         drawing.rect(0, 22, 12, 12, "flame more m3")
@@ -120,7 +130,6 @@ def _draw(root: _Node, arms: tuple[str, ...], unit: str) -> Drawing:
     else:
         drawing.text(0, 14, f"Width: {unit} on {arms[0]}, with all that it calls.", "t dim")
     largest = max(abs(node.change) for node in _all(root))
-    scale = _WIDTH / root.room if root.room else 0.0
     _draw_node(drawing, root, (0.0, _HEAD), scale, arms, largest)
     return drawing
 
@@ -139,7 +148,7 @@ def _draw_node(
         return
     drawing.rect(x, y, width, _ROW - 1, _kind(node.change, largest), _tip(node, arms))
     if width > 4 * CHARACTER:
-        drawing.text(x + 3, y + 13, shorten(_label(node, arms), width - 4), "t flame-t")
+        drawing.text(x + 3, y + 13, shorten(_label(node, arms), width - CHARACTER), "t flame-t")
     x += max(node.own) * scale
     for frame in sorted(node.children):
         child = node.children[frame]
