@@ -14,7 +14,7 @@ from tests.pmu.conftest import HERE, Ran, must_run
 pytestmark = pytest.mark.long
 
 CACHES = ("l1i=32K:4:64:lru", "l1d=32K:4:64:lru", "l2=256K:8:64:lru")
-REGIONS = ("calls", "exceptions", "falling", "system", "stack", "tasks")
+REGIONS = ("calls", "exceptions", "falling", "system", "stack", "tasks", "interrupts")
 # The stack that all regions stand on; start.S sets the stack pointer before it calls main().
 BASE = "user code/__primary_switched(tail_call)/main(stack_switch)"
 ICOUNT = ("-icount", "shift=0,sleep=off")
@@ -119,6 +119,27 @@ def test_each_task_has_its_own_stack(profiled: dict[str, Any]) -> None:
         "another task/task/leaf": 4,
         "another task/task/cpu_switch_to": 10,
     }
+
+
+def test_interrupts_hide_no_call_and_no_return(
+    run_guest: Callable[..., Ran], guest: Path, system_map: Path
+) -> None:
+    """A call or a return that is interrupted before it arrives is one all the same."""
+    region = run_guest(guest, f"profile={system_map}", qemu=ICOUNT).counts["regions"][-1]
+    stacks = calls(region)
+    handled = {stack: n for stack, n in stacks.items() if stack.endswith("/el1_irq(tail_call)")}
+    assert stacks.items() - handled.items() >= {
+        ("main", 8001),
+        ("main/leaf", 4000),
+        ("main/outer", 8000),
+        ("main/outer/leaf", 4000),
+        ("main/outer/tail(tail_call)", 4000),
+    }
+    assert sum(stacks.values()) == sum(handled.values()) // 9 * 10 + 28_001
+    interrupts = region["kernel"]["exceptions_taken_irq"]
+    assert sum(handled.values()) == 9 * interrupts > 9 * 100
+    # Those outside, those in each function, and none that seems to be elsewhere
+    assert len(handled) == 5
 
 
 def test_functions_and_calls_sum_up_to_the_region(profiled: dict[str, Any]) -> None:
