@@ -150,7 +150,7 @@ def _symbols_of(arm: Arm, parts: Parts) -> Path:
     if arm.kernel == "debian":
         raise UserError(
             f"Debian's image comes without its symbols, so that {arm.name} cannot be profiled: "
-            "name the arm cloud, which is built from the same source and configuration."
+            "name the arm stock, which is built from the same source in the same configuration."
         )
     raise HostError(
         f"the stored kernel of {arm.name} has no {SYMBOLS}, because an older firsttouch built "
