@@ -150,7 +150,7 @@ class KernelImage:
         shutil.copyfile(workplace / "build.log", kept / "build.log")
 
     def _tree(self, workplace: Path) -> Path:
-        if not self.changed and _is_plain(self.source.tree()):
+        if not (self.changed or self.patches) and _is_plain(self.source.tree()):
             return self.source.tree()
         tree = workplace / "tree"
         if not tree.exists():
