@@ -161,7 +161,7 @@ class KernelImage:
             else:
                 overlay.link_tree(self.source.tree(), partial)
             for patch in self.patches:
-                overlay.apply_hook(patch, self.source.release, partial)
+                overlay.apply_patch(patch, self.source.version, partial)
             partial.rename(tree)
         return tree
 

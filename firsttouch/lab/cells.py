@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.experiments import Params
 from firsttouch.tables import Json, Table
 
@@ -53,16 +54,21 @@ class Cell:
         """The name of the file that gets the guest's kernel log."""
         return self.title.replace(" ", "_").replace("/", "-") + ".log"
 
-    def command(self, source: Path | None = None) -> str:
-        """Return the shell command that runs only this cell, on the kernel in `source` if given."""
+    def command(self, source: Path | None = None, tried: Arm | None = None) -> str:
+        """Return the shell command that runs only this cell, on the kernel in `source` if given.
+
+        If the cell's arm was `tried`, the command also runs stock beside it.
+        """
         kernel = ["--source", str(source)] if source else ["--release", self.release]
         words = [
-            "firsttouch", "profile" if self.profile else "lab", *kernel, "--machine", self.machine,
-            "--experiment", self.experiment, "--arm", self.arm,
+            "firsttouch", "try" if tried else "profile" if self.profile else "lab", *kernel,
+            "--machine", self.machine, "--experiment", self.experiment,
+            *([] if tried else ["--arm", self.arm]),
         ]  # fmt: skip
         for name, value in self.params.items():
             words += ["--size", str(value)] if name == "size" else ["--set", f"{name}={value}"]
-        return shlex.join(words)
+        # Last, because all that follows --arm belongs to the arm.
+        return shlex.join([*words, *(tried.options() if tried else [])])
 
     def document(self) -> dict[str, Json]:
         """Return the cell as results.jsonl has it."""

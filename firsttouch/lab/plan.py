@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.catalog.arms import Arm, arm_names, load_arm
+from firsttouch.catalog.arms import BASE, Arm, arm_names, load_arm
 from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
@@ -29,6 +29,7 @@ DEFAULT_RELEASE = "6.12"
 class Request:
     """What the user asked for; an empty field means that of the default plan.
 
+    `tried` are arms without a file, to be run beside stock in place of `arms`.
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
     form; `profile` for counts by function.
@@ -39,6 +40,7 @@ class Request:
     machines: tuple[str, ...] = ()
     experiments: tuple[str, ...] = ()
     arms: tuple[str, ...] = ()
+    tried: tuple[Arm, ...] = ()
     size: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     jobs: int | None = None
@@ -72,10 +74,11 @@ def make_plan(
     cannot map, and for experiments that ask for what ftbench does not have.
     """
     machines = [load_machine(name) for name in dict.fromkeys(request.machines or [DEFAULT_MACHINE])]
-    asked = [load_arm(name) for name in dict.fromkeys(request.arms)]
+    asked = [load_arm(name) for name in dict.fromkeys([BASE] if request.tried else request.arms)]
+    asked += request.tried
     catalog = load_known(
         experiment_names(folder), (machine.name for machine in machines), arm_names(), folder
-    )
+    ).adding(request.tried)
     experiments = _experiments(request, catalog, folder)
     for experiment in experiments:
         contract.check(experiment, folder)
@@ -120,7 +123,7 @@ def make_plan(
 
 def _check_disk(arm: Arm, experiment: Experiment) -> None:
     """Raise UserError if `experiment` needs a disk that the kernel of `arm` has no driver for."""
-    if arm.kernel == "debian" and (experiment.file_size or experiment.root):
+    if arm.kernel.kind == "debian" and (experiment.file_size or experiment.root):
         raise UserError(
             f"{experiment.name} needs a disk, whose driver is a module of Debian's kernel: "
             f"leave out the arm {arm.name}, or name other experiments."
