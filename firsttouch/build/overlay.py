@@ -179,6 +179,8 @@ def _failed_hunk(said: str) -> str:
             file = match[1]
         elif match := re.match(r"Hunk #(\d+) FAILED at (\d+)", line):
             return f"hunk {match[1]}, at line {match[2]}, of {file} does not fit"
+        elif "previously applied" in line:
+            return f"{file} has the change already"
     return f"{file} does not fit: {said.strip()[-200:]}"
 
 

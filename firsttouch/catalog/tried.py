@@ -104,9 +104,7 @@ def _fragment(file: Path) -> Path:
              and not _OPTION.fullmatch(line)]  # fmt: skip
     if wrong or not any(map(_OPTION.fullmatch, lines)):
         said = f"has the line {wrong[0]!r}" if wrong else "sets no option"
-        raise UserError(
-            f"{file} {said}: write lines such as CONFIG_X=y and # CONFIG_X is not set."
-        )
+        raise UserError(f"{file} {said}: write lines such as CONFIG_X=y and # CONFIG_X is not set.")
     return file
 
 

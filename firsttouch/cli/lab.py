@@ -6,10 +6,10 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from firsttouch.analysis.dataset import make_dataset
+from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.build.packages import known_package
 from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.collection import Catalog
@@ -38,19 +38,7 @@ def add_command(commands: Commands) -> None:
     """Add `firsttouch lab`."""
     lab = commands.add_parser("lab", help="build, boot, measure and compare")
     add_selection(lab, Path("out"))
-    lab.add_argument(
-        "--quick",
-        action="store_true",
-        help="a first answer: smaller sizes and fewer cells",
-    )
-    lab.add_argument("--table", action="store_true", help="print every row")
-    lab.add_argument("--json", action="store_true", help="print summary.json instead")
-    only = lab.add_mutually_exclusive_group()
-    only.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print what would be built and run, and an estimate of the time; run nothing",
-    )
+    only = add_form(lab)
     only.add_argument(
         "--list", action="store_true", help="print the experiments, machines, arms and releases"
     )
@@ -63,19 +51,49 @@ def add_command(commands: Commands) -> None:
     lab.set_defaults(run=_run, kept="finished cells are kept; run the same command again to resume")
 
 
+def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Add the options that say what is printed; return those of which one can be given."""
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a first answer: smaller sizes and fewer cells",
+    )
+    parser.add_argument("--table", action="store_true", help="print every row")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON instead")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print what would be built and run, and an estimate of the time; run nothing",
+    )
+    return only
+
+
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.list:
         return 0 if print_list(output_console()) else 2
     request = request_of(options, quick=options.quick)
     contract = parse_contract(ftbench_list(reporter))
     if options.dry_run:
-        return _dry_run(request, contract, reporter)
+        return print_plan(request, contract, reporter)
     if options.show_qemu:
         return _show_qemu(request, contract, reporter)
-    return _measure(request, contract, options, reporter)
+
+    def show(dataset: Dataset, report: str) -> None:
+        if options.json:
+            print(dump_json(summary(dataset)), end="")
+        elif options.table:
+            print_dataset(dataset, output_console())
+        elif dataset.cases:
+            print_answers(dataset, report, output_console())
+        if report and (options.json or options.table):
+            reporter.say(f"Report: {report}")
+
+    return measure(request, contract, reporter, show)
 
 
-def _dry_run(request: Request, contract: Contract, reporter: Reporter) -> int:
+def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
+    """Print what a run of `request` would do; return the exit status."""
     release = release_of_request(request, reporter)
     plan = make_plan(request, release.name, contract)
     source = None
@@ -123,9 +141,18 @@ def _several_guests(plan: Plan) -> str:
     )
 
 
-def _measure(
-    request: Request, contract: Contract, options: argparse.Namespace, reporter: Reporter
+def measure(
+    request: Request,
+    contract: Contract,
+    reporter: Reporter,
+    show: Callable[[Dataset, str], None],
 ) -> int:
+    """Run `request` and write summary.json and the report; return the exit status.
+
+    `show` gets the dataset and the path of the report, which is empty if
+    nothing was measured.
+    """
+
     def tell(results: Sequence[Result], catalog: Catalog) -> None:
         figure = first_figure(make_dataset(results, catalog))
         if figure:
@@ -133,17 +160,9 @@ def _measure(
 
     outcome = run_lab(request, contract, reporter, tell)
     dataset = make_dataset(outcome.results, outcome.catalog)
-    summarized = dump_json(summary(dataset))
-    write_atomically(request.out / "summary.json", summarized)
+    write_atomically(request.out / "summary.json", dump_json(summary(dataset)))
     report = str(write_report(dataset, request.out)) if dataset.cases else ""
-    if options.json:
-        print(summarized, end="")
-    elif options.table:
-        print_dataset(dataset, output_console())
-    elif dataset.cases:
-        print_answers(dataset, report, output_console())
-    if report and (options.json or options.table):
-        reporter.say(f"Report: {report}")
+    show(dataset, report)
     for problem in outcome.catalog.broken.values():
         reporter.say(f"firsttouch: {problem}")
     return print_failures(outcome, request.out / "log")

@@ -25,6 +25,7 @@ from firsttouch.cli import (
     results,
     store,
     survey,
+    tried,
 )
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.progress import Reporter
@@ -41,6 +42,8 @@ _EXAMPLES = """examples:
   firsttouch lab --release 7.3 --machine cortex-a72
   firsttouch lab --source ~/linux                  your own kernel tree
   firsttouch lab --experiment boot --arm on --show-qemu
+  firsttouch try ~/my.patch                        what a patch changes, per fault
+  firsttouch try --boot init_on_alloc=0            the same for a boot parameter
   firsttouch profile --experiment populate --set by=store --set page=4k --arm stock --arm on
   firsttouch guest --arm on                        a shell in the guest
   firsttouch survey                                this host and its own kernel
@@ -76,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"firsttouch {__version__}")
     parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (doctor, lab, profile, guest, survey, results, kernel, store, completion):
+    for command in (doctor, lab, tried, profile, guest, survey, results, kernel, store, completion):
         command.add_command(commands)
     return parser
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from firsttouch.catalog.arms import arm_names
+from firsttouch.catalog.arms import Arm, arm_names
 from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE, Request
@@ -34,8 +34,11 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_selection(parser: argparse.ArgumentParser, out: Path) -> None:
-    """Add the options that select the cells of a run, and where their results go."""
+def add_selection(parser: argparse.ArgumentParser, out: Path, *, arms: bool = True) -> None:
+    """Add the options that select the cells of a run, and where their results go.
+
+    Without `arms`, the command has another way to say which arms run.
+    """
     add_source(parser)
     parser.add_argument(
         "--machine",
@@ -51,13 +54,14 @@ def add_selection(parser: argparse.ArgumentParser, out: Path) -> None:
         metavar="E",
         help="an experiment of experiments/ (default: all of the default plan)",
     )
-    parser.add_argument(
-        "--arm",
-        action="append",
-        default=[],
-        metavar="A",
-        help=f"one of {', '.join(arm_names())} (default: the experiment's arms)",
-    )
+    if arms:
+        parser.add_argument(
+            "--arm",
+            action="append",
+            default=[],
+            metavar="A",
+            help=f"one of {', '.join(arm_names())} (default: the experiment's arms)",
+        )
     parser.add_argument("--size", metavar="BYTES", help="bytes to map, with K, M or G if you like")
     parser.add_argument(
         "--set",
@@ -83,7 +87,11 @@ def add_selection(parser: argparse.ArgumentParser, out: Path) -> None:
 
 
 def request_of(
-    options: argparse.Namespace, *, quick: bool = False, profile: bool = False
+    options: argparse.Namespace,
+    *,
+    quick: bool = False,
+    profile: bool = False,
+    tried: tuple[Arm, ...] = (),
 ) -> Request:
     """Return the request that the options of `add_selection` make; UserError for a wrong value."""
     return Request(
@@ -91,7 +99,8 @@ def request_of(
         source=options.source,
         machines=tuple(options.machine),
         experiments=tuple(options.experiment),
-        arms=tuple(options.arm),
+        arms=() if tried else tuple(options.arm),
+        tried=tried,
         size=size_of("--size", options.size),
         settings=settings_of(options.settings),
         jobs=options.jobs,

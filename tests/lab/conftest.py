@@ -82,7 +82,9 @@ class FakeLab:
         for name in names:
             (self.parts / name).write_text(name)
         stock, changed, ftbench, init, pmu = (self.parts / name for name in names)
-        return Parts(source, {Kernel("stock"): stock, Kernel("changed"): changed}, ftbench, init, pmu, {})
+        return Parts(
+            source, {Kernel("stock"): stock, Kernel("changed"): changed}, ftbench, init, pmu, {}
+        )
 
 
 def _region() -> dict[str, Json]:

@@ -81,7 +81,7 @@ def test_before_anything_is_there_all_is_to_be_built_and_unknown(
 
 
 def test_what_the_store_has_is_told_from_what_is_to_be_run(
-    own_cache: Path, plan: Plan, source: KernelSource, reporter: Reporter, tmp_path: Path
+    configured_cache: Path, plan: Plan, source: KernelSource, reporter: Reporter, tmp_path: Path
 ) -> None:
     assert _forecast(plan, source).unknown == 2
     stock = _kept_image(source, changed=False)
@@ -92,9 +92,8 @@ def test_what_the_store_has_is_told_from_what_is_to_be_run(
     half = _forecast(plan, source)
     assert (half.stored, half.missing, half.unknown) == (0, 1, 1)
     changed = _kept_image(source, changed=True)
-    parts = Parts(
-        source, {Kernel("stock"): stock, Kernel("changed"): changed}, parts.ftbench, parts.init, parts.pmu, {}
-    )  # fmt: skip
+    images = {Kernel("stock"): stock, Kernel("changed"): changed}
+    parts = Parts(source, images, parts.ftbench, parts.init, parts.pmu, {})
     keep_outcome(make_jobs(plan, parts)[0].key, {"commands": []})
     whole = _forecast(plan, source)
     assert (whole.stored, whole.missing, whole.unknown) == (1, 1, 0)
