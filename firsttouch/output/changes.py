@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from firsttouch.analysis.changes import (
+    FAULTS,
     INSTRUCTIONS,
     MISSES,
     PATH,
@@ -17,10 +18,10 @@ from firsttouch.analysis.changes import (
 )
 from firsttouch.analysis.dataset import Case
 from firsttouch.analysis.names import cell_name
-from firsttouch.analysis.profile import USER, compare_functions
+from firsttouch.analysis.profile import USER, Basis, compare_functions, profiles_of
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.plain import heading, plain, plain_table, print_table
-from firsttouch.output.profile import profiles_of, signed
+from firsttouch.output.profile import signed
 from firsttouch.quantities import format_list, format_number_of
 from firsttouch.tables import Json
 
@@ -150,10 +151,11 @@ def print_functions(case: Case, arm: str, console: Console) -> None:
     profiles = {name: found for name, found in profiles_of(case).items() if name in (BASE, arm)}
     if len(profiles) < 2:
         return
-    faults = profiles[BASE].faults or 1
+    faults = case.value(BASE, FAULTS) or 1
+    basis = Basis("fault", dict.fromkeys(profiles, faults))
     rows = [
         row
-        for row in compare_functions(profiles, dict.fromkeys(profiles, float(faults)))
+        for row in compare_functions(profiles, basis)
         if row.function != USER and signed(row.change or 0) != "0"
     ]
     table = plain_table([f"functions of {cell_name(case.experiment, case.params)}"],

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
@@ -23,6 +24,7 @@ from firsttouch.analysis.profile import (
     profiles_of,
 )
 from firsttouch.output.plain import heading, plain, plain_table, print_table
+from firsttouch.output.tables import tried_options
 
 # The lines of a table that answers first; --table prints every function.
 _FIRST = 30
@@ -37,6 +39,9 @@ def case_title(case: Case) -> str:
 def profile_command(case: Case) -> str:
     """Return the command that profiles all arms of a case."""
     first, *others = case.arms
+    if tried := tried_options(case):
+        words = shlex.split(case.command(others[-1]))
+        return shlex.join([*words[: words.index("--arm")], *tried])
     return " ".join([case.command(first), *(f"--arm {arm}" for arm in others)])
 
 

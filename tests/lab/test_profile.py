@@ -13,6 +13,7 @@ import pytest
 
 from firsttouch.analysis.dataset import Case, make_dataset
 from firsttouch.analysis.profile import UNKNOWN, USER, Profile, profiles_of
+from firsttouch.catalog.arms import Kernel
 from firsttouch.errors import HostError, UserError
 from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.plan import Request, make_plan
@@ -167,6 +168,6 @@ def test_debians_image_has_no_symbols(fake_lab: FakeLab) -> None:
     request = dataclasses.replace(_SMALL, arms=("debian",), profile=True)
     plan = make_plan(request, "6.12", real_contract())
     parts = fake_lab.build_parts(fake_lab.source, plan, fake_lab.out, Reporter())
-    parts = dataclasses.replace(parts, images={"debian": fake_lab.parts / "stock"})
+    parts = dataclasses.replace(parts, images={Kernel("debian"): fake_lab.parts / "stock"})
     with pytest.raises(UserError, match="comes without its symbols"):
         make_jobs(plan, parts)
