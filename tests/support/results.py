@@ -35,7 +35,10 @@ def make_result(
 
 
 def make_region(
-    changed: Mapping[str, Json] | None = None, *, caches: bool = True
+    changed: Mapping[str, Json] | None = None,
+    *,
+    caches: bool = True,
+    kernel: Mapping[str, Json] | None = None,
 ) -> dict[str, Json]:
     """Return a region as the plugin writes it, where everything happened three times."""
     names = ("instructions", "dsb", "dc_zva", "dc_zva_unplaced", "untranslated_accesses")
@@ -45,7 +48,7 @@ def make_region(
         mode |= {"l1d": level, "l2": level}
     return {
         "user": {**mode, **(changed or {})},
-        "kernel": dict(mode),
+        "kernel": {**mode, **(kernel or {})},
         "tlbi": {"total": 4, "by_kind": {"vae1is": 4}},
     }
 
@@ -70,10 +73,23 @@ def make_profiled(
     a tail call at its end. Each function has a miss of the L1D for each ten
     instructions, and a DSB.
     """
+    region = make_region({"instructions": 7, "dc_zva": dc_zva})
+    region["profile"] = make_profile(instructions)
+    return make_result(
+        {"page_faults": faults},
+        arm,
+        params={**POPULATE, "by": by, "size": faults << 12},
+        regions=[region],
+        not_modelled=not_modelled,
+        profile=True,
+    )
+
+
+def make_profile(instructions: Sequence[int]) -> dict[str, Json]:
+    """Return the counts by function of such a chain, as the plugin writes them."""
     names = _FAULT[: len(instructions)]
     entered = [2, *[0] * (len(names) - 2), 1]
-    region = make_region({"instructions": 7, "dc_zva": dc_zva})
-    region["profile"] = {
+    return {
         "function_counts": ["instructions", "dsb"],
         "functions": [
             ["user code", 0, 0],
@@ -90,11 +106,3 @@ def make_profiled(
         ],
         "lost_arrivals": 0,
     }
-    return make_result(
-        {"page_faults": faults},
-        arm,
-        params={**POPULATE, "by": by, "size": faults << 12},
-        regions=[region],
-        not_modelled=not_modelled,
-        profile=True,
-    )

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a patch of a real kernel finds around it; the image has its bytes at its end. */
+/*
+ * What a patch of a real kernel finds around it; the image has its bytes at its end.
+ */
 static vm_fault_t do_anonymous_page(struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
