@@ -17,6 +17,8 @@ from firsttouch.tables import Table, names_in, read_named
 
 # The arm that all others are compared with.
 BASE = "stock"
+# The same kernel, booted a moment later: what it changes against `BASE` is chance.
+CONTROL = "again"
 Shape = Literal["circle", "square", "diamond", "up", "down", "cross"]
 _SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "up", "down", "cross")
 Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.catalog.arms import BASE, Arm, arm_names, load_arm
+from firsttouch.catalog.arms import BASE, CONTROL, Arm, arm_names, load_arm
 from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
@@ -29,7 +29,8 @@ DEFAULT_RELEASE = "6.12"
 class Request:
     """What the user asked for; an empty field means that of the default plan.
 
-    `tried` are arms without a file, to be run beside stock in place of `arms`.
+    `tried` are arms without a file, to be run in place of `arms`, beside stock
+    and its control.
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
     form; `profile` for counts by function.
@@ -74,7 +75,9 @@ def make_plan(
     cannot map, and for experiments that ask for what ftbench does not have.
     """
     machines = [load_machine(name) for name in dict.fromkeys(request.machines or [DEFAULT_MACHINE])]
-    asked = [load_arm(name) for name in dict.fromkeys([BASE] if request.tried else request.arms)]
+    asked = [
+        load_arm(name) for name in dict.fromkeys([BASE, CONTROL] if request.tried else request.arms)
+    ]
     asked += request.tried
     catalog = load_known(
         experiment_names(folder), (machine.name for machine in machines), arm_names(), folder

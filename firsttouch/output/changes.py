@@ -97,15 +97,15 @@ def _table(
 
 def _sentences(found: Changes, hidden: int = 0) -> Iterator[str]:
     """Return what the table does not say; `hidden` changed cells are not in it."""
-    equal, ticks = found.of_kind("equal"), found.of_kind("ticks")
+    equal, chance = found.of_kind("equal"), found.of_kind("chance")
     if hidden:
         yield f"and {hidden:,} more cells changed: the report has them."
     if not found.of_kind("changed"):
         yield "Nothing changed."
     if equal:
         yield f"{_judged(equal)} are equal in {_cells(equal)}."
-    if ticks:
-        yield f"Only ticks fall elsewhere in {_cells(ticks)}."
+    if chance:
+        yield f"No more than stock changes by itself, a moment later: {_cells(chance)}."
     if left := found.of_kind("not judged"):
         yield f"Not judged, because they count no instructions: {_cells(left)}."
     if moved := list(_moved(found)):
@@ -198,7 +198,7 @@ def _document(cell: CellChange) -> dict[str, Json]:
         "kind": cell.kind,
         "faults": cell.faults,
         "counts": {
-            metric: {"stock": base, "arm": value}
+            metric: {"stock": base, "arm": value, "chance": cell.chance.get(metric)}
             for metric, (base, value) in {**cell.counts, **cell.misses}.items()
         },
     }

@@ -48,7 +48,7 @@ def ran(
         if guest.pmu is None:
             return fake_lab.measure_guest(guest, key, log, stop=stop)
         ran.append(guest)
-        more = _FAULTS * ("isb();" in guest.image.read_text())
+        more = 10 * _FAULTS * ("isb();" in guest.image.read_text())
         freed = 500 * _FAULTS * ("init_on_alloc=0" in guest.boot)
         region = make_region(kernel={"instructions": 2500 * _FAULTS + more - freed, "isb": more})
         if guest.pmu.symbols:
@@ -93,23 +93,23 @@ def test_a_patch_is_answered_per_fault_with_the_function(
     printed = tried(_PATCH)
     assert printed.startswith(f"tried against stock, 6.12 on neoverse-n1: {_PATCH.name}\n")
     assert _line(printed, "per fault") == ["per", "fault", "stock", "tried", "change", "ISB"]
-    assert _line(printed, "populate store")[-4:] == ["2,500.00", "2,501.00", "+1.00", "+1.00"]
-    assert _line(printed, "do_page_fault") == ["do_page_fault", "500.00", "501.00", "+1.00"]
+    assert _line(printed, "populate store")[-4:] == ["2,500.00", "2,510.00", "+10.00", "+10.00"]
+    assert _line(printed, "do_page_fault") == ["do_page_fault", "500.00", "510.00", "+10.00"]
     assert "vectors" not in printed
-    # Stock and the arm, and both again with functions.
-    assert len(ran) == 4
+    # Stock, its control and the arm, all of them again with functions.
+    assert len(ran) == 6
     (flame,) = (tmp_path / "out/functions/tried").glob("profile-*.svg")
     assert f"Flame graph: {flame}" in printed
     # All of it is in the store.
     assert tried(_PATCH) == printed
-    assert len(ran) == 4
+    assert len(ran) == 6
 
 
 def test_a_result_says_what_was_tried_and_its_command_repeats_it(
     tried: Callable[..., str], ran: list[Guest], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tried("--arm", "mine", _PATCH, "--boot", "init_on_alloc=0 quiet")
-    stock, mine = read_results(tmp_path / "out").results
+    stock, control, mine = read_results(tmp_path / "out").results
     made = mine.provenance
     assert made.tried == f"{_PATCH.name}, booted with init_on_alloc=0 quiet"
     assert not stock.provenance.tried
@@ -120,7 +120,7 @@ def test_a_result_says_what_was_tried_and_its_command_repeats_it(
     assert main([*command[1:], "--out", str(tmp_path / "again")]) == 0
     assert len(ran) == before
     again = read_results(tmp_path / "again").results
-    assert [result.document() for result in again] == [stock.document(), mine.document()]
+    assert again == (stock, control, mine)
     # Stored results know the arm, though it has no file.
     dataset = read_dataset(tmp_path / "out")
     assert dataset.catalog.arms["mine"].tried and not dataset.notes
@@ -138,7 +138,7 @@ def test_nothing_changed_is_said_when_it_is_so(tried: Callable[..., str], ran: l
     counts = "Page faults, kernel instructions, TLBI, DSB and ISB are equal in 1 cell of populate."
     assert counts in printed
     # There is no function to look for.
-    assert len(ran) == 2
+    assert len(ran) == 3
 
 
 def test_several_arms_each_have_a_name(tried: Callable[..., str], ran: list[Guest]) -> None:
@@ -147,8 +147,7 @@ def test_several_arms_each_have_a_name(tried: Callable[..., str], ran: list[Gues
     assert [(arm["arm"], arm["changed"]) for arm in found] == [("more", True), ("less", True)]
     counts = [arm["cells"][0]["counts"]["instructions_kernel"] for arm in found]
     assert counts == [
-        {"stock": 2500 * _FAULTS, "arm": 2501 * _FAULTS},
-        {"stock": 2500 * _FAULTS, "arm": 2000 * _FAULTS},
+        {"stock": 2500 * _FAULTS, "arm": arm * _FAULTS, "chance": 16_000} for arm in (2510, 2000)
     ]
     # The boot parameter needs no kernel of its own.
     assert len({guest.image for guest in ran}) == 2
@@ -170,5 +169,5 @@ def test_a_patch_that_does_not_apply_is_named_before_anything_is_built(
 def test_a_dry_run_names_what_would_be_built(tried: Callable[..., str], ran: list[Guest]) -> None:
     printed = tried(_PATCH, "--dry-run")
     assert f"kernel 6.12 stock with {_PATCH.name}: to be built\n" in printed
-    assert "2 cells in 2 guests: 2 unknown until built" in printed
+    assert "3 cells in 3 guests: 3 unknown until built" in printed
     assert not ran
