@@ -43,7 +43,14 @@ class DebianKernel:
         package = known_package(self._package)
         if package and (found := _entry(package).use()):
             return found
-        package = fetch_package(self._package, self.release.suites, reporter, arm64=True)
+        try:
+            package = fetch_package(self._package, self.release.suites, reporter, arm64=True)
+        except HostError as error:
+            raise HostError(
+                f"{error} If the archive has a newer one than {self.version}, "
+                f"`firsttouch kernel fetch --release {self.release.name}` moves on to it.",
+                error.detail,
+            ) from None
 
         def make(workplace: Path, kept: Path) -> None:
             folder = package.unpack(workplace)

@@ -15,6 +15,7 @@ from firsttouch.build.configuration import (
     given_configuration,
     known_configuration,
 )
+from firsttouch.build.distribution import DebianKernel
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import HostError, UserError
@@ -77,3 +78,11 @@ def test_where_its_package_is_not_to_be_had_the_image_has_it(
     lost = replace(release, binary="linux-image-that-is-missing")
     with pytest.raises(HostError, match="offers linux-config-that-is-missing"):
         debian_configuration(lost, "6.12.1", reporter, newest=True)
+
+
+@pytest.mark.long
+def test_an_image_that_the_archive_dropped_is_one_sentence_with_its_remedy(
+    own_cache: Path, reporter: Reporter
+) -> None:
+    with pytest.raises(HostError, match=r"newer one than 6\.12\.1, `firsttouch kernel fetch"):
+        DebianKernel(load_release("6.12"), "6.12.1").obtain(reporter)
