@@ -112,6 +112,12 @@ def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
+def stock_image(images: Callable[[str, bool], Path]) -> Path:
+    """A real kernel, obtained before a test changes the store."""
+    return images("6.12", False)
+
+
+@pytest.fixture
 def own_outcomes(
     images: Callable[[str, bool], Path], firsttouch: Firsttouch
 ) -> Callable[[str], Mapping[str, str]]:
