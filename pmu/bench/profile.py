@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What profiles cost: processor time of a cell of the laboratory with them and without, in pairs.
 
-profile.py DIR, where DIR holds libftpmu.so. Builds the stock kernel if the store lacks it.
+profile.py DIR ROUNDS, where DIR holds libftpmu.so. Builds the stock kernel if the store lacks it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ CELL = (
     *("--arm", "stock"),
 )
 CACHES = {"counting": "", "L1I, L1D and L2": ",l1i=64K:4:64:lru,l1d=64K:4:64:lru,l2=1M:8:64:lru"}
-ROUNDS = 5
 
 
 def main() -> int:
     """Print the ratio with caches and without."""
-    plugin = Path(sys.argv[1]).resolve() / "libftpmu.so"
+    plugin, times = Path(sys.argv[1]).resolve() / "libftpmu.so", int(sys.argv[2])
     with tempfile.TemporaryDirectory() as scratch:
         shown = subprocess.run(
             [sys.executable, "-m", "firsttouch", "lab", *CELL, "--show-qemu", "--out", scratch],
@@ -43,11 +42,11 @@ def main() -> int:
         for name, caches in CACHES.items():
             profile = f"{caches},profile={quoted(symbols)}"
             runs = {"without": lambda c=caches: run(c), "with": lambda p=profile: run(p)}
-            found = rounds(runs, ROUNDS)
+            found = rounds(runs, times)
             without, profiled = (min(found[one]) for one in ("without", "with"))
             print(
                 f"{name}: {without:.2f} s without a profile, {profiled:.2f} s with one, "
-                f"{ratio(found, 'with', 'without'):.2f} times as long (median of {ROUNDS} pairs)"
+                f"{ratio(found, 'with', 'without'):.2f} times as long (median of {times} pairs)"
             )
     return 0
 

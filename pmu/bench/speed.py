@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the modelled PMU costs: processor time of a guest that streams through memory.
 
-speed.py QEMU DIR, where DIR holds libftpmu.so, libcallback.so, stream.elf and
+speed.py QEMU DIR ROUNDS, where DIR holds libftpmu.so, libcallback.so, stream.elf and
 idle.elf. Compares with QEMU's own cache.c, and with a callback that does nothing.
 """
 
@@ -30,12 +30,11 @@ THEIRS = (
 NONE, CALLBACK, MODEL, ALL, CONTRIB = (
     "no plugin", "the callback alone", "L1D and L2", "L1I, L1D and L2", "cache.c",
 )  # fmt: skip
-ROUNDS = 5
 
 
 def main() -> int:
     """Print one line per variant, and the two ratios."""
-    qemu, folder = sys.argv[1], Path(sys.argv[2]).resolve()
+    qemu, folder, times = sys.argv[1], Path(sys.argv[2]).resolve(), int(sys.argv[3])
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "counts.json"
         ours = f"file={quoted(folder / 'libftpmu.so')},out={quoted(out)}"
@@ -66,9 +65,9 @@ def main() -> int:
 
         run("stream.elf", variants["counting"])
         kernel = json.loads(out.read_text())["regions"][0]["kernel"]
-        found = rounds({name: busy(plugin) for name, plugin in variants.items()}, ROUNDS)
+        found = rounds({name: busy(plugin) for name, plugin in variants.items()}, times)
     accesses, instructions = kernel["loads"], kernel["instructions"]
-    print(f"{accesses:,} reads in {instructions:,} instructions; medians of {ROUNDS} rounds")
+    print(f"{accesses:,} reads in {instructions:,} instructions; medians of {times} rounds")
     print(f"{'':28}{'s':>8}{'ns/access':>12}{'of no plugin':>14}")
     for name, seconds in found.items():
         middle = statistics.median(seconds)
