@@ -45,6 +45,13 @@ bool pmu_init(struct pmu *pmu, unsigned int nr_cpus, char *error, size_t error_s
 		snprintf(error, error_size, "not enough memory");
 		return false;
 	}
+	if (pmu->options.profile && nr_cpus > 1) {
+		snprintf(error, error_size, "profile=: the guest must have one CPU");
+		return false;
+	}
+	if (pmu->options.profile &&
+	    !functions_read(&pmu->tallies.functions, pmu->options.profile, error, error_size))
+		return false;
 	memset(pmu->cpu, 0, nr_cpus * sizeof(*pmu->cpu));
 	for (unsigned int cpu = 0; cpu < nr_cpus; cpu++) {
 		translations_drop(&pmu->cpu[cpu].translations);

@@ -26,6 +26,8 @@ from tests.support import budget, run_summary
 from tests.support.scheduling import Scheduling
 
 FAKE_LINUX = REPOSITORY / "tests/build/fakelinux"
+# Patches and fragments that tests try; the patches fit the fake tree and real ones.
+TRIED = REPOSITORY / "tests/lab/tried"
 # What `firsttouch kernel fetch --configuration` gets, so that a fake tree is built without apt.
 FAKE_CONFIGURATION = REPOSITORY / "tests/build/debian.config"
 

@@ -26,6 +26,7 @@ from firsttouch.catalog.experiments import (
     Published,
     Value,
 )
+from firsttouch.catalog.tried import tried_arm
 from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME, Result, read_results
 from firsttouch.places import EXPERIMENTS
@@ -242,13 +243,18 @@ def read_dataset(place: Path, folder: Path = EXPERIMENTS) -> Dataset:
     """
     reading = read_results(place)
     cells = [result.cell for result in reading.results]
+    tried = {
+        result.cell.arm: result.provenance.tried
+        for result in reading.results
+        if result.provenance.tried
+    }
     catalog = load_known(
         # All experiments: the report names what was not measured, and the command for it.
         experiment_names(folder),
         (cell.machine for cell in cells),
-        (cell.arm for cell in cells),
+        (cell.arm for cell in cells if cell.arm not in tried),
         folder,
-    )
+    ).adding(tried_arm(name, place, words) for place, (name, words) in enumerate(tried.items()))
     file = place if place.is_file() else place / FILE_NAME
     notes = []
     if reading.broken:

@@ -38,11 +38,15 @@ INSTALL = ("-oAcquire::ForceHash=SHA256", "-y", "--no-install-recommends", "inst
 
 @dataclass(frozen=True)
 class Archive:
-    """A Debian archive of the host's configuration: where it is, its suite, its keyring."""
+    """A Debian archive of the host's configuration: where it is, its suite, its keyring.
+
+    `types` is ``deb``, or ``deb-src`` for its sources.
+    """
 
     uri: str
     suite: str
     keyring: str
+    types: str = "deb"
 
     @property
     def source(self) -> str:
@@ -52,7 +56,7 @@ class Archive:
         would refuse a good signature, too.
         """
         return (
-            f"Types: deb\nURIs: {self.uri}\nSuites: {self.suite}\nComponents: main\n"
+            f"Types: {self.types}\nURIs: {self.uri}\nSuites: {self.suite}\nComponents: main\n"
             f"Signed-By: {self.keyring}\n"
         )
 

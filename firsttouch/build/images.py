@@ -32,6 +32,8 @@ _REPRODUCIBLE = {
     "KBUILD_BUILD_VERSION": "1",
     "LC_ALL": "C",
 }
+# The addresses of the kernel's functions.
+SYMBOLS = "System.map"
 # make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
 _ERROR = re.compile(
@@ -144,11 +146,11 @@ class KernelImage:
             note_durations({name: time.monotonic() - started})
         shutil.copyfile(objects / "arch/arm64/boot/Image", kept / "Image")
         shutil.copyfile(objects / ".config", kept / "config")
-        shutil.copyfile(objects / "System.map", kept / "System.map")
+        shutil.copyfile(objects / SYMBOLS, kept / SYMBOLS)
         shutil.copyfile(workplace / "build.log", kept / "build.log")
 
     def _tree(self, workplace: Path) -> Path:
-        if not self.changed and _is_plain(self.source.tree()):
+        if not (self.changed or self.patches) and _is_plain(self.source.tree()):
             return self.source.tree()
         tree = workplace / "tree"
         if not tree.exists():
@@ -159,7 +161,7 @@ class KernelImage:
             else:
                 overlay.link_tree(self.source.tree(), partial)
             for patch in self.patches:
-                overlay.apply_hook(patch, self.source.release, partial)
+                overlay.apply_patch(patch, self.source.version, partial)
             partial.rename(tree)
         return tree
 

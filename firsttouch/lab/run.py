@@ -24,7 +24,6 @@ from firsttouch.build.sources import (
     user_source,
 )
 from firsttouch.build.store import store_root
-from firsttouch.catalog.arms import UNCHANGED
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.releases import Release, load_release
@@ -181,7 +180,7 @@ def _stock_by_machine(jobs: Sequence[Job], plan: Plan) -> list[Job]:
         {
             job.cells[0].machine: job
             for job in jobs
-            if plan.catalog.arms[job.cells[0].arm].kernel in UNCHANGED
+            if plan.catalog.arms[job.cells[0].arm].kernel.unchanged
         }.values()
     )
 

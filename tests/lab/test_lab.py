@@ -159,12 +159,6 @@ def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
         check_double_fault(lambda command: run(command, "parallel", 2))
 
 
-@pytest.fixture
-def stock_image(images: Callable[[str, bool], Path]) -> Path:
-    """A real kernel, obtained before a test changes the store."""
-    return images("6.12", False)
-
-
 def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
     stock_image: Path, firsttouch: Firsttouch, tmp_path: Path
 ) -> None:

@@ -122,11 +122,11 @@ def test_the_raw_results_are_of_the_same_parts() -> None:
         own = [result for result in results if result.cell.release == release]
         assert len({result.provenance.kernel_version for result in own}) == 1
         assert len(_values(own, "kernel source")) == 1
-        kinds = {load_arm(result.cell.arm).kernel for result in own}
+        kinds = {load_arm(result.cell.arm).kernel.kind for result in own}
         assert {"stock", "changed"} <= kinds
         images = [
             _values(
-                [result for result in own if load_arm(result.cell.arm).kernel == kind],
+                [result for result in own if load_arm(result.cell.arm).kernel.kind == kind],
                 "kernel image",
             )
             for kind in kinds

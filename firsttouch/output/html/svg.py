@@ -82,6 +82,16 @@ class Drawing:
         path = "L".join(f"{number(x)} {number(y)}" for x, y in points)
         self._parts.append(f'<path class="{kind}" d="M{path}"/>')
 
+    def rect(
+        self, x: float, y: float, width: float, height: float, kind: str, tip: str = ""
+    ) -> None:
+        """Draw a rectangle from its upper left corner; `tip` as of `mark`."""
+        title = f"<title>{escape(tip)}</title>" if tip else ""
+        self._parts.append(
+            f'<rect class="{kind}" x="{number(x)}" y="{number(y)}" width="{number(width)}" '
+            f'height="{number(height)}">{title}</rect>'
+        )
+
     def text(self, x: float, y: float, words: str, kind: str = "t", anchor: str = "start") -> None:
         """Write `words` on the baseline `y`; `anchor` is start, middle or end."""
         at = "" if anchor == "start" else f' text-anchor="{anchor}"'
