@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +12,13 @@ from firsttouch.build.packages import Package, fetch_package, known_package
 from firsttouch.build.store import Entry
 from firsttouch.catalog.releases import Release
 from firsttouch.errors import HostError
+from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
 # Where Debian's packages have the image: linux-image-* and linux-binary-*.
 _IMAGES = ("boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz")
+# Prints a line ADDRESS TYPE NAME for each symbol of an image.
+_SYMBOL_FINDER = "vmlinux_to_elf.scripts.kallsyms_finder"
 # Where linux-image-* has the image's configuration; linux-binary-* has none.
 _CONFIGURATION = "boot/config-*"
 
@@ -36,8 +40,9 @@ class DebianKernel:
         return _entry(package).use() if package else None
 
     def obtain(self, reporter: Reporter) -> Path:
-        """Return the directory that holds ``Image``, and ``config`` if the package has it.
+        """Return the directory with ``Image`` and ``System.map``, and ``config`` if it is packed.
 
+        The symbols are those that the image itself holds for its messages.
         Raises HostError if the archive lacks the package.
         """
         package = known_package(self._package)
@@ -61,6 +66,8 @@ class DebianKernel:
                     f"in {self.release.hooks / 'source.toml'}."
                 )
             shutil.copyfile(images[0], kept / "Image")
+            symbols = output([sys.executable, "-m", _SYMBOL_FINDER, kept / "Image"]).splitlines()
+            (kept / "System.map").write_text("".join(f"{line}\n" for line in sorted(symbols)))
             for configuration in folder.glob(_CONFIGURATION):
                 shutil.copyfile(configuration, kept / "config")
 
@@ -68,4 +75,6 @@ class DebianKernel:
 
 
 def _entry(package: Package) -> Entry:
-    return Entry("images", {"image and configuration": package.sha256}, f"kernel of {package.file}")
+    return Entry(
+        "images", {"image, symbols and configuration": package.sha256}, f"kernel of {package.file}"
+    )

@@ -18,7 +18,7 @@ from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Params
-from firsttouch.errors import HostError, UserError
+from firsttouch.errors import HostError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import Plan
@@ -164,11 +164,6 @@ def _symbols_of(arm: Arm, parts: Parts) -> Path:
     symbols = parts.images[arm.kernel].with_name(SYMBOLS)
     if symbols.exists():
         return symbols
-    if arm.kernel.kind == "debian":
-        raise UserError(
-            f"Debian's image comes without its symbols, so that {arm.name} cannot be profiled: "
-            "name the arm stock, which is built from the same source in the same configuration."
-        )
     raise HostError(
         f"the stored kernel of {arm.name} has no {SYMBOLS}, because an older firsttouch built "
         f"it: remove {symbols.parent} and run the same command again, which builds it."

@@ -13,8 +13,7 @@ import pytest
 
 from firsttouch.analysis.dataset import Case, make_dataset
 from firsttouch.analysis.profile import UNKNOWN, USER, Profile, profiles_of
-from firsttouch.catalog.arms import Kernel
-from firsttouch.errors import HostError, UserError
+from firsttouch.errors import HostError
 from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.run import run_lab
@@ -164,10 +163,16 @@ def test_a_profile_is_another_cell_with_the_kernels_symbols(fake_lab: FakeLab) -
     assert other.key != job.key
 
 
-def test_debians_image_has_no_symbols(fake_lab: FakeLab) -> None:
-    request = dataclasses.replace(_SMALL, arms=("debian",), profile=True)
-    plan = make_plan(request, "6.12", real_contract())
-    parts = fake_lab.build_parts(fake_lab.source, plan, fake_lab.out, Reporter())
-    parts = dataclasses.replace(parts, images={Kernel("debian"): fake_lab.parts / "stock"})
-    with pytest.raises(UserError, match="comes without its symbols"):
-        make_jobs(plan, parts)
+@pytest.mark.kernel
+def test_debians_image_is_profiled_by_the_symbols_that_it_holds(
+    run: Callable[[Request], Case],
+) -> None:
+    asked = dataclasses.replace(_SMALL, arms=("stock", "debian"))
+    counted = run(asked)
+    profiles = profiles_of(run(dataclasses.replace(asked, profile=True)))
+    assert profiles["debian"].total() == counted.value("debian", "instructions_kernel")
+    unknown = profiles["debian"].functions.get(UNKNOWN, {}).get("instructions", 0)
+    assert unknown <= profiles["debian"].total() / 1000
+    for function in ("do_anonymous_page", "clear_page"):
+        ours, theirs = (profiles[arm].functions[function] for arm in ("stock", "debian"))
+        assert ours["instructions"] == pytest.approx(theirs["instructions"], rel=0.01)
