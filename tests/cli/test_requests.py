@@ -181,7 +181,7 @@ def _in(copied: Path, *arguments: str) -> Finished:
          ["populate.toml: options", "'--set-htp'", "did you mean '--set-thp'"]),
         ("experiments/populate.toml", ("[parameters]", 'runs = "poplate"\n[parameters]'),
          ["populate.toml: runs", "'poplate'", "did you mean 'populate'"]),
-        ("experiments/populate.toml", ('size = "1G"', "size = 100"),
+        ("experiments/populate.toml", ('size = "256M"', "size = 100"),
          ["populate.toml: parameters.size", "100", "at least 4 KiB"]),
         ("machines/neoverse-n1.toml", ('cpu = "neoverse-n1"', 'cpu = "neoverse-n11"'),
          ["neoverse-n1.toml: cpu", "'neoverse-n11'", "did you mean 'neoverse-n1'"]),
