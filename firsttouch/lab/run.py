@@ -175,11 +175,11 @@ def _available_memory() -> int:
 
 
 def _stock_by_machine(jobs: Sequence[Job], plan: Plan) -> list[Job]:
-    """Return one job on a kernel without the features for each machine, for the guard."""
+    """Return the first job on a kernel without the features for each machine, for the guard."""
     return list(
         {
             job.cells[0].machine: job
-            for job in jobs
+            for job in reversed(jobs)
             if plan.catalog.arms[job.cells[0].arm].kernel.unchanged
         }.values()
     )

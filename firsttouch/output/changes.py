@@ -100,7 +100,7 @@ def _sentences(found: Changes, hidden: int = 0) -> Iterator[str]:
     equal, chance = found.of_kind("equal"), found.of_kind("chance")
     if hidden:
         yield f"and {hidden:,} more cells changed: the report has them."
-    if not found.of_kind("changed"):
+    if equal + chance and not found.of_kind("changed"):
         yield "Nothing changed."
     if equal:
         yield f"{_judged(equal)} are equal in {_cells(equal)}."
