@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from firsttouch.analysis.dataset import Case, Dataset
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE, CONTROL
 
 FAULTS, INSTRUCTIONS = "page_faults", "instructions_kernel"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from firsttouch.analysis.dataset import Case
+from firsttouch.analysis.cases import Case
 from firsttouch.analysis.measurement import Measurement
 from firsttouch.errors import UserError
 from firsttouch.tables import Json, Table

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import (
     FAULTS,
     INSTRUCTIONS,
@@ -16,7 +17,6 @@ from firsttouch.analysis.changes import (
     CellChange,
     Changes,
 )
-from firsttouch.analysis.dataset import Case
 from firsttouch.analysis.names import cell_name
 from firsttouch.analysis.profile import USER, Basis, compare_functions, profiles_of
 from firsttouch.catalog.arms import BASE

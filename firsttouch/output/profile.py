@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from firsttouch.analysis.dataset import Case, Dataset
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.names import format_params
 from firsttouch.analysis.profile import (
     CELL,

@@ -9,7 +9,8 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from firsttouch.analysis.dataset import Case, Dataset, Row
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.names import format_params, varying
 from firsttouch.output.labels import QUICK, change_head
 from firsttouch.quantities import format_change, format_value

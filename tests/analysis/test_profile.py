@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from firsttouch.analysis.dataset import Case, make_dataset
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.profile import (
     USER,
     Frame,

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.dataset import Case, read_dataset
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import read_dataset
 from firsttouch.build.kernels import obtain_image
 from firsttouch.build.programs import build_ftbench, build_init
 from firsttouch.build.sources import KernelSource

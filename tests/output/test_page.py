@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.claims import list_claims
-from firsttouch.analysis.dataset import Dataset, Platform, read_dataset
+from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.catalog.experiment_files import CHARTS as KNOWN_CHARTS
 from firsttouch.output.html.cache_charts import knee_words
 from firsttouch.output.html.page import render, write_report

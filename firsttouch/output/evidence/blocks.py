@@ -18,7 +18,8 @@ from firsttouch.analysis.cache_statistics import (
     running,
     sweeps,
 )
-from firsttouch.analysis.dataset import Dataset, Platform
+from firsttouch.analysis.cases import Platform
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.output.evidence.declared import Block, Evidence

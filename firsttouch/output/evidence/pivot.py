@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from firsttouch.analysis.dataset import Case, Dataset, Row
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.names import format_params, varying
 from firsttouch.errors import UserError
 from firsttouch.output.evidence.declared import Block, Column, Selection

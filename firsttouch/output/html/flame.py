@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from firsttouch.analysis.dataset import Case
+from firsttouch.analysis.cases import Case
 from firsttouch.analysis.profile import (
     INSTRUCTIONS,
     USER,
