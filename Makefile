@@ -4,7 +4,8 @@
 # make test-fast  only the short tests that need no kernel
 # make regress    other configurations, the kernel's own tests, stressors: takes hours; a second run
 #                 resumes an interrupted one; MINUTES=60 starts no test after an hour
-# make evidence   draws the figures of the documents from docs/evidence; MEASURE=1 measures first
+# make evidence   draws the figures of the documents from docs/evidence; MEASURE=1 measures first,
+#                 TRACE=doubles-x86-64 (as root) or doubles-arm64 traces Debian's programs first
 # make pictures   draws docs/pictures/rooms.svg from the imports of firsttouch/
 # make lint       only the style and type checks
 # make lock       writes requirements.lock from pyproject.toml
@@ -29,7 +30,8 @@ regress: setup
 	  $(if $(MINUTES),--minutes $(MINUTES))
 
 evidence: setup
-	@$(PYTHON) -m firsttouch.cli.evidence $(if $(MEASURE),--measure)
+	@$(PYTHON) -m firsttouch.cli.evidence $(if $(MEASURE),--measure) \
+	  $(if $(TRACE),--trace $(TRACE))
 
 lint: setup
 	@.venv/bin/ruff check .

@@ -102,7 +102,7 @@ def test_untyped_data_ends_in_one_module() -> None:
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("folder", ["bench", "guest", "pmu", "linux/tools"])
+@pytest.mark.parametrize("folder", ["bench", "guest", "pmu", "recorder", "linux/tools"])
 def test_c_outside_the_kernel_has_the_kernels_style(
     sources: Callable[[str], KernelSource], folder: str
 ) -> None:

@@ -32,7 +32,6 @@ _SIGNED = (
     "-oAPT::Get::AllowUnauthenticated=false",
     "-oAPT::Sandbox::User=root",
 )
-_ARM64 = ("-oAPT::Architecture=arm64", "-oAPT::Architectures=arm64")
 INSTALL = ("-oAcquire::ForceHash=SHA256", "-y", "--no-install-recommends", "install")
 
 
@@ -154,13 +153,14 @@ def mirror_archive(suite: str) -> Archive:
     )
 
 
-def private_root(archives: Sequence[Archive], *, arm64: bool = False) -> list[str]:
+def private_root(archives: Sequence[Archive], *, architecture: str = "") -> list[str]:
     """Make a private root for apt with fresh lists of `archives` only; return apt's options.
 
-    `arm64` makes a root for that architecture, with no package installed.
+    `architecture`, such as arm64, makes a root for it, with no package installed.
     Raises HostError if a list cannot be fetched, or is not signed.
     """
-    more = _ARM64 if arm64 else ()
+    names = ("Architecture", "Architectures") if architecture else ()
+    more = tuple(f"-oAPT::{name}={architecture}" for name in names)
     text = "\n".join(archive.source for archive in archives)
     root = store_root() / "apt" / digest([text, *more])[:16]
     for folder in ("lists/partial", "cache/archives/partial"):
@@ -176,7 +176,7 @@ def private_root(archives: Sequence[Archive], *, arm64: bool = False) -> list[st
     ]
     with claimed(root / "claim"):
         write_atomically(sources, text)
-        if arm64:
+        if architecture:
             write_atomically(root / "status", "")
             options.append(f"-oDir::State::status={root / 'status'}")
         done = apt_get([*options, "-oAPT::Update::Error-Mode=any", "update"])

@@ -52,12 +52,12 @@ _ENVIRONMENT = {
     "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin",
 }  # fmt: skip
 # Files that programs need and that the packages' scripts would have made.
-_ACCOUNTS = {
+ACCOUNTS = {
     "etc/passwd": "root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n",
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",
 }
 _DIRECTORY, _PROGRAM, _FILE = 0o755, 0o755, 0o644
-_MOUNT_POINTS = ("dev", "proc", "sys", "tmp", "var/tmp")
+MOUNT_POINTS = ("dev", "proc", "sys", "tmp", "var/tmp")
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ class RootDisk:
     def _entry(self, closure: Closure) -> Entry:
         recipe: dict[str, Json] = {
             "packages": [listed.sha256 for listed in closure.files],
-            "accounts": _ACCOUNTS,
-            "mount_points": _MOUNT_POINTS,
+            "accounts": ACCOUNTS,
+            "mount_points": MOUNT_POINTS,
         }
         return _entry(recipe, self.title)
 
@@ -145,10 +145,10 @@ class RootDisk:
                 (folder / "usr" / name).mkdir(parents=True, exist_ok=True)
                 (folder / name).symlink_to(f"usr/{name}")
             closure.unpack(workplace / "archives", folder, reporter)
-            for name, text in _ACCOUNTS.items():
+            for name, text in ACCOUNTS.items():
                 (folder / name).parent.mkdir(exist_ok=True)
                 (folder / name).write_text(text)
-            for name in _MOUNT_POINTS:
+            for name in MOUNT_POINTS:
                 (folder / name).mkdir(parents=True, exist_ok=True)
             _write_image(folder, kept)
 

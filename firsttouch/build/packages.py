@@ -22,7 +22,7 @@ from firsttouch.build.apt import (
     private_root,
 )
 from firsttouch.build.store import Entry, store_root
-from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.experiments import ARM64, Packages
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.progress import Reporter
@@ -82,7 +82,7 @@ def find_package(
     no archive has it.
     """
     for archives in (host_archives(), *([mirror_archive(suite)] for suite in suites)):
-        options = private_root(archives, arm64=arm64)
+        options = private_root(archives, architecture="arm64" if arm64 else "")
         listed = apt_get([*options, "download", "--print-uris", name])
         files = listed_files(listed.stdout)
         if listed.returncode == 0 and files:
@@ -139,7 +139,7 @@ def note_package(name: str, package: Package) -> None:
 
 @dataclass(frozen=True)
 class Closure:
-    """arm64 packages of one suite, with all packages that they depend on, in `files`."""
+    """Packages of one suite and architecture, with all packages that they depend on, in `files`."""
 
     packages: Packages
     files: tuple[Listed, ...]
@@ -152,7 +152,7 @@ class Closure:
         (folder / "partial").mkdir(parents=True, exist_ok=True)
         paths = [folder / listed.file for listed in self.files]
         total = sum(listed.size for listed in self.files) >> 20
-        root = private_root([mirror_archive(self.packages.suite)], arm64=True)
+        root = _root_of(self.packages)
         with (
             (folder / "apt.log").open("w") as sink,
             reporter.step(f"Fetching {', '.join(self.packages.names)}", "MiB", total) as step,
@@ -196,14 +196,14 @@ def _read_listed(entry: Table) -> Listed:
 
 
 def find_closure(packages: Packages) -> Closure:
-    """Find arm64 packages and their dependencies in the archive; HostError if it lacks one."""
-    root = private_root([mirror_archive(packages.suite)], arm64=True)
+    """Find packages and their dependencies in the archive; HostError if it lacks one."""
+    root = _root_of(packages)
     listed = apt_get([*root, "--print-uris", *INSTALL, *packages.names])
     found = Closure(packages, tuple(listed_files(listed.stdout)))
     if listed.returncode or not found.files:
         raise HostError(
             f"{packages.suite} of this host's mirror does not offer {', '.join(packages.names)} "
-            "for arm64: check the network and /etc/apt.",
+            f"for {packages.architecture}: check the network and /etc/apt.",
             listed.stderr.strip().splitlines()[-3:],
         )
     files = [asdict(listed) for listed in found.files]
@@ -230,14 +230,16 @@ def obtain_from_closure(
 
 
 def unpack(packages: Packages, reporter: Reporter) -> Path:
-    """Return a folder with arm64 packages and their dependencies, unpacked.
+    """Return a folder with packages and their dependencies, unpacked.
 
-    The host runs none of their code. Raises HostError if they cannot be fetched.
+    The host runs none of their scripts. Raises HostError if they cannot be fetched.
     """
 
     def entry(closure: Closure) -> Entry:
         recipe = {"unpacked": [listed.sha256 for listed in closure.files]}
-        return Entry("packages", recipe, f"{', '.join(packages.names)} for arm64, unpacked")
+        return Entry(
+            "packages", recipe, f"{', '.join(packages.names)} for {packages.architecture}, unpacked"
+        )
 
     def make(closure: Closure, workplace: Path, kept: Path) -> None:
         closure.unpack(workplace / "archives", kept, reporter)
@@ -245,8 +247,14 @@ def unpack(packages: Packages, reporter: Reporter) -> Path:
     return obtain_from_closure(packages, entry, make, reporter)
 
 
+def _root_of(packages: Packages) -> list[str]:
+    archive = mirror_archive(packages.suite)
+    return private_root([archive], architecture=packages.architecture)
+
+
 def _closure_pointer(packages: Packages) -> Path:
-    name = digest([packages.suite, *packages.names])[:32]
+    other = [] if packages.architecture == ARM64 else [packages.architecture]
+    name = digest([packages.suite, *packages.names, *other])[:32]
     return store_root() / "packages" / f"closure-{name}.json"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Programs of this project: ftbench and init for the guest, ftbench for the host, the PMU plugin.
+"""Programs of this project: ftbench, the recorder, the guest's init, the PMU's plugin.
 
 The store keeps them under the digest of their sources and of the tools.
 """
@@ -45,6 +45,14 @@ def build_pmu(reporter: Reporter) -> Path:
     Raises BuildError with the compiler's errors if it does not build.
     """
     return _build(_PMU, "libftpmu.so", reporter, native=True)
+
+
+def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
+    """Return the recorder of page faults, static, for this host; not `native`: for arm64.
+
+    Raises BuildError with the compiler's errors if it does not build.
+    """
+    return _build("recorder", "ftrecord", reporter, native=native)
 
 
 def stored_program(name: str, product: str, *, native: bool = False) -> Path | None:

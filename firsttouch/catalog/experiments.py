@@ -70,12 +70,17 @@ class Published:
     remark: str = ""
 
 
+# Debian's name of the guests' architecture.
+ARM64 = "arm64"
+
+
 @dataclass(frozen=True)
 class Packages:
-    """Debian packages for arm64 on a guest's disk, and the suite that they come from."""
+    """Debian packages, such as those on a guest's disk, and the suite that they come from."""
 
     suite: str
     names: tuple[str, ...]
+    architecture: str = ARM64
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from firsttouch.cli.main import main as firsttouch
@@ -18,6 +19,19 @@ from firsttouch.lab.results import pack_results, read_results
 from firsttouch.output.evidence.declared import Evidence, load_evidence
 from firsttouch.output.evidence.documents import Drawing
 from firsttouch.places import REPOSITORY
+from firsttouch.progress import Reporter
+from firsttouch.trace.evidence import (
+    GUEST,
+    HERE,
+    Traced,
+    draw_traces,
+    keep_traces,
+    read_traces,
+    traces_file,
+)
+from firsttouch.trace.programs import load_programs, trace_here, trace_in_guest
+
+PROGRAMS = "programs.toml"
 
 
 def main() -> int:
@@ -29,6 +43,13 @@ def main() -> int:
         help="measure every set again: half an hour with kernels in the store",
     )
     parser.add_argument(
+        "--trace",
+        choices=(HERE, GUEST),
+        action="append",
+        default=[],
+        help="trace the programs of programs.toml again, here (as root, x86-64) or in a guest",
+    )
+    parser.add_argument(
         "--out", type=Path, default=Path("out/evidence"), help="where results go (out/evidence)"
     )
     options = parser.parse_args()
@@ -36,6 +57,8 @@ def main() -> int:
         evidence = load_evidence()
         if options.measure and not measure(evidence, options.out):
             return 1
+        for name in options.trace:
+            trace(evidence, name, options.out)
         draw(evidence, REPOSITORY)
     except FirsttouchError as error:
         print(f"make evidence: {error}", file=sys.stderr)
@@ -64,9 +87,28 @@ def measure(evidence: Evidence, out: Path) -> bool:
     return True
 
 
+def trace(evidence: Evidence, name: str, out: Path) -> None:
+    """Trace the programs of programs.toml, here or in a guest, and keep their traces."""
+    listed = load_programs(evidence.folder / PROGRAMS)
+    reporter = Reporter()
+    found = trace_here(listed, reporter) if name == HERE else trace_in_guest(listed, out, reporter)
+    traced = [Traced(program, one) for program, one in found]
+    keep_traces(traces_file(evidence.folder, name), traced)
+
+
+def traced_blocks(folder: Path) -> dict[str, Callable[[], str]]:
+    """Return functions that draw the tables of the programs that were traced, by block."""
+
+    def drawer(name: str) -> Callable[[], str]:
+        return lambda: draw_traces(read_traces(traces_file(folder, name)))
+
+    traced = [name for name in (HERE, GUEST) if traces_file(folder, name).exists()]
+    return {name: drawer(name) for name in traced}
+
+
 def draw(evidence: Evidence, root: Path) -> None:
     """Write the documents and pictures below `root` that changed; say which did."""
-    drawing = Drawing(evidence)
+    drawing = Drawing(evidence, traced_blocks(evidence.folder))
     drawn = {
         name: drawing.document((root / name).read_text("utf-8")) for name in evidence.documents
     }

@@ -25,6 +25,7 @@ from firsttouch.cli import (
     results,
     store,
     survey,
+    trace,
     tried,
 )
 from firsttouch.errors import FirsttouchError, UserError
@@ -48,6 +49,7 @@ _EXAMPLES = """examples:
   firsttouch guest --arm on                        a shell in the guest
   firsttouch survey                                this host and its own kernel
   firsttouch survey --guest stock                  the same survey in a guest
+  firsttouch trace -- perl -e 1                    the double faults of a program, on this host
   firsttouch report out                            draw out/report.html again
   firsttouch compare out ~/colleague/out           two result sets side by side
   firsttouch export --format md out                the tables as Markdown
@@ -79,7 +81,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"firsttouch {__version__}")
     parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (doctor, lab, tried, profile, guest, survey, results, kernel, store, completion):
+    for command in (
+        doctor,
+        lab,
+        tried,
+        profile,
+        guest,
+        survey,
+        trace,
+        results,
+        kernel,
+        store,
+        completion,
+    ):
         command.add_command(commands)
     return parser
 

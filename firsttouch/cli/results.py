@@ -11,6 +11,7 @@ from firsttouch.analysis.comparison import compare
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.cli.options import Commands
 from firsttouch.errors import UserError, nearest
+from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
 from firsttouch.output.comparison import print_comparison
 from firsttouch.output.export import comparison_document
 from firsttouch.output.html.files import write_figures
@@ -25,6 +26,14 @@ from firsttouch.survey.comparison import (
     survey_comparison_document,
 )
 from firsttouch.tables import dump_json
+from firsttouch.trace.comparison import (
+    compared_traces,
+    print_trace_comparison,
+    trace_comparison_document,
+)
+from firsttouch.trace.page import FILE_NAME as PAGE_NAME
+from firsttouch.trace.reading import read_recording, write_results
+from firsttouch.trace.recording import DATA_FILE
 
 # Besides the formats of tables.
 _FIGURES, _STACKS = "svg", "folded"
@@ -32,13 +41,18 @@ _FIGURES, _STACKS = "svg", "folded"
 
 def add_command(commands: Commands) -> None:
     """Add `firsttouch report`, `firsttouch compare` and `firsttouch export`."""
-    report = commands.add_parser("report", help="draw DIR/report.html again from its results")
-    report.add_argument("directory", type=Path, metavar="DIR", help="a directory of `lab --out`")
+    report = commands.add_parser("report", help="draw DIR/report.html or DIR/trace.html again")
+    report.add_argument(
+        "directory", type=Path, metavar="DIR", help="a directory of `lab` or `trace`"
+    )
     report.set_defaults(run=_report)
-    sets = commands.add_parser("compare", help="two result sets, or two surveys, side by side")
+    sets = commands.add_parser("compare", help="two result sets, surveys or traces, side by side")
     for name in ("A", "B"):
         sets.add_argument(
-            name.lower(), type=Path, metavar=name, help="a directory of results, or a survey"
+            name.lower(),
+            type=Path,
+            metavar=name,
+            help="a directory of results, a survey or a trace",
         )
     sets.add_argument("--json", action="store_true", help="print the comparison as JSON")
     sets.set_defaults(run=_compare)
@@ -67,6 +81,12 @@ def add_command(commands: Commands) -> None:
 
 
 def _report(options: argparse.Namespace, reporter: Reporter) -> int:
+    traced = options.directory / DATA_FILE
+    if traced.is_file():
+        write_results(read_recording(traced), options.directory)
+        print(options.directory / PAGE_NAME)
+        if not (options.directory / RESULTS_NAME).exists():
+            return 0
     dataset = read_dataset(options.directory)
     print(write_report(dataset, options.directory))
     for note in dataset.notes:
@@ -110,6 +130,13 @@ def _only(dataset: Dataset, names: Sequence[str]) -> Dataset:
 
 
 def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
+    traces = compared_traces(options.a, options.b)
+    if traces:
+        if options.json:
+            print(dump_json(trace_comparison_document(traces)), end="")
+        else:
+            print_trace_comparison(traces, str(options.a), str(options.b), output_console())
+        return 0
     surveys = compared_surveys(options.a, options.b)
     if surveys:
         if options.json:

@@ -30,12 +30,13 @@ LINES = 25
 _NARROW = 80
 
 
-def output_console() -> Console:
+def output_console(*, aside: bool = False) -> Console:
     """Return the console for results: at most 100 columns, plain text if it is not a terminal.
 
-    COLUMNS sets the width, also when standard output is not a terminal.
+    COLUMNS sets the width, also when the output is not a terminal. It is
+    standard output, or with `aside` standard error.
     """
-    console = PipeConsole(highlight=False)
+    console = PipeConsole(highlight=False, stderr=aside)
     asked = os.environ.get("COLUMNS", "").isdigit()
     if console.width > _WIDTH or not (console.is_terminal or asked):
         console.width = _WIDTH

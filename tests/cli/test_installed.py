@@ -32,7 +32,10 @@ pytestmark = pytest.mark.long
 
 # The user who runs it if the tests run as root.
 _NOBODY = 65534
-_DEPENDENCIES = ("jinja2", "markupsafe", "rich", "markdown-it-py", "mdurl", "pygments", "shtab")
+_DEPENDENCIES = (
+    "jinja2", "markupsafe", "rich", "markdown-it-py", "mdurl", "pygments", "shtab",
+    "capstone", "pyelftools",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

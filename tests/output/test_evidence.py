@@ -14,6 +14,7 @@ from firsttouch.analysis.cache_statistics import colored_caches
 from firsttouch.analysis.claims import list_claims
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.cli.evidence import PROGRAMS, traced_blocks
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import make_plan
 from firsttouch.lab.results import Result, read_results
@@ -24,6 +25,7 @@ from firsttouch.places import REPOSITORY
 from tests.support.contract import real_contract
 
 _EVIDENCE = load_evidence()
+_TRACED = traced_blocks(_EVIDENCE.folder)
 # What comes from measuring, as it is written: 1,083, -28.6 %, 0.57, 3 -> 1.
 _MEASURED = re.compile(r"\d{1,3}(?:,\d{3})+|\d+\.\d+|\d[\d.]* ?%|-> ?\d")
 # Releases, versions, a clock's frequency: nothing that a cell counts.
@@ -34,7 +36,7 @@ _GIVEN = {"1,024", "2,048", "100,000"}
 
 @pytest.fixture(scope="module")
 def drawing() -> Drawing:
-    return Drawing(_EVIDENCE)
+    return Drawing(_EVIDENCE, _TRACED)
 
 
 def _text(name: str) -> str:
@@ -82,11 +84,14 @@ def test_no_figure_is_written_by_hand(name: str) -> None:
 
 def test_each_block_is_shown_and_each_set_is_drawn() -> None:
     shown = {found for name in _EVIDENCE.documents for found in names(_text(name))}
-    assert shown == set(_EVIDENCE.blocks)
+    assert shown == {*_EVIDENCE.blocks, *_TRACED}
     drawn = {name for block in _EVIDENCE.blocks.values() for name in block.sets}
     assert drawn == set(_EVIDENCE.sets)
     files = {file.name for file in _EVIDENCE.folder.iterdir()}
-    assert files == {"tables.toml", *(f"{name}.jsonl.xz" for name in _EVIDENCE.sets)}
+    assert files == {
+        "tables.toml", PROGRAMS, *(f"{name}.jsonl.xz" for name in _EVIDENCE.sets),
+        *(f"{name}.json.xz" for name in _TRACED),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["answer", "above-floor", "every-machine", "worst-and-mean"])

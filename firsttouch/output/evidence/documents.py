@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.errors import UserError, nearest
@@ -21,10 +21,16 @@ _BEGIN, _END = "<!-- evidence:", "<!-- end -->"
 
 
 class Drawing:
-    """The blocks of some evidence, each drawn once; raw results are read when they are needed."""
+    """The blocks of some evidence, each drawn once; raw results are read when they are needed.
 
-    def __init__(self, evidence: Evidence) -> None:
+    `others` draws blocks that are not of the laboratory's results, by name.
+    """
+
+    def __init__(
+        self, evidence: Evidence, others: Mapping[str, Callable[[], str]] | None = None
+    ) -> None:
         self.evidence = evidence
+        self._others = others or {}
         self._dataset = functools.cache(evidence.dataset)
         self._drawn: dict[str, str] = {}
 
@@ -35,12 +41,18 @@ class Drawing:
     def block(self, name: str) -> str:
         """Return what stands between the markers that name a block."""
         if name not in self._drawn:
-            blocks = self.evidence.blocks
-            if name not in blocks:
-                raise UserError(f"there is no evidence {name!r}: {nearest(name, blocks)}")
-            datasets = {one: self.dataset(one) for one in blocks[name].sets}
-            self._drawn[name] = draw_block(blocks[name], self.evidence, datasets)
+            self._drawn[name] = self._draw(name)
         return self._drawn[name]
+
+    def _draw(self, name: str) -> str:
+        if name in self._others:
+            return self._others[name]()
+        blocks = self.evidence.blocks
+        if name not in blocks:
+            known = [*blocks, *self._others]
+            raise UserError(f"there is no evidence {name!r}: {nearest(name, known)}")
+        datasets = {one: self.dataset(one) for one in blocks[name].sets}
+        return draw_block(blocks[name], self.evidence, datasets)
 
     def pictures(self) -> dict[str, str]:
         """Return each declared figure: its file below the checkout, and its SVG."""

@@ -38,7 +38,7 @@ def render(dataset: Dataset) -> str:
     """Return report.html for `dataset`: one file that loads nothing else."""
     claims = list_claims(dataset)
     drawn = sections(dataset)
-    return _environment().get_template("report.html.j2").render(
+    return page_template("report.html.j2").render(
         style=Markup(page_style(dataset.catalog)),
         platforms=dataset.platforms(),
         tried=[changes_section(found) for found in changes(dataset)],
@@ -61,7 +61,8 @@ def render(dataset: Dataset) -> str:
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
+def page_template(name: str) -> jinja2.Template:
+    """Return the template of a page; undefined names in it are errors."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -70,7 +71,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"command": _command, "words": _words, "name": _name}
-    return environment
+    return environment.get_template(name)
 
 
 def _command(text: str) -> Markup:

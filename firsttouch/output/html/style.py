@@ -27,6 +27,12 @@ _PRINT: Colors = {**_LIGHT, "ink": "#000", "dim": "#444", "rule": "#bbb", "field
 def page_style(catalog: Catalog) -> str:
     """Return the style sheet of the page."""
     light, dark = _arm_colors(catalog, dark=False), _arm_colors(catalog, dark=True)
+    return "\n".join([armless_style(light, dark), _arm_rules(catalog)])
+
+
+def armless_style(light: Colors | None = None, dark: Colors | None = None) -> str:
+    """Return the style sheet of a page whose figures show no arms; more colours may be added."""
+    light, dark = light or {}, dark or {}
     return "\n".join([
         _sheet("report.css"),
         ":root { color-scheme: light dark; }",
@@ -34,7 +40,6 @@ def page_style(catalog: Catalog) -> str:
         f"@media (prefers-color-scheme: dark) {{ {_root({**_DARK, **dark})} }}",
         f"@media print {{ {_root({**_PRINT, **light})} }}",
         _sheet("figure.css"),
-        _arm_rules(catalog),
     ])  # fmt: skip
 
 

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch trace`: the double faults of any program, on the kernel that is there."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from firsttouch.cli.options import Commands
+from firsttouch.errors import UserError
+from firsttouch.files import check_writable
+from firsttouch.output.terminal import output_console
+from firsttouch.progress import Reporter
+from firsttouch.trace.reading import read_recording, write_results
+from firsttouch.trace.recording import DATA_FILE, Request, record
+
+
+def add_command(commands: Commands) -> None:
+    """Add `firsttouch trace`."""
+    parser = commands.add_parser(
+        "trace",
+        help="double faults of any program, on this host's own kernel, without root",
+        usage="firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] [--zero-pages] "
+        "(-- COMMAND... | --pid PID [--seconds N])",
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out"),
+        metavar="DIR",
+        help="where trace.json, trace.html and trace.data go (default out/)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print trace.json on standard output; what the command prints goes to standard error",
+    )
+    parser.add_argument(
+        "--no-call-chains",
+        action="store_true",
+        help="record less of each fault: no flame graph, and fewer faults lost",
+    )
+    parser.add_argument(
+        "--zero-pages",
+        action="store_true",
+        help="ask the kernel, when the command ends, which pages are still the zero page",
+    )
+    parser.add_argument(
+        "--pid", type=int, metavar="PID", help="trace a process that runs, with all its threads"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        metavar="N",
+        help="with --pid: how long (default: until it ends, or Ctrl-C)",
+    )
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="the command and its words")
+
+
+def _run(options: argparse.Namespace, reporter: Reporter) -> int:
+    """Trace, print the answer on standard error, write the files; return the command's status.
+
+    Raises UserError for options that exclude each other, and with the reason if
+    nothing can be traced.
+    """
+    request = _request(options)
+    check_writable(options.out)
+    file = options.out / DATA_FILE
+    file.unlink(missing_ok=True)
+    record(request, file, reporter, aside=options.json)
+    read = read_recording(file)
+    text = write_results(read, options.out)
+    if options.json:
+        print(text, end="")
+    else:
+        read.print(output_console(aside=True))
+        reporter.say(f"\nPage: {options.out / 'trace.html'}")
+    status = read.trace.status
+    return 0 if status is None else _exit_status(status)
+
+
+def _exit_status(status: int) -> int:
+    """Return the exit status for one of waitpid(2): 128 + N if signal N ended the command."""
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _request(options: argparse.Namespace) -> Request:
+    if bool(options.command) == (options.pid is not None):
+        raise UserError(
+            "give a command after --, such as `firsttouch trace -- perl -e 1`, or a process by "
+            "--pid PID."
+        )
+    if options.seconds is not None and (options.pid is None or options.seconds <= 0):
+        raise UserError("--seconds is for --pid, and more than 0: leave it out for a command.")
+    if options.zero_pages and options.pid is not None:
+        raise UserError("--zero-pages is for a command, whose end can be waited for: leave it out.")
+    return Request(
+        tuple(options.command),
+        options.pid,
+        options.seconds,
+        not options.no_call_chains,
+        options.zero_pages,
+    )

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The figures of a trace: faults over time, and which pages of the address space had them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from firsttouch.output.html.scales import Scale, round_up, tick_label
+from firsttouch.output.html.svg import Drawing, shorten
+from firsttouch.trace.found import Found
+
+_LEFT, _BOTTOM = 52.0, 34.0
+_TALL = 180.0
+# Units of a bar.
+_BAR = 3.0
+# A gap of that many pages begins another region.
+_GAP = 1024
+# Regions on the map: those with most faults.
+_REGIONS = 24
+_STRIP, _CELL = 26.0, 3.0
+
+
+def draw_timeline(found: Found, width: float) -> Drawing:
+    """Return faults over time, in bars; a part of each is double."""
+    drawing = Drawing(width, 26 + _TALL + _BOTTOM)
+    drawing.rect(0, 6, 10, 10, "fault-any")
+    drawing.text(15, 15, "page faults")
+    drawing.rect(110, 6, 10, 10, "fault-double")
+    drawing.text(125, 15, "of them, the second of a double")
+    times = found.faults.time
+    last = max(times, default=0) + 1
+    bars = int((width - _LEFT) / _BAR)
+    every: Counter[int] = Counter(max(time, 0) * bars // last for time in times)
+    second: Counter[int] = Counter(
+        max(time, 0) * bars // last
+        for time, double in zip(times, found.faults.double, strict=True)
+        if double
+    )
+    top = round_up(max(every.values(), default=1))
+    height = Scale(0, top, 26 + _TALL, 30)
+    for tick in (0, top / 2, top):
+        drawing.line(_LEFT, height.at(tick), width, height.at(tick), "grid")
+        drawing.text(_LEFT - 6, height.at(tick) + 4, tick_label(tick), "t dim", "end")
+    for counts, kind in ((every, "fault-any"), (second, "fault-double")):
+        for bar, count in sorted(counts.items()):
+            y = height.at(count)
+            drawing.rect(_LEFT + bar * _BAR, y, _BAR - 0.5, height.at(0) - y, kind)
+    axis = Scale(0, last / 1e6, _LEFT, width)
+    for tick in axis.ticks(5):
+        x = min(max(axis.at(tick), _LEFT + 8), width - 20)
+        drawing.text(x, 26 + _TALL + 15, tick_label(tick), "t dim", "middle")
+    drawing.text(width, 26 + _TALL + 30, "ms since the start", "t dim", "end")
+    return drawing
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of an address space that was touched; `cells` are equal parts of it.
+
+    A cell counts its pages that were touched, those that were double, and those
+    of anonymous memory that were read and never written.
+    """
+
+    name: str
+    start: int
+    pages: int
+    touched: int
+    cells: tuple[tuple[int, int, int], ...]
+
+
+def regions(found: Found, page_size: int, cells: int) -> list[Region]:
+    """Return the regions of the address space with most faults, in the order of addresses."""
+    if not found.faults.space:
+        return []
+    ((space, _),) = Counter(found.faults.space).most_common(1)
+    columns = zip(found.faults.page, found.faults.space, found.faults.double, strict=True)
+    own = [(page, double) for page, owner, double in columns if owner == space]
+    doubled = {page for page, double in own if double}
+    touched = sorted({page for page, _ in own})
+    unwritten = found.reads.get(space, set())
+    found_regions = []
+    for pages in _runs(touched):
+        counts = [[0, 0, 0] for _ in range(min(cells, pages[-1] - pages[0] + 1))]
+        for page in pages:
+            cell = counts[(page - pages[0]) * len(counts) // (pages[-1] - pages[0] + 1)]
+            cell[0] += 1
+            cell[1] += page in doubled
+            cell[2] += page in unwritten
+        name = found.spaces[space].name_at(pages[0] * page_size, pages[-1] * page_size)
+        found_regions.append(
+            Region(
+                name,
+                pages[0],
+                pages[-1] - pages[0] + 1,
+                len(pages),
+                tuple((a, b, c) for a, b, c in counts),
+            )
+        )
+    most = sorted(found_regions, key=lambda region: -region.touched)[:_REGIONS]
+    return sorted(most, key=lambda region: region.start)
+
+
+def _runs(pages: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Yield the parts of sorted pages that have no large gap."""
+    begin = 0
+    for index in range(1, len(pages) + 1):
+        if index == len(pages) or pages[index] - pages[index - 1] > _GAP:
+            yield pages[begin:index]
+            begin = index
+
+
+def draw_map(found: Found, page_size: int, width: float) -> Drawing:
+    """Return the map of the address space with most faults: a strip for each region."""
+    strips = regions(found, page_size, int(width / _CELL))
+    drawing = Drawing(width, 26 + len(strips) * (_STRIP + 18))
+    x = 0.0
+    for kind, words in (
+        ("fault-any", "written"),
+        ("fault-double", "read, then written"),
+        ("fault-unwritten", "read, never written"),
+    ):
+        drawing.rect(x, 6, 10, 10, kind)
+        drawing.text(x + 15, 15, words)
+        x += 30 + 7 * len(words)
+    for number, region in enumerate(strips):
+        top = 26 + number * (_STRIP + 18)
+        words = f"{region.start * page_size:#x}: {region.touched:,} of {region.pages:,} pages, "
+        drawing.text(0, top + 12, shorten(words + region.name, width), "t dim")
+        for index, (touched, doubled, unwritten) in enumerate(region.cells):
+            if not touched:
+                continue
+            left, tall = index * _CELL, _STRIP - 8
+            drawing.rect(left, top + 17, _CELL, tall, "fault-any")
+            for count, kind in ((doubled, "fault-double"), (unwritten, "fault-unwritten")):
+                if count:
+                    drawing.rect(left, top + 17, _CELL, tall * count / touched, kind)
+    return drawing

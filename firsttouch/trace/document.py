@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Writes and reads trace.json. docs/trace.md describes its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from firsttouch.errors import UserError
+from firsttouch.tables import Json, Table, dump_json, json_object
+from firsttouch.trace.found import KINDS
+from firsttouch.trace.sites import REMEDIES, Price, Site, Trace
+from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
+from firsttouch.trace.symbols import Location
+
+SCHEMA = 1
+FILE_NAME = "trace.json"
+_MEMORY = (ANONYMOUS, PRIVATE_FILE, SHARED)
+
+
+def trace_document(trace: Trace, sentences: Iterable[str]) -> str:
+    """Return the text of trace.json."""
+    return dump_json(trace_object(trace, sentences))
+
+
+def trace_object(trace: Trace, sentences: Iterable[str]) -> Mapping[str, Json]:
+    """Return what trace.json has."""
+    document: dict[str, Json] = {"schema": SCHEMA, **asdict(trace)}
+    document["doubles"] = trace.doubles
+    document["kinds"] = {kind: trace.of_kind(kind) for kind in KINDS}
+    document["memory"] = {kind: trace.of_memory(kind) for kind in _MEMORY}
+    document["removable"] = {remedy: trace.removable(remedy) for remedy in REMEDIES}
+    document["lower_bound"] = trace.lower_bound
+    document["sentences"] = list(sentences)
+    # Last, because there are many.
+    document["sites"] = document.pop("sites")
+    return document
+
+
+def read_trace(file: Path) -> Trace:
+    """Return the trace in a trace.json; UserError if it cannot be read or is none."""
+    try:
+        document = json_object(file.read_text())
+    except UnicodeDecodeError:
+        document = None
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
+    if document is None or "schema" not in document:
+        raise UserError(f"{file} is cut off or no trace: trace the command again.")
+    return parse_trace(Table(file, document))
+
+
+def parse_trace(table: Table) -> Trace:
+    """Return the trace in the object of a trace.json; UserError if it is none."""
+    schema = table.take("schema", int)
+    if schema != SCHEMA:
+        raise table.error(
+            "schema",
+            f"is {schema}, but this firsttouch reads {SCHEMA}: draw it again by `firsttouch "
+            "report`.",
+        )
+    return Trace(
+        command=table.strings("command"),
+        machine=table.take("machine", str),
+        kernel=table.take("kernel", str),
+        page_size=table.take("page_size", int),
+        complete=table.take("complete", bool),
+        status=table.optional("status", int),
+        seconds=table.take("seconds", float),
+        faults=table.take("faults", int),
+        in_kernel=table.take("in_kernel", int),
+        anonymous=table.take("anonymous", int),
+        lost=table.take("lost", int),
+        unseen=table.optional("unseen", int),
+        major=table.take("major", int),
+        undecoded=table.take("undecoded", int),
+        untouched=table.take("untouched", int),
+        sites=tuple(map(_read_site, table.tables("sites"))),
+        zero_pages=table.optional("zero_pages", int),
+        prices=tuple(
+            Price(entry.take("each", float), entry.take("unit", str), entry.take("source", str))
+            for entry in table.tables("prices")
+        ),
+    )
+
+
+def _read_site(table: Table) -> Site:
+    return Site(
+        kind=table.choice("kind", KINDS),
+        memory=table.choice("memory", _MEMORY),
+        read=_read_location(table.table("read")),
+        write=_read_location(table.table("write")),
+        reading=table.take("reading", str),
+        writing=table.take("writing", str),
+        doubles=table.take("doubles", int),
+        removable=table.table("removable").values_of(int),
+    )
+
+
+def _read_location(table: Table) -> Location:
+    return Location(
+        table.take("object", str),
+        table.take("offset", int),
+        table.take("function", str),
+        table.take("file", str),
+        table.take("line", int),
+    )

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Finds double faults: a read of a missing page, then a write of it by the same process.
+
+A fault has no read or write bit for perf; the instruction at its pc has. Where
+that is unknown the order decides: a page that faults twice, and was not
+replaced in between, was read first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from firsttouch.trace.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE, Found, Pair
+from firsttouch.trace.instructions import UNKNOWN, Access, Instruction, decode, distance
+from firsttouch.trace.records import Executed, Fault, Forked, Mapped, Recording
+from firsttouch.trace.spaces import (
+    PROT_EXEC,
+    Place,
+    Space,
+    is_anonymous,
+    memory_kind,
+    place_of,
+)
+
+# "A few instructions" between a load and the store to the same address.
+_FEW = 16
+# An instruction is at most this long on x86-64.
+_LONGEST = 15
+
+
+class _First(NamedTuple):
+    """A fault that may be the first of a double."""
+
+    fault: Fault
+    instruction: Instruction
+    anonymous: bool
+
+
+class _Process:
+    """A process while its events are read."""
+
+    def __init__(self, space: Space, name: int) -> None:
+        self.space = space
+        self.name = name
+        self.first: dict[int, _First] = {}
+        self.doubled: set[int] = set()
+        # The pcs of first faults of doubles.
+        self.repeated: set[int] = set()
+        self.places: dict[int, Place] = {}
+        self.stacks: dict[tuple[int, ...], int] = {}
+
+    def place(self, pid: int, pc: int) -> Place:
+        found = self.places.get(pc)
+        if found is None:
+            found = self.places[pc] = place_of(self.space, pid, pc)
+        return found
+
+
+def find(recording: Recording, root: Path = Path("/")) -> Found:
+    """Return what the faults of `recording` show; `root` is where the program's files are."""
+    return _Finder(recording, root).run()
+
+
+class _Finder:
+    def __init__(self, recording: Recording, root: Path) -> None:
+        self._recording = recording
+        self._root = root
+        self._found = Found()
+        self._processes: dict[int, _Process] = {}
+        self._pairs: dict[Pair, int] = {}
+        self._stacks: dict[tuple[Place, ...], int] = {}
+        self._decoded: dict[tuple[int, int], Instruction] = {}
+        self._files: dict[str, bytes] = {}
+        self._shift = recording.page_size.bit_length() - 1
+
+    def run(self) -> Found:
+        for event in self._recording.events():
+            if isinstance(event, Fault):
+                self._fault(event)
+            elif isinstance(event, Mapped):
+                self._map(event)
+            elif isinstance(event, Forked):
+                self._fork(event)
+            else:
+                self._execute(event)
+        for process in self._processes.values():
+            self._close(process)
+        return self._found
+
+    def _process(self, pid: int) -> _Process:
+        found = self._processes.get(pid)
+        if found is None:
+            found = self._processes[pid] = _Process(Space(), self._name(f"process {pid}"))
+        return found
+
+    def _name(self, name: str) -> int:
+        self._found.names.append(name)
+        return len(self._found.names) - 1
+
+    def _execute(self, event: Executed) -> None:
+        old = self._processes.get(event.pid)
+        if old:
+            self._close(old)
+        self._processes[event.pid] = _Process(Space(), self._name(event.name))
+        # The same pc is another program's now.
+        for key in [key for key in self._decoded if key[0] == event.pid]:
+            del self._decoded[key]
+
+    def _fork(self, event: Forked) -> None:
+        parent = self._process(event.parent)
+        name = self._name(self._found.names[parent.name])
+        self._processes[event.pid] = _Process(parent.space.copy(), name)
+        # A page that was written, in a way that is not known, is copied when it is written again.
+        unsure = (Access.EITHER, Access.UNKNOWN)
+        for page in [p for p, f in parent.first.items() if f.instruction.access in unsure]:
+            del parent.first[page]
+
+    def _map(self, event: Mapped) -> None:
+        process = self._process(event.pid)
+        if event.prot & PROT_EXEC:
+            process.places.clear()
+            process.stacks.clear()
+        for start, end in process.space.map(event):
+            first, last = start >> self._shift, (end - 1) >> self._shift
+            gone: Iterable[int] = range(first, last + 1)
+            if last - first > len(process.first):
+                gone = [page for page in process.first if first <= page <= last]
+            for page in gone:
+                process.first.pop(page, None)
+
+    def _fault(self, fault: Fault) -> None:
+        process = self._process(fault.pid)
+        page = fault.address >> self._shift
+        self._found.in_kernel += not fault.user
+        instruction = self._instruction(process, fault)
+        mapping = process.space.at(fault.address)
+        anonymous = is_anonymous(mapping)
+        self._found.anonymous += anonymous
+        access = instruction.access
+        first = process.first.get(page)
+        pair = 0
+        if first and access.may_write and not _also_first(first, fault, access):
+            del process.first[page]
+            if access is Access.ATOMIC:
+                process.doubled.add(page)
+            pair = 1 + self._double(process, first, fault, instruction, memory_kind(mapping))
+        elif access.may_read and not (access is Access.ATOMIC and page in process.doubled):
+            process.first[page] = _First(fault, instruction, anonymous)
+        columns = self._found.faults
+        columns.time.append(fault.time - self._recording.time)
+        columns.page.append(page)
+        columns.space.append(process.name)
+        columns.stack.append(self._stack(process, fault))
+        columns.double.append(pair)
+
+    def _double(
+        self, process: _Process, first: _First, fault: Fault, second: Instruction, memory: str
+    ) -> int:
+        read = process.place(fault.pid, first.fault.pc)
+        pair = Pair(
+            self._kind(first, fault),
+            memory,
+            read,
+            process.place(fault.pid, fault.pc),
+            first.instruction.text,
+            second.text,
+        )
+        index = self._pairs.setdefault(pair, len(self._pairs))
+        if index == len(self._found.pairs):
+            self._found.pairs.append(pair)
+        self._found.counts[index] += 1
+        if first.fault.pc in process.repeated:
+            self._found.repeats[index] += 1
+        process.repeated.add(first.fault.pc)
+        return index
+
+    def _kind(self, first: _First, fault: Fault) -> str:
+        access = first.instruction.access
+        if access is Access.ATOMIC:
+            return ATOMIC
+        if access is Access.EXCLUSIVE:
+            return EXCLUSIVE
+        code = self._code(fault.pid, first.fault.pc)
+        if first.fault.address == fault.address and code:
+            steps = distance(self._recording.machine, code, first.fault.pc, fault.pc)
+            if steps is not None and steps <= _FEW:
+                return LOAD_STORE
+        return APART
+
+    def _instruction(self, process: _Process, fault: Fault) -> Instruction:
+        """Return the instruction of a fault; that of a fetch is not decoded."""
+        if not fault.user:
+            return UNKNOWN
+        if 0 <= fault.address - fault.pc <= _LONGEST and fault.address >> self._shift:
+            mapping = process.space.at(fault.address)
+            if mapping and mapping.prot & PROT_EXEC:
+                return _FETCH
+        key = fault.pid, fault.pc
+        found = self._decoded.get(key)
+        if found is None:
+            code = self._code(*key)
+            found = decode(self._recording.machine, code, fault.pc)
+            # The recorder may read the code a little later than the fault.
+            if code:
+                self._decoded[key] = found
+        self._found.undecoded += found.access is Access.UNKNOWN
+        return found
+
+    def _code(self, pid: int, pc: int) -> bytes:
+        """Return the code at a pc: as the recorder read it, or from its file."""
+        read = self._recording.code.get((pid, pc))
+        if read:
+            return read
+        place = self._process(pid).place(pid, pc)
+        if not place.path:
+            return b""
+        if place.path not in self._files:
+            try:
+                file = self._root / place.path.lstrip("/")
+                self._files[place.path] = file.read_bytes()
+            except OSError:
+                self._files[place.path] = b""
+        return self._files[place.path][place.offset : place.offset + 64]
+
+    def _stack(self, process: _Process, fault: Fault) -> int:
+        chain = (fault.pc, *fault.chain)
+        found = process.stacks.get(chain)
+        if found is None:
+            places = tuple(process.place(fault.pid, pc) for pc in chain)
+            found = self._stacks.setdefault(places, len(self._stacks))
+            if found == len(self._found.stacks):
+                self._found.stacks.append(places)
+            process.stacks[chain] = found
+        return found
+
+    def _close(self, process: _Process) -> None:
+        """Keep what an address space is in the end, and its pages that were only read."""
+        self._found.spaces[process.name] = process.space
+        pages = {
+            page
+            for page, first in process.first.items()
+            if first.anonymous and first.instruction.access is Access.READ
+        }
+        if pages:
+            self._found.reads[process.name] = pages
+
+
+_FETCH = Instruction("", Access.FETCH)
+
+
+def _also_first(first: _First, fault: Fault, access: Access) -> bool:
+    """Tell whether a fault is another thread's, on its way to the same first touch."""
+    return (
+        access is Access.ATOMIC
+        and first.instruction.access is Access.ATOMIC
+        and first.fault.tid != fault.tid
+    )

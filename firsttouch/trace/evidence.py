@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The traces of Debian's programs behind docs/evidence.md: their file, and the table of them."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.errors import UserError
+from firsttouch.files import write_atomically
+from firsttouch.output.tables import markdown_table
+from firsttouch.tables import Json, parse_json
+from firsttouch.trace.document import parse_trace, trace_object
+from firsttouch.trace.found import KINDS
+from firsttouch.trace.printing import remedies_of
+from firsttouch.trace.programs import Program
+from firsttouch.trace.sentences import between, percent
+from firsttouch.trace.sites import LEARN, LOAD_EXCLUSIVE, RMW, Site, Trace
+from firsttouch.trace.spaces import ANONYMOUS
+
+# The sets of traces by the names of their blocks in the documents.
+HERE, GUEST = "doubles-x86-64", "doubles-arm64"
+_PRESET = 9
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A program of the list, and its trace."""
+
+    program: Program
+    trace: Trace
+
+
+def traces_file(folder: Path, name: str) -> Path:
+    """Return the file of a set of traces."""
+    return folder / f"{name}.json.xz"
+
+
+def keep_traces(file: Path, traced: Iterable[Traced]) -> None:
+    """Write traces, packed, one program a line; the same traces give the same bytes."""
+    entries = ",\n".join(
+        json.dumps({"name": one.program.name, "script": one.program.script, **_object(one.trace)})
+        for one in traced
+    )
+    text = f'{{"programs": [\n{entries}\n]}}\n'
+    write_atomically(file, lzma.compress(text.encode(), preset=_PRESET))
+
+
+def _object(trace: Trace) -> Mapping[str, Json]:
+    return {"trace": trace_object(trace, ())}
+
+
+def read_traces(file: Path) -> list[Traced]:
+    """Return the traces in a file of `keep_traces`; UserError if it cannot be read."""
+    try:
+        text = lzma.decompress(file.read_bytes()).decode()
+    except (OSError, lzma.LZMAError, UnicodeDecodeError):
+        name = file.name.partition(".")[0]
+        raise UserError(f"{file}: cannot be read: run `make evidence TRACE={name}`.") from None
+    return [
+        Traced(
+            Program(entry.take("name", str), entry.take("script", str)),
+            parse_trace(entry.table("trace")),
+        )
+        for entry in parse_json(text, file).tables("programs")
+    ]
+
+
+def draw_traces(traced: list[Traced]) -> str:
+    """Return the table of all programs, and where it comes from, for a document."""
+    kinds = [kind for kind in KINDS if any(one.trace.of_kind(kind) for one in traced)]
+    remedies = [
+        remedy
+        for remedy in (RMW, LOAD_EXCLUSIVE, LEARN)
+        if remedy == LEARN or any(one.trace.removable(remedy) for one in traced)
+    ]
+    heads = [
+        "program", "faults", "doubles", "share", *kinds, "in files",
+        *(f"removed by {remedy}" for remedy in remedies), "first place in anonymous memory",
+    ]  # fmt: skip
+    ordered = sorted(traced, key=lambda one: -one.trace.doubles / max(one.trace.faults, 1))
+    lines = [_line(one, kinds, remedies) for one in ordered]
+    table = markdown_table(heads, range(1, len(heads) - 1), lines)
+    return "".join(
+        f"{line}\n" for line in ["", "", *table, "", *_origin(traced[0].trace, len(traced)), ""]
+    )
+
+
+def _line(one: Traced, kinds: Iterable[str], remedies: Iterable[str]) -> list[str]:
+    trace = one.trace
+    return [
+        one.program.name,
+        f"{trace.faults:,}",
+        f"{trace.doubles:,}",
+        percent(trace.doubles, trace.faults),
+        *(f"{trace.of_kind(kind):,}" for kind in kinds),
+        f"{trace.doubles - trace.of_memory(ANONYMOUS):,}",
+        *(f"{trace.removable(remedy):,}" for remedy in remedies),
+        _place(trace.sites),
+    ]
+
+
+def _place(sites: Iterable[Site]) -> str:
+    """Return the first site in anonymous memory: where, how many, and what removes them."""
+    found = next((site for site in sites if site.memory == ANONYMOUS), None)
+    if found is None:
+        return "none"
+    return f"`{between(found)}`: {found.doubles:,} ({remedies_of(found)})"
+
+
+def _origin(trace: Trace, programs: int) -> Iterator[str]:
+    where = "a guest of the laboratory" if trace.machine == "aarch64" else "a host"
+    yield (
+        f"- {programs} programs of Debian 13, Linux {trace.kernel} on {trace.machine}, {where}, as "
+        "root; their scripts are in `docs/evidence/programs.toml`."
+    )

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0
+"""trace.html: the answer, the sites with their source, faults over time, calls, addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from firsttouch.output.html.figure import Picture, pictures
+from firsttouch.output.html.page import page_template
+from firsttouch.output.html.style import armless_style
+from firsttouch.trace.charts import draw_map, draw_timeline
+from firsttouch.trace.flame import flame_graph, fold
+from firsttouch.trace.found import Found
+from firsttouch.trace.printing import remedies_of
+from firsttouch.trace.sentences import between, command_line
+from firsttouch.trace.sites import Site, Trace
+from firsttouch.trace.spaces import Place
+from firsttouch.trace.symbols import Location, Symbols
+
+FILE_NAME = "trace.html"
+_SITES = 50
+# Lines of source around one.
+_AROUND = 3
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of an excerpt; `here` marks the one that the excerpt is about."""
+
+    number: int
+    text: str
+    here: bool
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The source around a place, and the instruction there."""
+
+    title: str
+    instruction: str
+    lines: tuple[SourceLine, ...]
+
+
+@dataclass(frozen=True)
+class SiteLine:
+    """A site on the page; `anchor` is empty without source."""
+
+    where: str
+    doubles: str
+    kind: str
+    remedies: str
+    anchor: str
+    excerpts: tuple[Excerpt, ...]
+
+
+@dataclass(frozen=True)
+class TraceFigure:
+    """A figure with its pictures for wide and narrow screens."""
+
+    anchor: str
+    heading: str
+    caption: str
+    wide: Picture
+    narrow: Picture
+
+
+def render_trace(trace: Trace, found: Found, symbols: Symbols, sentences: tuple[str, ...]) -> str:
+    """Return trace.html: one file that loads nothing else."""
+    return page_template("trace.html.j2").render(
+        style=Markup(armless_style()),
+        command=command_line(trace),
+        machine=trace.machine,
+        kernel=trace.kernel,
+        sentences=sentences,
+        sites=[_site_line(number, site) for number, site in enumerate(trace.sites[:_SITES])],
+        figures=list(_figures(trace, found, symbols)),
+    )
+
+
+def _site_line(number: int, site: Site) -> SiteLine:
+    places = [("Read by", site.read, site.reading), ("Written by", site.write, site.writing)]
+    excerpts = [
+        Excerpt(f"{title} {place}:", instruction, lines)
+        for title, place, instruction in places
+        if (lines := _excerpt(place))
+    ]
+    return SiteLine(
+        between(site),
+        f"{site.doubles:,}",
+        site.kind,
+        remedies_of(site),
+        f"site-{number}" if excerpts else "",
+        tuple(excerpts),
+    )
+
+
+def _excerpt(place: Location) -> tuple[SourceLine, ...]:
+    """Return the source around a place; nothing if it is not on this host."""
+    if not place.line:
+        return ()
+    try:
+        text = Path(place.file).read_text(errors="replace").splitlines()
+    except OSError:
+        return ()
+    first = max(place.line - _AROUND, 1)
+    return tuple(
+        SourceLine(number, line, number == place.line)
+        for number, line in enumerate(text[first - 1 : place.line + _AROUND], first)
+    )
+
+
+def _figures(trace: Trace, found: Found, symbols: Symbols) -> Iterator[TraceFigure]:
+    if not found.faults.time:
+        return
+    counts = f"{trace.faults:,} faults in {trace.seconds:.2f} s, {trace.doubles:,} of them double."
+    yield TraceFigure(
+        "time",
+        "Faults over time",
+        "Each bar counts the faults of a part of the time.",
+        *pictures(
+            "time",
+            "Page faults over time",
+            counts,
+            lambda width: draw_timeline(found, width),
+        ),
+    )
+    if any(len(chain) > 1 for chain in found.stacks):
+        yield _flames(found, symbols, counts)
+    yield TraceFigure(
+        "map",
+        "The address space",
+        "The process with most faults; each strip is a part of its addresses that it touched, "
+        "with no large gap. What was read and never written has the zero page, unless it is a "
+        "file's.",
+        *pictures(
+            "map",
+            "The touched pages of the address space",
+            f"{trace.untouched:,} pages were read and never written.",
+            lambda width: draw_map(found, trace.page_size, width),
+        ),
+    )
+
+
+def _flames(found: Found, symbols: Symbols, counts: str) -> TraceFigure:
+    symbols.prepare(place for chain in found.stacks for place in chain)
+    chains = [[_function(place, symbols) for place in chain] for chain in found.stacks]
+    faults = fold(chains, found.faults.stack)
+    rows = zip(found.faults.stack, found.faults.double, strict=True)
+    doubles = fold(chains, [stack for stack, double in rows if double])
+    return TraceFigure(
+        "calls",
+        "Faults by the functions that were called",
+        "A box is as wide as its share of the faults; above it is what it calls. The darker a "
+        "box, the more of its faults are double. A program without frame pointers "
+        "(-fno-omit-frame-pointer) shows its last function alone.",
+        *pictures(
+            "calls",
+            "Faults by chain of calls",
+            counts,
+            lambda width: flame_graph(faults, doubles, width),
+        ),
+    )
+
+
+def _function(place: Place, symbols: Symbols) -> str:
+    name = symbols.function(place)
+    if name:
+        return name
+    return f"[{Path(place.path).name}]" if place.path else "[unknown code]"

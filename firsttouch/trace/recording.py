@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs the recorder on a command or a process, and passes signals and the exit status on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.build.programs import build_recorder
+from firsttouch.errors import HostError
+from firsttouch.progress import Reporter
+
+DATA_FILE = "trace.data"
+# Signals that mean the traced program.
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_FROM_A_PROCESS = 0
+_PATIENCE = 0.2  # seconds
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to trace: a command, or for `seconds` (None: until it ends) a running process.
+
+    `zero_pages` asks the kernel at the command's end which pages are still the
+    zero page.
+    """
+
+    command: tuple[str, ...]
+    pid: int | None = None
+    seconds: float | None = None
+    call_chains: bool = True
+    zero_pages: bool = False
+
+
+def record(request: Request, file: Path, reporter: Reporter, *, aside: bool = False) -> None:
+    """Record into `file` until the command or the time ends.
+
+    The command has this process's standard streams; with `aside` what it prints
+    goes to standard error. Raises BuildError if the recorder does not build,
+    HostError if it cannot write `file`.
+    """
+    recorder = build_recorder(reporter)
+    arguments: list[str | Path] = [recorder, "-o", file]
+    if request.call_chains:
+        arguments.append("-c")
+    if request.zero_pages:
+        arguments.append("-z")
+    if request.pid is not None:
+        arguments += ["-p", str(request.pid)]
+    if request.seconds is not None:
+        arguments += ["-s", str(request.seconds)]
+    with _signals_kept():
+        process = subprocess.Popen(
+            [*arguments, "--", *request.command], stdout=sys.stderr if aside else None
+        )
+        status = _wait(process)
+    if status and not file.exists():
+        raise HostError(f"cannot write {file}: name another directory by --out.")
+    if status == 1:
+        raise HostError(f"{file} is not complete, because its disk is full: free some space.")
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the recorder; pass on the signals that other processes send to this one.
+
+    What a terminal sends, all processes get. Another thread may take a SIGCHLD,
+    so none is waited for long.
+    """
+    while True:
+        received = signal.sigtimedwait({signal.SIGCHLD, *_PASSED_ON}, _PATIENCE)
+        if received and received.si_signo != signal.SIGCHLD and received.si_code == _FROM_A_PROCESS:
+            process.send_signal(received.si_signo)
+        status = process.poll()
+        if status is not None:
+            return status
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Keep the signals that `_wait` takes from this process while the context lasts."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reads a recorder's file: faults and what changed address spaces, in the order of time.
+
+recorder/format.h and perf_event_open(2) describe the file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from firsttouch.errors import UserError
+
+_MAGIC = b"FTTRACE1"
+# Types of records: the kernel's, then those of recorder/format.h.
+_COMM, _FORK, _SAMPLE, _MMAP2 = 3, 7, 9, 10
+_START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES = range(100, 108)
+_MODES, _USER, _COMM_EXEC = 7, 2, 1 << 13
+_CALL_CHAINS, _KERNEL, _ATTACHED = 1, 2, 4
+# In a chain of calls, where the kernel's part ends and the user's begins.
+_CONTEXTS = 2**64 - 4096
+_MACHINES = {62: "x86_64", 183: "aarch64"}
+
+_HEADER = struct.Struct("<IHH")
+_FAULT = struct.Struct("<QIIQQ")
+_TRAILER = struct.Struct("<IIQ")
+_MAPPING = struct.Struct("<IIQQQ24xII")
+_STARTED = struct.Struct("<IIIIQQ")
+_ENDED = struct.Struct("<iIQQQQQ")
+_CODE_HEAD = struct.Struct("<IIQ")
+_DATA_HEAD = struct.Struct("<II")
+_COUNT = struct.Struct("<Q")
+
+
+class Fault(NamedTuple):
+    """A page fault; `time` in ns. `pc` is that of the program, also for a fault in the kernel.
+
+    `pc` is 0 if it is unknown. `chain` has the callers' program counters, the
+    nearest first, if they were recorded.
+    """
+
+    time: int
+    pid: int
+    tid: int
+    pc: int
+    address: int
+    user: bool
+    chain: tuple[int, ...]
+
+
+class Mapped(NamedTuple):
+    """A range of addresses that is mapped, or whose protection changes, from `time` on.
+
+    `path` is a file, or a name of the kernel such as ``[heap]`` and ``//anon``.
+    `prot` and `flags` are those of mmap(2).
+    """
+
+    time: int
+    pid: int
+    start: int
+    end: int
+    offset: int
+    prot: int
+    flags: int
+    path: str
+
+
+class Forked(NamedTuple):
+    """A process that gets a copy of its parent's address space."""
+
+    time: int
+    pid: int
+    parent: int
+
+
+class Executed(NamedTuple):
+    """A process that executes another program, in a new address space."""
+
+    time: int
+    pid: int
+    name: str
+
+
+Event = Fault | Mapped | Forked | Executed
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a recording ended; `status` is that of waitpid(2), None if the program goes on.
+
+    `faults` is what the kernel counted, `samples` what is in the file.
+    `minor` and `major` are getrusage's, of the command and all it waited for.
+    """
+
+    status: int | None
+    unread_code: int
+    time: int
+    faults: int
+    samples: int
+    minor: int
+    major: int
+
+
+@dataclass
+class Recording:
+    """A recorder's file. `ending` and `code` are complete once `events` has run to its end.
+
+    `code` holds the instructions at the pcs of faults, by process and pc.
+    `ending` is None if the recorder was killed. `command` has the words of the
+    command, none for a process that ran already.
+    """
+
+    file: Path
+    machine: str
+    page_size: int
+    pid: int
+    time: int
+    ring: int
+    call_chains: bool
+    kernel: bool
+    attached: bool
+    kernel_release: str = ""
+    command: tuple[str, ...] = ()
+    code: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    ending: Ending | None = None
+    # Addresses from and to which the zero page is still mapped at the end, by process.
+    zero_pages: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
+
+    def events(self) -> Iterator[Event]:
+        """Yield all events in the order of time; the file may end anywhere."""
+        with self.file.open("rb") as file, _mapped(file.fileno()) as data:
+            yield from self._ordered(data)
+
+    def _ordered(self, data: mmap.mmap) -> Iterator[Event]:
+        """Yield events round by round: a ring may lag behind others, but not by two rounds."""
+        waiting: list[Event] = []
+        before = 0
+        for kind, misc, at, end in _records(data):
+            if kind == _ROUND:
+                waiting.sort(key=_time)
+                ready = next(
+                    (n for n, event in enumerate(waiting) if event.time > before), len(waiting)
+                )
+                yield from waiting[:ready]
+                del waiting[:ready]
+                (before,) = _COUNT.unpack_from(data, at)
+            elif kind == _SAMPLE:
+                waiting.append(self._fault(data, misc, at))
+            elif kind < _START:
+                event = _change(data, kind, misc, at, end)
+                if event:
+                    waiting.append(event)
+            else:
+                waiting += self._keep(data, kind, at)
+        waiting.sort(key=_time)
+        yield from waiting
+
+    def _fault(self, data: mmap.mmap, misc: int, at: int) -> Fault:
+        pc, pid, tid, time, address = _FAULT.unpack_from(data, at)
+        user = misc & _MODES == _USER
+        at += _FAULT.size
+        chain: tuple[int, ...] = ()
+        if self.call_chains:
+            (depth,) = _COUNT.unpack_from(data, at)
+            callers = struct.unpack_from(f"<{depth}Q", data, at + 8)
+            # The first is the pc itself.
+            chain = tuple(caller for caller in callers if caller < _CONTEXTS)[1:]
+            at += 8 + 8 * depth
+        if not user:
+            pc = 0
+            if self.kernel and _COUNT.unpack_from(data, at)[0]:
+                (pc,) = _COUNT.unpack_from(data, at + 8)
+        return Fault(time, pid, tid, pc, address, user, chain)
+
+    def _keep(self, data: mmap.mmap, kind: int, at: int) -> Iterator[Event]:
+        """Keep what a record of the recorder's own says; yield the mappings that it has."""
+        if kind == _CODE:
+            pid, size, pc = _CODE_HEAD.unpack_from(data, at)
+            start = at + _CODE_HEAD.size
+            self.code[pid, pc] = data[start : start + size]
+        elif kind == _MAPS:
+            pid, size = _DATA_HEAD.unpack_from(data, at)
+            start = at + _DATA_HEAD.size
+            yield from _maps(self.time, pid, data[start : start + size].decode(errors="replace"))
+        elif kind == _PAGES:
+            pid, size = _DATA_HEAD.unpack_from(data, at)
+            start = at + _DATA_HEAD.size
+            ranges = struct.iter_unpack("<QQ", data[start : start + size])
+            self.zero_pages.setdefault(pid, []).extend(ranges)
+        elif kind == _NAMES:
+            pid, size = _DATA_HEAD.unpack_from(data, at)
+            names = data[at + _DATA_HEAD.size : at + _DATA_HEAD.size + size - 1].split(b"\0")
+            release, *command = (name.decode(errors="replace") for name in names)
+            self.kernel_release, self.command = release, tuple(command)
+        elif kind == _END:
+            status, *rest = _ENDED.unpack_from(data, at)
+            self.ending = Ending(None if status < 0 else status, *rest)
+
+
+def open_recording(file: Path) -> Recording:
+    """Return the recording in `file`; UserError if it is none, or says why there is no trace."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(1 << 16)
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
+    if not head.startswith(_MAGIC):
+        raise UserError(f"{file} is no trace: give a directory that `firsttouch trace` wrote.")
+    started = None
+    for kind, _, at, end in _records(head):
+        if kind == _ERROR:
+            # After the start, if the command could not be executed.
+            _, length = _DATA_HEAD.unpack_from(head, at)
+            raise UserError(head[at + _DATA_HEAD.size :][:length].decode(errors="replace"))
+        if kind == _START and end - at >= _STARTED.size:
+            started = _STARTED.unpack_from(head, at)
+    if started is None or started[1] not in _MACHINES:
+        raise UserError(f"{file}: nothing was recorded; run the same command again.")
+    flags, machine, page_size, pid, time, ring = started
+    return Recording(
+        file, _MACHINES[machine], page_size, pid, time, ring,
+        bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
+    )  # fmt: skip
+
+
+def _time(event: Event) -> int:
+    return event.time
+
+
+def _mapped(file: int) -> mmap.mmap:
+    return mmap.mmap(file, 0, access=mmap.ACCESS_READ)
+
+
+def _records(data: mmap.mmap | bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the kind, the misc field, the first byte after the head and the end of each record.
+
+    The last record is left out if the recorder was killed while it wrote it.
+    """
+    at, end, head = len(_MAGIC), len(data), _HEADER.size
+    unpack = _HEADER.unpack_from
+    while at + head <= end:
+        kind, misc, size = unpack(data, at)
+        if size < head or at + size > end:
+            return
+        yield kind, misc, at + head, at + size
+        at += size
+
+
+def _change(data: mmap.mmap, kind: int, misc: int, at: int, end: int) -> Event | None:
+    """Return the event of a record of the kernel's; None for one that changes no space."""
+    _, _, time = _TRAILER.unpack_from(data, end - _TRAILER.size)
+    if kind == _MMAP2:
+        pid, _, start, length, offset, prot, flags = _MAPPING.unpack_from(data, at)
+        name = data[at + _MAPPING.size : end - _TRAILER.size].split(b"\0", 1)[0]
+        path = name.decode(errors="surrogateescape")
+        return Mapped(time, pid, start, start + length, offset, prot, flags, path)
+    if kind == _FORK:
+        pid, parent = struct.unpack_from("<II", data, at)
+        # A thread is in its process's space already.
+        return Forked(time, pid, parent) if pid != parent else None
+    if kind == _COMM and misc & _COMM_EXEC:
+        (pid,) = struct.unpack_from("<I", data, at)
+        name = data[at + 8 : end - _TRAILER.size].split(b"\0", 1)[0]
+        return Executed(time, pid, name.decode(errors="replace"))
+    return None
+
+
+def _maps(time: int, pid: int, text: str) -> Iterator[Mapped]:
+    """Yield the mappings in /proc/PID/maps."""
+    for line in text.splitlines():
+        words = line.split(maxsplit=5)
+        if len(words) < 5:
+            continue
+        start, _, end = words[0].partition("-")
+        prot = sum(1 << bit for bit, letter in enumerate("rwx") if letter in words[1])
+        path = words[5] if len(words) > 5 else "//anon"
+        flags = 1 if words[1].endswith("s") else 2
+        yield Mapped(time, pid, int(start, 16), int(end, 16), int(words[2], 16), prot, flags, path)

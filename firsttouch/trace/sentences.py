@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a trace says, in sentences: how many doubles, where, what removes them, at what price."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from firsttouch.quantities import format_number_of
+from firsttouch.trace.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
+from firsttouch.trace.sites import (
+    HUGE,
+    LEARN,
+    LOAD_EXCLUSIVE,
+    POPULATE,
+    RMW,
+    Price,
+    Site,
+    Trace,
+    kinds_of,
+)
+from firsttouch.trace.spaces import ANONYMOUS
+
+_KINDS = {
+    ATOMIC: "an atomic instruction that reads and writes",
+    EXCLUSIVE: "a load-exclusive",
+    LOAD_STORE: "a load, and soon a store to the same address",
+    APART: "a load, and a store elsewhere in the code",
+}
+_LONGEST_COMMAND = 60
+
+
+def conclude(trace: Trace) -> list[str]:
+    """Return the sentences, the answer first."""
+    return [
+        *_answer(trace),
+        *_where(trace),
+        *_remedies(trace),
+        *_prices(trace),
+        *_zero_pages(trace),
+        *_limits(trace),
+    ]
+
+
+def command_line(trace: Trace) -> str:
+    """Return the traced command as a shell would read it, shortened."""
+    line = shlex.join(trace.command) or "the process"
+    return line if len(line) <= _LONGEST_COMMAND else f"{line[: _LONGEST_COMMAND - 3]}..."
+
+
+def percent(part: float, whole: float) -> str:
+    """Return a share: ``6.4 %``."""
+    return f"{100 * part / whole:.1f} %" if whole else "0.0 %"
+
+
+def _answer(trace: Trace) -> Iterator[str]:
+    faults = format_number_of(trace.faults, "page faults")
+    if not trace.doubles:
+        yield f"{command_line(trace)}: {faults}, none of them double."
+        return
+    least = "at least " if trace.lower_bound else ""
+    yield (
+        f"{command_line(trace)}: {faults}, {least}{trace.doubles:,} of them "
+        f"({percent(trace.doubles, trace.faults)}) on a page that was read first and then written."
+    )
+    files = trace.doubles - trace.of_memory(ANONYMOUS)
+    kinds = ", ".join(f"{count:,} by {_KINDS[kind]}" for kind, count in kinds_of(trace).items())
+    in_files = f"; {files:,} of them in memory of files" if files else ""
+    yield f"The first access was: {kinds}{in_files}."
+
+
+def _where(trace: Trace) -> Iterator[str]:
+    if trace.sites:
+        top = trace.sites[0]
+        share = percent(top.doubles, trace.doubles)
+        yield f"The first place, with {top.doubles:,} ({share}), is {between(top)}."
+
+
+def between(site: Site) -> str:
+    """Return where a page is read, and where it is then written."""
+    read, write = site.read, site.write
+    same = read.function != "" and (read.function, read.file) == (write.function, write.file)
+    if read == write or (same and read.line == write.line):
+        return str(read)
+    if same:
+        return f"{read.function} ({PurePath(read.file).name}:{read.line}, written in {write.line})"
+    return f"{read}, written by {write}"
+
+
+def _remedies(trace: Trace) -> Iterator[str]:
+    if not trace.doubles:
+        return
+    parts = []
+    upgrades = {
+        RMW: "upgrades atomics (write_intent=rmw)",
+        LOAD_EXCLUSIVE: "also upgrades load-exclusives (write_intent=exclusive)",
+        LEARN: "learns which code reads before it writes (write_intent=learn)",
+    }
+    for remedy, does in upgrades.items():
+        if count := trace.removable(remedy):
+            parts.append(f"{count:,} by a kernel that {does}")
+    if count := trace.removable(POPULATE):
+        parts.append(f"{count:,} by MADV_POPULATE_WRITE, since their surroundings are filled")
+    if count := trace.removable(HUGE):
+        parts.append(f"{count:,} by huge pages")
+    own = trace.of_memory(ANONYMOUS)
+    if own:
+        parts.append(f"{own:,} by a change of the source that writes a page before it reads it")
+    if parts:
+        yield f"What would remove them: {'; '.join(parts)}."
+    else:
+        yield "All are in memory of files, which the program's start relocates: nothing to do."
+
+
+def _prices(trace: Trace) -> Iterator[str]:
+    for price in trace.prices:
+        yield f"The second faults cost {cost(trace, price)}."
+
+
+def cost(trace: Trace, price: Price) -> str:
+    """Return what all second faults cost."""
+    whole = trace.doubles * price.each
+    if price.unit == "ns":
+        amount = f"{whole / 1e6:,.2f} ms of processor time"
+        if trace.seconds:
+            amount += f" ({percent(whole / 1e9, trace.seconds)} of {trace.seconds:.2f} s)"
+        return f"{amount}: {price.each:,.0f} ns each, {price.source}"
+    return f"{whole:,.0f} {price.unit}: {price.each:,.0f} each, {price.source}"
+
+
+def _zero_pages(trace: Trace) -> Iterator[str]:
+    if trace.zero_pages is not None:
+        pages = format_number_of(trace.zero_pages, "pages")
+        yield f"At the command's end {pages} were still the zero page: read, and never written."
+
+
+def _limits(trace: Trace) -> Iterator[str]:
+    """Say what the trace cannot know."""
+    if not trace.complete:
+        yield "The recorder was killed: what it had written until then is shown."
+    if trace.lost:
+        share = f"{100 * trace.lost / (trace.faults + trace.lost):.2f} %"
+        bound = ", so the number of doubles is a lower bound" if trace.lower_bound else ""
+        yield (
+            f"{trace.lost:,} faults ({share}) were lost, because perf's buffer was full{bound}: "
+            "trace without call chains or as root."
+        )
+    if trace.in_kernel:
+        yield f"{format_number_of(trace.in_kernel, 'faults')} were taken in the kernel."
+    elif trace.unseen:
+        yield (
+            f"{format_number_of(trace.unseen, 'more faults')} were taken in the kernel, where "
+            "only root may see them."
+        )
+    if trace.undecoded:
+        yield (
+            f"The code of {format_number_of(trace.undecoded, 'faults')} could not be read: the "
+            "order of the faults decided what they were."
+        )
+    if trace.major and trace.doubles:
+        yield (
+            f"{format_number_of(trace.major, 'faults')} waited for a disk: a page that came back "
+            "from swap and was read before it was written looks like a double."
+        )

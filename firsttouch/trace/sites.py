@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A trace: double faults by site, and how many of them each remedy would remove."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from firsttouch.trace.found import ATOMIC, EXCLUSIVE, KINDS, Found, Pair
+from firsttouch.trace.records import Recording
+from firsttouch.trace.spaces import ANONYMOUS
+from firsttouch.trace.symbols import Location, Symbols
+
+# What removes a double, in the order of the tables.
+RMW, LOAD_EXCLUSIVE, LEARN, POPULATE, HUGE, SOURCE = REMEDIES = (
+    "rmw", "exclusive", "learn", "populate", "huge pages", "source",
+)  # fmt: skip
+# A huge page on x86-64, and on arm64 with pages of 4 KiB.
+_BLOCK = 2 << 20
+# Shares of the pages of such a block that the program touches: from the first on it is worth
+# while to populate all of it, from the second on a huge page wastes less than it holds.
+_POPULATED, _HUGE = 0.9, 0.5
+
+
+@dataclass(frozen=True)
+class Site:
+    """The doubles between two places of the source; `removable` counts them by remedy."""
+
+    kind: str
+    memory: str
+    read: Location
+    write: Location
+    reading: str
+    writing: str
+    doubles: int
+    removable: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Price:
+    """What the second faults cost: ns each, measured on this host, or instructions in the lab.
+
+    `source` names where the figure is from.
+    """
+
+    each: float
+    unit: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a trace found, without its faults.
+
+    `status` is that of waitpid(2), None if the program goes on or the recorder
+    was killed (then `complete` is false). `lost` faults were counted and not
+    recorded. `unseen` were taken in the kernel, which may not be recorded
+    without privileges; None if that is not known. `seconds` is the time from
+    start to end. `untouched` counts pages of anonymous memory that were read
+    and never written; `zero_pages` those of the command that the kernel still
+    maps to the zero page at its end, None if it was not asked or cannot tell.
+    """
+
+    command: tuple[str, ...]
+    machine: str
+    kernel: str
+    page_size: int
+    complete: bool
+    status: int | None
+    seconds: float
+    faults: int
+    in_kernel: int
+    anonymous: int
+    lost: int
+    unseen: int | None
+    major: int
+    undecoded: int
+    untouched: int
+    sites: tuple[Site, ...]
+    zero_pages: int | None = None
+    prices: tuple[Price, ...] = ()
+
+    @property
+    def doubles(self) -> int:
+        """The number of double faults."""
+        return sum(site.doubles for site in self.sites)
+
+    @property
+    def lower_bound(self) -> bool:
+        """Whether so many faults were lost, more than 0.1 %, that there are more doubles."""
+        return self.lost > (self.faults + self.lost) / 1000 or not self.complete
+
+    def of_kind(self, kind: str) -> int:
+        """Return the number of doubles of a kind."""
+        return sum(site.doubles for site in self.sites if site.kind == kind)
+
+    def of_memory(self, memory: str) -> int:
+        """Return the number of doubles in a kind of memory."""
+        return sum(site.doubles for site in self.sites if site.memory == memory)
+
+    def removable(self, remedy: str) -> int:
+        """Return the number of doubles that a remedy would remove."""
+        return sum(site.removable[remedy] for site in self.sites)
+
+
+def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
+    """Return the trace of a recording whose events were read."""
+    ending = recording.ending
+    times = found.faults.time
+    seconds = (ending.time - recording.time if ending else max(times, default=0)) / 1e9
+    recorded = len(times)
+    unseen = None
+    if ending and ending.minor + ending.major and not recording.attached:
+        unseen = max(0, ending.minor + ending.major - ending.faults)
+    return Trace(
+        command=recording.command,
+        machine=recording.machine,
+        kernel=recording.kernel_release,
+        page_size=recording.page_size,
+        complete=ending is not None,
+        status=ending.status if ending else None,
+        seconds=seconds,
+        faults=recorded,
+        in_kernel=found.in_kernel,
+        anonymous=found.anonymous,
+        lost=max(0, ending.faults - recorded) if ending else 0,
+        unseen=unseen,
+        major=ending.major if ending else 0,
+        undecoded=found.undecoded,
+        untouched=sum(map(len, found.reads.values())),
+        sites=_sites(found, symbols, recording.page_size),
+        zero_pages=_zero_pages(recording),
+    )
+
+
+def _zero_pages(recording: Recording) -> int | None:
+    if not recording.zero_pages:
+        return None
+    ranges = [one for ranges in recording.zero_pages.values() for one in ranges]
+    return sum(end - start for start, end in ranges) // recording.page_size
+
+
+def _sites(found: Found, symbols: Symbols, page_size: int) -> tuple[Site, ...]:
+    """Return the sites, the one with most doubles first."""
+    symbols.prepare(place for pair in found.pairs for place in (pair.read, pair.write))
+    dense = _dense(found, page_size)
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for index, pair in enumerate(found.pairs):
+        groups[_key(pair, symbols)].append(index)
+    sites = [
+        _site(found, sorted(members, key=lambda m: -found.counts[m]), dense, symbols)
+        for members in groups.values()
+    ]
+    return tuple(sorted(sites, key=lambda site: (-site.doubles, str(site.read), str(site.write))))
+
+
+def _key(pair: Pair, symbols: Symbols) -> tuple[str, ...]:
+    """Return what the pairs of one site have in common: lines, or else functions or places."""
+    places = (symbols.locate(place) for place in (pair.read, pair.write))
+    return (pair.kind, pair.memory, *(f"{place.object} {place}" for place in places))
+
+
+def _site(
+    found: Found, members: list[int], dense: Mapping[int, Counter[str]], symbols: Symbols
+) -> Site:
+    pair = found.pairs[members[0]]
+    removable = dict.fromkeys(REMEDIES, 0)
+    for member in members:
+        for remedy, count in _removable(found, member, dense).items():
+            removable[remedy] += count
+    return Site(
+        pair.kind,
+        pair.memory,
+        symbols.locate(pair.read),
+        symbols.locate(pair.write),
+        pair.reading,
+        pair.writing,
+        sum(found.counts[member] for member in members),
+        removable,
+    )
+
+
+def _removable(found: Found, member: int, dense: Mapping[int, Counter[str]]) -> Mapping[str, int]:
+    """Return how many doubles of a pair each remedy removes.
+
+    The kernel upgrades atomics in any memory, load-exclusives and what it
+    learns in anonymous memory alone. To write first is possible everywhere, but
+    the program does not write to a file's pages first where the loader does.
+    """
+    pair, count = found.pairs[member], found.counts[member]
+    if pair.kind == ATOMIC:
+        upgraded = {RMW: count}
+    elif pair.kind == EXCLUSIVE and pair.memory == ANONYMOUS:
+        upgraded = {LOAD_EXCLUSIVE: count}
+    else:
+        upgraded = {}
+    if pair.memory != ANONYMOUS:
+        return upgraded
+    return upgraded | {LEARN: found.repeats[member], SOURCE: count, **dense.get(member, {})}
+
+
+def _dense(found: Found, page_size: int) -> dict[int, Counter[str]]:
+    """Return by pair how many of its doubles are in blocks that the program fills."""
+    per_block = _BLOCK // page_size
+    faults = found.faults
+    by_space: dict[int, list[int]] = defaultdict(list)
+    for row, double in enumerate(faults.double):
+        if double and found.pairs[double - 1].memory == ANONYMOUS:
+            by_space[faults.space[row]].append(row)
+    wanted = {
+        space: {faults.page[row] // per_block for row in rows} for space, rows in by_space.items()
+    }
+    touched: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for space, page in zip(faults.space, faults.page, strict=True):
+        block = page // per_block
+        if block in wanted.get(space, ()):
+            touched[space, block].add(page)
+    dense: dict[int, Counter[str]] = defaultdict(Counter)
+    for space, rows in by_space.items():
+        for row in rows:
+            share = len(touched[space, faults.page[row] // per_block]) / per_block
+            dense[faults.double[row] - 1] += Counter(_filled(share))
+    return dense
+
+
+def _filled(share: float) -> Iterable[str]:
+    if share >= _POPULATED:
+        yield POPULATE
+    if share >= _HUGE:
+        yield HUGE
+
+
+def kinds_of(trace: Trace) -> dict[str, int]:
+    """Return the number of doubles of each kind that there is."""
+    return {kind: count for kind in KINDS if (count := trace.of_kind(kind))}

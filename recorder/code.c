@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "code.h"
+
+/* Bounds the memory; a program has some ten thousand at most. */
+#define PLACES		(1u << 18)
+#define MOST_SEEN	(PLACES / 4 * 3)
+
+bool code_open(struct code *code)
+{
+	*code = (struct code) { .seen = calloc(PLACES, sizeof(*code->seen)) };
+	return code->seen;
+}
+
+/* Of 64 bits, so that two of them are hardly ever the same. */
+static uint64_t mix(pid_t pid, uint64_t ip)
+{
+	uint64_t hash = (ip ^ (uint64_t)pid << 48) * 0x9e3779b97f4a7c15ull;
+
+	hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93ull;
+	return (hash ^ hash >> 32) | 1;
+}
+
+/* Tells whether it is new, and there is room to remember it. */
+static bool is_new(struct code *code, uint64_t hash)
+{
+	size_t place = hash >> 8 & (PLACES - 1);
+
+	for (; code->seen[place]; place = (place + 1) & (PLACES - 1))
+		if (code->seen[place] == hash)
+			return false;
+	if (code->used == MOST_SEEN)
+		return false;
+	code->seen[place] = hash;
+	code->used++;
+	return true;
+}
+
+void code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip)
+{
+	uint64_t page = sysconf(_SC_PAGESIZE), left = page - (ip & (page - 1));
+	struct ft_code record;
+	struct iovec here = { .iov_base = record.code, .iov_len = FT_CODE_BYTES };
+	struct iovec there[2] = {
+		{ .iov_base = (void *)ip, .iov_len = FT_CODE_BYTES },
+		{ .iov_base = (void *)(ip + left) },
+	};
+	ssize_t len;
+
+	if (!is_new(code, mix(pid, ip)))
+		return;
+	/* The next page may not be readable: it is a part of its own. */
+	if (left < FT_CODE_BYTES) {
+		there[0].iov_len = left;
+		there[1].iov_len = FT_CODE_BYTES - left;
+	}
+	len = process_vm_readv(pid, &here, 1, there, 2, 0);
+	if (len <= 0) {
+		code->missed++;
+		return;
+	}
+	record.header = ft_header(FT_CODE, sizeof(record));
+	record.pid = pid;
+	record.len = len;
+	record.ip = ip;
+	output_write(output, &record, sizeof(record));
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the recorder writes: FT_MAGIC, then records. Each record begins with a
+ * struct perf_event_header. Those of the kernel are written as they are in its
+ * rings (perf_event_open(2)); those of the recorder have a type from FT_START on.
+ * firsttouch/trace/records.py reads the file. All is in the byte order of the
+ * machine that recorded, which is little-endian on arm64 and x86-64.
+ *
+ * A sample has PERF_SAMPLE_IP, _TID, _TIME and _ADDR, _CALLCHAIN with
+ * FT_CALL_CHAINS and _REGS_USER (the pc alone) with FT_KERNEL. Other records of
+ * the kernel end in pid, tid and time (sample_id_all). Times are those of
+ * CLOCK_MONOTONIC.
+ */
+#ifndef FORMAT_H
+#define FORMAT_H
+
+#include <linux/perf_event.h>
+#include <stdint.h>
+
+#define FT_MAGIC	"FTTRACE1"
+
+enum ft_type {
+	FT_START = 100,
+	FT_ROUND,
+	FT_CODE,
+	FT_MAPS,
+	FT_END,
+	FT_ERROR,
+	FT_PAGES,
+	FT_NAMES,
+};
+
+enum ft_flags {
+	FT_CALL_CHAINS	= 1,
+	/* Faults taken in the kernel are recorded, too. */
+	FT_KERNEL	= 2,
+	/* The process ran already: FT_MAPS has its mappings. */
+	FT_ATTACHED	= 4,
+	/* FT_PAGES is asked for. */
+	FT_ZERO_PAGES	= 8,
+};
+
+struct ft_start {
+	struct perf_event_header header;
+	uint32_t flags;
+	/* e_machine of ELF: 62 for x86-64, 183 for arm64. */
+	uint32_t machine;
+	uint32_t page_size;
+	/* The traced process. */
+	uint32_t pid;
+	uint64_t time;
+	/* Bytes of one CPU's ring. */
+	uint64_t ring;
+};
+
+/* No record that follows is older than the round before the last one. */
+struct ft_round {
+	struct perf_event_header header;
+	uint64_t time;
+};
+
+/* What was at a pc when its first sample was read; the code follows. */
+#define FT_CODE_BYTES	64
+
+struct ft_code {
+	struct perf_event_header header;
+	uint32_t pid;
+	uint32_t len;
+	uint64_t ip;
+	unsigned char code[FT_CODE_BYTES];
+};
+
+/*
+ * A part of /proc/PID/maps (FT_MAPS), of the pages that are still the zero page
+ * when the process ends (FT_PAGES: pairs of uint64_t, begin and end), or a
+ * sentence that says why there is no trace (FT_ERROR); or the kernel's release
+ * and the words of the command, each ended by a NUL (FT_NAMES). The data follow,
+ * padded to 8 bytes.
+ */
+struct ft_data {
+	struct perf_event_header header;
+	uint32_t pid;
+	uint32_t len;
+};
+
+struct ft_end {
+	struct perf_event_header header;
+	/* As from waitpid(2); -1 if the process goes on. */
+	int32_t status;
+	/* Program counters whose code could not be read any more. */
+	uint32_t no_code;
+	uint64_t time;
+	/* What the events counted, and how many of them are in the file. */
+	uint64_t faults;
+	uint64_t samples;
+	/* getrusage's faults of the command and all it waited for, after exec. */
+	uint64_t minor;
+	uint64_t major;
+};
+
+#endif

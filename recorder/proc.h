@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What /proc says of a process that runs already; and files of text as a whole. */
+#ifndef PROC_H
+#define PROC_H
+
+#include "output.h"
+
+#define MOST_THREADS	4096
+
+/* All threads of a process, at most MOST_THREADS; how many. */
+size_t proc_threads(pid_t pid, pid_t *threads);
+
+/* Writes the mappings of a process. */
+void proc_write_maps(pid_t pid, struct output *output);
+
+/* All of a file of text; NULL if it cannot be read or is empty. */
+char *proc_read_text(const char *path);
+
+#endif

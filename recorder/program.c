@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "root.h"
+
+static const int passed_on[] = {
+	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
+};
+
+int program_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+		sigaddset(&set, passed_on[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* With its output on standard error, as the recorder's own may be a channel. */
+static int execute_in(const char *root, char * const argv[])
+{
+	char * const environment[] = {
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C", NULL,
+	};
+	int error = root_enter(root);
+
+	if (error)
+		return error;
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	execvpe(argv[0], argv, environment);
+	return errno;
+}
+
+static int execute(char * const argv[])
+{
+	execvp(argv[0], argv);
+	return errno;
+}
+
+/* In the child: the program must not outlive a recorder that is killed. */
+static void become(int go, int failed, const char *root, char * const argv[])
+{
+	sigset_t none;
+	char byte;
+	int error;
+
+	/* The end of the file is the sign to go. */
+	if (read(go, &byte, 1))
+		_exit(127);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	error = root ? execute_in(root, argv) : execute(argv);
+	if (write(failed, &error, sizeof(error)) != sizeof(error))
+		_exit(126);
+	_exit(127);
+}
+
+bool program_fork(struct program *program, const char *root,
+		  char * const argv[])
+{
+	int go[2], failed[2];
+	pid_t recorder = getpid();
+
+	if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
+		return false;
+	program->pid = fork();
+	if (!program->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != recorder)
+			_exit(127);
+		close(go[1]);
+		become(go[0], failed[1], root, argv);
+	}
+	close(go[0]);
+	close(failed[1]);
+	program->go = go[1];
+	program->failed = failed[0];
+	program->pidfd = -1;
+	program->status = -1;
+	return program->pid > 0;
+}
+
+static void read_faults(struct program *program)
+{
+	char path[64];
+	FILE *stat;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", program->pid);
+	stat = fopen(path, "re");
+	if (!stat)
+		return;
+	/* The name, in parentheses, is the recorder's own: it has no blank. */
+	if (fscanf(stat, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu",
+		   &program->minor_before, &program->major_before) != 2)
+		program->minor_before = program->major_before = 0;
+	fclose(stat);
+}
+
+int program_exec(struct program *program)
+{
+	int error;
+
+	read_faults(program);
+	close(program->go);
+	if (read(program->failed, &error, sizeof(error)) != sizeof(error))
+		error = 0;
+	close(program->failed);
+	return error;
+}
+
+bool program_attach(struct program *program, pid_t pid)
+{
+	*program = (struct program) {
+		.pid = pid,
+		.attached = true,
+		.status = -1,
+		.pidfd = syscall(SYS_pidfd_open, pid, 0),
+	};
+	return program->pidfd >= 0;
+}
+
+bool program_watch(struct program *program, void (*at_end)(pid_t pid, void *with),
+		   void *with)
+{
+	program->at_end = at_end;
+	program->with = with;
+	return !ptrace(PTRACE_SEIZE, program->pid, NULL, PTRACE_O_TRACEEXIT);
+}
+
+/* Goes on as if the program was not watched. */
+static void go_on(struct program *program, int status)
+{
+	int event = status >> 16, number = WSTOPSIG(status);
+
+	if (event == PTRACE_EVENT_EXIT)
+		program->at_end(program->pid, program->with);
+	if (event == PTRACE_EVENT_STOP && number != SIGTRAP)
+		ptrace(PTRACE_LISTEN, program->pid, NULL, NULL);
+	else
+		ptrace(PTRACE_CONT, program->pid, NULL,
+		       (void *)(intptr_t)(event ? 0 : number));
+}
+
+static void reap(struct program *program)
+{
+	int status;
+
+	while (!program->attached && !program->ended &&
+	       waitpid(program->pid, &status, WNOHANG) == program->pid) {
+		if (WIFSTOPPED(status)) {
+			go_on(program, status);
+			continue;
+		}
+		program->ended = true;
+		program->status = status;
+	}
+}
+
+bool program_signalled(struct program *program, int signals)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			reap(program);
+			continue;
+		}
+		if (program->attached)
+			return true;
+		/* What a terminal sends, the program has got itself. */
+		if (info.ssi_code != SI_KERNEL && !program->ended)
+			kill(program->pid, info.ssi_signo);
+	}
+	return program->ended;
+}
+
+void program_faults(const struct program *program, uint64_t *minor,
+		    uint64_t *major)
+{
+	struct rusage used;
+
+	*minor = *major = 0;
+	if (program->attached || getrusage(RUSAGE_CHILDREN, &used))
+		return;
+	*minor = used.ru_minflt - program->minor_before;
+	*major = used.ru_majflt - program->major_before;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The traced program: started here, or a process that runs already. */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct program {
+	pid_t pid;
+	/* Not ours: only watched. */
+	bool attached;
+	bool ended;
+	/* As from waitpid(2); -1 until it ends, and of one that is only watched. */
+	int status;
+	/* Readable when a process that is only watched ends; or else -1. */
+	int pidfd;
+	/* Closed to let the child execute the program, and the answer. */
+	int go, failed;
+	/* Called when the program is about to end, with its memory as it is. */
+	void (*at_end)(pid_t pid, void *with);
+	void *with;
+	/* Faults of the child before it executed the program. */
+	uint64_t minor_before, major_before;
+};
+
+/*
+ * Forks a child that waits before it executes `argv`, with the directory `root`
+ * as its / and a fixed environment unless that is NULL. The signals of
+ * program_signals() must be blocked. False with errno.
+ */
+bool program_fork(struct program *program, const char *root,
+		  char * const argv[]);
+
+/*
+ * Has `at_end` called with `with`. Stops the program at each signal and at its end
+ * for that, so a set-user-ID program gets no privileges. False with errno.
+ */
+bool program_watch(struct program *program, void (*at_end)(pid_t pid, void *with),
+		   void *with);
+
+/* Executes the program: 0, or the errno of execvp(). */
+int program_exec(struct program *program);
+
+bool program_attach(struct program *program, pid_t pid);
+
+/* A signalfd of SIGCHLD and all signals that are passed on; blocks them. */
+int program_signals(void);
+
+/* Serves what came over the signalfd; true if the recording is to end. */
+bool program_signalled(struct program *program, int signals);
+
+/* getrusage's faults of the program and what it waited for, since exec. */
+void program_faults(const struct program *program, uint64_t *minor,
+		    uint64_t *major);
+
+#endif

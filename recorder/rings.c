@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <asm/perf_regs.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rings.h"
+
+#ifdef __aarch64__
+#define USER_PC		PERF_REG_ARM64_PC
+#else
+#define USER_PC		PERF_REG_X86_IP
+#endif
+
+/* For all rings together, where locked memory has no limit. */
+#define MOST_MEMORY	(64ul << 20)
+#define LARGEST_RING	(16ul << 20)
+#define DEEPEST_CHAIN	64
+/* Bytes in a ring: soon enough to read the code of a program that is about to end. */
+#define WAKE_UP		(4ul << 10)
+
+static int open_event(const struct rings *rings, pid_t thread, int cpu,
+		      bool on_exec)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR,
+		.disabled = 1,
+		.enable_on_exec = on_exec,
+		.inherit = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.exclude_callchain_kernel = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.mmap_data = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = rings->size / 8 < WAKE_UP ?
+				    rings->size / 8 : WAKE_UP,
+	};
+
+	if (rings->flags & FT_CALL_CHAINS) {
+		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+		attr.sample_max_stack = DEEPEST_CHAIN;
+	}
+	if (rings->flags & FT_KERNEL) {
+		attr.exclude_kernel = 0;
+		attr.sample_type |= PERF_SAMPLE_REGS_USER;
+		attr.sample_regs_user = 1ull << USER_PC;
+	}
+	return syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
+		       PERF_FLAG_FD_CLOEXEC);
+}
+
+/*
+ * Without privileges the kernel's limits allow a smaller ring than is asked for.
+ * All rings get the same, so that no CPU takes the room of the others.
+ */
+static bool map_ring(struct rings *rings, int fd)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *map;
+
+	map = mmap(NULL, page + rings->size, PROT_READ | PROT_WRITE,
+		   MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return false;
+	rings->ring[rings->nr_rings++] = (struct ring) {
+		.head = map, .data = (char *)map + page, .fd = fd,
+	};
+	return true;
+}
+
+static void close_all(struct rings *rings)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < rings->nr_rings; i++)
+		munmap(rings->ring[i].head, page + rings->size);
+	for (size_t i = 0; i < rings->nr_events; i++)
+		close(rings->events[i]);
+	rings->nr_rings = 0;
+	rings->nr_events = 0;
+}
+
+/* The events of all threads on one CPU write to the ring of the first. */
+static int open_on_cpu(struct rings *rings, int cpu, const pid_t *threads,
+		       size_t nr_threads, bool on_exec)
+{
+	int first = -1;
+
+	for (size_t i = 0; i < nr_threads; i++) {
+		int fd = open_event(rings, threads[i], cpu, on_exec);
+
+		/* A thread that has ended, or a CPU that is off. */
+		if (fd < 0 && (errno == ESRCH || errno == ENODEV))
+			continue;
+		if (fd < 0)
+			return -errno;
+		rings->events[rings->nr_events++] = fd;
+		if (first < 0) {
+			first = fd;
+			if (!map_ring(rings, fd))
+				return -ENOBUFS;
+		} else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, first)) {
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+int rings_open(struct rings *rings, const pid_t *threads, size_t nr_threads,
+	       bool on_exec)
+{
+	size_t cpus = sysconf(_SC_NPROCESSORS_CONF), page = sysconf(_SC_PAGESIZE);
+	int error = 0;
+
+	rings->ring = calloc(cpus, sizeof(*rings->ring));
+	rings->events = calloc(cpus * nr_threads, sizeof(*rings->events));
+	if (!rings->ring || !rings->events)
+		return -ENOMEM;
+	rings->size = LARGEST_RING;
+	while (rings->size > page && rings->size * cpus > MOST_MEMORY)
+		rings->size /= 2;
+	for (; rings->size >= page; rings->size /= 2) {
+		error = 0;
+		for (size_t cpu = 0; cpu < cpus && !error; cpu++)
+			error = open_on_cpu(rings, cpu, threads, nr_threads,
+					    on_exec);
+		if (error != -ENOBUFS)
+			break;
+		close_all(rings);
+	}
+	if (!error && !rings->nr_rings)
+		error = -ESRCH;
+	for (size_t i = 0; i < rings->nr_events && !on_exec && !error; i++)
+		ioctl(rings->events[i], PERF_EVENT_IOC_ENABLE, 0);
+	return error;
+}
+
+/* The part of a sample that all samples have. */
+struct sample {
+	struct perf_event_header header;
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint64_t addr;
+};
+
+static void copy_record(const struct rings *rings, const struct ring *ring,
+			uint64_t at, void *to, size_t size)
+{
+	size_t start = at & (rings->size - 1), first = rings->size - start;
+
+	if (first > size)
+		first = size;
+	memcpy(to, ring->data + start, first);
+	memcpy((char *)to + first, ring->data, size - first);
+}
+
+static void drain(struct rings *rings, struct ring *ring, struct code *code,
+		  struct output *output)
+{
+	static union {
+		struct perf_event_header header;
+		struct sample sample;
+		char bytes[UINT16_MAX + 1];
+	} record;
+	uint64_t at = ring->head->data_tail;
+	uint64_t stop = __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE);
+
+	while (at < stop) {
+		copy_record(rings, ring, at, &record, sizeof(record.header));
+		copy_record(rings, ring, at, &record, record.header.size);
+		output_write(output, &record, record.header.size);
+		at += record.header.size;
+		/* At once: the kernel may need the room. */
+		__atomic_store_n(&ring->head->data_tail, at, __ATOMIC_RELEASE);
+		if (record.header.type != PERF_RECORD_SAMPLE)
+			continue;
+		rings->samples++;
+		if ((record.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+		    PERF_RECORD_MISC_USER)
+			code_see(code, output, record.sample.pid,
+				 record.sample.ip);
+	}
+}
+
+void rings_drain(struct rings *rings, struct code *code, struct output *output)
+{
+	/* Before the rings are read: what is written later is of a later round. */
+	output_round(output);
+	for (size_t i = 0; i < rings->nr_rings; i++)
+		drain(rings, &rings->ring[i], code, output);
+}
+
+void rings_disable(struct rings *rings)
+{
+	for (size_t i = 0; i < rings->nr_events; i++)
+		ioctl(rings->events[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+uint64_t rings_count(const struct rings *rings)
+{
+	uint64_t sum = 0, count;
+
+	for (size_t i = 0; i < rings->nr_events; i++)
+		if (read(rings->events[i], &count, sizeof(count)) ==
+		    sizeof(count))
+			sum += count;
+	return sum;
+}

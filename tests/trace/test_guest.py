@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The recorder on arm64: fault for fault what QEMU itself logs, and all known doubles."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build.host_tools import cross_compile
+from firsttouch.build.programs import build_init, build_recorder
+from firsttouch.catalog.machines import load_machine
+from firsttouch.progress import Reporter
+from firsttouch.trace.reading import Reading, read_recording
+from firsttouch.trace.records import Fault, open_recording
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.protocol import read_channel
+from firsttouch.vm.qemu import RESULTS, command
+from tests.trace.conftest import Compile
+from tests.trace.test_known import KNOWN, line_of, own_sites
+
+pytestmark = pytest.mark.kernel
+
+# Where the program is linked to, apart from the recorder: pcs tell their faults apart.
+_BASE, _SIZE = 0x7000_0000, 0x1000_0000
+# In ESR_EL1: the access was a write.
+_WRITE = 1 << 6
+_EXCEPTION = re.compile(
+    r"^Taking exception \d+ \[(?:Data|Prefetch) Abort\] on CPU \d+\n"
+    r"\.\.\.from EL0 to EL1\n"
+    r"\.\.\.with ESR 0x\w+/0x(\w+)\n(?:\.\.\.with SPSR .*\n)?"
+    r"\.\.\.with FAR 0x(\w+)\n\.\.\.with ELR 0x(\w+)",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Abort:
+    """An abort that QEMU logged."""
+
+    address: int
+    pc: int
+    write: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of known.c: what QEMU logged of it, and the recording."""
+
+    aborts: list[Abort]
+    file: Path
+    root: Path
+
+    def read(self) -> Reading:
+        return read_recording(self.file, self.root)
+
+
+@pytest.fixture(scope="module")
+def run(
+    images: Callable[[str, bool], Path],
+    compile_c: Compile,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Run:
+    reporter, folder = Reporter(), tmp_path_factory.mktemp("guest")
+    gcc = f"{cross_compile()}gcc"
+    known = compile_c(
+        "known.c", "-static", f"-Wl,-Ttext-segment={_BASE:#x}", "-fno-pie", "-no-pie", compiler=gcc
+    )
+    guest = Guest(
+        images("6.12", False),
+        build_init(reporter),
+        load_machine("neoverse-n1"),
+        (),
+        ("/ftrecord -c -o /tmp/trace.data -- /known", "/ftrecord -x /tmp/trace.data"),
+        {
+            "/ftrecord": build_recorder(reporter, native=False),
+            "/known": known,
+        },
+    )
+    started = command(guest, folder, folder / "log")
+    logged = folder / "exceptions"
+    subprocess.run([*started, "-d", "int", "-D", logged], check=True, timeout=600)
+    channel = (folder / RESULTS).read_text()
+    done = read_channel(channel)
+    assert done is not None, (folder / "log").read_text()[-2000:]
+    assert [one.status for one in done] == [0, 0], (folder / "log").read_text()[-2000:]
+    file = folder / "trace.data"
+    file.write_bytes(bytes.fromhex(done[1].lines[0]))
+    aborts = [
+        Abort(int(far, 16), int(elr, 16), bool(int(esr, 16) & _WRITE))
+        for esr, far, elr in _EXCEPTION.findall(logged.read_text())
+    ]
+    own = [abort for abort in aborts if _BASE <= abort.pc < _BASE + _SIZE]
+    return Run(own, file, known.parent)
+
+
+def test_the_recorder_agrees_with_qemu_fault_for_fault(run: Run) -> None:
+    recorded = [
+        (fault.address, fault.pc)
+        for fault in open_recording(run.file).events()
+        if isinstance(fault, Fault) and fault.user
+    ]
+    assert len(recorded) > 1000
+    assert recorded == [(abort.address, abort.pc) for abort in run.aborts]
+
+
+def test_all_known_doubles_are_found_with_their_kinds_and_lines(run: Run) -> None:
+    trace = run.read().trace
+    found = {
+        site.kind: (site.doubles, site.read.line, site.write.line) for site in own_sites(trace)
+    }
+    atomic = line_of("atomic")
+    assert found == {
+        **{
+            kind: (pages, line_of(f"read {kind}"), line_of(f"write {kind}"))
+            for kind, pages in {**KNOWN, "load-exclusive": 109}.items()
+        },
+        "atomic": (107, atomic, atomic),
+    }
+    assert trace.removable("rmw") == 107
+    assert trace.removable("exclusive") == 109
+
+
+def test_the_exceptions_own_bits_say_the_same(run: Run) -> None:
+    """A double by the instructions is a read and then a write by ESR_EL1, and no other is."""
+    reads: dict[int, bool] = {}
+    doubles = 0
+    for abort in run.aborts:
+        page = abort.address >> 12
+        doubles += abort.write and reads.get(page, False)
+        reads[page] = not abort.write
+    # QEMU's log does not say that the part "replaced" maps its pages anew.
+    assert run.read().trace.doubles == doubles - 131

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A program with known doubles at known lines: all are found, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from firsttouch.trace.document import FILE_NAME, read_trace
+from firsttouch.trace.sites import Site, Trace
+from tests.conftest import Firsttouch
+from tests.trace.conftest import FOLDER, Compile
+
+pytestmark = pytest.mark.long
+
+# Pages that the program reads and then writes, by kind; 17 of the last are read by a thread.
+KNOWN = {"load-store": 101, "apart": 103 + 17}
+
+
+def line_of(mark: str) -> int:
+    """Return the line of known.c that has `mark` as its comment."""
+    text = (FOLDER / "known.c").read_text()
+    (line,) = [n for n, line in enumerate(text.splitlines(), 1) if f"/* {mark} */" in line]
+    return line
+
+
+def traced(firsttouch: Firsttouch, *arguments: str | Path) -> Trace:
+    done = firsttouch("trace", "--out", "out", *arguments)
+    assert done.returncode == 0, done.stderr
+    return read_trace(firsttouch.directory / "out" / FILE_NAME)
+
+
+def own_sites(trace: Trace) -> list[Site]:
+    return [site for site in trace.sites if site.read.file.endswith("known.c")]
+
+
+@pytest.mark.parametrize("chains", [(), ("--no-call-chains",)], ids=["chains", "plain"])
+@pytest.mark.parametrize("link", [("-static",), ()], ids=["static", "dynamic"])
+def test_all_known_doubles_are_found_at_their_lines_and_no_other(
+    firsttouch: Firsttouch, compile_c: Compile, link: tuple[str, ...], chains: tuple[str, ...]
+) -> None:
+    program = compile_c("known.c", *link)
+    trace = traced(firsttouch, *chains, "--", program)
+    found = {
+        site.kind: (site.doubles, site.read.line, site.write.line, site.memory)
+        for site in own_sites(trace)
+    }
+    assert found == {
+        kind: (pages, line_of(f"read {kind}"), line_of(f"write {kind}"), "anonymous")
+        for kind, pages in KNOWN.items()
+    }
+    # The others are the C library's: pages of its own that it reads and writes at the start.
+    others = trace.doubles - sum(KNOWN.values())
+    assert others <= 12
+    assert trace.lost == 0
+
+
+def test_the_pages_that_were_only_read_are_counted(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    trace = traced(firsttouch, "--", compile_c("known.c"))
+    assert trace.untouched >= 127
+
+
+def test_the_answer_names_the_line(firsttouch: Firsttouch, compile_c: Compile) -> None:
+    done = firsttouch("trace", "--out", "out", "--", compile_c("known.c"))
+    (line,) = re.findall(r"^ *120 .*", done.stderr, re.MULTILINE)
+    assert f"known.c:{line_of('read apart')}" in " ".join(done.stderr.split())
+    assert "apart" in line
+
+
+def test_the_kernel_counts_the_same_pages_as_never_written(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    trace = traced(firsttouch, "--zero-pages", "--", compile_c("known.c"))
+    assert trace.doubles >= sum(KNOWN.values())
+    assert trace.zero_pages is not None, "needs Linux 6.7"
+    # Those of the part "only_read"; the C library may have read one more.
+    assert 127 <= trace.zero_pages <= 129
+
+
+def test_code_that_is_in_no_file_is_decoded_and_named(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    done = firsttouch("trace", "--", compile_c("jit.c"))
+    Path(done.stdout.strip()).unlink()
+    (site,) = [
+        site
+        for site in read_trace(firsttouch.directory / "out" / FILE_NAME).sites
+        if site.read.object == "[JIT]"
+    ]
+    assert (site.kind, site.doubles) == ("load-store", 331)
+    assert site.read.function == site.write.function == "compiled table.js:3"
+    assert site.reading and site.writing

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a recorder could disturb, and what could disturb it: nothing is lost, nothing is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build.programs import build_recorder
+from firsttouch.errors import UserError
+from firsttouch.progress import Reporter
+from firsttouch.trace.document import FILE_NAME, read_trace
+from firsttouch.trace.reading import read_recording
+from firsttouch.trace.records import Fault, open_recording
+from firsttouch.trace.sites import Trace
+from tests.conftest import Firsttouch
+from tests.trace.conftest import Compile
+
+pytestmark = pytest.mark.long
+
+_PAGES, _THREADS = 256, 8
+_NOBODY = 65534
+
+
+@pytest.fixture(scope="module")
+def trouble(compile_c: Compile) -> Path:
+    return compile_c("trouble.c")
+
+
+@pytest.fixture(scope="session")
+def recorder() -> Path:
+    return build_recorder(Reporter())
+
+
+def _doubles(trace: Trace) -> int:
+    return sum(site.doubles for site in trace.sites if site.read.function.startswith("doubles"))
+
+
+@pytest.mark.parametrize("what", ["threads", "fork", "exec"])
+def test_threads_children_and_executed_programs_are_traced(
+    firsttouch: Firsttouch, trouble: Path, what: str
+) -> None:
+    done = firsttouch("trace", "--", trouble, what)
+    assert done.returncode == 0, done.stderr
+    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    assert _doubles(trace) == _PAGES * _THREADS
+    assert trace.lost == 0
+
+
+def test_a_program_that_handles_its_own_faults_is_not_disturbed(
+    firsttouch: Firsttouch, trouble: Path
+) -> None:
+    done = firsttouch("trace", "--", trouble, "segv")
+    assert done.returncode == 0, done.stderr
+    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    # Each page faults twice, but the first time it had no access: both are writes.
+    assert trace.faults >= 2 * _PAGES
+    assert not [site for site in trace.sites if site.read.function == "segv"]
+
+
+@pytest.mark.parametrize(("words", "status"), [(("exit", "7"), 7), (("signal", "15"), 143)])
+def test_the_exit_status_is_the_programs(
+    firsttouch: Firsttouch, trouble: Path, words: tuple[str, str], status: int
+) -> None:
+    for options in ([], ["--zero-pages"]):
+        assert firsttouch("trace", *options, "--", trouble, *words).returncode == status
+
+
+def test_a_signal_is_passed_on_and_what_was_recorded_is_shown(
+    firsttouch: Firsttouch, trouble: Path
+) -> None:
+    with firsttouch.start("trace", "--", trouble, "run") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "touched\n"
+        process.send_signal(signal.SIGTERM)
+        _, printed = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "read first and then" in " ".join(printed.split())
+    assert _doubles(read_trace(firsttouch.directory / "out" / FILE_NAME)) >= _PAGES
+
+
+@pytest.mark.parametrize("killed", ["firsttouch", "recorder"])
+def test_killed_it_leaves_no_process_and_a_readable_recording(
+    firsttouch: Firsttouch, trouble: Path, killed: str
+) -> None:
+    with firsttouch.start("trace", "--", trouble, "run") as process:
+        assert process.stdout is not None
+        for _ in range(20):
+            process.stdout.readline()
+        (recorder,) = _children(process.pid)
+        (program,) = _children(recorder)
+        os.kill(process.pid if killed == "firsttouch" else recorder, signal.SIGKILL)
+        process.communicate(timeout=60)
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in (recorder, program)):
+        assert time.monotonic() < deadline, "a process was left behind"
+        time.sleep(0.05)
+    read = read_recording(firsttouch.directory / "out/trace.data")
+    assert _doubles(read.trace) >= _PAGES
+    assert read.trace.complete == (killed == "firsttouch")
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_recording_that_is_cut_off_anywhere_is_readable(
+    recorder: Path, trouble: Path, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole"
+    subprocess.run([recorder, "-c", "-o", whole, "--", trouble, "threads"], check=True)
+    data = whole.read_bytes()
+    for size in range(0, 48, 7):
+        (tmp_path / "cut").write_bytes(data[:size])
+        with pytest.raises(UserError, match=r"no trace|nothing was recorded"):
+            open_recording(tmp_path / "cut")
+    counts = []
+    for size in range(200, len(data), len(data) // 40 + 1):
+        cut = tmp_path / "cut"
+        cut.write_bytes(data[:size])
+        counts.append(sum(isinstance(e, Fault) for e in open_recording(cut).events()))
+    assert counts == sorted(counts)
+    assert counts[-1] > _PAGES
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_without_privileges_nothing_is_lost_either(
+    recorder: Path, trouble: Path, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o777)
+    for part in tmp_path.parents:
+        if part.owner() == "root" and part != Path("/tmp") and part != Path("/"):
+            part.chmod(0o755)
+    public = [tmp_path / "recorder", tmp_path / "trouble"]
+    for path, source in zip(public, (recorder, trouble), strict=True):
+        path.write_bytes(source.read_bytes())
+        path.chmod(0o755)
+    file = tmp_path / "trace.data"
+    subprocess.run(
+        [public[0], "-o", file, "--", public[1], "threads"], user=_NOBODY, group=_NOBODY, check=True
+    )
+    read = read_recording(file)
+    assert _doubles(read.trace) == _PAGES * _THREADS
+    assert read.trace.lost == 0
+    assert read.trace.in_kernel == 0
+    assert read.trace.unseen
+
+
+def test_two_million_faults_are_recorded_in_bounded_memory(
+    recorder: Path, compile_c: Compile, tmp_path: Path
+) -> None:
+    file = tmp_path / "trace.data"
+    code = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    # No memory is touched twice at once, so that the program's own is small.
+    traced = compile_c("many.c")
+    command = [sys.executable, "-c", code, str(recorder), "-o", str(file), "--", str(traced)]
+    done = subprocess.run([*command, "2000000"], capture_output=True, text=True, check=True)
+    recording = open_recording(file)
+    faults = sum(isinstance(event, Fault) for event in recording.events())
+    assert recording.ending is not None
+    assert faults >= 2_000_000
+    assert recording.ending.faults == faults, "some were lost"
+    # KiB: the rings take 64 MiB at most.
+    assert int(done.stdout) < 100_000
+
+
+def test_standard_output_is_the_programs_and_json_is_alone_there(
+    firsttouch: Firsttouch, trouble: Path
+) -> None:
+    done = firsttouch("trace", "--", "echo", "hello")
+    assert done.stdout == "hello\n"
+    done = firsttouch("trace", "--json", "--", "echo", "hello")
+    assert done.stdout == (firsttouch.directory / "out" / FILE_NAME).read_text()
+    assert "hello\n" in done.stderr
+
+
+def test_a_process_that_runs_is_traced_for_a_time(firsttouch: Firsttouch, trouble: Path) -> None:
+    with subprocess.Popen([trouble, "run"], stdout=subprocess.DEVNULL) as process:
+        try:
+            done = firsttouch("trace", "--pid", str(process.pid), "--seconds", "0.5")
+        finally:
+            process.kill()
+    assert done.returncode == 0, done.stderr
+    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    assert _doubles(trace) >= _PAGES
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--", "no-such-program"), "no-such-program cannot be run (No such file or directory)"),
+        (("--pid", "999999999"), "there is no process 999999999"),
+        ((), "give a command after --"),
+        (("--seconds", "1", "--", "true"), "--seconds is for --pid"),
+    ],
+)
+def test_what_cannot_be_traced_is_said_in_one_sentence(
+    firsttouch: Firsttouch, words: tuple[str, ...], sentence: str
+) -> None:
+    done = firsttouch("trace", *words)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"firsttouch: {sentence}"), done.stderr
+    assert len(done.stderr.splitlines()) == 1

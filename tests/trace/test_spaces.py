@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a record of a mapping says about the pages that were there before."""
+
+from __future__ import annotations
+
+import pytest
+
+from firsttouch.trace.records import Mapped
+from firsttouch.trace.spaces import Space, is_anonymous, memory_kind, place_of
+
+READ, READ_WRITE, PRIVATE, SHARED = 1, 3, 2, 1
+ANON = "//anon"
+
+
+def mapped(
+    start: int, end: int, path: str = ANON, *, prot: int = READ_WRITE, offset: int | None = None
+) -> Mapped:
+    return Mapped(0, 1, start, end, start if offset is None else offset, prot, PRIVATE, path)
+
+
+CASES = {
+    "new": ([], mapped(0x1000, 0x5000), [(0x1000, 0x5000)]),
+    "grown at its end": ([mapped(0x1000, 0x3000)], mapped(0x1000, 0x5000), [(0x3000, 0x5000)]),
+    "grown at its start": ([mapped(0x3000, 0x5000)], mapped(0x1000, 0x5000), [(0x1000, 0x3000)]),
+    "two that merge": (
+        [mapped(0x1000, 0x2000), mapped(0x4000, 0x5000)],
+        mapped(0x1000, 0x6000),
+        [(0x2000, 0x4000), (0x5000, 0x6000)],
+    ),
+    "mapped again": ([mapped(0x1000, 0x5000)], mapped(0x1000, 0x5000), [(0x1000, 0x5000)]),
+    "a part mapped again": ([mapped(0x1000, 0x5000)], mapped(0x2000, 0x3000), [(0x2000, 0x3000)]),
+    "protected": ([mapped(0x1000, 0x5000)], mapped(0x2000, 0x3000, prot=READ), []),
+    "heap that shrank and grew": (
+        [mapped(0x1000, 0x5000, "[heap]")],
+        mapped(0x1000, 0x4000, "[heap]"),
+        [],
+    ),
+    "a file over memory": (
+        [mapped(0x1000, 0x5000)],
+        mapped(0x1000, 0x5000, "/lib/x", offset=0),
+        [(0x1000, 0x5000)],
+    ),
+    "another part of the file": (
+        [mapped(0x1000, 0x5000, "/lib/x", offset=0)],
+        mapped(0x2000, 0x3000, "/lib/x", offset=0x9000),
+        [(0x2000, 0x3000)],
+    ),
+    "the same part, protected": (
+        [mapped(0x1000, 0x5000, "/lib/x", offset=0)],
+        mapped(0x2000, 0x3000, "/lib/x", offset=0x1000, prot=READ),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_which_pages_are_new(name: str) -> None:
+    before, new, fresh = CASES[name]
+    space = Space()
+    for mapping in before:
+        space.map(mapping)
+    assert space.map(new) == fresh
+    assert space.at(new.start) == new
+    assert space.at(new.end - 1) == new
+
+
+def test_what_is_mapped_around_a_new_mapping_stays() -> None:
+    space = Space()
+    space.map(mapped(0x1000, 0x9000, "/lib/x", offset=0))
+    space.map(mapped(0x3000, 0x4000))
+    left, right = space.at(0x2FFF), space.at(0x4000)
+    assert left is not None and (left.path, left.end) == ("/lib/x", 0x3000)
+    assert right is not None and (right.path, right.offset) == ("/lib/x", 0x3000)
+    assert space.at(0x9000) is None
+
+
+def test_places_and_kinds_of_memory() -> None:
+    space = Space()
+    space.map(mapped(0x1000, 0x3000, "/lib/x", offset=0x5000))
+    space.map(mapped(0x8000, 0x9000))
+    assert place_of(space, 7, 0x1010) == ("/lib/x", 0x5010, 0)
+    assert place_of(space, 7, 0x8010) == ("", 0x8010, 7)
+    space.map(mapped(0xA000, 0xB000, "[vdso]", offset=0))
+    assert place_of(space, 7, 0xA010) == ("[vdso]", 0x10, 0)
+    assert memory_kind(space.at(0x1000)) == "private file"
+    assert memory_kind(space.at(0x8000)) == "anonymous"
+    shared = mapped(0x1000, 0x2000, "/dev/zero (deleted)")._replace(flags=SHARED)
+    assert memory_kind(shared) == "shared"
+    assert is_anonymous(None)
+
+
+def test_a_child_has_a_copy() -> None:
+    space = Space()
+    space.map(mapped(0x1000, 0x2000))
+    child = space.copy()
+    space.map(mapped(0x5000, 0x6000))
+    assert child.at(0x1000) and not child.at(0x5000)
+
+
+def test_a_stack_grows_below_its_mapping() -> None:
+    space = Space()
+    space.map(mapped(0x7F0000000000, 0x7F0000021000, "[stack]"))
+    assert is_anonymous(space.at(0x7EFFFFFF0000))
+    assert space.at(0x7E0000000000) is None

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Names of places: from the file, from a debug file, from a server, from a JIT's map."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from firsttouch.trace.spaces import Place
+from firsttouch.trace.symbols import Location, Symbols
+from tests.trace.conftest import Compile
+from tests.trace.test_known import line_of
+
+pytestmark = pytest.mark.long
+
+_LLVM = Path("/usr/lib/llvm-22/bin")
+
+
+def _offset(program: Path, function: str) -> int:
+    """Return the offset in a file of the first instruction of a function."""
+    with program.open("rb") as file:
+        elf = ELFFile(file)
+        table = elf.get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        found = table.get_symbol_by_name(function)
+        assert found
+        symbol = found[0]
+        for segment in elf.iter_segments("PT_LOAD"):
+            start = symbol["st_value"] - segment["p_vaddr"]
+            if 0 <= start < segment["p_filesz"]:
+                return int(start + segment["p_offset"])
+    raise AssertionError(function)
+
+
+def _stripped(program: Path, folder: Path) -> tuple[Path, Path, str]:
+    """Return the program without debug information, that information, and the build ID."""
+    debug, bare = folder / "known.debug", folder / "known"
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", program, bare], check=True)
+    notes = subprocess.run(["readelf", "-n", bare], capture_output=True, text=True, check=True)
+    (build_id,) = (line.split()[-1] for line in notes.stdout.splitlines() if "Build ID" in line)
+    return bare, debug, build_id
+
+
+def _check(location: Location) -> None:
+    assert location.function == "write_all"
+    # The function's own line is two above its loop.
+    assert location.line in range(line_of("write apart") - 3, line_of("write apart") + 1)
+    assert location.file.endswith("tests/trace/known.c")
+
+
+@pytest.mark.parametrize("dwarf", [4, 5])
+def test_lines_come_from_the_file_itself(compile_c: Compile, dwarf: int) -> None:
+    program = compile_c("known.c", f"-gdwarf-{dwarf}")
+    _check(Symbols().locate(Place(str(program), _offset(program, "write_all"), 0)))
+
+
+def test_lines_come_from_a_debug_file_by_its_build_id(compile_c: Compile, tmp_path: Path) -> None:
+    program = compile_c("known.c", "-Wl,--build-id")
+    offset = _offset(program, "write_all")
+    bare, debug, build_id = _stripped(program, tmp_path)
+    kept = tmp_path / "usr/lib/debug/.build-id" / build_id[:2] / f"{build_id[2:]}.debug"
+    kept.parent.mkdir(parents=True)
+    shutil.copy(debug, kept)
+    place = Place(f"/{bare.name}", offset, 0)
+    assert Symbols(tmp_path).locate(place).function == "write_all"
+    _check(Symbols(tmp_path).locate(place))
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder, and the address of a server of what is in it."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_lines_come_from_a_debuginfod_server(
+    compile_c: Compile,
+    tmp_path: Path,
+    served: tuple[Path, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder, address = served
+    program = compile_c("known.c", "-Wl,--build-id")
+    offset = _offset(program, "write_all")
+    bare, debug, build_id = _stripped(program, tmp_path)
+    place = Place(f"/{bare.name}", offset, 0)
+    monkeypatch.setenv("PATH", f"{_LLVM}:{os.environ['PATH']}")
+    monkeypatch.delenv("DEBUGINFOD_URLS", raising=False)
+    assert Symbols(tmp_path).locate(place) == Location(place.path, offset)
+    (folder / "buildid" / build_id).mkdir(parents=True)
+    shutil.copy(debug, folder / "buildid" / build_id / "debuginfo")
+    monkeypatch.setenv("DEBUGINFOD_URLS", address)
+    monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "cache"))
+    _check(Symbols(tmp_path).locate(place))
+
+
+def test_jit_code_has_the_names_of_perfs_map(tmp_path: Path) -> None:
+    (tmp_path / "perf-42.map").write_text(
+        "1000 20 LazyCompile:~probe table.js:3\nnot a line\n2000 10 other\n"
+    )
+    symbols = Symbols(maps=tmp_path)
+    assert symbols.function(Place("", 0x1010, 42)) == "LazyCompile:~probe table.js:3"
+    assert symbols.function(Place("", 0x1020, 42)) == ""
+    assert symbols.function(Place("", 0x1010, 43)) == ""
+
+
+def test_names_of_cpp_are_decoded(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    source = "struct table { void probe(int); }; void table::probe(int) {} int main() {}"
+    subprocess.run(["g++", "-x", "c++", "-o", program, "-"], input=source, text=True, check=True)
+    place = Place(str(program), _offset(program, "_ZN5table5probeEi"), 0)
+    symbols = Symbols()
+    symbols.prepare([place])
+    assert symbols.function(place) == "table::probe"
+
+
+def test_what_is_no_program_has_no_names(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("text")
+    for path in ("/text", "/missing", "/"):
+        assert Symbols(tmp_path).locate(Place(path, 16, 0)) == Location(path, 16)

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Programs that a recorder could disturb: trouble threads|fork|exec|segv|exit N|signal N|run. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGES	256ul
+#define THREADS	8
+
+static size_t page;
+
+static volatile char *map_pages(void)
+{
+	char *map = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		exit(1);
+	madvise(map, PAGES * page, MADV_NOHUGEPAGE);
+	return map;
+}
+
+/* A double for each page. */
+__attribute__((noinline)) static void *doubles(void *unused)
+{
+	volatile char *map = map_pages();
+
+	(void)unused;
+	for (size_t i = 0; i < PAGES; i++) {
+		char old = map[i * page];
+
+		map[i * page] = old + 1;
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t all[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&all[i], NULL, doubles, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(all[i], NULL);
+}
+
+static void children(void)
+{
+	for (int i = 0; i < THREADS; i++) {
+		if (!fork()) {
+			doubles(NULL);
+			_exit(0);
+		}
+	}
+	while (wait(NULL) > 0)
+		;
+}
+
+static volatile char *guarded;
+
+/* Makes the page accessible, so that the access is done again. */
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	char *at = info->si_addr;
+
+	(void)number;
+	(void)context;
+	mprotect(at - (size_t)at % page, page, PROT_READ | PROT_WRITE);
+}
+
+static void segv(void)
+{
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGSEGV, &action, NULL);
+	guarded = map_pages();
+	mprotect((void *)guarded, PAGES * page, PROT_NONE);
+	for (size_t i = 0; i < PAGES; i++)
+		guarded[i * page] = 1;
+}
+
+int main(int argc, char *argv[])
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	page = sysconf(_SC_PAGESIZE);
+	if (!strcmp(what, "threads"))
+		threads();
+	else if (!strcmp(what, "fork"))
+		children();
+	else if (!strcmp(what, "exec"))
+		execl("/proc/self/exe", argv[0], "threads", NULL);
+	else if (!strcmp(what, "segv"))
+		segv();
+	else if (!strcmp(what, "exit"))
+		return atoi(argv[2]);
+	else if (!strcmp(what, "signal"))
+		raise(atoi(argv[2]));
+	else if (!strcmp(what, "run"))
+		for (;;) {
+			doubles(NULL);
+			puts("touched");
+			fflush(stdout);
+			usleep(10000);
+		}
+	return 0;
+}
