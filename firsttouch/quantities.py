@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)(?:i?B)?", re.IGNORECASE)
@@ -60,6 +61,12 @@ def format_number_of(number: int, unit: str) -> str:
     """Return a number of things, `unit` in the plural: ``1 cell``, ``2,048 cells``."""
     one = number == 1 and unit.endswith("s") and len(unit) > 1
     return f"{number:,} {unit[:-1] if one else unit}"
+
+
+def format_list(names: Sequence[str], most: int = 3) -> str:
+    """Return names as words, ``a, b and c``; only the first of more than `most`, and a number."""
+    shown = list(names) if len(names) <= most else [names[0], f"{len(names) - 1} more"]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def format_duration(seconds: float) -> str:

@@ -80,16 +80,15 @@ static void remember_line(struct pmu *pmu, unsigned int cpu, uint64_t va, uint64
 {
 	const struct cache *l1d = pmu->caches.cpu[cpu].at[LEVEL_L1D];
 	struct recent_lines *recent = &pmu->recent[cpu];
-	uint64_t va_line = va >> pmu->line_shift;
-	unsigned int i = va_line % NR_RECENT_LINES;
+	unsigned int i = (va >> pmu->line_shift) % NR_RECENT_LINES;
 
 	if (l1d->policy != CACHE_LRU || pmu->options.check)
 		return;
 	if (recent->generation != pmu->cpu[cpu].translations.generation) {
-		memset(recent->line, 0xff, sizeof(recent->line));
+		recent_lines_drop(recent);
 		recent->generation = pmu->cpu[cpu].translations.generation;
 	}
-	recent->line[i].va_line = va_line;
+	recent->line[i].start = va & ~pmu->line_mask;
 	recent->line[i].word = cache_line(l1d, pa) << 1 | CACHE_DIRTY;
 	recent->line[i].set = cache_set(l1d, cache_line(l1d, pa));
 }
@@ -117,24 +116,26 @@ void model_access(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
 		access_end(pmu, cpu, priv, info, va, write);
 }
 
-/* @udata: the largest size of the access in bytes, and in bit 0 the privilege. */
+/*
+ * @udata: the last place in a line where an access that does not cross into the next
+ * can begin, and in bit 0 the privilege. @alone: the guest has one CPU.
+ */
 static inline void data_access(unsigned int cpu, qemu_plugin_meminfo_t info,
-			       uint64_t va, void *udata, bool write)
+			       uint64_t va, void *udata, bool write, bool alone)
 {
 	struct pmu *pmu = userdata_context(udata);
 	unsigned int packed = userdata_number(udata);
-	struct recent_lines *recent = &pmu->recent[cpu];
-	uint64_t va_line = va >> pmu->line_shift;
-	unsigned int i = va_line % NR_RECENT_LINES;
+	struct recent_lines *recent = &pmu->recent[alone ? 0 : cpu];
+	unsigned int i = (va >> recent->shift) % NR_RECENT_LINES;
 
-	if (recent->line[i].va_line == va_line && recent->generation == generation(pmu) &&
-	    pmu->line_mask + 1 - (va & pmu->line_mask) >= packed >> 1) {
+	if (va - recent->line[i].start <= packed >> 1 &&
+	    (alone || recent->generation == generation(pmu))) {
 		/* Another CPU may take the line now; either order is right. */
 		uint64_t word = __atomic_load_n(recent->line[i].set, __ATOMIC_RELAXED);
 
 		/* A store into a clean line makes it dirty: left to the model. */
 		if ((write ? word : word | CACHE_DIRTY) == recent->line[i].word) {
-			recent->hits[packed & 1]++;
+			recent->hits[va / 8 % NR_HIT_COUNTERS][packed & 1]++;
 			return;
 		}
 	}
@@ -142,22 +143,25 @@ static inline void data_access(unsigned int cpu, qemu_plugin_meminfo_t info,
 }
 
 /* A callback for each kind of access that an instruction is known to make. */
-static void on_load(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
-		    void *udata)
-{
-	data_access(cpu, info, va, udata, false);
-}
+#define ACCESS_CALLBACK(name, write, alone)						\
+	static void name(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,	\
+			 void *udata)							\
+	{										\
+		data_access(cpu, info, va, udata, write, alone);			\
+	}
 
-static void on_store(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t va,
-		     void *udata)
-{
-	data_access(cpu, info, va, udata, true);
-}
+ACCESS_CALLBACK(on_load, false, false)
+ACCESS_CALLBACK(on_load_alone, false, true)
+ACCESS_CALLBACK(on_store, true, false)
+ACCESS_CALLBACK(on_store_alone, true, true)
+ACCESS_CALLBACK(on_load_or_store, qemu_plugin_mem_is_store(info), false)
 
-static void on_load_or_store(unsigned int cpu, qemu_plugin_meminfo_t info,
-			     uint64_t va, void *udata)
+/* The last place in a line where an access of @size can begin, if its number has room. */
+static unsigned int last_place(const struct pmu *pmu, unsigned int size)
 {
-	data_access(cpu, info, va, udata, qemu_plugin_mem_is_store(info));
+	uint64_t last = pmu->line_mask + 1 - size;
+
+	return last < USERDATA_NUMBERS / 2 ? last : USERDATA_NUMBERS / 2 - 1;
 }
 
 void access_watch(struct pmu *pmu, struct qemu_plugin_insn *insn,
@@ -168,12 +172,12 @@ void access_watch(struct pmu *pmu, struct qemu_plugin_insn *insn,
 	if (!pmu->has_l1d)
 		return;
 	if (kind == INSN_LOAD)
-		cb = on_load;
+		cb = pmu->nr_cpus == 1 ? on_load_alone : on_load;
 	else if (kind == INSN_STORE)
-		cb = on_store;
+		cb = pmu->nr_cpus == 1 ? on_store_alone : on_store;
 	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
 					 QEMU_PLUGIN_MEM_RW,
-					 userdata(pmu, insn_access_limit(op) << 1 | priv));
+					 userdata(pmu, last_place(pmu, insn_access_limit(op)) << 1 | priv));
 }
 
 /* The guest of on_fetch(): with an instruction's address, udata is full. */

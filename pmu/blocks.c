@@ -63,6 +63,8 @@ static void watch_insn(const struct blocks *b, struct qemu_plugin_insn *insn,
 #endif
 		break;
 	case INSN_PLAIN:
+	case INSN_CALL:
+	case INSN_RETURN:
 	case INSN_DC_IC:
 	case INSN_VBAR_WRITE:
 		break;
@@ -91,72 +93,142 @@ static bool is_marker(enum insn_kind kind)
 	return kind == INSN_REGION_BEGIN || kind == INSN_REGION_END;
 }
 
-/* A piece that begins with a marker is counted before the marker reads counts. */
-static enum tally_means means_before(enum insn_kind kind)
+/* An instruction of a block. */
+struct step {
+	struct qemu_plugin_insn *insn;	/* NULL behind the last one */
+	uint32_t op;
+	enum insn_kind kind;
+	uint64_t address;		/* in System.map, of the kernel's */
+	unsigned int function;		/* FUNCTION_USER if functions are not counted */
+};
+
+static struct step step_at(const struct blocks *b, struct qemu_plugin_tb *tb, size_t i,
+			   enum privilege priv)
 {
-	return is_marker(kind) ? TALLY_CALL : TALLY_INLINE;
+	const struct functions *f = &b->pmu->tallies.functions;
+	struct step step = { .function = FUNCTION_USER };
+
+	if (i == qemu_plugin_tb_n_insns(tb))
+		return step;
+	step.insn = qemu_plugin_tb_get_insn(tb, i);
+	step.op = opcode(step.insn);
+	step.kind = insn_kind(step.op);
+	if (functions_wanted(f) && priv == PRIV_KERNEL) {
+		step.address = functions_address(f, step.insn);
+		step.function = functions_find(f, step.address);
+	}
+	return step;
+}
+
+/*
+ * A piece that begins with one of these is counted by a call, in order with the call
+ * of the instruction that reads counts: a marker, and with functions an ERET and the
+ * first instruction of another function.
+ */
+static enum tally_means means_before(const struct step *step, unsigned int function)
+{
+	bool reads = is_marker(step->kind) || step->function != function ||
+		(step->function != FUNCTION_USER && step->kind == INSN_ERET);
+
+	return reads ? TALLY_CALL : TALLY_INLINE;
 }
 
 /*
  * An instruction that may abort is counted with the instruction after it. If there
  * is none, it is counted at its access, if it makes only one.
  */
-static void open_after(struct tally_piece *piece, struct qemu_plugin_insn *insn,
-		       enum insn_kind kind, uint32_t op,
-		       struct qemu_plugin_insn *next, enum insn_kind next_kind)
+static void open_after(struct tally_piece *piece, const struct step *step,
+		       const struct step *next)
 {
-	bool one_access = (kind == INSN_LOAD || kind == INSN_STORE) &&
-		insn_access_limit(op) < 16;
+	bool one_access = (step->kind == INSN_LOAD || step->kind == INSN_STORE) &&
+		insn_access_limit(step->op) < 16;
 
-	if (next)
-		tally_open(piece, next, means_before(next_kind), piece->priv);
+	if (next->insn)
+		tally_open(piece, next->insn, means_before(next, step->function), piece->priv);
 	else
-		tally_open(piece, insn, one_access ? TALLY_ACCESS : TALLY_INLINE,
+		tally_open(piece, step->insn, one_access ? TALLY_ACCESS : TALLY_INLINE,
 			   piece->priv);
+}
+
+/* Counts that a function has besides those of its pieces. */
+static void watch_function(const struct blocks *b, const struct step *step)
+{
+	const struct counters *counters = &b->pmu->tallies.functions.counters;
+	enum function_event event;
+
+	stacks_watch_insn(b->stacks, step->insn, step->kind, step->op, step->address,
+			  step->function);
+	if (step->kind == INSN_TLBI)
+		event = FN_TLBI;
+	else if (step->kind == INSN_DSB)
+		event = FN_DSB;
+	else if (step->kind == INSN_ISB)
+		event = FN_ISB;
+	else if (insn_is_msr(step->op))
+		event = FN_MSR;
+	else
+		return;
+	counters_add_inline(counters, step->insn, function_counter(step->function, event), 1);
 }
 
 void blocks_translate(const struct blocks *b, struct qemu_plugin_tb *tb)
 {
+	struct functions *functions = &b->pmu->tallies.functions;
 	size_t n = qemu_plugin_tb_n_insns(tb);
 	enum privilege priv = privilege_at(qemu_plugin_tb_vaddr(tb));
 	struct known_regs regs = { .known = 0 };
 	uint64_t line = UINT64_MAX;
 	struct tally_piece piece = { .tallies = &b->pmu->tallies };
-	struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, 0);
-	struct qemu_plugin_insn *next;
-	enum insn_kind kind, next_kind;
-	uint32_t op, next_op;
+	struct step step, next;
 
 #if !FT_HAS_DISCON
 	exceptions_watch_block(tb);
 #endif
-	op = opcode(insn);
-	kind = insn_kind(op);
-	tally_open(&piece, insn, means_before(kind), priv);
-	for (size_t i = 0; i < n; i++, insn = next, op = next_op, kind = next_kind) {
-		next = i + 1 < n ? qemu_plugin_tb_get_insn(tb, i + 1) : NULL;
-		next_op = next ? opcode(next) : 0;
-		next_kind = insn_kind(next_op);
-
-		access_watch_fetch(b->pmu, insn, &line, priv);
-		if (is_marker(kind)) {
+	if (functions_wanted(functions) && priv == PRIV_KERNEL &&
+	    !functions_meet(functions, qemu_plugin_tb_get_insn(tb, 0)))
+		pmu_die(b->pmu, "profile=%s: this is the System.map of another kernel",
+			b->pmu->options.profile);
+	step = step_at(b, tb, 0, priv);
+	piece.function = step.function;
+	tally_open(&piece, step.insn, means_before(&step, step.function), priv);
+	for (size_t i = 0; i < n; i++, step = next) {
+		next = step_at(b, tb, i + 1, priv);
+		access_watch_fetch(b->pmu, step.insn, &line, priv);
+		if (step.function != piece.function) {
+			tally_close(&piece);
+			piece.function = step.function;
+			tally_open(&piece, step.insn, means_before(&step, step.function), priv);
+			stacks_watch_arrival(b->stacks, tb, step.insn, false, step.address,
+					     step.function);
+		} else if (!i && step.function != FUNCTION_USER) {
+			stacks_watch_arrival(b->stacks, tb, step.insn, true, step.address,
+					     step.function);
+		}
+		if (is_marker(step.kind)) {
 			/* Its own call counts it; the next piece begins after it. */
 			tally_close(&piece);
-			tally_open(&piece, next, means_before(next_kind), priv);
-		} else if (insn_may_abort(kind)) {
+			tally_open(&piece, next.insn, means_before(&next, step.function), priv);
+		} else if (insn_may_abort(step.kind)) {
 			tally_close(&piece);
-			open_after(&piece, insn, kind, op, next, next_kind);
-			piece.access = tally_access_of(kind);
+			open_after(&piece, &step, &next);
+			piece.access = tally_access_of(step.kind);
+			piece.atomic = insn_is_atomic(step.op);
 			tally_plain(&piece);
 		} else {
 			tally_plain(&piece);
 		}
-		watch_insn(b, insn, next, kind, op, priv);
+		if (step.function != FUNCTION_USER) {
+			/* What an ERET's call reads includes the ERET. */
+			if (step.kind == INSN_ERET)
+				tally_close(&piece);
+			watch_function(b, &step);
+		}
+		watch_insn(b, step.insn, next.insn, step.kind, step.op, priv);
 #if !FT_HAS_DISCON
-		if (kind == INSN_VBAR_WRITE && regs.known >> insn_rt(op) & 1)
-			exceptions_learn_vectors(b->exceptions, regs.value[insn_rt(op)]);
+		if (step.kind == INSN_VBAR_WRITE && regs.known >> insn_rt(step.op) & 1)
+			exceptions_learn_vectors(b->exceptions, regs.value[insn_rt(step.op)]);
 #endif
-		known_regs_step(&regs, op, qemu_plugin_insn_vaddr(insn));
+		known_regs_step(&regs, step.op, qemu_plugin_insn_vaddr(step.insn));
 	}
 	tally_close(&piece);
 }

@@ -7,12 +7,14 @@
 #include "plugin_api.h"
 #include "pmu.h"
 #include "regions.h"
+#include "stacks.h"
 #include "zva.h"
 
 /* The privilege to which the instructions of a block are counted. */
 struct blocks {
 	struct pmu *pmu;
 	struct regions *regions;
+	struct stacks *stacks;
 #if FT_HAS_REGISTERS
 	struct zva *zva;
 #endif

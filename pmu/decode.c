@@ -143,6 +143,11 @@ enum insn_kind insn_kind(uint32_t insn)
 		return INSN_ERET;
 	if ((insn & 0xffe0001f) == 0xd4000001)
 		return INSN_SVC;
+	/* The forms with pointer authentication have other bits in 24 and 11:0. */
+	if ((insn & 0xfc000000) == 0x94000000 || (insn & 0xfefff000) == 0xd63f0000)
+		return INSN_CALL;
+	if ((insn & 0xfffff000) == 0xd65f0000)
+		return INSN_RETURN;
 	return INSN_PLAIN;
 }
 
@@ -152,6 +157,27 @@ unsigned int insn_access_limit(uint32_t insn)
 	if ((insn & 0x3c000000) == 0x38000000)
 		return 1u << (insn >> 30);
 	return 16;
+}
+
+bool insn_is_msr(uint32_t insn)
+{
+	return (insn & 0xfff00000) == 0xd5100000 || (insn & 0xfff8f01f) == 0xd500401f;
+}
+
+bool insn_moves_stack(uint32_t insn)
+{
+	uint32_t rn = insn >> 5 & 0x1f;
+
+	return (insn & 0xff80001f) == 0x9100001f && rn != 29 && rn != 31;
+}
+
+bool insn_is_atomic(uint32_t insn)
+{
+	/* LDXR, LDXP and their acquiring forms; CAS and CASP, which have bit 21 set, too */
+	if ((insn & 0x3f000000) == 0x08000000)
+		return !(insn >> 23 & 1) ? insn >> 21 & 1 || insn >> 22 & 1 : insn >> 21 & 1;
+	/* LDADD and its kind, SWP; not LDAPR, LD64B and ST64B */
+	return (insn & 0x3f200c00) == 0x38200000 && insn_kind(insn) == INSN_LOAD_STORE;
 }
 
 unsigned int tlbi_number(uint32_t insn)

@@ -19,6 +19,8 @@ enum insn_kind {
 	INSN_ISB,
 	INSN_ERET,
 	INSN_SVC,
+	INSN_CALL,		/* BL, BLR */
+	INSN_RETURN,		/* RET */
 	INSN_MMU_WRITE,		/* MSR to a register that changes translation */
 	INSN_VBAR_WRITE,	/* MSR VBAR_EL1 */
 	INSN_REGION_BEGIN,	/* hint #0x7e */
@@ -44,6 +46,15 @@ static inline bool insn_may_abort(enum insn_kind kind)
  * bound gains nothing.
  */
 unsigned int insn_access_limit(uint32_t insn);
+
+/* Whether an instruction is an MSR, to a register or of an immediate. */
+bool insn_is_msr(uint32_t insn);
+
+/* Whether an instruction moves to another stack: ADD SP, of neither SP nor X29. */
+bool insn_moves_stack(uint32_t insn);
+
+/* Whether an instruction is an LSE atomic or a load-exclusive. */
+bool insn_is_atomic(uint32_t insn);
 
 /*
  * op1, CRn, CRm and op2 identify a TLBI. It has a small number for the counters,

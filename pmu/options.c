@@ -166,6 +166,10 @@ static bool parse_option(const struct parser *p, struct options *options,
 		options->out = value;
 		return true;
 	}
+	if (!strncmp(option, "profile=", 8)) {
+		options->profile = value;
+		return true;
+	}
 	if (!strncmp(option, "histogram=", 10))
 		return parse_histogram(p, &options->caches, value);
 	if (!strncmp(option, "seed=", 5)) {

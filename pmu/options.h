@@ -11,6 +11,7 @@
  *	histogram=LEVEL+LEVEL	misses per set of these levels
  *	zva=BYTES		block that DC ZVA clears (default 64): DCZID_EL0.BS,
  *				which QEMU does not show to a plugin
+ *	profile=FILE		count by function; FILE is the kernel's System.map
  *	check=on		compare every translation with QEMU's own
  */
 #ifndef FT_OPTIONS_H
@@ -23,6 +24,7 @@
 
 struct options {
 	const char *out;
+	const char *profile;
 	bool check;
 	uint64_t zva_block;
 	struct hierarchy_setup caches;

@@ -12,6 +12,7 @@
 #include "pmu.h"
 #include "regions.h"
 #include "report.h"
+#include "stacks.h"
 #include "zva.h"
 
 FT_EXPORT int qemu_plugin_version = FT_API;
@@ -19,6 +20,7 @@ FT_EXPORT int qemu_plugin_version = FT_API;
 struct plugin {
 	struct pmu pmu;
 	struct regions regions;
+	struct stacks stacks;
 #if FT_HAS_REGISTERS
 	struct zva zva;
 #endif
@@ -128,7 +130,9 @@ static void wire(struct plugin *p)
 {
 	p->blocks.pmu = &p->pmu;
 	p->blocks.regions = &p->regions;
+	p->blocks.stacks = &p->stacks;
 	p->regions.pmu = &p->pmu;
+	p->regions.stacks = &p->stacks;
 #if FT_HAS_REGISTERS
 	p->blocks.zva = &p->zva;
 	p->zva.pmu = &p->pmu;
@@ -174,6 +178,8 @@ FT_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info,
 	if (!options_parse(options, nr_cpus, argc, argv, error, sizeof(error)) ||
 	    !pmu_init(&p->pmu, nr_cpus, error, sizeof(error)))
 		return refuse(error);
+	if (!stacks_init(&p->stacks, &p->pmu))
+		return refuse("not enough memory");
 	if (!can_write(options->out)) {
 		fprintf(stderr, "ftpmu: cannot write %s: %s\n", options->out,
 			strerror(errno));

@@ -45,10 +45,18 @@ bool pmu_init(struct pmu *pmu, unsigned int nr_cpus, char *error, size_t error_s
 		snprintf(error, error_size, "not enough memory");
 		return false;
 	}
+	if (pmu->options.profile && nr_cpus > 1) {
+		snprintf(error, error_size, "profile=: the guest must have one CPU");
+		return false;
+	}
+	if (pmu->options.profile &&
+	    !functions_read(&pmu->tallies.functions, pmu->options.profile, error, error_size))
+		return false;
 	memset(pmu->cpu, 0, nr_cpus * sizeof(*pmu->cpu));
 	for (unsigned int cpu = 0; cpu < nr_cpus; cpu++) {
 		translations_drop(&pmu->cpu[cpu].translations);
-		memset(pmu->recent[cpu].line, 0xff, sizeof(pmu->recent[cpu].line));
+		recent_lines_drop(&pmu->recent[cpu]);
+		pmu->recent[cpu].shift = pmu->line_shift;
 	}
 	pthread_mutex_init(&pmu->lock, NULL);
 	return true;
@@ -75,6 +83,8 @@ void pmu_gather(const struct pmu *pmu, unsigned int cpu, struct counts *counts)
 	*counts = pmu->cpu[cpu].counts;
 	tally_gather(&pmu->tallies, cpu, counts);
 	memcpy(counts->level, pmu->caches.cpu[cpu].counts, sizeof(counts->level));
-	for (int priv = 0; priv < NR_PRIVS; priv++)
-		counts->level[priv][LEVEL_L1D].accesses += pmu->recent[cpu].hits[priv];
+	for (int i = 0; i < NR_HIT_COUNTERS; i++)
+		for (int priv = 0; priv < NR_PRIVS; priv++)
+			counts->level[priv][LEVEL_L1D].accesses +=
+				pmu->recent[cpu].hits[i][priv];
 }

@@ -23,16 +23,28 @@
  * is the most recently used one of the set, another access to it changes only a count.
  */
 #define NR_RECENT_LINES	64
+#define NR_HIT_COUNTERS	8
 
 struct recent_lines {
-	uint64_t generation;
-	uint64_t hits[NR_PRIVS];
+	uint64_t generation;	/* for several CPUs; the only one drops its entries instead */
+	/* By the word in the line: accesses in a row do not wait for one counter. */
+	uint64_t hits[NR_HIT_COUNTERS][NR_PRIVS];
+	unsigned int shift;	/* of the shortest L1 line */
 	struct {
-		uint64_t va_line;	/* ~0 for none */
+		uint64_t start;		/* a virtual address, or NO_RECENT_LINE */
 		uint64_t word;		/* as in the set, with CACHE_DIRTY */
 		uint64_t *set;
 	} line[NR_RECENT_LINES];
 } __attribute__((aligned(2048)));	/* so that a shift finds that of a CPU */
+
+/* No access is less than 2^54 bytes behind this: a virtual address has equal bits 63:55. */
+#define NO_RECENT_LINE	(UINT64_C(1) << 63)
+
+static inline void recent_lines_drop(struct recent_lines *recent)
+{
+	for (int i = 0; i < NR_RECENT_LINES; i++)
+		recent->line[i].start = NO_RECENT_LINE;
+}
 
 struct pmu_cpu {
 	struct translations translations;
@@ -72,6 +84,8 @@ static inline uint64_t generation(const struct pmu *pmu)
 static inline void translations_changed(struct pmu *pmu)
 {
 	__atomic_fetch_add(&pmu->translation_generation, 1, __ATOMIC_RELAXED);
+	if (pmu->nr_cpus == 1)
+		recent_lines_drop(&pmu->recent[0]);
 }
 
 static inline void pmu_lock(struct pmu *pmu)

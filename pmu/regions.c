@@ -54,6 +54,23 @@ static uint64_t total_sets(const struct pmu *pmu, enum cache_level level)
 	return total;
 }
 
+/* The number of counters of functions.h. */
+static size_t nr_function_counts(const struct pmu *pmu)
+{
+	return function_counter(pmu->tallies.functions.nr, 0);
+}
+
+static void take_functions(const struct pmu *pmu, struct region *region)
+{
+	const struct functions *f = &pmu->tallies.functions;
+	size_t size = nr_function_counts(pmu) * sizeof(*region->functions);
+
+	if (!functions_wanted(f))
+		return;
+	region->functions = must_allocate(pmu, 1, size);
+	memcpy(region->functions, counters_row(&f->counters, 0), size);
+}
+
 void region_whole(const struct pmu *pmu, struct region *whole)
 {
 	memset(whole, 0, sizeof(*whole));
@@ -76,6 +93,7 @@ void region_whole(const struct pmu *pmu, struct region *whole)
 			row += nr_sets(pmu, cpu, l);
 		}
 	}
+	take_functions(pmu, whole);
 }
 
 void region_free(struct region *region)
@@ -83,6 +101,8 @@ void region_free(struct region *region)
 	free(region->cpu);
 	for (int l = 0; l < NR_LEVELS; l++)
 		free(region->set_misses[l]);
+	free(region->functions);
+	free(region->calls);
 	memset(region, 0, sizeof(*region));
 }
 
@@ -100,6 +120,8 @@ static void region_begin(struct regions *r)
 			r->nr_done + 1, r->nr_done);
 	r->open = true;
 	region_whole(r->pmu, &r->begin);
+	stacks_settle(r->stacks);
+	call_tree_restart(&r->stacks->tree);
 }
 
 static void region_end(struct regions *r)
@@ -121,6 +143,13 @@ static void region_end(struct regions *r)
 	for (int l = 0; l < NR_LEVELS; l++)
 		for (uint64_t s = 0; done->set_misses[l] && s < total_sets(pmu, l); s++)
 			done->set_misses[l][s] -= r->begin.set_misses[l][s];
+	for (size_t n = 0; done->functions && n < nr_function_counts(pmu); n++)
+		done->functions[n] -= r->begin.functions[n];
+	if (done->functions) {
+		stacks_settle(r->stacks);
+		done->calls = call_tree_take(&r->stacks->tree, &done->nr_calls);
+		done->lost = r->stacks->lost;
+	}
 	region_free(&r->begin);
 	r->open = false;
 }

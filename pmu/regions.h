@@ -9,21 +9,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "call_tree.h"
 #include "counts.h"
 #include "decode.h"
 #include "hierarchy.h"
 #include "plugin_api.h"
 #include "pmu.h"
+#include "stacks.h"
 #include "userdata.h"
 
 struct region {
 	struct counts *cpu;		/* one per CPU */
 	/* Misses per set, of CPU 0..n-1 in turn; NULL if not requested. */
 	uint64_t *set_misses[NR_LEVELS];
+	/* The counters of functions.h; NULL if not requested. */
+	uint64_t *functions;
+	struct call_row *calls;
+	unsigned int nr_calls;
+	uint64_t lost;		/* see struct stacks */
 };
 
 struct regions {
 	struct pmu *pmu;
+	struct stacks *stacks;
 	struct region *done;
 	unsigned int nr_done;
 	bool open;

@@ -9,6 +9,7 @@
 #include "hierarchy.h"
 #include "options.h"
 #include "plugin_api.h"
+#include "profile.h"
 
 #define SCHEMA	1
 
@@ -127,7 +128,10 @@ static void put_region(FILE *f, const struct pmu *pmu, const struct region *regi
 		fputs(some++ ? "," : "", f);
 		put_set_misses(f, pmu, region, l);
 	}
-	fputs("}}", f);
+	fputc('}', f);
+	if (region->calls)
+		profile_write(f, pmu, region);
+	fputc('}', f);
 }
 
 static void put_model(FILE *f, const struct pmu *pmu)

@@ -24,7 +24,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "counters.h"
 #include "counts.h"
+#include "functions.h"
 #include "hierarchy.h"
 #include "plugin_api.h"
 #include "userdata.h"
@@ -37,18 +39,11 @@ enum tally_access {
 #define TALLY_MAX_INSNS	63
 #define NR_TALLIES	(NR_PRIVS * NR_TALLY_ACCESSES * (TALLY_MAX_INSNS + 1))
 
-struct tally_row {
-	uint64_t n[NR_TALLIES];
-};
-
-/* The rows of all CPUs. */
+/* The rows of all CPUs. With functions, the kernel's pieces are counted there instead. */
 struct tallies {
 	unsigned int nr_cpus;
-#if FT_HAS_SCOREBOARD
-	struct qemu_plugin_scoreboard *board;
-#else
-	struct tally_row *row;
-#endif
+	struct counters counters;
+	struct functions functions;
 } USERDATA_CONTEXT;
 
 /* How a piece is counted. */
@@ -64,13 +59,15 @@ struct tally_piece {
 	struct qemu_plugin_insn *head;
 	enum tally_means means;
 	enum privilege priv;
+	unsigned int function;	/* FUNCTION_USER without functions */
 	enum tally_access access;
+	bool atomic;
 	unsigned int insns;
 };
 
 /* Returns false if out of memory. */
 bool tally_init(struct tallies *t, unsigned int nr_cpus);
-/* @piece has a pointer to its tallies. */
+/* @piece has a pointer to its tallies, and its function. */
 void tally_open(struct tally_piece *piece, struct qemu_plugin_insn *head,
 		enum tally_means means, enum privilege priv);
 /* Counts one more instruction, which cannot abort before the piece is counted. */

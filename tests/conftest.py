@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.build.configuration import given_configuration
 from firsttouch.build.images import KernelImage
 from firsttouch.build.sources import KernelSource, debian_source
 from firsttouch.build.store import store_root
@@ -25,6 +26,10 @@ from tests.support import budget, run_summary
 from tests.support.scheduling import Scheduling
 
 FAKE_LINUX = REPOSITORY / "tests/build/fakelinux"
+# Patches and fragments that tests try; the patches fit the fake tree and real ones.
+TRIED = REPOSITORY / "tests/lab/tried"
+# What `firsttouch kernel fetch --configuration` gets, so that a fake tree is built without apt.
+FAKE_CONFIGURATION = REPOSITORY / "tests/build/debian.config"
 
 Finished = subprocess.CompletedProcess[str]
 
@@ -121,6 +126,13 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The root of an empty store for this test alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return store_root()
+
+
+@pytest.fixture
+def configured_cache(own_cache: Path, reporter: Reporter) -> Path:
+    """The root of a store for this test alone that has a configuration of 6.12."""
+    given_configuration(load_release("6.12"), FAKE_CONFIGURATION, reporter)
+    return own_cache
 
 
 @pytest.fixture

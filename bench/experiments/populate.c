@@ -211,7 +211,8 @@ static const struct experiment populate = {
 	.detail =
 "Maps private anonymous memory and touches each of the kernel's pages in it once,\n"
 "in order of address. madvise lets the kernel do it (MADV_POPULATE_WRITE): the\n"
-"floor. Pages of 64k and 2m need a policy that gives them and no larger ones.\n"
+"floor. Pages larger than base pages need a policy that gives them and no larger\n"
+"ones.\n"
 "What each touch leaves in its page is checked afterwards. On x86-64 ldadd, swp,\n"
 "cas and casp are LOCK XADD, XCHG, LOCK CMPXCHG and LOCK CMPXCHG16B.",
 	.example = "--by ldadd --page 4k --size 1G --threads 1",

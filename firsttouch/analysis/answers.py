@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from firsttouch.analysis.cache_statistics import Spread, running, sweeps
+from firsttouch.analysis.cases import Case, Platform
 from firsttouch.analysis.claims import Claim, count_verdicts
-from firsttouch.analysis.dataset import Case, Dataset, Platform
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from firsttouch.analysis.dataset import Case, Dataset, Platform
+from firsttouch.analysis.cases import Case, Platform
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params, Value
 from firsttouch.catalog.machine_values import PAGE_SIZE, colors

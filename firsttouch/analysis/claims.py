@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from firsttouch.analysis.dataset import Dataset, Platform, Row
+from firsttouch.analysis.cases import Platform
+from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.catalog.experiments import Experiment, Published
 
 NOT_MEASURED = "not measured"

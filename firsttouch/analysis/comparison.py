@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from firsttouch.analysis.dataset import Case, Dataset
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import Measurement
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.experiments import Params, Value

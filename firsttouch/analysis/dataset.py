@@ -12,82 +12,23 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from firsttouch.analysis.cases import BASE_PAGE, Case, Platform
 from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.analysis.verdicts import change_percent, verdict
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.experiment_files import experiment_names
-from firsttouch.catalog.experiments import PAGES, Derived, Experiment, Params, Published, Value
+from firsttouch.catalog.experiments import (
+    BASE_PAGES,
+    PAGES,
+    Derived,
+    Published,
+    Value,
+)
+from firsttouch.catalog.tried import tried_arm
 from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME, Result, read_results
 from firsttouch.places import EXPERIMENTS
-from firsttouch.quantities import parse_size
-
-
-@dataclass(frozen=True, order=True)
-class Platform:
-    """Where cells ran: a kernel release on a machine of the catalogue."""
-
-    release: str
-    machine: str
-
-    def __str__(self) -> str:
-        return f"{self.release} on {self.machine}"
-
-
-@dataclass(frozen=True)
-class Case:
-    """One combination of parameters of an experiment on a platform; a measurement for each arm."""
-
-    platform: Platform
-    experiment: Experiment
-    params: Params
-    arms: Mapping[str, Measurement]
-
-    def value(self, arm: str, metric: str) -> float | None:
-        """Return the value of `metric` on `arm`; None if it was not measured."""
-        return self.arms[arm].metrics.get(metric) if arm in self.arms else None
-
-    def values(self, metric: str) -> dict[str, float]:
-        """Return the value of `metric` on each arm that measured it."""
-        found = {arm: self.value(arm, metric) for arm in self.arms}
-        return {arm: value for arm, value in found.items() if value is not None}
-
-    def pair(self) -> tuple[str, str] | None:
-        """Return the two arms whose change is reported, the base first; None for fewer than two.
-
-        They are stock and the arm that the experiment compares. If that arm is
-        missing, the last arm takes its place; if stock is missing, the first
-        arm does. Arms have the catalogue's order.
-        """
-        arms = list(self.arms)
-        if BASE in arms and self.experiment.compare in arms and self.experiment.compare != BASE:
-            return BASE, self.experiment.compare
-        others = [arm for arm in arms if arm != BASE]
-        if BASE in arms and others:
-            return BASE, others[-1]
-        return (others[0], others[-1]) if len(others) > 1 else None
-
-    def command(self, arm: str) -> str:
-        """Return the command that runs only the cell of `arm`."""
-        return self.arms[arm].result.provenance.command
-
-    def number(self, name: str) -> int:
-        """Return the value of a whole-number parameter; 0 if it is missing or not a number."""
-        value = self.params.get(name, 0)
-        return value if isinstance(value, int) else 0
-
-    def pages(self) -> float | None:
-        """Return how many pages are touched, of the size in ``page``; None without a ``size``."""
-        try:
-            return self.number("size") / parse_size(self.params.get("page", "4k")) or None
-        except ValueError:
-            return None
-
-    def per_page(self, arm: str, metric: str) -> float | None:
-        """Return `metric` per page of the size in ``page``; None if it was not measured."""
-        value, pages = self.value(arm, metric), self.pages()
-        return None if value is None or pages is None else value / pages
 
 
 @dataclass(frozen=True)
@@ -227,13 +168,18 @@ def read_dataset(place: Path, folder: Path = EXPERIMENTS) -> Dataset:
     """
     reading = read_results(place)
     cells = [result.cell for result in reading.results]
+    tried = {
+        result.cell.arm: result.provenance.tried
+        for result in reading.results
+        if result.provenance.tried
+    }
     catalog = load_known(
         # All experiments: the report names what was not measured, and the command for it.
         experiment_names(folder),
         (cell.machine for cell in cells),
-        (cell.arm for cell in cells),
+        (cell.arm for cell in cells if cell.arm not in tried),
         folder,
-    )
+    ).adding(tried_arm(name, place, words) for place, (name, words) in enumerate(tried.items()))
     file = place if place.is_file() else place / FILE_NAME
     notes = []
     if reading.broken:
@@ -287,9 +233,10 @@ def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]
     for arm in case.arms:
         value = case.value(arm, figure.of)
         base = floor.value(arm, figure.of) if floor else None
-        per = case.pages() if figure.per == PAGES else None
-        if figure.per != PAGES and floor:
-            per = floor.value(arm, figure.per)
+        if figure.per in (PAGES, BASE_PAGES):
+            per = case.pages(BASE_PAGE if figure.per == BASE_PAGES else None)
+        else:
+            per = floor.value(arm, figure.per) if floor else None
         if figure.above and value is not None:
             value = None if base is None else value - base
         if value is not None and per:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from firsttouch.analysis.dataset import Case
+from firsttouch.analysis.cases import Case
 from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.quantities import format_size, parse_size
 

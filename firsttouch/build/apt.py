@@ -37,11 +37,15 @@ INSTALL = ("-oAcquire::ForceHash=SHA256", "-y", "--no-install-recommends", "inst
 
 @dataclass(frozen=True)
 class Archive:
-    """A Debian archive of the host's configuration: where it is, its suite, its keyring."""
+    """A Debian archive of the host's configuration: where it is, its suite, its keyring.
+
+    `types` is ``deb``, or ``deb-src`` for its sources.
+    """
 
     uri: str
     suite: str
     keyring: str
+    types: str = "deb"
 
     @property
     def source(self) -> str:
@@ -51,7 +55,7 @@ class Archive:
         would refuse a good signature, too.
         """
         return (
-            f"Types: deb\nURIs: {self.uri}\nSuites: {self.suite}\nComponents: main\n"
+            f"Types: {self.types}\nURIs: {self.uri}\nSuites: {self.suite}\nComponents: main\n"
             f"Signed-By: {self.keyring}\n"
         )
 
@@ -80,7 +84,8 @@ def apt_get(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
     except FileNotFoundError:
         raise HostError(
             "apt-get is missing, so Debian's packages cannot be fetched: "
-            "give a kernel tree by --source."
+            "give a kernel tree by --source, and Debian's configuration by "
+            "`firsttouch kernel fetch --configuration FILE`."
         ) from None
 
 

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import lzma
+import re
 from pathlib import Path
 
-from firsttouch.build.packages import Package, fetch_package, known_package
+from firsttouch.build.distribution import DebianKernel
+from firsttouch.build.packages import Package, fetch_package, known_package, note_package
 from firsttouch.build.store import Entry
 from firsttouch.catalog.releases import Release
+from firsttouch.errors import HostError, UserError
+from firsttouch.files import digest_file
 from firsttouch.progress import Reporter
 
 # Of arm64's configurations, that of the cloud: servers in virtual machines.
@@ -22,21 +26,66 @@ def known_configuration(release: Release) -> Path | None:
     return directory / "config" if directory else None
 
 
-def debian_configuration(release: Release, reporter: Reporter, *, newest: bool = False) -> Path:
+def debian_configuration(
+    release: Release, version: str, reporter: Reporter, *, newest: bool = False
+) -> Path:
     """Return Debian's configuration of `release` for arm64 in the cloud.
 
-    The version that was fetched before is used again, unless `newest` asks for
-    what the archive has now. Raises HostError if the archive cannot be reached.
+    The one that was fetched before is used again, unless `newest` asks for what
+    the archive has now. If the archive lacks its package, it comes from the
+    image that Debian distributes of source `version`. Raises HostError if the
+    archive has neither.
     """
     if not newest and (known := known_configuration(release)):
         return known
-    package = fetch_package(release.configuration, release.suites, reporter, arm64=True)
+    try:
+        package = fetch_package(release.configuration, release.suites, reporter, arm64=True)
+    except HostError:
+        if (beside := _beside_image(release, version, reporter)) is None:
+            raise
+        return given_configuration(release, beside, reporter)
 
     def make(workplace: Path, kept: Path) -> None:
         packed = package.unpack(workplace) / "usr/src" / release.configuration / _FILE
         (kept / "config").write_bytes(lzma.decompress(packed.read_bytes()))
 
     return _entry(package).obtain(make, reporter.say) / "config"
+
+
+def given_configuration(release: Release, file: Path, reporter: Reporter) -> Path:
+    """Take `file` as Debian's configuration of `release`, and return the store's copy of it.
+
+    For a host whose archive cannot be asked. `file` is a kernel's configuration
+    for arm64, which may be packed by xz, as in the package that
+    `Release.configuration` names. Raises UserError if it is not.
+    """
+    try:
+        data = file.read_bytes()
+        text = lzma.decompress(data) if file.suffix == ".xz" else data
+    except (OSError, lzma.LZMAError) as error:
+        raise UserError(f"{file} cannot be read ({error}): give {_FILE}, or its text.") from None
+    if not re.search(rb"^CONFIG_ARM64=y$", text, re.M):
+        raise UserError(
+            f"{file} is no configuration of an arm64 kernel: give {_FILE} of Debian's package "
+            f"{release.configuration}, or its text."
+        )
+    package = Package(release.configuration, file.name, len(data), digest_file(file))
+
+    def make(_: Path, kept: Path) -> None:
+        (kept / "config").write_bytes(text)
+
+    kept = _entry(package).obtain(make, reporter.say) / "config"
+    note_package(release.configuration, package)
+    return kept
+
+
+def _beside_image(release: Release, version: str, reporter: Reporter) -> Path | None:
+    """Return the configuration in the package of Debian's image; None if there is none."""
+    try:
+        file = DebianKernel(release, version).obtain(reporter) / "config"
+    except HostError:
+        return None
+    return file if file.exists() else None
 
 
 def _entry(package: Package) -> Entry:

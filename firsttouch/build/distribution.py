@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +12,15 @@ from firsttouch.build.packages import Package, fetch_package, known_package
 from firsttouch.build.store import Entry
 from firsttouch.catalog.releases import Release
 from firsttouch.errors import HostError
+from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
 # Where Debian's packages have the image: linux-image-* and linux-binary-*.
 _IMAGES = ("boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz")
+# Prints a line ADDRESS TYPE NAME for each symbol of an image.
+_SYMBOL_FINDER = "vmlinux_to_elf.scripts.kallsyms_finder"
+# Where linux-image-* has the image's configuration; linux-binary-* has none.
+_CONFIGURATION = "boot/config-*"
 
 
 @dataclass(frozen=True)
@@ -34,11 +40,22 @@ class DebianKernel:
         return _entry(package).use() if package else None
 
     def obtain(self, reporter: Reporter) -> Path:
-        """Return the directory that holds ``Image``; HostError if the archive lacks it."""
+        """Return the directory with ``Image`` and ``System.map``, and ``config`` if it is packed.
+
+        The symbols are those that the image itself holds for its messages.
+        Raises HostError if the archive lacks the package.
+        """
         package = known_package(self._package)
         if package and (found := _entry(package).use()):
             return found
-        package = fetch_package(self._package, self.release.suites, reporter, arm64=True)
+        try:
+            package = fetch_package(self._package, self.release.suites, reporter, arm64=True)
+        except HostError as error:
+            raise HostError(
+                f"{error} If the archive has a newer one than {self.version}, "
+                f"`firsttouch kernel fetch --release {self.release.name}` moves on to it.",
+                error.detail,
+            ) from None
 
         def make(workplace: Path, kept: Path) -> None:
             folder = package.unpack(workplace)
@@ -49,9 +66,15 @@ class DebianKernel:
                     f"in {self.release.hooks / 'source.toml'}."
                 )
             shutil.copyfile(images[0], kept / "Image")
+            symbols = output([sys.executable, "-m", _SYMBOL_FINDER, kept / "Image"]).splitlines()
+            (kept / "System.map").write_text("".join(f"{line}\n" for line in sorted(symbols)))
+            for configuration in folder.glob(_CONFIGURATION):
+                shutil.copyfile(configuration, kept / "config")
 
         return _entry(package).obtain(make, reporter.say)
 
 
 def _entry(package: Package) -> Entry:
-    return Entry("images", {"unpacked": package.sha256}, f"kernel of {package.file}")
+    return Entry(
+        "images", {"image, symbols and configuration": package.sha256}, f"kernel of {package.file}"
+    )

@@ -32,6 +32,8 @@ _REPRODUCIBLE = {
     "KBUILD_BUILD_VERSION": "1",
     "LC_ALL": "C",
 }
+# The addresses of the kernel's functions.
+SYMBOLS = "System.map"
 # make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
 _ERROR = re.compile(
@@ -44,14 +46,14 @@ _ERROR = re.compile(
 class KernelImage:
     """A kernel image; if `changed`, linux/ is laid over the source.
 
-    Its configuration starts from tinyconfig, or, if `cloud`, from Debian's for
-    the cloud. `fragments` are laid over it. `patches` are applied
-    after linux/. `label` stands for both in messages.
+    Its configuration starts from Debian's for the cloud, or, if `tiny`, from
+    tinyconfig. `fragments` are laid over it. `patches` are applied after
+    linux/. `label` stands for both in messages.
     """
 
     source: KernelSource
     changed: bool
-    cloud: bool = False
+    tiny: bool = False
     fragments: tuple[Path, ...] = ()
     patches: tuple[Path, ...] = ()
     label: str = ""
@@ -60,13 +62,13 @@ class KernelImage:
     def title(self) -> str:
         """The image's name in messages."""
         kind = "with linux/" if self.changed else "stock"
-        more = ["cloud"] * self.cloud + [self.label] * bool(self.label)
+        more = ["tiny"] * self.tiny + [self.label] * bool(self.label)
         return " ".join([self.source.version, kind, *more])
 
     def fragments_in_order(self) -> list[Path]:
         """Return the configuration fragments; an option in a later one wins."""
         configs = LINUX / "configs"
-        base = "cloud" if self.cloud else "lab"
+        base = "tiny" if self.tiny else "lab"
         release = configs / f"{base}-{self.source.release.name}"
         return [
             configs / base,
@@ -78,7 +80,7 @@ class KernelImage:
     def entry(self) -> Entry:
         """Return the store's entry; its recipe is source, linux/, configuration and tools."""
         release = self.source.release
-        base = [self.source.configuration()] if self.cloud else []
+        base = [] if self.tiny else [self.source.configuration()]
         recipe: dict[str, Json] = {
             "source": self.source.identity,
             "overlay": overlay.overlay_identity(release) if self.changed else None,
@@ -91,12 +93,12 @@ class KernelImage:
 
     def stored(self) -> Path | None:
         """Return the directory that `obtain` returns, if the store has it. Fetches nothing."""
-        if self.cloud and not known_configuration(self.source.release):
+        if not self.tiny and not known_configuration(self.source.release):
             return None
         return self.entry().use()
 
     def obtain(self, reporter: Reporter, log: Path | None = None) -> Path:
-        """Return the directory that holds ``Image``, ``config`` and ``build.log``.
+        """Return the directory with ``Image``, ``System.map``, ``config`` and ``build.log``.
 
         Builds them if they are not in the store. `log` gets a copy of the
         build's log in both cases. Raises BuildError with the compiler's errors.
@@ -144,10 +146,11 @@ class KernelImage:
             note_durations({name: time.monotonic() - started})
         shutil.copyfile(objects / "arch/arm64/boot/Image", kept / "Image")
         shutil.copyfile(objects / ".config", kept / "config")
+        shutil.copyfile(objects / SYMBOLS, kept / SYMBOLS)
         shutil.copyfile(workplace / "build.log", kept / "build.log")
 
     def _tree(self, workplace: Path) -> Path:
-        if not self.changed and _is_plain(self.source.tree()):
+        if not (self.changed or self.patches) and _is_plain(self.source.tree()):
             return self.source.tree()
         tree = workplace / "tree"
         if not tree.exists():
@@ -158,20 +161,20 @@ class KernelImage:
             else:
                 overlay.link_tree(self.source.tree(), partial)
             for patch in self.patches:
-                overlay.apply_hook(patch, self.source.release, partial)
+                overlay.apply_patch(patch, self.source.version, partial)
             partial.rename(tree)
         return tree
 
     def configure(self, tree: Path, objects: Path) -> None:
-        """Write `objects`/.config: tinyconfig, or Debian's configuration, with the fragments.
+        """Write `objects`/.config: Debian's configuration, or tinyconfig, with the fragments.
 
         Raises UserError if an option is not what the fragments ask for.
         """
         objects.mkdir(parents=True)
-        if self.cloud:
-            shutil.copyfile(self.source.configuration(), objects / ".config")
-        else:
+        if self.tiny:
             self._make(tree, objects, "tinyconfig")
+        else:
+            shutil.copyfile(self.source.configuration(), objects / ".config")
         wanted = "".join(fragment.read_text() for fragment in self.fragments_in_order())
         with (objects / ".config").open("a") as config:
             config.write(wanted)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The kernel that an arm boots, by the arm's word for it."""
+"""The kernel that an arm boots, to be built or fetched."""
 
 from __future__ import annotations
 
@@ -13,10 +13,17 @@ from firsttouch.progress import Reporter
 
 
 def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKernel:
-    """Return the kernel of arms with that `kernel`, for the release of `source`."""
-    if kernel == "debian":
+    """Return how arms get that `kernel`, for the release of `source`."""
+    if kernel.kind == "debian":
         return DebianKernel(source.release, source.version)
-    return KernelImage(source, changed=kernel.endswith("changed"), cloud=kernel.startswith("cloud"))
+    return KernelImage(
+        source,
+        changed=kernel.kind.endswith("changed"),
+        tiny=kernel.kind.startswith("tiny"),
+        fragments=kernel.fragments,
+        patches=kernel.patches,
+        label=kernel.label,
+    )
 
 
 def obtain_image(
@@ -24,11 +31,13 @@ def obtain_image(
 ) -> Path:
     """Return the image that guests boot, building or fetching it if the store lacks it.
 
-    `logs` gets a copy of a build's log. Raises BuildError, and HostError if
-    the image cannot be fetched.
+    `logs` gets a copy of a build's log. Raises BuildError, HostError if the
+    image cannot be fetched, and UserError if a patch does not apply.
     """
     found = kernel_of(kernel, source)
     if isinstance(found, DebianKernel):
         return found.obtain(reporter) / "Image"
-    log = logs / f"build-{source.version}-{kernel}.log" if logs else None
+    # Many kernels may have the user's changes; their recipes tell them apart.
+    own = f"-{found.entry().path.name[:8]}" if kernel.label else ""
+    log = logs / f"build-{source.version}-{kernel.kind}{own}.log" if logs else None
     return found.obtain(reporter, log) / "Image"

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,22 +118,57 @@ def apply(patch: Patch, release: Release, tree: Path) -> None:
 
 
 def apply_hook(hook: Path, release: Release, tree: Path) -> None:
-    """Apply a patch of existing files to the linked tree `tree`; UserError if it does not apply."""
-    for name in changed_files(hook):
-        if not (tree / name).exists():
-            raise _does_not_apply(release, hook, f"it has no {name}")
+    """Apply a hook of the series to the linked tree `tree`; UserError if it does not apply."""
+    if why := _apply(hook, tree):
+        raise UserError(
+            f"the hooks of {release.name} do not apply to this source ({why}, for "
+            f"hooks/{release.name}/{hook.name}): give a tree nearer to {release.name}."
+        )
+
+
+def apply_patch(patch: Path, version: str, tree: Path) -> None:
+    """Apply a user's patch to the linked tree `tree` of Linux `version`.
+
+    Raises UserError if it does not apply; it names the file and the hunk.
+    """
+    if why := _apply(patch, tree):
+        raise UserError(
+            f"{patch} does not apply to Linux {version} ({why}): rebase it, or give the tree "
+            "that it was made for by --source."
+        )
+
+
+def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
+    """Raise UserError if a user's patches do not apply to `source`, one after the other.
+
+    Only the files that they change are copied, so this takes no time.
+    """
+    with tempfile.TemporaryDirectory(prefix="firsttouch-patches-") as scratch:
+        for name in {name for patch in patches for name in changed_files(patch)}:
+            if (source.tree() / name).is_file():
+                (Path(scratch) / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source.tree() / name, Path(scratch) / name)
+        for patch in patches:
+            apply_patch(patch, source.version, Path(scratch))
+
+
+def _apply(patch: Path, tree: Path) -> str:
+    """Apply a patch to the linked tree `tree`; return why it does not apply, empty if it does."""
+    for name in changed_files(patch):
         _own_copy(tree / name)
+    for name in _changed_files(patch, "---"):
+        if not (tree / name).exists():
+            return f"it has no {name}"
     # No fuzz: a hunk may be wrong where the lines around it have changed.
     done = subprocess.run(
-        ["patch", "-p1", "-F0", "-N", "-r-", "--no-backup-if-mismatch", "-i", str(hook)],
+        ["patch", "-p1", "-F0", "-N", "-r-", "--no-backup-if-mismatch", "-i", str(patch)],
         cwd=tree,
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
     )
-    if done.returncode:
-        raise _does_not_apply(release, hook, _failed_hunk(done.stdout))
+    return _failed_hunk(done.stdout) if done.returncode else ""
 
 
 def _failed_hunk(said: str) -> str:
@@ -141,19 +179,29 @@ def _failed_hunk(said: str) -> str:
             file = match[1]
         elif match := re.match(r"Hunk #(\d+) FAILED at (\d+)", line):
             return f"hunk {match[1]}, at line {match[2]}, of {file} does not fit"
+        elif "previously applied" in line:
+            return f"{file} has the change already"
     return f"{file} does not fit: {said.strip()[-200:]}"
 
 
-def _does_not_apply(release: Release, hook: Path, why: str) -> UserError:
-    return UserError(
-        f"the hooks of {release.name} do not apply to this source ({why}, for "
-        f"hooks/{release.name}/{hook.name}): give a tree nearer to {release.name}."
-    )
+def changed_files(patch: Path) -> list[str]:
+    """Return the paths, in the kernel tree, of the files that a patch changes, adds or removes.
+
+    Raises UserError if one of them is outside the tree.
+    """
+    names = list(dict.fromkeys([*_changed_files(patch, "---"), *_changed_files(patch, "+++")]))
+    for name in names:
+        if ".." in Path(name).parts:
+            raise UserError(f"{patch} changes {name}: give a patch that stays in the kernel tree.")
+    return names
 
 
-def changed_files(hook: Path) -> list[str]:
-    """Return the paths, in the kernel tree, of the files that a hook changes."""
-    return re.findall(r"^\+\+\+ b/(\S+)", hook.read_text("utf-8", "replace"), re.M)
+def _changed_files(patch: Path, mark: str) -> list[str]:
+    """Return the paths after `mark`, of the old or the new files, without /dev/null."""
+    text = patch.read_text("utf-8", "replace")
+    renamed = "rename from" if mark == "---" else "rename to"
+    moved = re.findall(rf"^{renamed} (\S+)$", text, re.M)
+    return [*re.findall(rf"^{re.escape(mark)} [^/\s]+/(\S+)", text, re.M), *moved]
 
 
 def _own_copy(path: Path) -> None:

@@ -128,8 +128,13 @@ def fetch_package(
         files[0].rename(kept / "package.deb")
 
     found.entry.obtain(download, reporter.say)
-    write_atomically(_pointer(name), dump_json(asdict(found)))
+    note_package(name, found)
     return found
+
+
+def note_package(name: str, package: Package) -> None:
+    """Note `package` as the version of `name` that `known_package` returns."""
+    write_atomically(_pointer(name), dump_json(asdict(package)))
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,9 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
         return entry.obtain(unpack, reporter.say)
 
     version = re.split(r"[-~+]", package.version)[0]
-    configuration = functools.partial(debian_configuration, release, reporter, newest=newest)
+    configuration = functools.partial(
+        debian_configuration, release, version, reporter, newest=newest
+    )
     return KernelSource(release, version, "package", package.sha256, tree, configuration)
 
 
@@ -120,7 +122,7 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
     """
     tree = source_tree(path, reporter).resolve()
     release, version = tree_release(tree)
-    configuration = functools.partial(debian_configuration, release, reporter)
+    configuration = functools.partial(debian_configuration, release, version, reporter)
     if path.is_dir():
         return KernelSource(
             release,

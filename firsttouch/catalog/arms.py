@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Literal
 
 from firsttouch.places import ARMS
+from firsttouch.quantities import format_list
 from firsttouch.tables import Table, names_in, read_named
 
 # The arm that all others are compared with.
 BASE = "stock"
+# The same kernel, booted a moment later: what it changes against `BASE` is chance.
+CONTROL = "again"
 Shape = Literal["circle", "square", "diamond", "up", "down", "cross"]
 _SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "up", "down", "cross")
-Kernel = Literal["stock", "changed", "cloud-stock", "cloud-changed", "debian"]
-_KERNELS: tuple[Kernel, ...] = ("stock", "changed", "cloud-stock", "cloud-changed", "debian")
+Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
+_KINDS: tuple[Kind, ...] = ("stock", "changed", "tiny-stock", "tiny-changed", "debian")
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 
 
@@ -37,15 +40,39 @@ class Mark:
     dark: str
 
 
+@dataclass(frozen=True, order=True)
+class Kernel:
+    """The kernel that an arm boots.
+
+    `kind`: ``stock`` is built from the release's source, ``changed`` from
+    the same source with linux/ laid over it, both configured from Debian's
+    file for the cloud. ``tiny-`` stands before those that are configured from
+    tinyconfig. ``debian`` is the image that Debian distributes; this project
+    does not build it. `patches` are applied to the source, `fragments` laid
+    over the configuration; both are the user's.
+    """
+
+    kind: Kind
+    patches: tuple[Path, ...] = ()
+    fragments: tuple[Path, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The user's changes in messages; empty without any."""
+        names = [file.name for file in (*self.patches, *self.fragments)]
+        return f"with {format_list(names)}" if names else ""
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether it is a kernel as distributed, which must take the double fault."""
+        return not self.kind.endswith("changed") and not self.label
+
+
 @dataclass(frozen=True)
 class Arm:
     """A kernel and its boot parameters.
 
-    `kernel`: ``stock`` is built from the release's source, ``changed`` from
-    the same source with linux/ laid over it, both configured from tinyconfig.
-    ``cloud-`` stands before those that are configured from Debian's file for
-    the cloud. ``debian`` is the image that Debian distributes; this project
-    does not build it.
+    An arm that `firsttouch try` makes has no file: it is `tried`.
     """
 
     name: str
@@ -54,6 +81,14 @@ class Arm:
     meaning: str
     order: int
     mark: Mark
+    tried: bool = False
+
+    def options(self) -> list[str]:
+        """Return the options of a command that select the arm, or that make it."""
+        words = ["--arm", self.name, *map(str, self.kernel.patches)]
+        for fragment in self.kernel.fragments:
+            words += ["--config", str(fragment)]
+        return [*words, "--boot", " ".join(self.boot)] if self.tried and self.boot else words
 
 
 def arm_names(folder: Path = ARMS) -> list[str]:
@@ -64,10 +99,10 @@ def arm_names(folder: Path = ARMS) -> list[str]:
 def load_arm(name: str, folder: Path = ARMS) -> Arm:
     """Return arm `name`; UserError if there is no such arm, or its file is wrong."""
     table = read_named("arm", name, folder)
-    wanted = table.choice("kernel", _KERNELS)
+    wanted = table.choice("kernel", _KINDS)
     arm = Arm(
         name=name,
-        kernel=next(kernel for kernel in _KERNELS if kernel == wanted),
+        kernel=Kernel(next(kind for kind in _KINDS if kind == wanted)),
         boot=table.strings("boot"),
         meaning=table.take("meaning", str),
         order=table.take("order", int),

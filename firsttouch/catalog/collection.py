@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,6 +29,10 @@ class Catalog:
     machines: Mapping[str, Machine]
     arms: Mapping[str, Arm]
     broken: Mapping[str, str] = field(default_factory=dict)
+
+    def adding(self, arms: Iterable[Arm]) -> Catalog:
+        """Return the catalogue with these arms, too."""
+        return replace(self, arms={**self.arms, **{arm.name: arm for arm in arms}})
 
     def arm_order(self, name: str) -> tuple[int, str]:
         """Return the sort key of an arm; arms without a file come last."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.experiments import (
+    BASE_PAGES,
     PAGES,
     Derived,
     Experiment,
@@ -90,7 +91,7 @@ def _check_references(table: Table, experiment: Experiment) -> None:
     for number, figure in enumerate(experiment.derived):
         named += [
             (f"derived[{number}].of", figure.of, metrics),
-            (f"derived[{number}].per", figure.per, [*metrics, PAGES]),
+            (f"derived[{number}].per", figure.per, [*metrics, PAGES, BASE_PAGES]),
         ]
         named += [
             (f"derived[{number}].above.{key}", key, list(experiment.parameters))

@@ -27,13 +27,15 @@ class Metric:
 
 
 PAGES = "pages"
+BASE_PAGES = "base_pages"
 
 
 @dataclass(frozen=True)
 class Derived:
     """A quotient of two metrics, `of` / `per`, for the table on the terminal and the report.
 
-    `per` may be `PAGES` instead of a metric: pages of the size that the cell asks for.
+    `per` may be `PAGES` instead of a metric: pages of the size that the cell
+    asks for. `BASE_PAGES` are pages of 4 KiB, whatever it asks for.
 
     `above` has the parameters of another cell of the same arm, the floor. If it
     is set, the figure is (`of` - `of` of the floor) / (`per` of the floor). The

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from firsttouch.build.configuration import given_configuration
 from firsttouch.build.images import KernelImage, check_path
 from firsttouch.build.series import write_series
 from firsttouch.build.sources import KernelSource, debian_source, user_source
@@ -24,6 +25,12 @@ def add_command(commands: Commands) -> None:
     actions = kernel.add_subparsers(required=True, metavar="ACTION")
     fetch = actions.add_parser("fetch", help="fetch the newest source of a release")
     fetch.add_argument("--release", default=DEFAULT_RELEASE, metavar="R")
+    fetch.add_argument(
+        "--configuration",
+        type=Path,
+        metavar="FILE",
+        help="take Debian's configuration from FILE, and fetch nothing: for a host without apt",
+    )
     fetch.set_defaults(run=_fetch)
     build = actions.add_parser("build", help="build one image and print its path")
     add_source(build)
@@ -48,7 +55,11 @@ def _source(options: argparse.Namespace, reporter: Reporter) -> KernelSource:
 
 
 def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
-    source = debian_source(load_release(options.release), reporter, newest=True)
+    release = load_release(options.release)
+    if options.configuration:
+        print(given_configuration(release, options.configuration, reporter))
+        return 0
+    source = debian_source(release, reporter, newest=True)
     source.configuration()
     print(source.version)
     return 0

@@ -6,18 +6,16 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from firsttouch.analysis.dataset import make_dataset
+from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.build.packages import known_package
 from firsttouch.build.programs import ftbench_list
-from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract, parse_contract
-from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.cli.listing import print_forecast, print_list
-from firsttouch.cli.options import Commands, add_source, release_of, settings_of, size_of
+from firsttouch.cli.options import Commands, add_selection, request_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable, write_atomically
 from firsttouch.lab.cells import Cell
@@ -39,63 +37,8 @@ from firsttouch.vm.qemu import command
 def add_command(commands: Commands) -> None:
     """Add `firsttouch lab`."""
     lab = commands.add_parser("lab", help="build, boot, measure and compare")
-    add_source(lab)
-    lab.add_argument(
-        "--machine",
-        action="append",
-        default=[],
-        metavar="M",
-        help=f"a machine of machines/ (default {DEFAULT_MACHINE}); may be repeated",
-    )
-    lab.add_argument(
-        "--experiment",
-        action="append",
-        default=[],
-        metavar="E",
-        help="an experiment of experiments/ (default: all of the default plan)",
-    )
-    lab.add_argument(
-        "--arm",
-        action="append",
-        default=[],
-        metavar="A",
-        help=f"one of {', '.join(arm_names())} (default: the experiment's arms)",
-    )
-    lab.add_argument("--size", metavar="BYTES", help="bytes to map, with K, M or G if you like")
-    lab.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PARAM=VALUE",
-        dest="settings",
-        help="run only the cells whose parameter has this value",
-    )
-    lab.add_argument(
-        "--jobs",
-        type=int,
-        metavar="N",
-        help="guests at once (default: as many as CPUs and memory allow)",
-    )
-    lab.add_argument(
-        "--out",
-        type=Path,
-        default=Path("out"),
-        metavar="DIR",
-        help="where results go (default out/)",
-    )
-    lab.add_argument(
-        "--quick",
-        action="store_true",
-        help="a first answer: smaller sizes and fewer cells",
-    )
-    lab.add_argument("--table", action="store_true", help="print every row")
-    lab.add_argument("--json", action="store_true", help="print summary.json instead")
-    only = lab.add_mutually_exclusive_group()
-    only.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print what would be built and run, and an estimate of the time; run nothing",
-    )
+    add_selection(lab, Path("out"))
+    only = add_form(lab)
     only.add_argument(
         "--list", action="store_true", help="print the experiments, machines, arms and releases"
     )
@@ -108,30 +51,49 @@ def add_command(commands: Commands) -> None:
     lab.set_defaults(run=_run, kept="finished cells are kept; run the same command again to resume")
 
 
+def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Add the options that say what is printed; return those of which one can be given."""
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a first answer: smaller sizes and fewer cells",
+    )
+    parser.add_argument("--table", action="store_true", help="print every row")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON instead")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print what would be built and run, and an estimate of the time; run nothing",
+    )
+    return only
+
+
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.list:
         return 0 if print_list(output_console()) else 2
-    request = Request(
-        release=release_of(options),
-        source=options.source,
-        machines=tuple(options.machine),
-        experiments=tuple(options.experiment),
-        arms=tuple(options.arm),
-        size=size_of("--size", options.size),
-        settings=settings_of(options.settings),
-        jobs=options.jobs,
-        quick=options.quick,
-        out=options.out,
-    )
+    request = request_of(options, quick=options.quick)
     contract = parse_contract(ftbench_list(reporter))
     if options.dry_run:
-        return _dry_run(request, contract, reporter)
+        return print_plan(request, contract, reporter)
     if options.show_qemu:
         return _show_qemu(request, contract, reporter)
-    return _measure(request, contract, options, reporter)
+
+    def show(dataset: Dataset, report: str) -> None:
+        if options.json:
+            print(dump_json(summary(dataset)), end="")
+        elif options.table:
+            print_dataset(dataset, output_console())
+        elif dataset.cases:
+            print_answers(dataset, report, output_console())
+        if report and (options.json or options.table):
+            reporter.say(f"Report: {report}")
+
+    return measure(request, contract, reporter, show)
 
 
-def _dry_run(request: Request, contract: Contract, reporter: Reporter) -> int:
+def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
+    """Print what a run of `request` would do; return the exit status."""
     release = release_of_request(request, reporter)
     plan = make_plan(request, release.name, contract)
     source = None
@@ -179,9 +141,18 @@ def _several_guests(plan: Plan) -> str:
     )
 
 
-def _measure(
-    request: Request, contract: Contract, options: argparse.Namespace, reporter: Reporter
+def measure(
+    request: Request,
+    contract: Contract,
+    reporter: Reporter,
+    show: Callable[[Dataset, str], None],
 ) -> int:
+    """Run `request` and write summary.json and the report; return the exit status.
+
+    `show` gets the dataset and the path of the report, which is empty if
+    nothing was measured.
+    """
+
     def tell(results: Sequence[Result], catalog: Catalog) -> None:
         figure = first_figure(make_dataset(results, catalog))
         if figure:
@@ -189,21 +160,18 @@ def _measure(
 
     outcome = run_lab(request, contract, reporter, tell)
     dataset = make_dataset(outcome.results, outcome.catalog)
-    summarized = dump_json(summary(dataset))
-    write_atomically(request.out / "summary.json", summarized)
+    write_atomically(request.out / "summary.json", dump_json(summary(dataset)))
     report = str(write_report(dataset, request.out)) if dataset.cases else ""
-    if options.json:
-        print(summarized, end="")
-    elif options.table:
-        print_dataset(dataset, output_console())
-    elif dataset.cases:
-        print_answers(dataset, report, output_console())
-    if report and (options.json or options.table):
-        reporter.say(f"Report: {report}")
-    for line in _failures(outcome, request.out / "log"):
-        print(line, file=sys.stderr)
+    show(dataset, report)
     for problem in outcome.catalog.broken.values():
         reporter.say(f"firsttouch: {problem}")
+    return print_failures(outcome, request.out / "log")
+
+
+def print_failures(outcome: Outcome, logs: Path) -> int:
+    """Print what failed; return the exit status."""
+    for line in _failures(outcome, logs):
+        print(line, file=sys.stderr)
     return 1 if outcome.failures else 0
 
 

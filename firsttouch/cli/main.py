@@ -21,10 +21,12 @@ from firsttouch.cli import (
     guest,
     kernel,
     lab,
+    profile,
     results,
     store,
     survey,
     trace,
+    tried,
 )
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.progress import Reporter
@@ -41,6 +43,9 @@ _EXAMPLES = """examples:
   firsttouch lab --release 7.3 --machine cortex-a72
   firsttouch lab --source ~/linux                  your own kernel tree
   firsttouch lab --experiment boot --arm on --show-qemu
+  firsttouch try ~/my.patch                        what a patch changes, per fault
+  firsttouch try --boot init_on_alloc=0            the same for a boot parameter
+  firsttouch profile --experiment populate --set by=store --set page=4k --arm stock --arm on
   firsttouch guest --arm on                        a shell in the guest
   firsttouch survey                                this host and its own kernel
   firsttouch survey --guest stock                  the same survey in a guest
@@ -49,6 +54,7 @@ _EXAMPLES = """examples:
   firsttouch compare out ~/colleague/out           two result sets side by side
   firsttouch export --format md out                the tables as Markdown
   firsttouch export --format svg --out svg out     the figures, a file each
+  firsttouch export --format folded out/profile    the stacks, for other tools
   firsttouch kernel series --release 7.3 --out series/
   firsttouch store prune --keep 20G                remove the least recently used
 
@@ -75,7 +81,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"firsttouch {__version__}")
     parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (doctor, lab, guest, survey, trace, results, kernel, store, completion):
+    for command in (
+        doctor,
+        lab,
+        tried,
+        profile,
+        guest,
+        survey,
+        trace,
+        results,
+        kernel,
+        store,
+        completion,
+    ):
         command.add_command(commands)
     return parser
 

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from firsttouch.catalog.arms import Arm, arm_names
+from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.errors import UserError
-from firsttouch.lab.plan import DEFAULT_RELEASE
+from firsttouch.lab.plan import DEFAULT_RELEASE, Request
 from firsttouch.quantities import parse_size
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -29,6 +31,82 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         metavar="TREE",
         help="a kernel of your own, with the hooks of the nearest release: a tree, a tarball "
         "such as linux-6.12.1.tar.xz, or Debian's linux-source package",
+    )
+
+
+def add_selection(parser: argparse.ArgumentParser, out: Path, *, arms: bool = True) -> None:
+    """Add the options that select the cells of a run, and where their results go.
+
+    Without `arms`, the command has another way to say which arms run.
+    """
+    add_source(parser)
+    parser.add_argument(
+        "--machine",
+        action="append",
+        default=[],
+        metavar="M",
+        help=f"a machine of machines/ (default {DEFAULT_MACHINE}); may be repeated",
+    )
+    parser.add_argument(
+        "--experiment",
+        action="append",
+        default=[],
+        metavar="E",
+        help="an experiment of experiments/ (default: all of the default plan)",
+    )
+    if arms:
+        parser.add_argument(
+            "--arm",
+            action="append",
+            default=[],
+            metavar="A",
+            help=f"one of {', '.join(arm_names())} (default: the experiment's arms)",
+        )
+    parser.add_argument("--size", metavar="BYTES", help="bytes to map, with K, M or G if you like")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PARAM=VALUE",
+        dest="settings",
+        help="run only the cells whose parameter has this value",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="guests at once (default: as many as CPUs and memory allow)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=out,
+        metavar="DIR",
+        help=f"where results go (default {out}/)",
+    )
+
+
+def request_of(
+    options: argparse.Namespace,
+    *,
+    quick: bool = False,
+    profile: bool = False,
+    tried: tuple[Arm, ...] = (),
+) -> Request:
+    """Return the request that the options of `add_selection` make; UserError for a wrong value."""
+    return Request(
+        release=release_of(options),
+        source=options.source,
+        machines=tuple(options.machine),
+        experiments=tuple(options.experiment),
+        arms=() if tried else tuple(options.arm),
+        tried=tried,
+        size=size_of("--size", options.size),
+        settings=settings_of(options.settings),
+        jobs=options.jobs,
+        quick=quick,
+        profile=profile,
+        out=options.out,
     )
 
 

@@ -16,6 +16,7 @@ from firsttouch.output.comparison import print_comparison
 from firsttouch.output.export import comparison_document
 from firsttouch.output.html.files import write_figures
 from firsttouch.output.html.page import write_report
+from firsttouch.output.profile import folded
 from firsttouch.output.tables import FORMATS, export
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
@@ -35,7 +36,7 @@ from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 
 # Besides the formats of tables.
-_FIGURES = "svg"
+_FIGURES, _STACKS = "svg", "folded"
 
 
 def add_command(commands: Commands) -> None:
@@ -61,9 +62,10 @@ def add_command(commands: Commands) -> None:
     others.add_argument("directory", type=Path, metavar="DIR", help="a directory of `lab --out`")
     others.add_argument(
         "--format",
-        choices=(*FORMATS, _FIGURES),
+        choices=(*FORMATS, _FIGURES, _STACKS),
         default="md",
-        help="Markdown (default), CSV, or SVG: the figures of the report",
+        help="Markdown (default), CSV, SVG: the figures of the report, or folded: the stacks of a "
+        "profile",
     )
     others.add_argument(
         "--experiment",
@@ -99,11 +101,23 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.out:
         for file in write_figures(dataset, options.out):
             print(file)
+    elif options.format == _STACKS:
+        print(_folded(dataset, options.directory), end="")
     else:
         print(export(dataset, options.format), end="")
     for note in dataset.notes:
         reporter.say(f"firsttouch: {note}")
     return 1 if dataset.notes else 0
+
+
+def _folded(dataset: Dataset, directory: Path) -> str:
+    """Return the stacks of a directory's profiles; UserError if it has none."""
+    stacks = folded(dataset)
+    if not stacks:
+        raise UserError(
+            f"{directory} has no profile: give a directory that `firsttouch profile --out` filled."
+        )
+    return stacks
 
 
 def _only(dataset: Dataset, names: Sequence[str]) -> Dataset:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.experiments import Params
 from firsttouch.tables import Json, Table
 
@@ -19,7 +20,8 @@ class Cell:
     `cpus` is the number of CPUs of the guest. `midr` is the MIDR_EL1 for QEMU;
     None leaves that of its CPU model. `board` has further properties of QEMU's
     board. `layout` numbers arrangements of kernel and program in memory, which
-    ought not to matter; 0 is the arrangement without any change.
+    ought not to matter; 0 is the arrangement without any change. `profile` asks
+    for counts by function of the kernel, and models the caches.
     """
 
     release: str
@@ -31,13 +33,14 @@ class Cell:
     midr: int | None = None
     board: tuple[str, ...] = ()
     layout: int = 0
+    profile: bool = False
 
     @property
     def identity(self) -> str:
         """A string that only equal cells share."""
         return repr((
             self.release, self.machine, self.experiment, self.arm, tuple(self.params.items()),
-            self.cpus, self.midr, self.board, self.layout,
+            self.cpus, self.midr, self.board, self.layout, self.profile,
         ))  # fmt: skip
 
     @property
@@ -51,20 +54,28 @@ class Cell:
         """The name of the file that gets the guest's kernel log."""
         return self.title.replace(" ", "_").replace("/", "-") + ".log"
 
-    def command(self, source: Path | None = None) -> str:
-        """Return the shell command that runs only this cell, on the kernel in `source` if given."""
+    def command(self, source: Path | None = None, tried: Arm | None = None) -> str:
+        """Return the shell command that runs only this cell, on the kernel in `source` if given.
+
+        If the cell's arm was `tried`, the command also runs stock beside it.
+        """
         kernel = ["--source", str(source)] if source else ["--release", self.release]
         words = [
-            "firsttouch", "lab", *kernel, "--machine", self.machine,
-            "--experiment", self.experiment, "--arm", self.arm,
+            "firsttouch", "try" if tried else "profile" if self.profile else "lab", *kernel,
+            "--machine", self.machine, "--experiment", self.experiment,
+            *([] if tried else ["--arm", self.arm]),
         ]  # fmt: skip
         for name, value in self.params.items():
             words += ["--size", str(value)] if name == "size" else ["--set", f"{name}={value}"]
-        return shlex.join(words)
+        # Last, because all that follows --arm belongs to the arm.
+        return shlex.join([*words, *(tried.options() if tried else [])])
 
     def document(self) -> dict[str, Json]:
         """Return the cell as results.jsonl has it."""
-        return {**asdict(self), "params": dict(self.params), "board": list(self.board)}
+        found = {**asdict(self), "params": dict(self.params), "board": list(self.board)}
+        if not self.profile:
+            del found["profile"]
+        return found
 
 
 def make_cell(
@@ -90,6 +101,7 @@ def make_cell(
         midr=table.optional("midr", int),
         board=table.strings("board", ()),
         layout=table.take("layout", int, 0),
+        profile=table.take("profile", bool, False),
     )
     table.done()
     return cell

@@ -19,15 +19,15 @@ from firsttouch.build.kernels import kernel_of
 from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.programs import stored_program
 from firsttouch.build.sources import KernelSource
-from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.arms import Kind
 from firsttouch.catalog.releases import Release
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Parts, disk_of, kernels_of, make_job
 from firsttouch.lab.plan import Plan
 
-_KERNELS: Mapping[Kernel, str] = {
+_KINDS: Mapping[Kind, str] = {
     "stock": "stock", "changed": "with linux/", "debian": "as Debian distributes it",
-    "cloud-stock": "stock, cloud", "cloud-changed": "with linux/, cloud",
+    "tiny-stock": "stock, tiny", "tiny-changed": "with linux/, tiny",
 }  # fmt: skip
 
 
@@ -65,7 +65,8 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
         for kernel in kernels_of(plan)
     }
     parts = [
-        Part(f"kernel {release.name} {_KERNELS[kernel]}", path) for kernel, path in images.items()
+        Part(f"kernel {release.name} {_KINDS[kernel.kind]} {kernel.label}".rstrip(), path)
+        for kernel, path in images.items()
     ]
     programs = {
         name: stored_program(folder, name, native=folder == "pmu")
@@ -88,7 +89,7 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
     measured = True
     for kernel, path in images.items():
         # What Debian built is fetched in seconds.
-        if path is None and kernel != "debian":
+        if path is None and kernel.kind != "debian":
             name = image_duration(release.name)
             seconds += known.get(name, default_image_duration(release.objects))
             measured &= name in known

@@ -10,12 +10,15 @@ from pathlib import Path
 
 from firsttouch.build.disks import Disk, FileDisk, RootDisk
 from firsttouch.build.host_tools import compiler_version, qemu_version
-from firsttouch.build.kernels import obtain_image
+from firsttouch.build.images import SYMBOLS
+from firsttouch.build.kernels import kernel_of, obtain_image
+from firsttouch.build.overlay import check_patches
 from firsttouch.build.programs import build_ftbench, build_init, build_pmu
 from firsttouch.build.sources import KernelSource
-from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Params
+from firsttouch.errors import HostError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import Plan
@@ -51,6 +54,7 @@ class Job:
     key: str
     cells: tuple[Cell, ...]
     source: KernelSource
+    arm: Arm
 
     def cell_key(self, position: int) -> str:
         """Return the key of the cell at `position`."""
@@ -63,15 +67,19 @@ class Job:
             "qemu": qemu_version(),
             "compiler": compiler_version(),
             "digests": {"kernel source": self.source.sha256, **self._digests},
+            "tried": self.arm.meaning if self.arm.tried else "",
             "boot": self.guest.command_line(),
             "commands": list(self.guest.commands),
-            "command": cell.command(self.source.given),
+            "command": cell.command(self.source.given, self.arm if self.arm.tried else None),
         }
 
     @functools.cached_property
     def _digests(self) -> dict[str, Json]:
         """The digests that all cells of the guest share; computed once, which is slow."""
+        kernel = self.arm.kernel
         return {
+            **{f"patch {file.name}": file_digest(file) for file in kernel.patches},
+            **{f"fragment {file.name}": file_digest(file) for file in kernel.fragments},
             **inputs(self.guest).digests(),
             "init": file_digest(self.guest.init),
             "ftbench": file_digest(self.guest.files[FTBENCH]),
@@ -79,9 +87,16 @@ class Job:
 
 
 def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter) -> Parts:
-    """Return the kernels, programs and disks that `plan` needs; build what the store lacks."""
+    """Return the kernels, programs and disks that `plan` needs; build what the store lacks.
+
+    Raises UserError if the user's patches do not apply, before anything is built.
+    """
+    kernels = kernels_of(plan)
+    for kernel in kernels:
+        if kernel.patches and not kernel_of(kernel, source).stored():
+            check_patches(kernel.patches, source)
     ftbench, init = build_ftbench(reporter), build_init(reporter)
-    images = {kernel: obtain_image(kernel, source, reporter, logs) for kernel in kernels_of(plan)}
+    images = {kernel: obtain_image(kernel, source, reporter, logs) for kernel in kernels}
     disks = {}
     for group in plan.groups:
         disk = disk_of(plan, group)
@@ -91,8 +106,12 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
 
 
 def kernels_of(plan: Plan) -> list[Kernel]:
-    """Return the kernels that the arms of `plan` boot, each once."""
-    return sorted({plan.catalog.arms[cell.arm].kernel for cell in plan.cells}, reverse=True)
+    """Return the kernels that the arms of `plan` boot, each once, in the order of their builds.
+
+    Those with changes of the user's come first: they are the most likely to fail.
+    """
+    kernels = {plan.catalog.arms[cell.arm].kernel for cell in plan.cells}
+    return sorted(sorted(kernels, reverse=True), key=lambda kernel: not kernel.label)
 
 
 def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
@@ -103,7 +122,7 @@ def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
 def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
     """Return the guest that runs one group of the plan's cells."""
     guest = _guest(cells, plan, parts)
-    return Job(guest, guest_key(guest), cells, parts.source)
+    return Job(guest, guest_key(guest), cells, parts.source, plan.catalog.arms[cells[0].arm])
 
 
 def disk_of(plan: Plan, cells: tuple[Cell, ...]) -> Disk | None:
@@ -119,7 +138,9 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     more = f" {disk.arguments}" if disk else ""
     wanted = {metric.name for metric in experiment.metrics}
     pmu = None
-    if not wanted.isdisjoint(COUNTED.keys() | MODELLED.keys()):
+    if first.profile:
+        pmu = Pmu(parts.pmu, caches=True, symbols=_symbols_of(arm, parts))
+    elif not wanted.isdisjoint(COUNTED.keys() | MODELLED.keys()):
         pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED))
     machine = plan.catalog.machines[first.machine]
     return Guest(
@@ -135,6 +156,17 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         board=first.board,
         pmu=pmu,
         port=port_for(arm.kernel),
+    )
+
+
+def _symbols_of(arm: Arm, parts: Parts) -> Path:
+    """Return the System.map of the kernel that `arm` boots; HostError if the store has none."""
+    symbols = parts.images[arm.kernel].with_name(SYMBOLS)
+    if symbols.exists():
+        return symbols
+    raise HostError(
+        f"the stored kernel of {arm.name} has no {SYMBOLS}, because an older firsttouch built "
+        f"it: remove {symbols.parent} and run the same command again, which builds it."
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.catalog.arms import Arm, arm_names, load_arm
+from firsttouch.catalog.arms import BASE, CONTROL, Arm, arm_names, load_arm
 from firsttouch.catalog.collection import Catalog, load_known
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
@@ -19,6 +19,7 @@ from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Cell, make_cell
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
+from firsttouch.tables import Json
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
@@ -28,9 +29,11 @@ DEFAULT_RELEASE = "6.12"
 class Request:
     """What the user asked for; an empty field means that of the default plan.
 
+    `tried` are arms without a file, to be run in place of `arms`, beside stock
+    and its control.
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
-    form.
+    form; `profile` for counts by function.
     """
 
     release: str = DEFAULT_RELEASE
@@ -38,10 +41,12 @@ class Request:
     machines: tuple[str, ...] = ()
     experiments: tuple[str, ...] = ()
     arms: tuple[str, ...] = ()
+    tried: tuple[Arm, ...] = ()
     size: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     jobs: int | None = None
     quick: bool = False
+    profile: bool = False
     out: Path = Path("out")
 
 
@@ -70,16 +75,20 @@ def make_plan(
     cannot map, and for experiments that ask for what ftbench does not have.
     """
     machines = [load_machine(name) for name in dict.fromkeys(request.machines or [DEFAULT_MACHINE])]
-    asked = [load_arm(name) for name in dict.fromkeys(request.arms)]
+    asked = [
+        load_arm(name) for name in dict.fromkeys([BASE, CONTROL] if request.tried else request.arms)
+    ]
+    asked += request.tried
     catalog = load_known(
         experiment_names(folder), (machine.name for machine in machines), arm_names(), folder
-    )
+    ).adding(request.tried)
     experiments = _experiments(request, catalog, folder)
     for experiment in experiments:
         contract.check(experiment, folder)
     if request.size is not None:
         check_size(request.size)
     _check_settings(request, experiments, machines, contract)
+    more: dict[str, Json] = {"profile": True} if request.profile else {}
     cells: dict[str, Cell] = {}
     groups: list[tuple[Cell, ...]] = []
     for machine, experiment in itertools.product(machines, experiments):
@@ -102,12 +111,12 @@ def make_plan(
             for group in of_guests:
                 groups.append(
                     tuple(
-                        make_cell(release, arm.name, machine.name, experiment.name, params)
+                        make_cell(release, arm.name, machine.name, experiment.name, params, more)
                         for params in group
                     )
                 )
         for params, arm in itertools.product(wanted, of_arms):
-            cell = make_cell(release, arm.name, machine.name, experiment.name, params)
+            cell = make_cell(release, arm.name, machine.name, experiment.name, params, more)
             cells[cell.identity] = cell
     if not cells:
         values = " ".join(f"{name}={value}" for name, value in request.settings.items())
@@ -117,7 +126,7 @@ def make_plan(
 
 def _check_disk(arm: Arm, experiment: Experiment) -> None:
     """Raise UserError if `experiment` needs a disk that the kernel of `arm` has no driver for."""
-    if arm.kernel == "debian" and (experiment.file_size or experiment.root):
+    if arm.kernel.kind == "debian" and (experiment.file_size or experiment.root):
         raise UserError(
             f"{experiment.name} needs a disk, whose driver is a module of Debian's kernel: "
             f"leave out the arm {arm.name}, or name other experiments."

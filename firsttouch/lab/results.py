@@ -43,7 +43,8 @@ class Provenance:
     `digests` has those of the kernel's source, its image, the initial RAM disk,
     the programs in it, the device tree, the disk, the plugin and QEMU. `boot` is
     the kernel's command line. `commands` are what the guest ran. `command` is
-    the shell command that runs only this cell.
+    the shell command that runs only this cell. `tried` says what an arm of
+    `firsttouch try` changes; it is empty for other arms.
     """
 
     kernel_version: str
@@ -53,6 +54,7 @@ class Provenance:
     boot: str
     commands: tuple[str, ...]
     command: str
+    tried: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ class Result:
 
     def document(self) -> dict[str, Json]:
         """Return the result as in results.jsonl."""
-        made = self.provenance
+        made = asdict(self.provenance)
+        if not made["tried"]:
+            del made["tried"]
         return {
             "schema": SCHEMA,
             "key": self.key,
@@ -83,7 +87,7 @@ class Result:
                 "not_modelled": list(self.counts.not_modelled),
             },
             "provenance": {
-                **asdict(made), "digests": dict(made.digests), "commands": list(made.commands),
+                **made, "commands": list(self.provenance.commands),
             },
             **({"quick": True} if self.quick else {}),
         }  # fmt: skip
@@ -123,6 +127,7 @@ def _read_provenance(table: Table) -> Provenance:
         table.take("boot", str),
         table.strings("commands"),
         table.take("command", str),
+        table.take("tried", str, ""),
     )
 
 

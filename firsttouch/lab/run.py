@@ -175,12 +175,12 @@ def _available_memory() -> int:
 
 
 def _stock_by_machine(jobs: Sequence[Job], plan: Plan) -> list[Job]:
-    """Return one job on the stock kernel for each machine, for the guard."""
+    """Return the first job on a kernel without the features for each machine, for the guard."""
     return list(
         {
             job.cells[0].machine: job
-            for job in jobs
-            if plan.catalog.arms[job.cells[0].arm].kernel in ("stock", "cloud-stock")
+            for job in reversed(jobs)
+            if plan.catalog.arms[job.cells[0].arm].kernel.unchanged
         }.values()
     )
 
@@ -198,7 +198,8 @@ def _guard(job: Job, logs: Path, reporter: Reporter) -> None:
         return done.tables("lines")[-1]
 
     faults = check_double_fault(run)
-    reporter.say(f"Guard: stock on {machine} takes {faults:,} faults for 1,024 atomics.")
+    arm = job.cells[0].arm
+    reporter.say(f"Guard: {arm} on {machine} takes {faults:,} faults for 1,024 atomics.")
 
 
 def run_jobs(

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from firsttouch.analysis.cases import Case
 from firsttouch.analysis.comparison import Comparison
-from firsttouch.analysis.dataset import Case, Dataset, Row
+from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.tables import Json
 
 SCHEMA = 2

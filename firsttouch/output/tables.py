@@ -9,7 +9,8 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from firsttouch.analysis.dataset import Case, Dataset, Row
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.names import format_params, varying
 from firsttouch.output.labels import QUICK, change_head
 from firsttouch.quantities import format_change, format_value
@@ -84,14 +85,25 @@ def _markdown(dataset: Dataset) -> Iterator[str]:
 def measuring_command(cases: Sequence[Case]) -> str:
     """Return a command that measures all of `cases`; without --set, it may measure more."""
     first = cases[0]
+    tried = tried_options(first)
     words = [
-        "firsttouch", "lab", *_kernel(first),
+        "firsttouch", "try" if tried else "lab", *_kernel(first),
         "--machine", first.platform.machine, "--experiment", first.experiment.name,
     ]  # fmt: skip
     sizes = {case.params["size"] for case in cases if "size" in case.params}
     if len(sizes) == 1 and sizes != set(first.experiment.parameters["size"]):
         words += ["--size", str(sizes.pop())]
-    return shlex.join(words)
+    return shlex.join([*words, *tried])
+
+
+def tried_options(case: Case) -> list[str]:
+    """Return the options that make the arms of `case` that were tried."""
+    options = []
+    for arm, measured in case.arms.items():
+        if measured.result.provenance.tried:
+            words = shlex.split(case.command(arm))
+            options += words[words.index("--arm") :]
+    return options
 
 
 def _kernel(case: Case) -> list[str]:

@@ -25,9 +25,9 @@ _STRIP, _CELL = 26.0, 3.0
 def draw_timeline(found: Found, width: float) -> Drawing:
     """Return faults over time, in bars; a part of each is double."""
     drawing = Drawing(width, 26 + _TALL + _BOTTOM)
-    drawing.box((0, 6, 10, 10), "fault-any")
+    drawing.rect(0, 6, 10, 10, "fault-any")
     drawing.text(15, 15, "page faults")
-    drawing.box((110, 6, 10, 10), "fault-double")
+    drawing.rect(110, 6, 10, 10, "fault-double")
     drawing.text(125, 15, "of them, the second of a double")
     times = found.faults.time
     last = max(times, default=0) + 1
@@ -46,7 +46,7 @@ def draw_timeline(found: Found, width: float) -> Drawing:
     for counts, kind in ((every, "fault-any"), (second, "fault-double")):
         for bar, count in sorted(counts.items()):
             y = height.at(count)
-            drawing.box((_LEFT + bar * _BAR, y, _BAR - 0.5, height.at(0) - y), kind)
+            drawing.rect(_LEFT + bar * _BAR, y, _BAR - 0.5, height.at(0) - y, kind)
     axis = Scale(0, last / 1e6, _LEFT, width)
     for tick in axis.ticks(5):
         x = min(max(axis.at(tick), _LEFT + 8), width - 20)
@@ -121,7 +121,7 @@ def draw_map(found: Found, page_size: int, width: float) -> Drawing:
         ("fault-double", "read, then written"),
         ("fault-unwritten", "read, never written"),
     ):
-        drawing.box((x, 6, 10, 10), kind)
+        drawing.rect(x, 6, 10, 10, kind)
         drawing.text(x + 15, 15, words)
         x += 30 + 7 * len(words)
     for number, region in enumerate(strips):
@@ -132,8 +132,8 @@ def draw_map(found: Found, page_size: int, width: float) -> Drawing:
             if not touched:
                 continue
             left, tall = index * _CELL, _STRIP - 8
-            drawing.box((left, top + 17, _CELL, tall), "fault-any")
+            drawing.rect(left, top + 17, _CELL, tall, "fault-any")
             for count, kind in ((doubled, "fault-double"), (unwritten, "fault-unwritten")):
                 if count:
-                    drawing.box((left, top + 17, _CELL, tall * count / touched), kind)
+                    drawing.rect(left, top + 17, _CELL, tall * count / touched, kind)
     return drawing

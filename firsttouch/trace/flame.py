@@ -18,6 +18,7 @@ _ROW = 17.0
 _NARROWEST = 0.6
 # From this share of a box's faults on, its colour says that they are doubles.
 _SOME, _MOST = 0.02, 0.5
+_KINDS = ("fault-flame", "fault-flame some", "fault-flame most")
 
 
 @dataclass
@@ -63,11 +64,11 @@ def _draw(drawing: Drawing, frame: _Frame, left: float, scale: float, row: int, 
     """Draw a frame and, above it, what it calls, in the order of names."""
     width, top = frame.faults * scale, row * _ROW + 2
     share = frame.doubles / frame.faults
-    kind = "flame-most" if share >= _MOST else "flame-some" if share >= _SOME else "flame"
+    kind = _KINDS[(share >= _SOME) + (share >= _MOST)]
     tip = f"{frame.name}: {frame.faults:,} faults ({percent(frame.faults, whole)})"
     if frame.doubles:
         tip += f", {frame.doubles:,} of them double"
-    drawing.box((left, top, width, _ROW - 1), kind, tip)
+    drawing.rect(left, top, width, _ROW - 1, kind, tip)
     if width > 4 * CHARACTER:
         drawing.text(left + 3, top + 12, shorten(frame.name, width - 4), "f")
     for name in sorted(frame.called):

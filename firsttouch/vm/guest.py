@@ -81,7 +81,7 @@ class Guest:
 def port_for(kernel: Kernel) -> Port:
     """Return the port whose driver is built into the kernel that an arm boots."""
     # Debian has virtio's MMIO driver in a module.
-    return "pci" if kernel == "debian" else "mmio"
+    return "pci" if kernel.kind == "debian" else "mmio"
 
 
 def check_size(size: int) -> None:

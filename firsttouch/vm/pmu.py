@@ -16,13 +16,18 @@ from firsttouch.tables import Json, parse_json
 
 @dataclass(frozen=True)
 class Pmu:
-    """The plugin, built for the QEMU in use; `caches` tells whether it models caches too."""
+    """The plugin, built for the QEMU in use; `caches` tells whether it models caches too.
+
+    With `symbols`, the System.map of the guest's kernel, it also counts by
+    function and by call.
+    """
 
     plugin: Path
     caches: bool
+    symbols: Path | None = None
 
     def options(self, machine: Machine, cpus: int) -> list[str]:
-        """Return the plugin's options, without that for its output file."""
+        """Return the plugin's options, without those that name files."""
         if not self.caches:
             return []
         options = []

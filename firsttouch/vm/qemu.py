@@ -71,6 +71,8 @@ def inputs(guest: Guest) -> Inputs:
         files["disk"] = guest.disk
     if guest.pmu:
         files["PMU"] = guest.pmu.plugin
+        if guest.pmu.symbols:
+            files["symbols"] = guest.pmu.symbols
     if guest.firmware:
         files["firmware"] = guest.firmware
     blobs = {"initial RAM disk": guest_archive(guest)}
@@ -118,6 +120,8 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
     plugin = []
     if guest.pmu:
         options = [f"file={_value(files['PMU'])}", f"out={_value(files[COUNTS])}"]
+        if guest.pmu.symbols:
+            options.append(f"profile={_value(files['symbols'])}")
         plugin = ["-plugin", ",".join([*options, *guest.pmu.options(guest.machine, guest.cpus)])]
     return [
         *board_arguments(guest),

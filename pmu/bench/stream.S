@@ -7,14 +7,16 @@
 #ifndef PASSES
 #define PASSES	40
 #endif
+#ifndef BYTES
 #define BYTES	(64 << 20)
+#endif
 
 	.text
 	.global main
 main:
 	/* RAM behind the program, seen from the kernel's half */
 	ldr	x10, =0xffffff8048000000
-	mov	x11, #PASSES
+	ldr	x11, =PASSES
 	mov	x2, #0
 	hint	#0x7e
 	cbz	x11, 3f

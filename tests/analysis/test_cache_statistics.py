@@ -18,7 +18,8 @@ from firsttouch.analysis.cache_statistics import (
     running,
     sweeps,
 )
-from firsttouch.analysis.dataset import Dataset, Platform
+from firsttouch.analysis.cases import Platform
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.machines import load_machine
 from tests.support import made_results
 from tests.support.made_results import Made

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis import dataset as dataset_module
-from firsttouch.analysis.dataset import Dataset, Platform, Row, read_dataset
+from firsttouch.analysis.cases import Platform
+from firsttouch.analysis.dataset import Dataset, Row, read_dataset
 from firsttouch.analysis.verdicts import change_percent, verdict
 from firsttouch.catalog.experiments import Params, Published
 from firsttouch.errors import UserError

@@ -25,7 +25,10 @@ REFUSED = {
     "very long option": (["populate", "--" + "x" * 100], "ftbench populate --help"),
     "no option at all": (["populate", "ldadd"], "options begin with --"),
     "misspelt choice": (["populate", "--by", "ldad"], 'did you mean "ldadd"?'),
-    "unknown choice": (["populate", "--page", "frobnicate"], "give one of base, 4k, 64k, 2m"),
+    "unknown choice": (
+        ["populate", "--page", "frobnicate"],
+        "give one of base, 4k, 16k, 32k, 64k, 128k, 256k, 512k, 1m, 2m",
+    ),
     "missing value": (["populate", "--by"], "lacks its value"),
     "given twice": (["populate", "--size", "1M", "--size", "2M"], "given twice"),
     "value for a flag": (["populate", "--timeline=1"], "takes no value"),

@@ -9,6 +9,7 @@ import pytest
 
 from firsttouch.build import overlay
 from firsttouch.build.overlay import Patch
+from firsttouch.build.sources import KernelSource
 from firsttouch.catalog import releases
 from firsttouch.catalog.releases import Release, load_release, release_names
 from firsttouch.errors import UserError
@@ -122,3 +123,69 @@ def test_each_patch_says_why(name: str) -> None:
         assert len(patch.subject) <= 75, patch.subject
         assert len(patch.message.split()) >= 20, patch.name
         assert all(len(line) <= 75 for line in patch.message.splitlines()), patch.name
+
+
+# -- a user's patches
+
+
+@pytest.fixture
+def source(tree: Path, release: Release) -> KernelSource:
+    return KernelSource(
+        release, "6.12.7", "tree", "0" * 64, lambda: tree, lambda: tree / "config", tree
+    )
+
+
+def _patch(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_a_users_patch_that_does_not_fit_is_named_by_file_and_hunk(
+    source: KernelSource, tmp_path: Path
+) -> None:
+    good = _patch(tmp_path, "0001-good.patch", _HOOK)
+    overlay.check_patches([good], source)
+    bad = _patch(tmp_path, "0002-bad.patch", _HOOK.replace(" line 31", " line 32"))
+    with pytest.raises(UserError) as error:
+        overlay.check_patches([bad], source)
+    assert str(error.value).startswith(f"{bad} does not apply to Linux 6.12.7 (hunk 2, at line 3")
+    assert f"of {_FAULT} does not fit" in str(error.value)
+    again = _patch(tmp_path, "0003-again.patch", _HOOK)
+    with pytest.raises(UserError, match=r"0003-again.patch .*fault.c has the change already"):
+        overlay.check_patches([good, again], source)
+    assert (source.tree() / _FAULT).read_text() == _ORIGINAL
+
+
+def test_a_series_may_add_change_move_and_remove_files(
+    source: KernelSource, tmp_path: Path
+) -> None:
+    series = [
+        _patch(tmp_path, "1", "--- /dev/null\n+++ b/mm/new.c\n@@ -0,0 +1 @@\n+one\n"),
+        _patch(tmp_path, "2", "--- a/mm/new.c\n+++ b/mm/new.c\n@@ -1 +1 @@\n-one\n+two\n"),
+        _patch(tmp_path, "3", "--- a/mm/memory.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-memory\n"),
+        _patch(tmp_path, "4", f"diff --git a/{_FAULT} b/mm/moved.c\nsimilarity index 100%\n"
+               f"rename from {_FAULT}\nrename to mm/moved.c\n"),
+    ]  # fmt: skip
+    overlay.check_patches(series, source)
+    changed = tmp_path / "changed"
+    overlay.link_tree(source.tree(), changed)
+    for patch in series:
+        overlay.apply_patch(patch, source.version, changed)
+    assert (changed / "mm/new.c").read_text() == "two\n"
+    assert (changed / "mm/moved.c").read_text() == _ORIGINAL
+    assert not (changed / "mm/memory.c").exists() and not (changed / _FAULT).exists()
+    assert (source.tree() / "mm/memory.c").exists()
+
+
+def test_a_patch_must_stay_in_the_tree(source: KernelSource, tmp_path: Path) -> None:
+    out = _patch(tmp_path, "out.patch", "--- a/../secret\n+++ b/../secret\n@@ -1 +1 @@\n-a\n+b\n")
+    with pytest.raises(UserError, match=r"out.patch changes \.\./secret"):
+        overlay.check_patches([out], source)
+
+
+def test_a_patch_of_a_file_that_the_source_lacks_names_it(
+    source: KernelSource, tmp_path: Path
+) -> None:
+    gone = _patch(tmp_path, "gone.patch", _HOOK.replace("fault.c", "gone.c"))
+    with pytest.raises(UserError, match=r"it has no arch/arm64/mm/gone.c"):
+        overlay.check_patches([gone], source)

@@ -42,7 +42,7 @@ def test_each_experiment_asks_for_what_there_is(contract: Contract, name: str) -
         ("populate", ("threads = 1", "threads = 0"), "parameters.threads is 0: give at least 1"),
         ("populate", ("threads = 1", 'threads = "two"'),
          "parameters.threads is 'two': give a whole number"),
-        ("populate", ('size = "1G"', "size = 100"),
+        ("populate", ('size = "256M"', "size = 100"),
          "populate.toml: parameters.size is 100: give at least 4 KiB"),
         ("populate", ('"--set-thp"', '"--set-tph"'),
          "populate.toml: options names '--set-tph': did you mean '--set-thp'"),

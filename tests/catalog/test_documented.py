@@ -85,6 +85,6 @@ def test_the_examples_load(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert load_machine("neoverse-v1", tmp_path / "machines").cpus[0].l1d.ways == 4
-    assert load_arm("color-4", tmp_path / "arms").kernel == "changed"
+    assert load_arm("color-4", tmp_path / "arms").kernel.kind == "changed"
     experiment = load_experiment("populate-threads", tmp_path / "experiments")
     assert experiment.quick and experiment.published[0].tolerance == 0.5

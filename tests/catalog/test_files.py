@@ -48,7 +48,7 @@ def _write_changed(source: Path, change: tuple[str, str], file: Path) -> None:
         (("default = true", 'default = "yes"'), r"default is 'yes': it must be true or false"),
         (('["stock", "on"]', '["stok", "on"]'), r"arms names 'stok': did you mean 'stock'"),
         (('compare = "on"', 'compare = "onn"'), r"compare is 'onn': did you mean 'on'"),
-        (('size = "1G"', 'size = "1Q"'), r"parameters\.size cannot be read: '1Q' is not a size"),
+        (('size = "256M"', 'size = "1Q"'), r"parameters\.size cannot be read: '1Q' is not a size"),
         (("shown = true", "showm = true"), r"metrics\[0\]\.showm is not a key here.*'shown'"),
         (('by = "ldadd"', 'bye = "ldadd"'), r"where\.bye is not a parameter: did you mean 'by'"),
         (("change_percent = -50\n", ""), r"published\[0\].*give one of the two"),

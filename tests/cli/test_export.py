@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.lab.results import write_results
 from firsttouch.places import EXPERIMENTS
 from tests.conftest import Firsttouch
 from tests.support import made_results
+from tests.support.results import make_profiled
 
 
 def test_markdown_and_csv_go_to_standard_output(firsttouch: Firsttouch, tmp_path: Path) -> None:
@@ -23,6 +25,21 @@ def test_markdown_and_csv_go_to_standard_output(firsttouch: Firsttouch, tmp_path
     assert "| ldadd 4k | page_faults |" in done.stdout
     lines = firsttouch("export", "--format", "csv", "a b").stdout
     assert {line["release"] for line in csv.DictReader(io.StringIO(lines))} == {"6.12"}
+
+
+def test_stacks_for_other_tools_need_a_profile(firsttouch: Firsttouch, tmp_path: Path) -> None:
+    write_results(tmp_path, [make_profiled([100, 200])])
+    done = firsttouch("export", "--format", "folded", ".")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "stock;user code 7\n"
+        "stock;user code;vectors [exception] 100\n"
+        "stock;user code;vectors [exception];do_page_fault [tail call] 200\n"
+    )
+    made_results.write(tmp_path / "out", made_results.plan(EXPERIMENTS, ["boot"]))
+    done = firsttouch("export", "--format", "folded", "out")
+    assert done.returncode == 2
+    assert "out has no profile: give a directory that `firsttouch profile --out`" in done.stderr
 
 
 def test_what_holds_no_results_is_refused(firsttouch: Firsttouch) -> None:

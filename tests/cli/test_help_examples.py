@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 from firsttouch.cli.main import main
+from firsttouch.lab.results import write_results
 from firsttouch.places import EXPERIMENTS, REPOSITORY
-from tests.conftest import FAKE_LINUX, Firsttouch
+from tests.conftest import FAKE_LINUX, TRIED, Firsttouch
 from tests.support import made_results
+from tests.support.results import make_profiled
 
 # Commands that build a kernel, boot a guest or measure this host for half a minute
 # are only parsed here; other tests run them.
-_LONG = ("survey", "guest", "kernel")
+_LONG = ("survey", "guest", "kernel", "profile")
 
 
 def _examples(text: str) -> list[list[str]]:
@@ -31,9 +33,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with all that the examples name."""
     home = tmp_path / "home"
     shutil.copytree(FAKE_LINUX, home / "linux")
+    shutil.copy(TRIED / "0001-mm-synchronize-each-first-touch.patch", home / "my.patch")
     results = made_results.plan(EXPERIMENTS, ["populate"], page="4k")
     made_results.write(tmp_path / "out", results)
     made_results.write(home / "colleague/out", results)
+    (tmp_path / "out/profile").mkdir()
+    write_results(tmp_path / "out/profile", [make_profiled([100, 200])])
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(tmp_path)
     return home
@@ -52,7 +57,11 @@ def test_each_example_does_what_it_says(
             assert main([*arguments, "--help"]) == 0, capsys.readouterr().err
             assert "usage:" in capsys.readouterr().out
             continue
-        if arguments[0] == "lab" and "--list" not in arguments and "--dry-run" not in arguments:
+        if (
+            arguments[0] in ("lab", "try")
+            and "--list" not in arguments
+            and "--dry-run" not in arguments
+        ):
             arguments.append("--dry-run")
         assert main(arguments) == 0, capsys.readouterr().err
         printed = capsys.readouterr()

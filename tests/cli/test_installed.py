@@ -25,6 +25,7 @@ from firsttouch.catalog.releases import load_release
 from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.progress import Reporter
+from tests.conftest import FAKE_CONFIGURATION
 from tests.support import made_results
 
 pytestmark = pytest.mark.long
@@ -222,15 +223,17 @@ def test_a_guest_is_run_and_its_command_can_be_pasted(
     (tree / "arch/arm64/mm/fault.c").touch()
     (tree / "Makefile").write_text(
         "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 999\n"
-        "tinyconfig:\n\tmkdir -p $(O) && touch $(O)/.config\nolddefconfig:\n"
-        "Image:\n\tmkdir -p $(O)/arch/arm64/boot\n"
+        "olddefconfig:\nImage:\n\tmkdir -p $(O)/arch/arm64/boot\n\ttouch $(O)/System.map\n"
         "\tcp '$(FAKE_IMAGE)' $(O)/arch/arm64/boot/Image\n"
     )
     shutil.copy(image, folder / "Image")
+    shutil.copy(FAKE_CONFIGURATION, folder / "config")
     _give(folder)
     with tempfile.TemporaryDirectory(prefix="firsttouch-store-") as store:
         _give(Path(store))
         environment = {"XDG_CACHE_HOME": store, "FAKE_IMAGE": str(folder / "Image")}
+        given = installed("kernel", "fetch", "--configuration", folder / "config", **environment)
+        assert given.returncode == 0, given.stderr
         done = installed(
             "lab", "--source", tree, "--arm", "stock", "--experiment", "populate", "--set",
             "page=4k", "--set", "by=store", "--size", "16M", "--out", "my out", **environment,

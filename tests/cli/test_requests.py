@@ -14,7 +14,7 @@ import pytest
 from firsttouch.build.programs import build_ftbench
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
-from tests.conftest import Finished, Firsttouch
+from tests.conftest import FAKE_CONFIGURATION, Finished, Firsttouch
 from tests.support.full_disk import small_disk
 
 
@@ -101,7 +101,7 @@ def test_a_tree_to_which_the_hooks_do_not_apply(
 
 @pytest.mark.parametrize("tool", ["qemu-system-aarch64", "aarch64-linux-gnu-gcc"])
 def test_a_missing_tool_is_named(
-    firsttouch: Firsttouch, fake_linux: Path, own_cache: Path, tmp_path: Path, tool: str
+    firsttouch: Firsttouch, fake_linux: Path, configured_cache: Path, tmp_path: Path, tool: str
 ) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -119,7 +119,7 @@ def test_a_missing_tool_is_named(
 
 
 def test_a_build_that_fails_shows_the_compilers_error(
-    firsttouch: Firsttouch, fake_linux: Path, own_cache: Path
+    firsttouch: Firsttouch, fake_linux: Path, configured_cache: Path
 ) -> None:
     done = firsttouch("kernel", "build", "--stock", "--source", fake_linux, FAKE_FAILS="part7")
     assert done.returncode == 1
@@ -132,11 +132,15 @@ def test_a_full_disk(firsttouch: Firsttouch, fake_linux: Path, tmp_path: Path) -
     image = tmp_path / "Image"
     image.write_bytes(b"x" * (1 << 20))
     with small_disk(tmp_path / "small", 256 << 10) as disk:
-        done = subprocess.run(
-            disk.command(firsttouch.command("kernel", "build", "--stock", "--source", fake_linux)),
-            env=firsttouch.environment(FAKE_IMAGE=str(image), XDG_CACHE_HOME=str(disk.path)),
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        for command in (
+            ("fetch", "--configuration", FAKE_CONFIGURATION),
+            ("build", "--stock", "--source", fake_linux),
+        ):
+            done = subprocess.run(
+                disk.command(firsttouch.command("kernel", *command)),
+                env=firsttouch.environment(FAKE_IMAGE=str(image), XDG_CACHE_HOME=str(disk.path)),
+                cwd=tmp_path, capture_output=True, text=True, check=False,
+            )  # fmt: skip
     _refused(done, "No space left on device", "XDG_CACHE_HOME")
 
 
@@ -177,7 +181,7 @@ def _in(copied: Path, *arguments: str) -> Finished:
          ["populate.toml: options", "'--set-htp'", "did you mean '--set-thp'"]),
         ("experiments/populate.toml", ("[parameters]", 'runs = "poplate"\n[parameters]'),
          ["populate.toml: runs", "'poplate'", "did you mean 'populate'"]),
-        ("experiments/populate.toml", ('size = "1G"', "size = 100"),
+        ("experiments/populate.toml", ('size = "256M"', "size = 100"),
          ["populate.toml: parameters.size", "100", "at least 4 KiB"]),
         ("machines/neoverse-n1.toml", ('cpu = "neoverse-n1"', 'cpu = "neoverse-n11"'),
          ["neoverse-n1.toml: cpu", "'neoverse-n11'", "did you mean 'neoverse-n1'"]),

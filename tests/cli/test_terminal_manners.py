@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.places import EXPERIMENTS, REPOSITORY
+from tests.conftest import FAKE_CONFIGURATION
 from tests.support import made_results
 from tests.support.full_disk import small_disk
 from tests.support.surveys import RECORDED
@@ -273,7 +274,6 @@ def _tree(folder: Path) -> Path:
     (tree / "arch/arm64/mm/fault.c").touch()
     (tree / "Makefile").write_text(
         "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 999\n"
-        "tinyconfig:\n\tmkdir -p $(O) && touch $(O)/.config\n"
         "olddefconfig:\n\tprintf '%s\\n' $(CONFIG) >>$(O)/.config\n"
         "Image:\n\tmkdir -p $(O)/arch/arm64/boot\n"
         "\thead -c $(BYTES) /dev/zero >$(O)/arch/arm64/boot/Image\n"
@@ -292,6 +292,11 @@ def _build(
 
 def test_a_full_store_is_the_store_that_is_full(tmp_path: Path) -> None:
     with small_disk(tmp_path / "small", 512 << 10) as disk:
+        given = _build(
+            disk.command([*COMMAND, "kernel", "fetch", "--configuration", FAKE_CONFIGURATION]),
+            tmp_path, XDG_CACHE_HOME=str(disk.path),
+        )  # fmt: skip
+        assert given.returncode == 0, given.stderr
         # The linker fails, and its message is a line of the detail.
         done = _build(
             disk.command([*COMMAND, "kernel", "build", "--stock", "--source", _tree(tmp_path)]),

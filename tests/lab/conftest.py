@@ -14,7 +14,7 @@ from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.build.outcomes import keep_outcome
 from firsttouch.build.sources import KernelSource
 from firsttouch.build.store import store_root
-from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
 from firsttouch.lab.guests import Parts
 from firsttouch.lab.plan import Plan, Request
@@ -82,7 +82,9 @@ class FakeLab:
         for name in names:
             (self.parts / name).write_text(name)
         stock, changed, ftbench, init, pmu = (self.parts / name for name in names)
-        return Parts(source, {"stock": stock, "changed": changed}, ftbench, init, pmu, {})
+        return Parts(
+            source, {Kernel("stock"): stock, Kernel("changed"): changed}, ftbench, init, pmu, {}
+        )
 
 
 def _region() -> dict[str, Json]:
@@ -107,6 +109,12 @@ def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)
     monkeypatch.setattr("firsttouch.lab.run.measure_guest", lab.measure_guest)
     return lab
+
+
+@pytest.fixture
+def stock_image(images: Callable[[str, bool], Path]) -> Path:
+    """A real kernel, obtained before a test changes the store."""
+    return images("6.12", False)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from firsttouch.build.images import KernelImage
 from firsttouch.build.outcomes import keep_outcome
 from firsttouch.build.programs import build_ftbench, build_init, build_pmu
 from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.releases import load_release
 from firsttouch.lab.forecast import Forecast, forecast
 from firsttouch.lab.guests import Parts, make_jobs
@@ -80,20 +81,19 @@ def test_before_anything_is_there_all_is_to_be_built_and_unknown(
 
 
 def test_what_the_store_has_is_told_from_what_is_to_be_run(
-    own_cache: Path, plan: Plan, source: KernelSource, reporter: Reporter, tmp_path: Path
+    configured_cache: Path, plan: Plan, source: KernelSource, reporter: Reporter, tmp_path: Path
 ) -> None:
     assert _forecast(plan, source).unknown == 2
     stock = _kept_image(source, changed=False)
     parts = Parts(
-        source, {"stock": stock}, build_ftbench(reporter), build_init(reporter),
+        source, {Kernel("stock"): stock}, build_ftbench(reporter), build_init(reporter),
         build_pmu(reporter), {},
     )  # fmt: skip
     half = _forecast(plan, source)
     assert (half.stored, half.missing, half.unknown) == (0, 1, 1)
     changed = _kept_image(source, changed=True)
-    parts = Parts(
-        source, {"stock": stock, "changed": changed}, parts.ftbench, parts.init, parts.pmu, {}
-    )  # fmt: skip
+    images = {Kernel("stock"): stock, Kernel("changed"): changed}
+    parts = Parts(source, images, parts.ftbench, parts.init, parts.pmu, {})
     keep_outcome(make_jobs(plan, parts)[0].key, {"commands": []})
     whole = _forecast(plan, source)
     assert (whole.stored, whole.missing, whole.unknown) == (1, 1, 0)

@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
+from firsttouch.build.configuration import known_configuration
+from firsttouch.build.packages import known_package, note_package
 from firsttouch.build.programs import build_ftbench, build_init
 from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.releases import release_names
+from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.errors import GuestError
 from firsttouch.lab.guard import check_double_fault
 from firsttouch.lab.results import read_results
@@ -157,12 +159,6 @@ def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
         check_double_fault(lambda command: run(command, "parallel", 2))
 
 
-@pytest.fixture
-def stock_image(images: Callable[[str, bool], Path]) -> Path:
-    """A real kernel, obtained before a test changes the store."""
-    return images("6.12", False)
-
-
 def test_a_full_output_directory_is_one_sentence_and_loses_nothing(
     stock_image: Path, firsttouch: Firsttouch, tmp_path: Path
 ) -> None:
@@ -211,11 +207,18 @@ def _left_behind(mark: str) -> list[str]:
 def cache_with_image(
     images: Callable[[str, bool], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """A separate store that has only the stock kernel, whose build takes minutes."""
+    """A separate store that has only the stock kernel and the configuration it was built in."""
     entry = images("6.12", False).parent
+    release = load_release("6.12")
+    configuration = known_configuration(release)
+    assert configuration
     own = tmp_path / "cache" / "firsttouch"
-    shutil.copytree(entry, own / "images" / entry.name)
+    for kept in (entry, configuration.parent):
+        shutil.copytree(kept, own / kept.parent.name / kept.name)
+    package = known_package(release.configuration)
+    assert package
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    note_package(release.configuration, package)
     yield own
     shutil.rmtree(own)
 
@@ -309,13 +312,13 @@ def test_a_truncated_image_is_noticed_and_made_again(
     firsttouch: Firsttouch,
     fake_linux: Path,
     stock_image: Path,
-    own_cache: Path,
+    configured_cache: Path,
 ) -> None:
     image = str(stock_image)
     request = ["lab", *_KILLED, "--set", "by=store", "--source", str(fake_linux)]
     assert firsttouch(*request, FAKE_IMAGE=image).returncode == 0
     before = (firsttouch.directory / "out/summary.json").read_text()
-    (built,) = own_cache.glob("images/*/Image")
+    (built,) = configured_cache.glob("images/*/Image")
     with built.open("r+b") as file:
         file.truncate(built.stat().st_size // 2)
     again = firsttouch(*request, FAKE_IMAGE=image)

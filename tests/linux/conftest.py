@@ -88,7 +88,7 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
         kernel = (
             with_mistakes(source)
             if mistakes
-            else with_variant(source, booted.kernel == "changed", variant)
+            else with_variant(source, booted.kernel.kind == "changed", variant)
         )
         return Guest(
             kernel.obtain(reporter) / "Image",

@@ -53,7 +53,7 @@ def differences(
         source = sources(release)
         tree, folder = source.tree(), tmp_path_factory.mktemp("configuration")
         lab, debian = folder / "lab", folder / "debian"
-        KernelImage(source, changed=False, cloud=True).configure(tree, lab)
+        KernelImage(source, changed=False).configure(tree, lab)
         debian.mkdir()
         shutil.copyfile(source.configuration(), debian / ".config")
         processes.output(

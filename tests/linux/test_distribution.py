@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Debian's own binary kernel as the oracle of the lab's kernels in Debian's configuration."""
+"""Debian's own binary kernel as the oracle of the lab's kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.dataset import Case, read_dataset
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import read_dataset
 from firsttouch.build.kernels import obtain_image
 from firsttouch.build.programs import build_ftbench, build_init
 from firsttouch.build.sources import KernelSource
@@ -92,11 +93,11 @@ def test_the_labs_kernel_counts_what_debians_counts(
     measure: Measure, release: str, by: str | None
 ) -> None:
     """The floor of a store, the double fault, and the read fault."""
-    case = measure(release, by, "cloud", "debian")
+    case = measure(release, by, "stock", "debian")
     for metric in ("page_faults", "instructions_kernel", "tlbi", "dsb", "isb"):
         if by is None and metric == "isb":
             continue
-        ours, theirs = case.value("cloud", metric), case.value("debian", metric)
+        ours, theirs = case.value("stock", metric), case.value("debian", metric)
         assert ours is not None and theirs is not None, metric
         if metric in ("page_faults", "tlbi"):
             assert ours == theirs, metric
@@ -104,7 +105,7 @@ def test_the_labs_kernel_counts_what_debians_counts(
         assert abs(ours - theirs) <= theirs * _APART[release] / 100 + 500, metric
 
 
-@pytest.mark.parametrize("arm", ["cloud", "debian"])
+@pytest.mark.parametrize("arm", ["stock", "debian"])
 def test_what_protects_debians_kernel_is_active(boot: Boot, arm: str) -> None:
     log = boot(arm)
     for words in (*_ACTIVE, _TLBI_TWICE):
@@ -115,6 +116,6 @@ def test_the_cpu_decides_which_workarounds_are_active(measure: Measure, boot: Bo
     """The MIDR alone makes the difference: one TLBI more for each copy of a zero page."""
     unaffected = "neoverse-n1-unaffected"
     assert _TLBI_TWICE not in boot("debian", unaffected)
-    assert measure("6.12", "ldadd", "cloud", "debian").value("debian", "tlbi") == 3 * _PAGES
+    assert measure("6.12", "ldadd", "stock", "debian").value("debian", "tlbi") == 3 * _PAGES
     other = measure("6.12", "ldadd", "debian", machine=unaffected)
     assert other.value("debian", "tlbi") == 2 * _PAGES

@@ -51,9 +51,9 @@ def test_a_published_figure_stands_with_both_values_its_change_and_its_verdict(
 ) -> None:
     text = _answers(full, 100)
     (line,) = (line for line in text.splitlines() if line.startswith("page faults halved  "))
-    assert line.split()[3:] == ["524,288", "262,144", "-50.00", "%", "reproduced"]
+    assert line.split()[3:] == ["131,072", "65,536", "-50.00", "%", "reproduced"]
     said = " ".join(text.split())
-    assert "Not reproduced: system time -60 % (Ampere Altra VM) (populate ldadd 4k 1 GiB" in said
+    assert "Not reproduced: system time -60 % (Ampere Altra VM) (populate ldadd 4k 256 MiB" in said
     assert "instructions are not time" in said
 
 
@@ -66,13 +66,13 @@ def test_no_digit_is_cut_at_any_width(full: Dataset, width: int) -> None:
         if print_ is _table:
             assert set(_NUMBER.findall(wide)) <= set(_NUMBER.findall(text))
         else:
-            assert "524,288" in text and "262,144" in text and "-50.00 %" in text
+            assert "131,072" in text and "65,536" in text and "-50.00 %" in text
 
 
 @pytest.mark.parametrize("width", [60, 40])
 def test_where_a_table_has_no_room_its_rows_are_lines(full: Dataset, width: int) -> None:
     text = _answers(full, width)
-    assert "page faults halved\n  stock 524,288  on 262,144" in text
+    assert "page faults halved\n  stock 131,072  on 65,536" in text
     rows = [line for line in _table(full, width).splitlines() if line.startswith("  stock ")]
     assert rows and max(map(len, rows)) <= width
 
@@ -105,5 +105,5 @@ def test_another_pair_is_named_above_its_changes(tmp_path: Path) -> None:
 
 def test_the_first_figure_is_one_that_was_published(full: Dataset) -> None:
     assert first_figure(full) == (
-        "populate ldadd 4k 1 GiB on neoverse-n1: page_faults stock 524,288, on 262,144, -50.00 %"
+        "populate ldadd 4k 256 MiB on neoverse-n1: page_faults stock 131,072, on 65,536, -50.00 %"
     )

@@ -20,6 +20,7 @@ from firsttouch.lab.plan import make_plan
 from firsttouch.lab.results import Result, read_results
 from firsttouch.output.evidence.declared import load_evidence
 from firsttouch.output.evidence.documents import Drawing, names, without_blocks
+from firsttouch.output.evidence.functions import function_rows
 from firsttouch.places import REPOSITORY
 from tests.support.contract import real_contract
 
@@ -127,11 +128,11 @@ def test_the_raw_results_are_of_the_same_parts() -> None:
         own = [result for result in results if result.cell.release == release]
         assert len({result.provenance.kernel_version for result in own}) == 1
         assert len(_values(own, "kernel source")) == 1
-        kinds = {load_arm(result.cell.arm).kernel for result in own}
+        kinds = {load_arm(result.cell.arm).kernel.kind for result in own}
         assert {"stock", "changed"} <= kinds
         images = [
             _values(
-                [result for result in own if load_arm(result.cell.arm).kernel == kind],
+                [result for result in own if load_arm(result.cell.arm).kernel.kind == kind],
                 "kernel image",
             )
             for kind in kinds
@@ -268,3 +269,20 @@ def test_an_atomic_takes_few_of_the_other_programs_faults(drawing: Drawing) -> N
 def _verdicts(drawing: Drawing, name: str, figure: str) -> set[str]:
     claims = list_claims(drawing.dataset(name))
     return {claim.verdict for claim in claims if claim.published.figure == figure}
+
+
+_GROUPED = [name for name, block in _EVIDENCE.blocks.items() if block.groups]
+
+
+@pytest.mark.parametrize("name", _GROUPED)
+def test_named_functions_explain_nine_tenths_of_what_a_release_changed(
+    drawing: Drawing, name: str
+) -> None:
+    block = _EVIDENCE.blocks[name]
+    rows = function_rows(block, {one: drawing.dataset(one) for one in block.sets})
+    named = {function for group in block.groups for function in group.functions}
+    assert len(named) == sum(len(group.functions) for group in block.groups)
+    whole = sum(row.change or 0 for row in rows)
+    explained = sum(row.change or 0 for row in rows if row.function in named)
+    assert whole > 100
+    assert 0.9 * whole <= explained <= 1.1 * whole

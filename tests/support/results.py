@@ -23,9 +23,10 @@ def make_result(
     unavailable: Mapping[str, str] | None = None,
     regions: Sequence[Mapping[str, Json]] | None = None,
     not_modelled: Sequence[str] = (),
+    profile: bool = False,
 ) -> Result:
     """Return what a cell came to whose command printed one line."""
-    cell = make_cell("6.12", arm, machine, experiment, params)
+    cell = make_cell("6.12", arm, machine, experiment, params, {"profile": profile})
     line: dict[str, Json] = {"metrics": dict(metrics or {}), "unavailable": dict(unavailable or {})}
     counts = None if regions is None else Counts(tuple(regions), tuple(not_modelled))
     made = Provenance("6.12.1", "QEMU 7.2", "gcc 12", {"QEMU": "q" * 64}, "console=ttyAMA0",
@@ -34,7 +35,10 @@ def make_result(
 
 
 def make_region(
-    changed: Mapping[str, Json] | None = None, *, caches: bool = True
+    changed: Mapping[str, Json] | None = None,
+    *,
+    caches: bool = True,
+    kernel: Mapping[str, Json] | None = None,
 ) -> dict[str, Json]:
     """Return a region as the plugin writes it, where everything happened three times."""
     names = ("instructions", "dsb", "dc_zva", "dc_zva_unplaced", "untranslated_accesses")
@@ -44,6 +48,61 @@ def make_region(
         mode |= {"l1d": level, "l2": level}
     return {
         "user": {**mode, **(changed or {})},
-        "kernel": dict(mode),
+        "kernel": {**mode, **(kernel or {})},
         "tlbi": {"total": 4, "by_kind": {"vae1is": 4}},
+    }
+
+
+# What a fault calls, each function with its instructions in make_profiled(); no count is
+# that of another.
+_FAULT = ("vectors", "do_page_fault", "handle_mm_fault", "clear_page")
+
+
+def make_profiled(
+    instructions: Sequence[int],
+    arm: str = "stock",
+    *,
+    faults: int = 10,
+    by: str = "store",
+    not_modelled: Sequence[str] = (),
+    dc_zva: int = 0,
+) -> Result:
+    """Return a profiled result, of a chain of calls whose functions execute `instructions`.
+
+    The chain is user code, 7 instructions of it, then an exception, calls, and
+    a tail call at its end. Each function has a miss of the L1D for each ten
+    instructions, and a DSB.
+    """
+    region = make_region({"instructions": 7, "dc_zva": dc_zva})
+    region["profile"] = make_profile(instructions)
+    return make_result(
+        {"page_faults": faults},
+        arm,
+        params={**POPULATE, "by": by, "size": faults << 12},
+        regions=[region],
+        not_modelled=not_modelled,
+        profile=True,
+    )
+
+
+def make_profile(instructions: Sequence[int]) -> dict[str, Json]:
+    """Return the counts by function of such a chain, as the plugin writes them."""
+    names = _FAULT[: len(instructions)]
+    entered = [2, *[0] * (len(names) - 2), 1]
+    return {
+        "function_counts": ["instructions", "dsb"],
+        "functions": [
+            ["user code", 0, 0],
+            *([name, count, 1] for name, count in zip(names, instructions, strict=True)),
+        ],
+        "entered_by": ["call", "tail_call", "exception", "stack_switch"],
+        "call_counts": ["instructions", "l1d_misses", "l2_misses"],
+        "calls": [
+            [0, 0, 0, 0, 0, 0],
+            *(
+                [row, row + 1, how, count, count // 10, 0]
+                for row, (how, count) in enumerate(zip(entered, instructions, strict=True))
+            ),
+        ],
+        "lost_arrivals": 0,
     }

@@ -111,7 +111,7 @@ def test_a_flame_graph_has_a_box_for_each_call_of_some_width() -> None:
     assert faults == Counter({("main", "leaf"): 600, ("main", "other"): 399, ("main", "rare"): 1})
     drawn = flame_graph(faults, {("main", "leaf"): 600}, 500.0).shapes
     assert "leaf: 600 faults (60.0 %), 600 of them double" in drawn
-    assert "flame-most" in drawn and "main: 1,000 faults" in drawn
+    assert "fault-flame most" in drawn and "main: 1,000 faults" in drawn
     # Half a unit wide: nobody would see it.
     assert "rare" not in drawn
 

@@ -66,6 +66,7 @@ def _other_file(guest: Guest, name: str) -> Path:
             id="plugin counts alone",
         ),
         pytest.param(lambda guest: replace(guest, pmu=None), id="no plugin"),
+        pytest.param(lambda guest: _with_symbols(guest, "T _text"), id="profile"),
         # Not in the device tree: an option of the plugin only.
         pytest.param(lambda guest: _machine_with(guest, "random"), id="option of the plugin"),
         pytest.param(lambda guest: replace(guest, boot=("write_intent=rmw",)), id="boot word"),
@@ -86,6 +87,19 @@ def test_a_change_of_what_qemu_is_given_changes_the_key(
     guest = make_guest(tmp_path / "guest")
     assert guest_key(guest) == guest_key(guest)
     assert guest_key(change(guest)) != guest_key(guest)
+
+
+def _with_symbols(guest: Guest, text: str) -> Guest:
+    assert guest.pmu
+    symbols = guest.image.with_name(f"System.map of {text}")
+    symbols.write_text(text)
+    return replace(guest, pmu=replace(guest.pmu, symbols=symbols))
+
+
+def test_a_change_of_the_symbols_changes_the_key(make_guest: MakeGuest, tmp_path: Path) -> None:
+    guest = make_guest(tmp_path / "guest")
+    first, second, again = (_with_symbols(guest, text) for text in ("a", "b", "a"))
+    assert guest_key(first) == guest_key(again) != guest_key(second)
 
 
 def test_a_change_of_the_device_trees_overlay_changes_the_key(

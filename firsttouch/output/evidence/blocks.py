@@ -18,10 +18,12 @@ from firsttouch.analysis.cache_statistics import (
     running,
     sweeps,
 )
-from firsttouch.analysis.dataset import Dataset, Platform
+from firsttouch.analysis.cases import Platform
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.output.evidence.declared import Block, Evidence
+from firsttouch.output.evidence.functions import functions
 from firsttouch.output.evidence.pivot import pivot
 from firsttouch.output.tables import kernel_versions, markdown_table
 from firsttouch.output.terminal import print_answers
@@ -149,4 +151,5 @@ _DRAWN: Mapping[str, Callable[[Block, Datasets], Iterator[str]]] = {
     "knee": _knee,
     "answer": _answer,
     "sources": _sources,
+    "functions": functions,
 }

@@ -17,12 +17,15 @@ from firsttouch.tables import Table, read_toml
 
 # In a checkout; an installed package has no documents.
 EVIDENCE = REPOSITORY / "docs/evidence"
-KINDS = ("rows", "colors", "spread", "knee", "answer", "sources", "cells")
+KINDS = ("rows", "colors", "spread", "knee", "answer", "sources", "cells", "functions")
 
 
 @dataclass(frozen=True)
 class ResultSet:
-    """A request to the laboratory, and the file that has what came of it."""
+    """A request to the laboratory, and the file that has what came of it.
+
+    `profile` asks for counts by function.
+    """
 
     name: str
     release: str
@@ -31,6 +34,7 @@ class ResultSet:
     arms: tuple[str, ...] = ()
     size: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
+    profile: bool = False
 
     def file(self, folder: Path = EVIDENCE) -> Path:
         """Return the file of the set's raw results."""
@@ -38,7 +42,7 @@ class ResultSet:
 
     def arguments(self) -> list[str]:
         """Return the command that measures the set, behind `firsttouch`."""
-        words = ["lab", "--release", self.release]
+        words = ["profile" if self.profile else "lab", "--release", self.release]
         for machine in self.machines:
             words += ["--machine", machine]
         for experiment in self.experiments:
@@ -58,6 +62,7 @@ class ResultSet:
             arms=self.arms,
             size=parse_size(self.size) if self.size else None,
             settings=self.settings,
+            profile=self.profile,
         )
 
 
@@ -89,6 +94,14 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Functions of the kernel that do one thing; `what` says which."""
+
+    what: str
+    functions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Block:
     """What stands between a pair of markers: a table, the terminal's answer, or a number."""
 
@@ -100,6 +113,7 @@ class Block:
     columns: tuple[Column, ...]
     machine: str
     level: str
+    groups: tuple[Group, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,6 +174,7 @@ def _read_set(table: Table) -> ResultSet:
         table.strings("arms", ()),
         table.take("size", str, ""),
         {name: str(value) for name, value in table.table("settings").scalars().items()},
+        table.take("profile", bool, False),
     )
     table.done()
     return found
@@ -183,14 +198,21 @@ def _read_block(table: Table, sets: list[str]) -> Block:
         tuple(_read_column(one) for one in table.tables("columns")),
         table.take("machine", str, ""),
         table.take("level", str, ""),
+        tuple(_read_group(one) for one in table.tables("groups")),
     )
     for name in block.sets:
         if name not in sets:
             raise table.error("sets", f"names {name!r}: {nearest(name, sets)}")
-    if block.kind == "rows" and not (block.rows and block.columns):
+    if block.kind in ("rows", "functions") and not (block.rows and block.columns):
         raise table.error("rows", "and columns are what a table is made of: give both.")
     table.done()
     return block
+
+
+def _read_group(table: Table) -> Group:
+    found = Group(table.take("what", str), table.strings("functions"))
+    table.done()
+    return found
 
 
 def _read_selection(table: Table) -> Selection:

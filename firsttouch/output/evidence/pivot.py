@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from firsttouch.analysis.dataset import Case, Dataset, Row
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.names import format_params, varying
 from firsttouch.errors import UserError
 from firsttouch.output.evidence.declared import Block, Column, Selection
@@ -19,7 +20,7 @@ def pivot(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
     heads = [", ".join(filter(None, (head, arm))) for head, arm in _heads(block, datasets)]
     lines = []
     for selection in block.rows:
-        found = [_cases(block, selection, dataset) for dataset in datasets.values()]
+        found = [cases_of(block, selection, dataset) for dataset in datasets.values()]
         for cases in zip(*found, strict=True):
             lines.append(_line(block, selection, cases, datasets))
     yield from markdown_table([*names, *heads], range(len(names), len(names) + len(heads)), lines)
@@ -34,7 +35,7 @@ def _heads(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[tuple[str,
                 yield " ".join(filter(None, (release, column.head))), arm
 
 
-def _cases(block: Block, selection: Selection, dataset: Dataset) -> list[Case]:
+def cases_of(block: Block, selection: Selection, dataset: Dataset) -> list[Case]:
     """Return the cases that `selection` names, in the order of the dataset."""
     found = [
         case

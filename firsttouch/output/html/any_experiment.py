@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firsttouch.analysis.cache_statistics import alike
-from firsttouch.analysis.dataset import Case, Dataset
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.names import as_number, format_param, format_params
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment, Metric, Params

@@ -16,7 +16,8 @@ from firsttouch.analysis.cache_statistics import (
     sets_in_turn,
     sweeps,
 )
-from firsttouch.analysis.dataset import Case, Dataset
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.experiments import Params
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.files import write_atomically
-from firsttouch.output.html.figure import Figure
+from firsttouch.output.html.figure import Figure, Picture
+from firsttouch.output.html.flame import flame_graph
 from firsttouch.output.html.sections import CHARTS
 from firsttouch.output.html.style import picture_style
+from firsttouch.output.profile import case_title, profile_command
 from firsttouch.output.tables import measuring_command
 
 
@@ -19,11 +22,28 @@ def write_figures(dataset: Dataset, directory: Path) -> list[Path]:
 
     The same dataset gives the same names and bytes.
     """
-    written = []
-    for name, text in figure_files(dataset).items():
+    return _write(figure_files(dataset), directory)
+
+
+def write_flame_graphs(dataset: Dataset, directory: Path) -> list[Path]:
+    """Write the flame graph of each case that has profiles to `directory`; return the files."""
+    return _write(_flame_graphs(dataset), directory)
+
+
+def _write(files: Mapping[str, str], directory: Path) -> list[Path]:
+    for name, text in files.items():
         write_atomically(directory / name, text)
-        written.append(directory / name)
-    return written
+    return [directory / name for name in files]
+
+
+def _flame_graphs(dataset: Dataset) -> dict[str, str]:
+    return {
+        f"profile-{_slug(case_title(case))}.svg": _picture(
+            dataset, picture, profile_command(case), picture.description
+        )
+        for case in dataset.cases
+        if (picture := flame_graph(case))
+    }
 
 
 def figure_files(dataset: Dataset) -> dict[str, str]:
@@ -32,7 +52,7 @@ def figure_files(dataset: Dataset) -> dict[str, str]:
     Each asks for nothing outside itself, has a light and a dark form, and
     ends in the command that measures it.
     """
-    files = {}
+    files = _flame_graphs(dataset)
     for platform in dataset.platforms():
         for experiment in dataset.catalog.experiments.values():
             cases = dataset.of(platform, experiment.name)
@@ -45,13 +65,20 @@ def figure_files(dataset: Dataset) -> dict[str, str]:
 
 def _file_name(experiment: str, figure: Figure) -> str:
     """Return a name that stays when other experiments or platforms are measured too."""
-    words = re.sub(r"[^a-z0-9.]+", "-", figure.heading.lower()).strip("-")
-    return f"{experiment}-{words}.svg"
+    return f"{experiment}-{_slug(figure.heading)}.svg"
+
+
+def _slug(words: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")
 
 
 def _document(dataset: Dataset, figure: Figure, command: str) -> str:
     picture = figure.wide
+    return _picture(dataset, picture, command, f"{picture.description} {figure.caption}")
+
+
+def _picture(dataset: Dataset, picture: Picture, command: str, description: str) -> str:
     foot = f"{command} --quick" if dataset.quick else command
     drawing = picture.drawing.framed(picture.title, foot)
     style = picture_style(dataset.catalog, drawing.shapes)
-    return drawing.document(picture.title, f"{picture.description} {figure.caption}", style)
+    return drawing.document(picture.title, description, style)

@@ -11,9 +11,11 @@ import jinja2
 from markupsafe import Markup
 
 from firsttouch.analysis.answers import answer, answering
+from firsttouch.analysis.changes import changes
 from firsttouch.analysis.claims import list_claims
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.files import write_atomically
+from firsttouch.output.changes import changes_section
 from firsttouch.output.html.provenance import origins
 from firsttouch.output.html.published import claim_lines
 from firsttouch.output.html.sections import sections
@@ -39,6 +41,7 @@ def render(dataset: Dataset) -> str:
     return page_template("report.html.j2").render(
         style=Markup(page_style(dataset.catalog)),
         platforms=dataset.platforms(),
+        tried=[changes_section(found) for found in changes(dataset)],
         answers=[(where, answer(dataset, where, claims)) for where in answering(dataset)],
         claims=claim_lines(claims),
         cited=[found for found in dataset.catalog.experiments.values() if found.cited],

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from firsttouch.analysis.dataset import Dataset, Platform
+from firsttouch.analysis.cases import Platform
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.machine_values import colors
 from firsttouch.catalog.machines import Cache
 from firsttouch.lab.results import Provenance

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from firsttouch.analysis.dataset import Case, Dataset, Row
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.names import format_params, varying
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.output.html.any_experiment import dumbbells, lines

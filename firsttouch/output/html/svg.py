@@ -40,8 +40,6 @@ class Symbol:
 
 
 Symbols = Mapping[str, Symbol]
-# Left, top, width, height.
-Box = tuple[float, float, float, float]
 
 
 def number(value: float) -> str:
@@ -84,12 +82,14 @@ class Drawing:
         path = "L".join(f"{number(x)} {number(y)}" for x, y in points)
         self._parts.append(f'<path class="{kind}" d="M{path}"/>')
 
-    def box(self, box: Box, kind: str, tip: str = "") -> None:
-        """Draw a filled rectangle; `tip` is shown when the pointer is on it."""
-        x, y, width, height = map(number, box)
+    def rect(
+        self, x: float, y: float, width: float, height: float, kind: str, tip: str = ""
+    ) -> None:
+        """Draw a rectangle from its upper left corner; `tip` as of `mark`."""
         title = f"<title>{escape(tip)}</title>" if tip else ""
         self._parts.append(
-            f'<path class="{kind}" d="M{x} {y}h{width}v{height}h-{width}z">{title}</path>'
+            f'<rect class="{kind}" x="{number(x)}" y="{number(y)}" width="{number(width)}" '
+            f'height="{number(height)}">{title}</rect>'
         )
 
     def text(self, x: float, y: float, words: str, kind: str = "t", anchor: str = "start") -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from firsttouch.analysis.dataset import Case, Dataset
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import FaultSample
 from firsttouch.output.html.figure import Figure, cell_lines, pictures
 from firsttouch.output.html.scales import Scale, round_up, tick_label

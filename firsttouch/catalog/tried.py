@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Arms without a file: stock with patches, configuration or boot words that a user tries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from firsttouch.catalog.arms import BASE, Arm, Kernel, Mark, arm_names
+from firsttouch.errors import UserError
+
+# The name of an arm that was given none.
+UNNAMED = "tried"
+# Tried arms come after those with files.
+_ORDER = 1000
+_MARKS = (
+    Mark("diamond", True, "#b44a00", "#f5a04c"),
+    Mark("square", True, "#00705a", "#4fc3a1"),
+    Mark("up", True, "#8a2f7a", "#dd92cd"),
+    Mark("down", True, "#8a5a00", "#d9b44a"),
+    Mark("cross", True, "#3d5c1f", "#a9d17c"),
+)
+_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
+_OPTION = re.compile(r"(?:CONFIG_\w+=.+|# CONFIG_\w+ is not set)")
+# `git format-patch --cover-letter` writes it beside the patches.
+_COVER = "0000-cover-letter"
+
+
+@dataclass
+class Wanted:
+    """An arm as the command line describes it, option by option."""
+
+    name: str
+    patches: list[Path] = field(default_factory=list)
+    fragments: list[Path] = field(default_factory=list)
+    boot: list[str] = field(default_factory=list)
+
+
+def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
+    """Return the arms that the command line describes, in its order.
+
+    Raises UserError for a name that is taken, for an arm that changes nothing,
+    and for files that are no patches or no fragments of a configuration.
+    """
+    arms: dict[str, Arm] = {}
+    for place, one in enumerate(wanted):
+        if not _NAME.fullmatch(one.name) or one.name in (*arms, *arm_names()):
+            raise UserError(
+                f"--arm {one.name}: give each arm a name of its own, of letters and digits."
+            )
+        boot = tuple(word for words in one.boot for word in words.split())
+        kernel = Kernel(
+            "stock",
+            tuple(file.resolve() for given in one.patches for file in _patches(given)),
+            tuple(_fragment(file).resolve() for file in one.fragments),
+        )
+        if not (kernel.label or boot):
+            raise UserError(
+                f"--arm {one.name} is {BASE}: give it a patch, --config FRAGMENT or --boot WORDS."
+            )
+        booted = f"booted with {' '.join(boot)}" if boot else ""
+        meaning = ", ".join(filter(None, [kernel.label.removeprefix("with "), booted]))
+        arms[one.name] = tried_arm(one.name, place, meaning, kernel, boot)
+    return tuple(arms.values())
+
+
+def tried_arm(
+    name: str,
+    place: int,
+    meaning: str,
+    kernel: Kernel = Kernel("stock"),  # noqa: B008
+    boot: tuple[str, ...] = (),
+) -> Arm:
+    """Return the arm at `place` among those that are tried.
+
+    One that comes from stored results has only its name and its meaning.
+    """
+    mark = _MARKS[place % len(_MARKS)]
+    return Arm(name, kernel, boot, meaning, _ORDER + place, mark, tried=True)
+
+
+def _patches(given: Path) -> Iterator[Path]:
+    """Return the patches in a file, or in a directory in the order of their names."""
+    files: Iterable[Path] = [given]
+    if given.is_dir():
+        files = sorted(given.glob("*.patch"))
+        if not files:
+            raise UserError(f"{given} has no *.patch: give patches, or the directory of a series.")
+    for file in files:
+        if file.name.startswith(_COVER):
+            continue
+        text = _read(file)
+        if not re.search(r"^--- \S+.*\n\+\+\+ \S+", text, re.M):
+            raise UserError(f"{file} is no patch: give the output of `git format-patch` or diff.")
+        yield file
+
+
+def _fragment(file: Path) -> Path:
+    """Return `file` if it is a fragment of a kernel's configuration."""
+    lines = [line.strip() for line in _read(file).splitlines()]
+    wrong = [line for line in lines if line and not line.startswith("#")
+             and not _OPTION.fullmatch(line)]  # fmt: skip
+    if wrong or not any(map(_OPTION.fullmatch, lines)):
+        said = f"has the line {wrong[0]!r}" if wrong else "sets no option"
+        raise UserError(f"{file} {said}: write lines such as CONFIG_X=y and # CONFIG_X is not set.")
+    return file
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", "replace")
+    except OSError as error:
+        raise UserError(f"{file} cannot be read ({error.strerror}): check its path.") from None

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch try`: what a patch, a configuration or a boot parameter changes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from firsttouch.analysis.changes import CellChange, changes
+from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.build.programs import ftbench_list
+from firsttouch.catalog.arms import Arm
+from firsttouch.catalog.contract import Contract, parse_contract
+from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
+from firsttouch.cli.lab import add_form, measure, print_failures, print_plan
+from firsttouch.cli.options import Commands, add_selection, request_of
+from firsttouch.errors import UserError
+from firsttouch.lab.plan import Request
+from firsttouch.lab.run import run_lab
+from firsttouch.output.changes import changes_document, print_changes, print_functions
+from firsttouch.output.html.files import write_flame_graphs
+from firsttouch.output.row_tables import print_dataset
+from firsttouch.output.terminal import output_console
+from firsttouch.progress import Reporter
+from firsttouch.tables import dump_json
+
+_EXAMPLES = """examples:
+  firsttouch try 0001-mm-my-change.patch
+  firsttouch try series/ --experiment populate      the patches of a directory, in order
+  firsttouch try --config memcg-off.config          lines such as # CONFIG_MEMCG is not set
+  firsttouch try --boot init_on_alloc=0
+  firsttouch try --arm v1 v1.patch --arm v2 v2.patch --boot thp_anon=64K:always
+  firsttouch try --source ~/linux fix.patch         your own kernel tree as base
+"""
+
+
+def add_command(commands: Commands) -> None:
+    """Add `firsttouch try`."""
+    tried = commands.add_parser(
+        "try",
+        help="what a kernel patch, a configuration or a boot parameter changes",
+        description="Build stock and stock with your changes, run the default plan or the "
+        "experiments named on both, and print what changed per fault, with the functions.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    tried.set_defaults(wanted=[])
+    tried.add_argument(
+        "patches",
+        nargs="*",
+        metavar="PATCH",
+        action=_Part,
+        help="a patch, or a directory of a series (*.patch)",
+    )
+    tried.add_argument(
+        "--arm",
+        nargs="+",
+        metavar=("NAME", "PATCH"),
+        action=_Part,
+        dest="named",
+        help=f"begin an arm; what follows belongs to it (default: one arm, {UNNAMED})",
+    )
+    tried.add_argument(
+        "--config",
+        metavar="FRAGMENT",
+        action=_Part,
+        dest="fragments",
+        help="a file of lines such as CONFIG_X=y, laid over the configuration; may be repeated",
+    )
+    tried.add_argument(
+        "--boot", metavar="WORDS", action=_Part, help="words for the kernel's command line"
+    )
+    add_selection(tried, Path("out/try"), arms=False)
+    add_form(tried)
+    tried.set_defaults(run=_run, kept="finished cells are kept; run the same command to resume")
+
+
+class _Part(argparse.Action):
+    """Gives a patch, a fragment or boot words to the arm that the last --arm has begun."""
+
+    def __call__(
+        self,
+        _parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[str] | None,
+        _option: str | None = None,
+    ) -> None:
+        words = [values] if isinstance(values, str) else list(values or [])
+        # A list of its own, because the default belongs to the parser.
+        wanted: list[Wanted] = list(namespace.wanted)
+        if self.dest == "named":
+            wanted.append(Wanted(words.pop(0)))
+        elif words and not wanted:
+            wanted.append(Wanted(UNNAMED))
+        if self.dest in ("named", "patches") and words:
+            wanted[-1].patches += map(Path, words)
+        elif self.dest == "fragments":
+            wanted[-1].fragments += map(Path, words)
+        elif self.dest == "boot":
+            wanted[-1].boot += words
+        namespace.wanted = wanted
+
+
+def _run(options: argparse.Namespace, reporter: Reporter) -> int:
+    arms = tried_arms(options.wanted)
+    if not arms:
+        raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
+    request = request_of(options, quick=options.quick, tried=arms)
+    contract = parse_contract(ftbench_list(reporter))
+    if options.dry_run:
+        return print_plan(request, contract, reporter)
+    status = 0
+
+    def show(dataset: Dataset, report: str) -> None:
+        nonlocal status
+        found = changes(dataset)
+        console = output_console()
+        if options.json:
+            print(dump_json(changes_document(found)), end="")
+            return
+        if options.table:
+            print_dataset(dataset, console)
+        for one in found:
+            print_changes(one, len(found), console)
+            if cell := one.largest():
+                arm = dataset.catalog.arms[one.arm]
+                status |= _functions(request, contract, arm, cell, reporter)
+        console.print(f"Report: {report}", soft_wrap=True)
+
+    return measure(request, contract, reporter, show) | status
+
+
+def _functions(
+    request: Request, contract: Contract, arm: Arm, cell: CellChange, reporter: Reporter
+) -> int:
+    """Profile the case of `cell` on stock and `arm`; print the functions that changed."""
+    params = {name: str(value) for name, value in cell.case.params.items()}
+    size = params.pop("size", None)
+    profiled = run_lab(
+        Request(
+            release=request.release,
+            source=request.source,
+            machines=(cell.case.platform.machine,),
+            experiments=(cell.case.experiment.name,),
+            tried=(arm,),
+            size=int(size) if size else None,
+            settings=params,
+            jobs=request.jobs,
+            quick=request.quick,
+            profile=True,
+            out=request.out / "functions" / arm.name,
+        ),
+        contract,
+        reporter,
+    )
+    dataset = make_dataset(profiled.results, profiled.catalog)
+    console = output_console()
+    for case in dataset.cases:
+        print_functions(case, arm.name, console)
+    for file in write_flame_graphs(dataset, request.out / "functions" / arm.name):
+        console.print(f"Flame graph: {file}", soft_wrap=True)
+    return print_failures(profiled, request.out / "functions" / arm.name / "log")

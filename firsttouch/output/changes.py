@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What an arm changes, as text: a line for each cell that changed, and the functions of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.changes import (
+    FAULTS,
+    INSTRUCTIONS,
+    MISSES,
+    PATH,
+    CellChange,
+    Changes,
+)
+from firsttouch.analysis.names import cell_name
+from firsttouch.analysis.profile import USER, Basis, compare_functions, profiles_of
+from firsttouch.catalog.arms import BASE
+from firsttouch.output.plain import heading, plain, plain_table, print_table
+from firsttouch.output.profile import signed
+from firsttouch.quantities import format_list, format_number_of
+from firsttouch.tables import Json
+
+SCHEMA = 1
+# Lines of the tables of cells and of functions; all arms share those of cells.
+_CELLS, _FUNCTIONS = 12, 6
+
+
+@dataclass(frozen=True)
+class ChangesSection:
+    """What an arm changes, in the report: a table of the cells that changed, and sentences."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    sentences: tuple[str, ...]
+
+
+def changes_section(found: Changes, most: int | None = None) -> ChangesSection:
+    """Return what an arm changes; the table has at most `most` rows."""
+    platforms = sorted({str(cell.case.platform) for cell in found.cells})
+    changed = found.of_kind("changed")
+    shown = changed[:most]
+    heads, rows = _table(found.arm, shown, several=len(platforms) > 1) if shown else ([], [])
+    return ChangesSection(
+        f"{found.arm} against {BASE}, {format_list(platforms)}: {found.meaning}",
+        tuple(heads),
+        tuple(map(tuple, rows)),
+        tuple(_sentences(found, len(changed) - len(shown))),
+    )
+
+
+def print_changes(found: Changes, arms: int, console: Console) -> None:
+    """Print what an arm changes, in few lines; `arms` tables share the terminal."""
+    section = changes_section(found, max(3, _CELLS // arms))
+    console.print(heading(section.title), soft_wrap=True)
+    if section.rows:
+        table = plain_table(section.heads[:1], section.heads[1:])
+        for row in section.rows:
+            table.add_row(*map(plain, row))
+        print_table(table, console)
+    for sentence in section.sentences:
+        console.print(plain(sentence))
+
+
+def _table(
+    arm: str, cells: Sequence[CellChange], *, several: bool
+) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows: the instructions of each cell per fault, and each count's change.
+
+    A count that changes in none of the cells has no column.
+    """
+    others = [
+        metric
+        for metric in PATH
+        if metric != INSTRUCTIONS and any(_changes(cell, metric) for cell in cells)
+    ]
+    heads = ["per fault", BASE, arm, "change", *(PATH[metric] for metric in others)]
+    rows = []
+    for cell in cells:
+        base, value = cell.per_fault(INSTRUCTIONS)
+        rows.append(
+            [
+                f"{_name(cell)}, {cell.case.platform}" if several else _name(cell),
+                f"{base:,.2f}",
+                f"{value:,.2f}",
+                signed(value - base),
+                *(signed(cell.change(one)) if one in cell.counts else "-" for one in others),
+            ]
+        )
+    return heads, rows
+
+
+def _sentences(found: Changes, hidden: int = 0) -> Iterator[str]:
+    """Return what the table does not say; `hidden` changed cells are not in it."""
+    equal, chance = found.of_kind("equal"), found.of_kind("chance")
+    if hidden:
+        yield f"and {hidden:,} more cells changed: the report has them."
+    if equal + chance and not found.of_kind("changed"):
+        yield "Nothing changed."
+    if equal:
+        yield f"{_judged(equal)} are equal in {_cells(equal)}."
+    if chance:
+        yield f"No more than stock changes by itself, a moment later: {_cells(chance)}."
+    if left := found.of_kind("not judged"):
+        yield f"Not judged, because they count no instructions: {_cells(left)}."
+    if moved := list(_moved(found)):
+        yield f"Cache misses, which change as code moves: {'; '.join(moved)}."
+
+
+def _changes(cell: CellChange, metric: str) -> bool:
+    return metric in cell.counts and signed(cell.change(metric)) != "0"
+
+
+def _name(cell: CellChange) -> str:
+    name = cell_name(cell.case.experiment, cell.case.params)
+    return name if cell.faults else f"{name} (whole)"
+
+
+def _cells(cells: Sequence[CellChange]) -> str:
+    """Return how many cells these are, and of which experiments."""
+    names = list(dict.fromkeys(cell.case.experiment.name for cell in cells))
+    return f"{format_number_of(len(cells), 'cells')} of {format_list(sorted(names), most=12)}"
+
+
+def _judged(cells: Sequence[CellChange]) -> str:
+    """Return the counts by which cells were judged."""
+    names = [words for metric, words in PATH.items() if any(metric in one.counts for one in cells)]
+    words = format_list(names, most=len(PATH))
+    return words[0].upper() + words[1:]
+
+
+def _moved(found: Changes) -> Iterator[str]:
+    """Return how far each level's misses changed, and in how many cells."""
+    for metric, words in MISSES.items():
+        both = [cell.misses[metric] for cell in found.cells if metric in cell.misses]
+        changed = [100 * (value - base) / base for base, value in both if base and value != base]
+        if changed:
+            yield (
+                f"{words} in {len(changed):,} of {format_number_of(len(both), 'cells')}, "
+                f"from {min(changed):+.2f} % to {max(changed):+.2f} %"
+            )
+
+
+def print_functions(case: Case, arm: str, console: Console) -> None:
+    """Print the functions of a profiled case whose instructions changed, per fault on stock."""
+    profiles = {name: found for name, found in profiles_of(case).items() if name in (BASE, arm)}
+    if len(profiles) < 2:
+        return
+    faults = case.value(BASE, FAULTS) or 1
+    basis = Basis("fault", dict.fromkeys(profiles, faults))
+    rows = [
+        row
+        for row in compare_functions(profiles, basis)
+        if row.function != USER and signed(row.change or 0) != "0"
+    ]
+    table = plain_table([f"functions of {cell_name(case.experiment, case.params)}"],
+                        [*profiles, "change"])  # fmt: skip
+    for row in rows[:_FUNCTIONS]:
+        table.add_row(
+            plain(row.function),
+            *(f"{value:,.2f}" for value in row.values.values()),
+            signed(row.change or 0),
+        )
+    print_table(table, console)
+    if rows[_FUNCTIONS:]:
+        rest = sum(row.change or 0 for row in rows[_FUNCTIONS:])
+        console.print(plain(f"{len(rows) - _FUNCTIONS:,} more functions, together {signed(rest)}"))
+
+
+def changes_document(found: Sequence[Changes]) -> dict[str, Json]:
+    """Return what arms change as one JSON object; counts are those of whole cells."""
+    return {
+        "schema": SCHEMA,
+        "arms": [
+            {
+                "arm": one.arm,
+                "tried": one.meaning,
+                "changed": bool(one.of_kind("changed")),
+                "cells": [_document(cell) for cell in one.cells],
+            }
+            for one in found
+        ],
+    }
+
+
+def _document(cell: CellChange) -> dict[str, Json]:
+    case = cell.case
+    return {
+        "release": case.platform.release,
+        "machine": case.platform.machine,
+        "experiment": case.experiment.name,
+        "params": dict(case.params),
+        "kind": cell.kind,
+        "faults": cell.faults,
+        "counts": {
+            metric: {"stock": base, "arm": value, "chance": cell.chance.get(metric)}
+            for metric, (base, value) in {**cell.counts, **cell.misses}.items()
+        },
+    }

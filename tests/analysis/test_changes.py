@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What an arm changes: equal is equal, chance is what the control shows, misses judge nothing."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from firsttouch.analysis.changes import Changes, changes
+from firsttouch.analysis.dataset import make_dataset
+from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.tried import tried_arm
+from firsttouch.output.changes import print_changes
+from tests.support.results import POPULATE, make_result
+
+_STOCK: Mapping[str, float] = {
+    "page_faults": 1000, "instructions_kernel": 2_500_000, "tlbi": 0, "dsb": 40, "isb": 50,
+    "l1d_misses": 7000, "l2_misses": 300,
+}  # fmt: skip
+
+
+def _changes(
+    tried: Mapping[str, float], again: Mapping[str, float] | None = None, by: str = "store"
+) -> Changes:
+    """Return the changes of one case; `tried` and `again` have what differs from stock."""
+    arms = {"stock": {}, "again": again or {}, "mine": tried}
+    results = [
+        make_result({**_STOCK, **changed}, arm, params={**POPULATE, "by": by})
+        for arm, changed in arms.items()
+    ]
+    catalog = load_known(["populate"], ["neoverse-n1"], ["stock", "again"])
+    (found,) = changes(make_dataset(results, catalog.adding([tried_arm("mine", 0, "my.patch")])))
+    return found
+
+
+def _printed(found: Changes) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    print_changes(found, 1, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("tried", "again", "kind"),
+    [
+        ({}, {}, "equal"),
+        # Code that moved: other misses, the same path.
+        ({"l1d_misses": 9000, "l2_misses": 200}, {}, "equal"),
+        ({"instructions_kernel": 2_502_300, "dsb": 41, "isb": 51}, {}, "chance"),
+        ({"instructions_kernel": 2_518_000}, {}, "changed"),
+        # Stock itself changes as much, when it runs later.
+        ({"instructions_kernel": 2_518_000}, {"instructions_kernel": 2_497_000}, "chance"),
+        ({"instructions_kernel": 2_780_000}, {"instructions_kernel": 2_218_000}, "chance"),
+        ({"isb": 1050}, {}, "changed"),
+        ({"isb": 1050}, {"isb": 51}, "changed"),
+        # Ticks take no faults and invalidate nothing.
+        ({"page_faults": 1001}, {}, "changed"),
+        ({"tlbi": 1}, {}, "changed"),
+    ],
+)
+def test_a_change_is_told_from_chance(
+    tried: Mapping[str, float], again: Mapping[str, float], kind: str
+) -> None:
+    (cell,) = _changes(tried, again).cells
+    assert cell.kind == kind
+
+
+def test_changes_are_per_fault_of_stock() -> None:
+    found = _changes({"page_faults": 500, "instructions_kernel": 2_000_000})
+    (cell,) = found.cells
+    assert cell.change("instructions_kernel") == -500
+    assert cell.change("page_faults") == -0.5
+    assert found.largest() is cell
+    line = next(line for line in _printed(found).splitlines() if line.startswith("populate"))
+    assert line.split()[-4:] == ["2,500.00", "2,000.00", "-500.00", "-0.50"]
+
+
+def test_misses_are_told_and_do_not_count_as_a_change() -> None:
+    printed = _printed(_changes({"l1d_misses": 7700}))
+    assert "Nothing changed." in printed
+    assert "equal in 1 cell of populate" in printed
+    assert "L1D misses in 1 of 1 cell, from +10.00 % to +10.00 %" in " ".join(printed.split())
+
+
+def test_a_case_without_instructions_is_not_judged() -> None:
+    found = _changes({})
+    (cell,) = found.cells
+    bare = replace(found, cells=(replace(cell, counts={"page_faults": (1, 2)}),))
+    assert not bare.of_kind("changed")
+    assert "Not judged, because they count no instructions: 1 cell of populate" in _printed(bare)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Profiles read from results, and compared by function."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import make_dataset
+from firsttouch.analysis.profile import (
+    USER,
+    Frame,
+    Profile,
+    basis_of,
+    compare_functions,
+    profiles_of,
+)
+from firsttouch.catalog.collection import load_known
+from firsttouch.errors import UserError
+from firsttouch.lab.results import Result, read_result
+from firsttouch.tables import Json, Table
+from tests.support.results import make_profiled, make_result
+
+STOCK, ON = [100, 200, 300, 400], [100, 200, 360, 390]
+
+
+def case_of(*results: Result) -> Case:
+    catalog = load_known(["populate"], ["neoverse-n1"], ["stock", "on"])
+    (case,) = make_dataset(results, catalog).cases
+    return case
+
+
+def profile_of(result: Result) -> Profile:
+    (profile,) = profiles_of(case_of(result)).values()
+    return profile
+
+
+def test_functions_have_their_counts_and_those_of_their_calls() -> None:
+    profile = profile_of(make_profiled(STOCK))
+    assert profile.functions["handle_mm_fault"] == {
+        "instructions": 300, "dsb": 1, "l1d_misses": 30, "l2_misses": 0,
+    }  # fmt: skip
+    assert profile.functions[USER] == {"instructions": 7}
+    assert (profile.total(), profile.total("dsb"), profile.faults) == (1000, 4, 10)
+
+
+def test_a_stack_says_how_each_function_was_entered() -> None:
+    profile = profile_of(make_profiled(STOCK))
+    deepest = max(profile.stacks, key=len)
+    assert deepest == (
+        Frame(USER), Frame("vectors", "exception"), Frame("do_page_fault"),
+        Frame("handle_mm_fault"), Frame("clear_page", "tail_call"),
+    )  # fmt: skip
+    assert profile.stacks[deepest] == {"instructions": 400, "l1d_misses": 40, "l2_misses": 0}
+
+
+def test_regions_are_added_up() -> None:
+    result = make_profiled(STOCK)
+    assert result.counts
+    twice = replace(result.counts, regions=result.counts.regions * 2)
+    profile = profile_of(replace(result, counts=twice))
+    assert profile.total() == 2000
+    assert sum(counts["instructions"] for counts in profile.stacks.values()) == 2014
+
+
+def test_misses_that_qemu_hid_are_absent() -> None:
+    profile = profile_of(make_profiled(STOCK, dc_zva=5, not_modelled=["dc_zva_lines"]))
+    assert "the addresses of 5 DC ZVA" in profile.missing["l1d_misses"]
+    assert profile.functions["handle_mm_fault"] == {"instructions": 300, "dsb": 1}
+
+
+def test_a_result_without_a_profile_has_none() -> None:
+    assert profiles_of(case_of(make_result({"page_faults": 1}, regions=[]))) == {}
+
+
+def test_a_profile_survives_results_jsonl() -> None:
+    result = make_profiled(STOCK)
+    read = read_result(result.document(), "a file")
+    assert read.cell.profile and read == result
+    assert read.cell.command().startswith("firsttouch profile ")
+    # Results of other runs are as they were.
+    assert "profile" not in make_result({}).cell.document()
+
+
+def test_the_largest_change_comes_first() -> None:
+    case = case_of(make_profiled(STOCK), make_profiled(ON, "on"))
+    profiles = profiles_of(case)
+    rows = compare_functions(profiles, basis_of(case, profiles))
+    assert [(row.function, row.change) for row in rows] == [
+        ("handle_mm_fault", 6.0),
+        ("clear_page", -1.0),
+        ("do_page_fault", 0.0),
+        ("vectors", 0.0),
+        (USER, 0.0),
+    ]
+    assert rows[0].values == {"stock": 30.0, "on": 36.0}
+
+
+def test_arms_are_compared_per_page_if_they_take_different_numbers_of_faults() -> None:
+    stock = make_profiled(STOCK, faults=20)
+    case = case_of(stock, replace(make_profiled(ON, "on"), cell=replace(stock.cell, arm="on")))
+    profiles = profiles_of(case)
+    assert basis_of(case, profiles).unit == "page"
+    assert basis_of(case, profiles).divisors == {"stock": 20, "on": 20}
+    assert basis_of(case, profiles, "fault").divisors == {"stock": 20, "on": 10}
+    assert basis_of(case, profiles, "cell").divisors == {"stock": 1, "on": 1}
+
+
+def test_what_a_cell_does_not_count_is_refused() -> None:
+    result = make_profiled(STOCK)
+    line = {**result.lines[0], "metrics": {}, "unavailable": {"page_faults": "no counter"}}
+    case = case_of(replace(result, lines=(line,)))
+    with pytest.raises(UserError, match=r"counts no faults, .*: use --per cell or page"):
+        basis_of(case, profiles_of(case), "fault")
+
+
+@pytest.mark.parametrize("entry", [["vectors"], ["vectors", 1.5, 0], "vectors"])
+def test_an_entry_that_the_plugin_did_not_write_is_refused(entry: Json) -> None:
+    result = make_profiled(STOCK)
+    assert result.counts
+    (region,) = result.counts.regions
+    profile = {**Table("a region", region).table("profile").rest(), "functions": [entry]}
+    counts = replace(result.counts, regions=({**region, "profile": profile},))
+    broken = replace(result, counts=counts)
+    with pytest.raises(UserError, match="functions"):
+        profile_of(broken)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Arms of `firsttouch try`: what a user gives is checked before anything is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firsttouch.catalog.tried import Wanted, tried_arms
+from firsttouch.errors import UserError
+from tests.conftest import TRIED
+
+_PATCH = TRIED / "0001-mm-synchronize-each-first-touch.patch"
+_FRAGMENT = TRIED / "memcg-off.config"
+
+
+def test_an_arm_is_stock_with_all_that_it_is_given() -> None:
+    (arm,) = tried_arms([Wanted("mine", [_PATCH], [_FRAGMENT], ["a=1 b", "c"])])
+    assert (arm.kernel.kind, arm.kernel.patches, arm.kernel.fragments) == (
+        "stock", (_PATCH,), (_FRAGMENT,)
+    )  # fmt: skip
+    assert arm.boot == ("a=1", "b", "c")
+    assert arm.tried and not arm.kernel.unchanged
+    assert arm.meaning == f"{_PATCH.name} and {_FRAGMENT.name}, booted with a=1 b c"
+    assert arm.options() == [
+        "--arm", "mine", str(_PATCH), "--config", str(_FRAGMENT), "--boot", "a=1 b c"
+    ]  # fmt: skip
+
+
+def test_boot_words_alone_leave_the_kernel_as_it_is() -> None:
+    (arm,) = tried_arms([Wanted("plain", boot=["init_on_alloc=0"])])
+    assert arm.kernel.unchanged
+    assert arm.meaning == "booted with init_on_alloc=0"
+
+
+def test_a_directory_is_a_series_in_order_without_its_cover_letter(tmp_path: Path) -> None:
+    for name in ("0002-b.patch", "0001-a.patch"):
+        (tmp_path / name).write_text(_PATCH.read_text())
+    (tmp_path / "0000-cover-letter.patch").write_text("Subject: two changes\n")
+    (tmp_path / "notes.txt").write_text("no patch\n")
+    (arm,) = tried_arms([Wanted("series", [tmp_path])])
+    assert [file.name for file in arm.kernel.patches] == ["0001-a.patch", "0002-b.patch"]
+
+
+def test_arms_that_are_tried_together_look_different() -> None:
+    arms = tried_arms([Wanted(name, boot=[name]) for name in "abcde"])
+    assert len({(arm.mark.shape, arm.mark.light) for arm in arms}) == 5
+    assert [arm.name for arm in sorted(arms, key=lambda arm: arm.order)] == list("abcde")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ([Wanted("stock", boot=["x"])], "--arm stock: give each arm a name of its own"),
+        ([Wanted("a", boot=["x"]), Wanted("a", boot=["y"])], "--arm a: give each arm a name"),
+        ([Wanted("a/b", boot=["x"])], "--arm a/b: give each arm a name"),
+        ([Wanted("nothing")], "--arm nothing is stock: give it a patch"),
+        ([Wanted("a", boot=[" "])], "--arm a is stock"),
+        ([Wanted("a", [Path("nowhere.patch")])], "nowhere.patch cannot be read"),
+        ([Wanted("a", [_FRAGMENT])], "memcg-off.config is no patch"),
+        ([Wanted("a", [Path("/proc/self/fdinfo")])], "has no \\*.patch"),
+        ([Wanted("a", [], [_PATCH])], "has the line 'From: A Developer"),
+    ],
+)
+def test_what_makes_no_arm_is_refused(wanted: list[Wanted], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        tried_arms(wanted)
+
+
+def test_a_fragment_that_sets_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("# nothing here\n")
+    with pytest.raises(UserError, match="sets no option"):
+        tried_arms([Wanted("a", [], [tmp_path / "empty"])])

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch try` from its options to its answer: a fake tree is built, and guests are fake.
+
+What a guest counts follows from the bytes of its image, to which the fake tree
+adds its mm/memory.c.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from firsttouch.analysis.dataset import read_dataset
+from firsttouch.build.outcomes import keep_outcome
+from firsttouch.cli.main import main
+from firsttouch.lab import guests
+from firsttouch.lab.results import read_results
+from firsttouch.tables import Json, Table
+from firsttouch.vm.guest import Guest
+from tests.conftest import TRIED
+from tests.lab.conftest import FakeLab
+from tests.support.results import make_profile, make_region
+
+pytestmark = pytest.mark.long
+
+_PATCH = TRIED / "0001-mm-synchronize-each-first-touch.patch"
+_MOVING = TRIED / "0001-mm-move-the-code.patch"
+_FAULTS = 2048
+_CELL = ("--experiment", "populate", "--set", "by=store", "--set", "page=4k", "--size", "8M")
+
+
+@pytest.fixture
+def ran(
+    fake_lab: FakeLab, configured_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[Guest]:
+    """The guests that ran; kernels are built from a fake tree."""
+    (tmp_path / "Image").write_text("an image\n")
+    monkeypatch.setenv("FAKE_IMAGE", str(tmp_path / "Image"))
+    monkeypatch.setattr("firsttouch.lab.run.build_parts", guests.build_parts)
+    ran: list[Guest] = []
+
+    def measure(guest: Guest, key: str, log: Path, *, stop: threading.Event | None = None) -> Table:
+        if guest.pmu is None:
+            return fake_lab.measure_guest(guest, key, log, stop=stop)
+        ran.append(guest)
+        more = 10 * _FAULTS * ("isb();" in guest.image.read_text())
+        freed = 500 * _FAULTS * ("init_on_alloc=0" in guest.boot)
+        region = make_region(kernel={"instructions": 2500 * _FAULTS + more - freed, "isb": more})
+        if guest.pmu.symbols:
+            region["profile"] = make_profile([2000 * _FAULTS - freed, 500 * _FAULTS + more])
+        line: dict[str, Json] = {
+            "metrics": {"page_faults": _FAULTS}, "unavailable": {}, "regions": ["measured"],
+        }  # fmt: skip
+        outcome: dict[str, Json] = {
+            "commands": [{"lines": [line], "regions": [region]}], "not_modelled": [],
+        }  # fmt: skip
+        keep_outcome(key, outcome)
+        return Table(log, outcome)
+
+    monkeypatch.setattr("firsttouch.lab.run.measure_guest", measure)
+    return ran
+
+
+@pytest.fixture
+def tried(
+    ran: list[Guest], fake_linux: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Return a function that tries something with the fake tree, and returns what it prints."""
+
+    def run(*arguments: str | Path, status: int = 0) -> str:
+        capsys.readouterr()
+        words = ["try", *arguments, "--source", fake_linux, *_CELL, "--out", tmp_path / "out"]
+        assert main(list(map(str, words))) == status
+        printed = capsys.readouterr()
+        return printed.err if status else printed.out
+
+    return run
+
+
+def _line(printed: str, start: str) -> list[str]:
+    (line,) = (line for line in printed.splitlines() if line.startswith(start))
+    return line.split()
+
+
+def test_a_patch_is_answered_per_fault_with_the_function(
+    tried: Callable[..., str], ran: list[Guest], tmp_path: Path
+) -> None:
+    printed = tried(_PATCH)
+    assert printed.startswith(f"tried against stock, 6.12 on neoverse-n1: {_PATCH.name}\n")
+    assert _line(printed, "per fault") == ["per", "fault", "stock", "tried", "change", "ISB"]
+    assert _line(printed, "populate store")[-4:] == ["2,500.00", "2,510.00", "+10.00", "+10.00"]
+    assert _line(printed, "do_page_fault") == ["do_page_fault", "500.00", "510.00", "+10.00"]
+    assert "vectors" not in printed
+    # Stock, its control and the arm, all of them again with functions.
+    assert len(ran) == 6
+    (flame,) = (tmp_path / "out/functions/tried").glob("profile-*.svg")
+    assert f"Flame graph: {flame}" in printed
+    # All of it is in the store.
+    assert tried(_PATCH) == printed
+    assert len(ran) == 6
+
+
+def test_a_result_says_what_was_tried_and_its_command_repeats_it(
+    tried: Callable[..., str], ran: list[Guest], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried("--arm", "mine", _PATCH, "--boot", "init_on_alloc=0 quiet")
+    stock, control, mine = read_results(tmp_path / "out").results
+    made = mine.provenance
+    assert made.tried == f"{_PATCH.name}, booted with init_on_alloc=0 quiet"
+    assert not stock.provenance.tried
+    assert len(made.digests[f"patch {_PATCH.name}"]) == 64
+    assert made.boot.endswith("init_on_alloc=0 quiet")
+    before = len(ran)
+    command = shlex.split(made.command)
+    assert main([*command[1:], "--out", str(tmp_path / "again")]) == 0
+    assert len(ran) == before
+    again = read_results(tmp_path / "again").results
+    assert again == (stock, control, mine)
+    # Stored results know the arm, though it has no file.
+    dataset = read_dataset(tmp_path / "out")
+    assert dataset.catalog.arms["mine"].tried and not dataset.notes
+    assert main(["report", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out/report.html").read_text()
+    assert "What changed" in page and made.tried in page
+    capsys.readouterr()
+    assert main(["export", str(tmp_path / "out")]) == 0
+    assert f"--arm mine {_PATCH} --boot 'init_on_alloc=0 quiet'`" in capsys.readouterr().out
+
+
+def test_nothing_changed_is_said_when_it_is_so(tried: Callable[..., str], ran: list[Guest]) -> None:
+    printed = tried(_MOVING)
+    assert "Nothing changed.\n" in printed
+    counts = "Page faults, kernel instructions, TLBI, DSB and ISB are equal in 1 cell of populate."
+    assert counts in printed
+    # There is no function to look for.
+    assert len(ran) == 3
+
+
+def test_several_arms_each_have_a_name(tried: Callable[..., str], ran: list[Guest]) -> None:
+    words = ("--arm", "more", _PATCH, "--arm", "less", "--boot", "init_on_alloc=0")
+    found = json.loads(tried(*words, "--json"))["arms"]
+    assert [(arm["arm"], arm["changed"]) for arm in found] == [("more", True), ("less", True)]
+    counts = [arm["cells"][0]["counts"]["instructions_kernel"] for arm in found]
+    assert counts == [
+        {"stock": 2500 * _FAULTS, "arm": arm * _FAULTS, "chance": 16_000} for arm in (2510, 2000)
+    ]
+    # The boot parameter needs no kernel of its own.
+    assert len({guest.image for guest in ran}) == 2
+    printed = tried(*words)
+    assert _line(printed, "vectors") == ["vectors", "2,000.00", "1,500.00", "-500.00"]
+
+
+def test_a_patch_that_does_not_apply_is_named_before_anything_is_built(
+    tried: Callable[..., str], configured_cache: Path, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.patch"
+    bad.write_text(_PATCH.read_text().replace("int nr_pages = 1;", "int nr_pages = 2;"))
+    said = tried(bad, status=2)
+    assert f"{bad} does not apply to Linux 6.12.999 (hunk 1, at line " in said
+    assert "of mm/memory.c does not fit" in said
+    assert not (configured_cache / "images").exists()
+
+
+def test_a_dry_run_names_what_would_be_built(tried: Callable[..., str], ran: list[Guest]) -> None:
+    printed = tried(_PATCH, "--dry-run")
+    assert f"kernel 6.12 stock with {_PATCH.name}: to be built\n" in printed
+    assert "3 cells in 3 guests: 3 unknown until built" in printed
+    assert not ran

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch try` with kernels that run: patches of known cost, the examples of docs/try.md."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from firsttouch.places import REPOSITORY
+from firsttouch.tables import Table, parse_json
+from tests.conftest import TRIED, Firsttouch
+
+pytestmark = pytest.mark.kernel
+
+_CELL = ("--experiment", "populate", "--set", "by=store", "--set", "page=4k", "--size", "64M")
+_FAULTS = (64 << 20) // 4096
+
+
+def _try(firsttouch: Firsttouch, *arguments: str | Path, **environment: str) -> tuple[Table, str]:
+    """Return the one cell of `firsttouch try --json`, and what it prints without --json."""
+    printed = firsttouch("try", *arguments, **environment)
+    assert printed.returncode == 0, printed.stderr
+    again = firsttouch("try", *arguments, "--json", **environment)
+    # All of it is in the store now.
+    assert "Measuring" not in again.stderr
+    (arm,) = parse_json(again.stdout, "try --json").tables("arms")
+    (cell,) = arm.tables("cells")
+    return cell, printed.stdout
+
+
+def _change(cell: Table, count: str) -> int:
+    both = cell.table("counts").table(count)
+    return both.take("arm", int) - both.take("stock", int)
+
+
+def _examples() -> dict[str, str]:
+    """Return the commands of each section of docs/try.md that asks a question."""
+    page = (REPOSITORY / "docs/try.md").read_text()
+    sections = re.findall(r"^## (What does .*?\?)\n.*?```\n(.*?)```", page, re.M | re.S)
+    return dict(sections)
+
+
+def test_two_kernels_that_do_the_same_are_equal_to_the_last_count(
+    stock_image: Path,
+    firsttouch: Firsttouch,
+    fake_linux: Path,
+    configured_cache: Path,
+) -> None:
+    """The fake tree's image is a real kernel; the patch changes bytes that it does not read."""
+    cell, printed = _try(
+        firsttouch, TRIED / "0001-mm-move-the-code.patch", "--source", fake_linux, *_CELL,
+        FAKE_IMAGE=str(stock_image),
+    )  # fmt: skip
+    assert len(list(configured_cache.glob("images/*/Image"))) == 2
+    assert cell.take("kind", str) == "equal"
+    assert cell.take("faults", int) == _FAULTS
+    assert "Nothing changed.\n" in printed
+
+
+def test_what_init_on_alloc_costs(firsttouch: Firsttouch, stock_image: Path) -> None:
+    command = _examples()["What does init_on_alloc=1 cost the first touch?"]
+    cell, printed = _try(firsttouch, *shlex.split(command)[2:])
+    assert cell.take("kind", str) == "changed"
+    assert _change(cell, "page_faults") == 0
+    assert _change(cell, "instructions_kernel") < 0
+    assert "functions of populate store 4k 64 MiB" in printed
+
+
+@pytest.mark.regress
+def test_what_a_memory_cgroup_costs(firsttouch: Firsttouch) -> None:
+    fragment, command = _examples()["What does a memory cgroup cost the first touch?"].splitlines()
+    written = re.fullmatch(r"echo '(.*)' >(\S+)", fragment)
+    assert written
+    (firsttouch.directory / written[2]).write_text(f"{written[1]}\n")
+    cell, printed = _try(firsttouch, *shlex.split(command)[2:])
+    assert cell.take("kind", str) == "changed"
+    assert _change(cell, "page_faults") == 0
+    # Each page is charged, at the price of a few dozen instructions.
+    assert _change(cell, "instructions_kernel") < -10 * _FAULTS
+    assert re.search(r"^\w*(memcg|mem_cgroup|charge)\w* +[\d.]+ +0\.00 +-", printed, re.M)
+
+
+@pytest.mark.regress
+def test_a_patch_of_known_cost_costs_that(firsttouch: Firsttouch) -> None:
+    cell, printed = _try(firsttouch, TRIED / "0001-mm-synchronize-each-first-touch.patch", *_CELL)
+    ticks = 4
+    assert abs(_change(cell, "isb") - _FAULTS) <= ticks
+    assert _change(cell, "page_faults") == _change(cell, "tlbi") == 0
+    assert re.search(r"^populate .*\+1\.\d\d$", printed, re.M)
+
+
+@pytest.mark.regress
+def test_code_that_moves_changes_nothing(firsttouch: Firsttouch) -> None:
+    cell, printed = _try(firsttouch, TRIED / "0001-mm-move-the-code.patch", *_CELL)
+    assert cell.take("kind", str) in ("equal", "chance")
+    assert "Nothing changed.\n" in printed
