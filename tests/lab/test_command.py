@@ -31,7 +31,9 @@ def test_each_experiment_says_its_first_figure_as_it_ends(
     assert _lab(fake_lab, "--experiment", "populate", "--experiment", "boot") == 0
     said = capsys.readouterr().err.splitlines()
     (figure,) = (line for line in said if line.startswith("populate "))
-    assert figure.startswith("populate ldadd 4k 256 MiB on neoverse-n1: page_faults stock 2,048, on")
+    assert figure.startswith(
+        "populate ldadd 4k 256 MiB on neoverse-n1: page_faults stock 2,048, on"
+    )
     # Nothing runs, so no step ends.
     assert _lab(fake_lab, "--experiment", "populate", "--experiment", "boot") == 0
     assert not any(line.startswith("populate ") for line in capsys.readouterr().err.splitlines())

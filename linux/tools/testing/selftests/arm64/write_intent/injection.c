@@ -24,12 +24,11 @@ static size_t page;
 /* Allocations for users and those that may wait are spared unless asked for. */
 static bool prepare(void)
 {
-	return write_file(DEBUGFS "ignore-gfp-wait", "N") &&
-	       write_file(DEBUGFS "ignore-gfp-highmem", "N") &&
-	       write_file(DEBUGFS "min-order", "0") &&
-	       write_file(DEBUGFS "verbose", "0") &&
-	       write_file("/sys/kernel/debug/failslab/ignore-gfp-wait", "N") &&
-	       write_file("/sys/kernel/debug/failslab/verbose", "0");
+	return set(DEBUGFS "ignore-gfp-wait", "N") &&
+	       set(DEBUGFS "ignore-gfp-highmem", "N") &&
+	       set(DEBUGFS "min-order", "0") && set(DEBUGFS "verbose", "0") &&
+	       set("/sys/kernel/debug/failslab/ignore-gfp-wait", "N") &&
+	       set("/sys/kernel/debug/failslab/verbose", "0");
 }
 
 /* The kernel counts down where an allocation could fail, and fails the last. */
@@ -147,8 +146,10 @@ static long charged_objects(void)
 static void enter_group(void)
 {
 	make_group(GROUP);
-	if (!write_file(GROUP "/cgroup.procs", "0"))
+	if (!write_file(GROUP "/cgroup.procs", "0")) {
+		leave_groups(GROUP);
 		ksft_exit_skip("no cgroup2 with CONFIG_MEMCG\n");
+	}
 }
 
 static void test_instruction(const struct instruction *i, int fd)
@@ -224,5 +225,6 @@ int main(void)
 	for (size_t i = 0; i < NR_INSTRUCTIONS; i++)
 		test_instruction(&instructions[i], fd);
 	test_leak(fd);
+	leave_groups(GROUP);
 	ksft_finished();
 }

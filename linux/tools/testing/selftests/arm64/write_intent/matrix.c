@@ -8,13 +8,12 @@
 #define _GNU_SOURCE
 #include <linux/mman.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 
 #include "write_intent.h"
 
-#define DAX	"/tmp/write_intent_dax"
+/* In the current directory. */
+#define FILE_NAME	"write_intent_matrix.file"
 
 struct mapping {
 	const char *name;
@@ -33,11 +32,8 @@ static const struct mapping mappings[] = {
 	{ .name = "shared anonymous", .flags = MAP_SHARED | MAP_ANONYMOUS },
 	{ .name = "private memfd", .flags = MAP_PRIVATE, .memfd = true },
 	{ .name = "shared memfd", .flags = MAP_SHARED, .memfd = true },
-	{ .name = "private file", .flags = MAP_PRIVATE, .path = "/dev/ram0" },
-	{ .name = "shared file with page_mkwrite", .flags = MAP_SHARED,
-	  .path = "/dev/ram0" },
-	{ .name = "private DAX file", .flags = MAP_PRIVATE, .path = DAX "/file" },
-	{ .name = "shared DAX file", .flags = MAP_SHARED, .path = DAX "/file" },
+	{ .name = "private file", .flags = MAP_PRIVATE, .path = FILE_NAME },
+	{ .name = "shared file", .flags = MAP_SHARED, .path = FILE_NAME },
 	{ .name = "private anonymous with tags",
 	  .flags = MAP_PRIVATE | MAP_ANONYMOUS, .private_anonymous = true,
 	  .tagged = true },
@@ -127,12 +123,13 @@ static bool run(const struct instruction *i, const struct mapping *m, int prot,
 static bool upgraded(const struct instruction *i, const struct mapping *m,
 		     int prot, enum mode mode)
 {
-	if (prot != (PROT_READ | PROT_WRITE))
+	if (!(prot & PROT_WRITE))
+		return false;
+	if (!m->private_anonymous)
 		return false;
 	if (i->intent == RMW)
 		return mode >= ONLY_RMW;
-	return i->intent == EXCLUSIVE && mode >= WITH_EXCLUSIVE &&
-	       m->private_anonymous;
+	return i->intent == EXCLUSIVE && mode >= WITH_EXCLUSIVE;
 }
 
 /* What a kernel without the feature does with this, where that is known. */
@@ -218,45 +215,29 @@ static void test_the_fault_is_double(void)
 			 "an atomic takes two faults when off\n");
 }
 
-/* A file system on persistent memory, and tags that are checked, where there are. */
 static void set_up(void)
 {
-	int fd;
+	int fd = open(FILE_NAME, O_RDWR | O_CREAT, 0600);
 
-	mkdir(DAX, 0700);
-	if (!mount("/dev/pmem0", DAX, "ext4", 0, "dax=always")) {
-		fd = open(DAX "/file", O_RDWR | O_CREAT, 0600);
+	if (fd >= 0)
 		close(fd);
-	}
 	if (has_tags() &&
 	    prctl(PR_SET_TAGGED_ADDR_CTRL,
 		  PR_TAGGED_ADDR_ENABLE | PR_MTE_TCF_SYNC | PR_MTE_TAG_MASK, 0, 0, 0))
 		ksft_exit_fail_perror("prctl");
 }
 
-static void tear_down(void)
-{
-	unlink(DAX "/file");
-	umount(DAX);
-	rmdir(DAX);
-}
-
 int main(void)
 {
 	const size_t rows = ARRAY_SIZE(mappings);
 	const size_t columns = ARRAY_SIZE(permissions);
-	FILE *pool;
 
 	ksft_print_header();
 	if (!set_mode(OFF))
 		ksft_exit_skip("the kernel has no write-intent faults\n");
 	page = getpagesize();
 	huge = page * (page / 8);	/* a PMD */
-	pool = fopen("/proc/sys/vm/nr_hugepages", "w");
-	if (pool) {
-		fputs("4", pool);
-		fclose(pool);
-	}
+	set("/proc/sys/vm/nr_hugepages", "4");
 	catch_signals();
 	set_up();
 
@@ -268,7 +249,6 @@ int main(void)
 				test(&instructions[i], &mappings[m],
 				     permissions[p].name, permissions[p].prot);
 
-	tear_down();
-	set_mode(WITH_EXCLUSIVE);
+	unlink(FILE_NAME);
 	ksft_finished();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What the tests of the zero pages ask the kernel, and how they report. */
-#ifndef FIRST_TOUCH_ZERO_PAGE_H
-#define FIRST_TOUCH_ZERO_PAGE_H
+#ifndef SELFTESTS_MM_ZERO_PAGE_H
+#define SELFTESTS_MM_ZERO_PAGE_H
 
 #include <fcntl.h>
 #include <linux/const.h>
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "kselftest.h"
+#include "../kselftest.h"
 
 /* Documentation/admin-guide/mm/pagemap.rst */
 #define PAGEMAP_PRESENT		_BITULL(63)
@@ -22,7 +22,7 @@
 #define KPAGEFLAGS_ZERO_PAGE	_BITULL(24)
 
 struct zero_pages {
-	unsigned long colors;	/* in use, by sysfs */
+	unsigned long colors;	/* in use */
 	size_t page;		/* bytes */
 	int pagemap;		/* file descriptors */
 	int kpageflags;
@@ -56,37 +56,62 @@ static inline bool write_text(const char *path, const char *text)
 	return written;
 }
 
+/* A setting that is put back when the test ends. */
+static struct setting {
+	const char *path;
+	char text[256];
+} settings[8];
+
+static pid_t main_process;
+
+static inline void restore_settings(void)
+{
+	if (getpid() != main_process)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(settings) && settings[i].path; i++)
+		write_text(settings[i].path, settings[i].text);
+}
+
+/* Writes to a setting; returns false if there is none, or it refuses. */
+static inline bool set_text(const char *path, const char *text)
+{
+	size_t i = 0;
+	int fd;
+
+	while (i < ARRAY_SIZE(settings) && settings[i].path &&
+	       strcmp(settings[i].path, path))
+		i++;
+	if (i == ARRAY_SIZE(settings))
+		ksft_exit_fail_msg("no room to remember %s\n", path);
+	if (!settings[i].path) {
+		fd = open(path, O_RDONLY);
+		if (fd < 0)
+			return false;
+		if (read(fd, settings[i].text, sizeof(settings[i].text) - 1) > 0)
+			settings[i].path = path;
+		close(fd);
+	}
+	if (!main_process) {
+		main_process = getpid();
+		atexit(restore_settings);
+	}
+	return write_text(path, text);
+}
+
+static inline bool set_number(const char *path, long number)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%ld", number);
+	return set_text(path, text);
+}
+
 static inline bool write_number(const char *path, long number)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%ld", number);
 	return write_text(path, text);
-}
-
-/*
- * Begins the report. A kernel without the feature has one colour, and all
- * that is tested holds for it too.
- */
-static inline struct zero_pages zero_pages_open(void)
-{
-	long colors = read_number("/sys/kernel/mm/zero_page/colors");
-	struct zero_pages z = {
-		.colors = colors > 0 ? colors : 1,
-		.page = sysconf(_SC_PAGESIZE),
-		.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC),
-		.kpageflags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC),
-	};
-
-	/* Whole lines, also where a child shares the buffer. */
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	puts("KTAP version 1");
-	if (z.pagemap < 0 || z.kpageflags < 0) {
-		puts("1..0 # SKIP needs root, /proc/self/pagemap and /proc/kpageflags");
-		exit(KSFT_SKIP);
-	}
-	printf("# %lu colours of %zu bytes\n", z.colors, z.page);
-	return z;
 }
 
 /* The colour of an address, or of the page that backs it. */
@@ -166,6 +191,54 @@ static inline char *page_of_color(const struct zero_pages *z, char *map,
 static inline void touch(const void *address)
 {
 	__atomic_load_n((const char *)address, __ATOMIC_RELAXED);
+}
+
+/*
+ * As many pages in a row as there could be colours are backed by as many pages
+ * in a row, from the one whose address has colour 0.
+ */
+static inline unsigned long count_colors(const struct zero_pages *z)
+{
+	enum { MOST = 256 };
+	char *map = map_pages(z, MOST);
+	__u64 low = -1, high = 0;
+
+	for (size_t i = 0; i < MOST; i++) {
+		__u64 pfn;
+
+		touch(map + i * z->page);
+		pfn = pfn_of(z, map + i * z->page);
+		low = pfn < low ? pfn : low;
+		high = pfn > high ? pfn : high;
+	}
+	munmap(map, MOST * z->page);
+	if (!low || high - low >= MOST)
+		ksft_exit_fail_msg("zero pages are not in a row\n");
+	return high - low + 1;
+}
+
+/*
+ * Begins the report. A kernel without the feature has one colour, and all
+ * that is tested holds for it too.
+ */
+static inline struct zero_pages zero_pages_open(void)
+{
+	struct zero_pages z = {
+		.page = sysconf(_SC_PAGESIZE),
+		.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC),
+		.kpageflags = open("/proc/kpageflags", O_RDONLY | O_CLOEXEC),
+	};
+
+	/* Whole lines, also where a child shares the buffer. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	puts("KTAP version 1");
+	if (z.pagemap < 0 || z.kpageflags < 0) {
+		puts("1..0 # SKIP needs root, /proc/self/pagemap and /proc/kpageflags");
+		exit(KSFT_SKIP);
+	}
+	z.colors = count_colors(&z);
+	printf("# %lu colours of %zu bytes\n", z.colors, z.page);
+	return z;
 }
 
 /*

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Zero pages as a source of I/O, and holes of files, once for each colour. */
+/*
+ * Zero pages as a source of I/O, and holes of files, once for each colour. Its
+ * argument is the directory for files, on any file system; on one with DAX its
+ * holes are tested, too.
+ */
 #define _GNU_SOURCE
 #include <linux/elf.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -10,7 +13,7 @@
 
 #include "zero_page.h"
 
-#define FOLDER		"/tmp/zero_page_io"
+#define NAME		"zero_page_io.file"
 #define CORE_PATTERN	"/proc/sys/kernel/core_pattern"
 
 static bool vmsplice_to_pipe(const struct zero_pages *z, unsigned long color,
@@ -41,7 +44,7 @@ static bool write_to_file(const struct zero_pages *z, unsigned long color,
 {
 	char *page = zero_page_of_color(z, color);
 	char *buffer = malloc(z->page);
-	int fd = open(FOLDER "/file", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int fd = open(NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	bool good;
 
 	memset(buffer, 0x5a, z->page);
@@ -58,12 +61,12 @@ static bool direct_write(const struct zero_pages *z, unsigned long color,
 {
 	char *page = zero_page_of_color(z, color);
 	char *buffer = map_pages(z, 1);
-	int fd = open("/dev/ram0", O_RDWR | O_DIRECT);
+	int fd = open(NAME, O_RDWR | O_CREAT | O_DIRECT, 0600);
 	__u64 pfn = pfn_of(z, page);
 	bool good = true;
 
 	if (fd < 0)
-		return skip(skipped, "no /dev/ram0");
+		return skip(skipped, "no O_DIRECT");
 	/* Often enough for a reference too few each time to be noticed. */
 	for (int i = 0; i < 1000 && good; i++)
 		good = pwrite(fd, page, z->page, 0) == (ssize_t)z->page;
@@ -80,11 +83,11 @@ static bool direct_read(const struct zero_pages *z, unsigned long color,
 {
 	char *page = zero_page_of_color(z, color);
 	char *buffer = map_pages(z, 1);
-	int fd = open("/dev/ram0", O_RDWR | O_DIRECT);
+	int fd = open(NAME, O_RDWR | O_CREAT | O_DIRECT, 0600);
 	bool good;
 
 	if (fd < 0)
-		return skip(skipped, "no /dev/ram0");
+		return skip(skipped, "no O_DIRECT");
 	memset(buffer, 0x5a, z->page);
 	good = pwrite(fd, buffer, z->page, 0) == (ssize_t)z->page &&
 	       pread(fd, page, z->page, 0) == (ssize_t)z->page &&
@@ -132,7 +135,7 @@ static bool core_dump(const struct zero_pages *z, unsigned long color,
 	waitpid(child, &status, 0);
 	if (!WIFSIGNALED(status) || !WCOREDUMP(status))
 		return skip(skipped, "no core dumps");
-	snprintf(path, sizeof(path), FOLDER "/core.%d", child);
+	snprintf(path, sizeof(path), "zero_page_io.core.%d", child);
 	fd = open(path, O_RDONLY);
 	offset = offset_in_core(fd, (uintptr_t)page);
 	memset(buffer, 0x5a, z->page);
@@ -151,13 +154,16 @@ static bool core_dump(const struct zero_pages *z, unsigned long color,
 static bool dax_hole(const struct zero_pages *z, unsigned long color,
 		     const char **skipped)
 {
-	int fd = open(FOLDER "/dax/hole", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	int fd = open(NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	size_t bytes = 2 * z->colors * z->page;
+	struct statx stat;
 	char *map, *page;
 	bool good;
 
-	if (fd < 0)
-		return skip(skipped, "no DAX file system on /dev/pmem0");
+
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stat) ||
+	    !(stat.stx_attributes & STATX_ATTR_DAX))
+		return skip(skipped, "no DAX");
 	if (ftruncate(fd, bytes))
 		return false;
 	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, z->page);
@@ -182,38 +188,15 @@ static const struct zero_page_case cases[] = {
 	{ "DAX hole", dax_hole },
 };
 
-static void set_up(char *core_pattern, size_t bytes)
-{
-	int fd = open(CORE_PATTERN, O_RDONLY);
-	ssize_t got = fd < 0 ? -1 : read(fd, core_pattern, bytes - 1);
-
-	close(fd);
-	core_pattern[got > 0 ? got : 0] = '\0';
-	write_text(CORE_PATTERN, FOLDER "/core.%p");
-	mkdir(FOLDER, 0700);
-	mkdir(FOLDER "/dax", 0700);
-	if (mount("/dev/pmem0", FOLDER "/dax", "ext4", 0, "dax=always"))
-		rmdir(FOLDER "/dax");
-}
-
-static void tear_down(const char *core_pattern)
-{
-	write_text(CORE_PATTERN, core_pattern);
-	unlink(FOLDER "/file");
-	unlink(FOLDER "/dax/hole");
-	umount(FOLDER "/dax");
-	rmdir(FOLDER "/dax");
-	rmdir(FOLDER);
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
 	struct zero_pages z = zero_pages_open();
-	char core_pattern[256];
 
+	if (argc > 1 && chdir(argv[1]))
+		ksft_exit_fail_msg("%s: %s\n", argv[1], strerror(errno));
+	set_text(CORE_PATTERN, "zero_page_io.core.%p");
 	ksft_set_plan(ARRAY_SIZE(cases) * z.colors + 1);
-	set_up(core_pattern, sizeof(core_pattern));
 	run_matrix(&z, cases, ARRAY_SIZE(cases));
-	tear_down(core_pattern);
+	unlink(NAME);
 	ksft_finished();
 }

@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 
-#include "zero_page.h"
+#include "../../mm/zero_page.h"
 
 #define GRANULE	16
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* What the tests of write-intent faults touch memory with, and what they see. */
-#ifndef FIRST_TOUCH_WRITE_INTENT_H
-#define FIRST_TOUCH_WRITE_INTENT_H
+#ifndef ARM64_WRITE_INTENT_H
+#define ARM64_WRITE_INTENT_H
 
 #include <asm/hwcap.h>
 #include <asm/sigcontext.h>
@@ -22,10 +22,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "kselftest.h"
+#include "../../kselftest.h"
 
 #define CGROUPS		"/tmp/write_intent_cgroup"
-#define SYSFS		"/sys/kernel/mm/write_intent/"
+#define SYSCTL		"/proc/sys/vm/write_intent"
 #define ESR_WNR		_BITUL(6)
 
 enum intent { LOAD, STORE, RMW, EXCLUSIVE };
@@ -106,13 +106,75 @@ static inline bool write_file(const char *path, const char *text)
 	return written;
 }
 
+/* Returns the length of the text, 0 if there is none. */
+static inline size_t read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY);
+	size_t length = 0;
+	ssize_t got;
+
+	while (fd >= 0 && length < size - 1) {
+		got = read(fd, text + length, size - 1 - length);
+		if (got <= 0)
+			break;
+		length += got;
+	}
+	text[length] = '\0';
+	if (fd >= 0)
+		close(fd);
+	return length;
+}
+
+/* A setting that is put back when the test ends. */
+static struct setting {
+	const char *path;
+	char text[64];
+} settings[8];
+
+static pid_t main_process;
+
+static inline void restore_settings(void)
+{
+	if (getpid() != main_process)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(settings) && settings[i].path; i++)
+		write_file(settings[i].path, settings[i].text);
+}
+
+/* Writes to a setting; returns false if there is none, or it refuses. */
+static inline bool set(const char *path, const char *text)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(settings) && settings[i].path &&
+	       strcmp(settings[i].path, path))
+		i++;
+	if (i == ARRAY_SIZE(settings))
+		ksft_exit_fail_msg("no room to remember %s\n", path);
+	if (!settings[i].path) {
+		if (!read_file(path, settings[i].text, sizeof(settings[i].text)))
+			return false;
+		settings[i].path = path;
+		if (!main_process) {
+			main_process = getpid();
+			atexit(restore_settings);
+		}
+	}
+	return write_file(path, text);
+}
+
 /* Returns whether the kernel has the feature and took the mode. */
 static inline bool set_mode(enum mode mode)
 {
-	return write_file(SYSFS "mode", mode_names[mode]);
+	const char text[] = { '0' + mode, '\0' };
+
+	return set(SYSCTL, text);
 }
 
-/* Makes a directory of CGROUPS whose memory is counted, if the kernel can. */
+/*
+ * Makes a directory of CGROUPS whose memory is counted, if the kernel can.
+ * What was mounted and made is gone when leave_groups() returns.
+ */
 static inline void make_group(const char *group)
 {
 	mkdir(CGROUPS, 0755);
@@ -121,17 +183,12 @@ static inline void make_group(const char *group)
 	mkdir(group, 0755);
 }
 
-static inline long counter(const char *name)
+static inline void leave_groups(const char *group)
 {
-	char path[96], text[32] = "";
-	int fd;
-
-	snprintf(path, sizeof(path), SYSFS "%s", name);
-	fd = open(path, O_RDONLY);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		ksft_exit_fail_msg("%s cannot be read\n", path);
-	close(fd);
-	return atol(text);
+	write_file(CGROUPS "/cgroup.procs", "0");
+	rmdir(group);
+	umount(CGROUPS);
+	rmdir(CGROUPS);
 }
 
 /* What came of touching memory. */
@@ -234,4 +291,4 @@ static inline void print_outcome(const char *what, const struct outcome *o)
 		       o->at_address ? "this" : "another", o->wnr);
 }
 
-#endif /* FIRST_TOUCH_WRITE_INTENT_H */
+#endif /* ARM64_WRITE_INTENT_H */

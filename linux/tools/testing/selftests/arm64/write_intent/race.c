@@ -123,7 +123,7 @@ static void discard(struct race *r)
 
 static uint64_t word_of(struct race *r, int i)
 {
-	return atomic_load((_Atomic uint64_t *)(r->memory + i * page));
+	return __atomic_load_n((uint64_t *)(r->memory + i * page), __ATOMIC_SEQ_CST);
 }
 
 /* The child's copy stands still while the parent's threads go on. */

@@ -156,7 +156,6 @@ static bool huge_zero_page_split(const struct zero_pages *z,
 static bool underused_huge_page(const struct zero_pages *z, unsigned long color,
 				const char **skipped)
 {
-	long allowed = read_number(THP "khugepaged/max_ptes_none");
 	size_t huge, zero = 0, subpages = 0;
 	char *map;
 
@@ -165,11 +164,10 @@ static bool underused_huge_page(const struct zero_pages *z, unsigned long color,
 	map = map_huge(&huge);
 	if (!map)
 		return skip(skipped, "no THP");
-	write_number(THP "shrink_underused", 1);
-	write_number(THP "khugepaged/max_ptes_none", 0);
+	set_number(THP "shrink_underused", 1);
+	set_number(THP "khugepaged/max_ptes_none", 0);
 	memset(map, 0x5a, z->page);
 	write_number("/proc/sys/vm/drop_caches", 2);
-	write_number(THP "khugepaged/max_ptes_none", allowed);
 
 	for (char *p = page_of_color(z, map + z->colors * z->page, color);
 	     p < map + huge; p += z->colors * z->page) {
@@ -197,15 +195,15 @@ static bool ksm_merges_into_zero_page(const struct zero_pages *z,
 	memset(page, 0, z->page);
 	if (is_zero_page(z, page) || madvise(page, z->page, MADV_MERGEABLE))
 		return false;
-	write_number(KSM "use_zero_pages", 1);
-	write_number(KSM "smart_scan", 0);
-	write_number(KSM "pages_to_scan", 1000);
-	write_number(KSM "sleep_millisecs", 0);
+	set_number(KSM "use_zero_pages", 1);
+	set_number(KSM "smart_scan", 0);
+	set_number(KSM "pages_to_scan", 1000);
+	set_number(KSM "sleep_millisecs", 0);
 	scans = read_number(KSM "full_scans");
-	write_number(KSM "run", 1);
+	set_number(KSM "run", 1);
 	for (int ms = 0; ms < 10000 && read_number(KSM "full_scans") < scans + 3; ms++)
 		usleep(1000);
-	write_number(KSM "run", 0);
+	set_number(KSM "run", 0);
 	good = is_own_zero_page(z, page) && all_zero(page, z->page) &&
 	       read_number(KSM "ksm_zero_pages") == merged + 1;
 	/* Copied on write, uncounted, and the zero page left as it was. */
