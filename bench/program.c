@@ -16,34 +16,7 @@
 #include "region.h"
 #include "result.h"
 
-#define INTENT		"/sys/kernel/mm/write_intent/"
 #define NOT_STARTED	127
-
-/* Upgraded faults, by the kernel's counters; -1 without such a counter. */
-struct upgraded {
-	int64_t rmw, exclusive;
-};
-
-static int64_t read_counter(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	int64_t count;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%ld", &count) != 1)
-		count = -1;
-	fclose(file);
-	return count;
-}
-
-static struct upgraded read_upgraded(void)
-{
-	return (struct upgraded) {
-		.rmw = read_counter(INTENT "upgraded_rmw"),
-		.exclusive = read_counter(INTENT "upgraded_exclusive"),
-	};
-}
 
 /* Gives the program its own root directory, to run in. 0 or -errno. */
 static int enter_root(const char *root)
@@ -132,23 +105,9 @@ static int watch(pid_t pid, int64_t *huge)
 	}
 }
 
-static void report_upgraded(struct run *run, const char *name, int64_t begin,
-			    int64_t end)
+static void report(struct run *run, int64_t huge)
 {
-	if (begin < 0 || end < 0)
-		result_absent(run, name, "this kernel has no write-intent faults");
-	else
-		result_add(run, name, end - begin);
-}
-
-static void report(struct run *run, const struct upgraded *begin, int64_t huge)
-{
-	struct upgraded end = read_upgraded();
-
 	region_report(run);
-	report_upgraded(run, "upgraded_rmw", begin->rmw, end.rmw);
-	report_upgraded(run, "upgraded_exclusive", begin->exclusive,
-			end.exclusive);
 	if (huge < 0)
 		result_absent(run, "anon_huge_bytes",
 			      "the program's /proc/PID/smaps_rollup could not be read: run as root");
@@ -159,7 +118,6 @@ static void report(struct run *run, const struct upgraded *begin, int64_t huge)
 enum status program_measure(struct run *run, const char *root,
 			    char * const argv[])
 {
-	struct upgraded begin;
 	int64_t huge = -1;
 	int status;
 	pid_t pid;
@@ -177,7 +135,6 @@ enum status program_measure(struct run *run, const char *root,
 	ptrace(PTRACE_SETOPTIONS, pid, NULL,
 	       (void *)(PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL));
 
-	begin = read_upgraded();
 	region_begin_of(run, run->experiment->name, RUSAGE_CHILDREN);
 	marker_begin();
 	status = watch(pid, &huge);
@@ -189,7 +146,7 @@ enum status program_measure(struct run *run, const char *root,
 					  argv[0]);
 	if (status)
 		return wrong(run, "%s ended with status %#x", argv[0], status);
-	report(run, &begin, huge);
+	report(run, huge);
 	return STATUS_OK;
 }
 
@@ -206,14 +163,6 @@ const struct param *program_param(size_t place)
 const struct metric *program_metric(size_t place)
 {
 	static const struct metric metrics[] = {
-		{
-			.name = "upgraded_rmw", .unit = "faults",
-			.help = "read faults of atomics that were taken as write faults",
-		},
-		{
-			.name = "upgraded_exclusive", .unit = "faults",
-			.help = "the same of load-exclusives",
-		},
 		{
 			.name = "anon_huge_bytes", .unit = "bytes",
 			.help = "in huge pages when the program ended; not of its children",

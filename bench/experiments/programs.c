@@ -100,8 +100,7 @@ static const struct experiment programs_experiment = {
 	.summary = "programs that people run, and how they first touch their pages",
 	.detail =
 "Runs a program of Debian's with fixed arguments, from its start to its end, and\n"
-"counts all of its faults and of its children's. Those of which upgraded_rmw and\n"
-"upgraded_exclusive tell were first touches by an instruction that reads and writes.",
+"counts all of its faults and of its children's.",
 	.example = "--program stress-ng-vm",
 	.params = params,
 	.metrics = metrics,

@@ -30,16 +30,18 @@ _NOT_BUILT = ("Documentation/", "tools/")
 
 @dataclass(frozen=True)
 class Patch:
-    """One logical change of the series: its commit message, its new files, its hooks.
+    """One logical change: its commit message, its new files, its hooks.
 
-    `releases` are the releases that need it; if empty, all do.
+    `series` are the series that it belongs to. `author`, ``Name <address>``,
+    is that of a change that others made; empty: whoever writes the series.
     """
 
     name: str
+    series: tuple[str, ...]
     subject: str
     message: str
     files: tuple[str, ...]
-    releases: tuple[str, ...]
+    author: str
 
     def hook(self, release: Release) -> Path | None:
         """Return the patch that this change makes to existing files of `release`, if any."""
@@ -47,29 +49,56 @@ class Patch:
         return path if path.is_file() else None
 
 
-def series(release: Release) -> list[Patch]:
-    """Return the series for `release`, in order, from linux/series.toml."""
-    table = read_toml(LINUX / "series.toml")
-    patches = []
-    for entry in table.tables("patch"):
-        patches.append(
-            Patch(
-                entry.take("name", str),
-                entry.take("subject", str),
-                entry.take("message", str).strip() + "\n",
-                entry.strings("files", ()),
-                entry.strings("releases", ()),
-            )
+@dataclass(frozen=True)
+class Series:
+    """What is posted together: its title, and its cover letter's template, in linux/."""
+
+    name: str
+    title: str
+    cover: Path
+
+
+def all_series() -> dict[str, Series]:
+    """Return the series of linux/series.toml by name, in order."""
+    found = {}
+    for entry in read_toml(LINUX / "series.toml").tables("series"):
+        one = Series(
+            entry.take("name", str), entry.take("title", str), LINUX / entry.take("cover", str)
         )
         entry.done()
-    table.done()
-    return [patch for patch in patches if not patch.releases or release.name in patch.releases]
+        found[one.name] = one
+    return found
+
+
+def patches_of(release: Release, series: str | None = None) -> list[Patch]:
+    """Return the patches for `release`, in order: all, or those of one series.
+
+    A patch without files and without a hook for the release is left out.
+    """
+    table = read_toml(LINUX / "series.toml")
+    known = all_series()
+    patches = []
+    for entry in table.tables("patch"):
+        patch = Patch(
+            name=entry.take("name", str),
+            series=entry.strings("series"),
+            subject=entry.take("subject", str),
+            message=entry.take("message", str).strip() + "\n",
+            files=entry.strings("files", ()),
+            author=entry.take("author", str, ""),
+        )
+        entry.done()
+        if unknown := set(patch.series) - known.keys():
+            raise entry.error("series", f"names {min(unknown)}, which is none of the series.")
+        if patch.files or patch.hook(release):
+            patches.append(patch)
+    return [patch for patch in patches if series is None or series in patch.series]
 
 
 def overlay_identity(release: Release) -> str:
-    """Return the digest of all files and hooks of the series that affect an image of `release`."""
+    """Return the digest of all files and hooks that affect an image of `release`."""
     contents = {}
-    for patch in series(release):
+    for patch in patches_of(release):
         hook = patch.hook(release)
         files = [name for name in patch.files if not name.startswith(_NOT_BUILT)]
         if hook or files:
@@ -80,13 +109,13 @@ def overlay_identity(release: Release) -> str:
     return digest(contents)
 
 
-def lay_over(source: KernelSource, destination: Path) -> None:
-    """Make the tree of `source` with the whole series applied at `destination`.
+def lay_over(source: KernelSource, destination: Path, series: str | None = None) -> None:
+    """Make the tree of `source` with all patches, or one series, applied at `destination`.
 
     Raises UserError if a hook does not apply; it names the file and the hunk.
     """
     link_tree(source.tree(), destination)
-    for patch in series(source.release):
+    for patch in patches_of(source.release, series):
         apply(patch, source.release, destination)
 
 
@@ -106,9 +135,14 @@ def link_tree(tree: Path, destination: Path) -> None:
 
 
 def apply(patch: Patch, release: Release, tree: Path) -> None:
-    """Apply one change of the series to the linked tree `tree`."""
+    """Apply one change to the linked tree `tree`; UserError if it does not apply."""
     for name in patch.files:
         target = tree / name
+        if target.exists():
+            raise UserError(
+                f"this source has {name} already, so the series was applied to it before: "
+                "give a source without it."
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((LINUX / name).read_bytes())
         target.chmod((LINUX / name).stat().st_mode & 0o755)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from firsttouch.tables import Table, file_of, names_in, read_named
 # The machine of a request that names none.
 DEFAULT_MACHINE = "neoverse-n1"
 POLICIES = ("lru", "plru", "random")
+# Bytes in a page of the laboratory's kernels.
+_PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,13 @@ class Machine:
 
     `midr` is the MIDR_EL1 of the machine's own CPU: the kernel chooses errata
     workarounds by it. None: that of QEMU's model. CPUs of several kinds all get
-    the same.
+    the same. `board` has properties that QEMU's board needs for the CPU.
     """
 
     name: str
     title: str
     cpu: str
+    board: tuple[str, ...]
     midr: int | None
     used_in: str
     cpus: tuple[CpuKind, ...]
@@ -84,6 +87,15 @@ class Machine:
     def kinds_of(self, cpus: int) -> list[CpuKind]:
         """Return the kind of each of a guest's `cpus`; they repeat the machine's CPUs in turn."""
         return list(itertools.islice(itertools.cycle(self.cpu_kinds()), cpus))
+
+    def boot_words(self, words: Sequence[str]) -> tuple[str, ...]:
+        """Return an arm's boot words, with this machine's figures in place of their names.
+
+        ``{l2_colors}`` is the number of colours of the largest L2, with pages of 4 KiB.
+        """
+        ways = [kind.l2.way_size for kind in self.cpus if kind.l2]
+        colors = max([*ways, _PAGE]) // _PAGE
+        return tuple(word.format(l2_colors=colors) for word in words)
 
     def check_cpu(self, known: Collection[str], folder: Path = MACHINES) -> None:
         """Raise UserError if the machine's CPU is not in `known`, the CPUs that QEMU has."""
@@ -121,6 +133,7 @@ def load_machine(name: str, folder: Path = MACHINES) -> Machine:
         name,
         table.take("title", str),
         table.take("cpu", str),
+        table.strings("board", ()),
         _midr(table),
         table.take("used_in", str, ""),
         tuple(kinds),

@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         busybox=unpack(_BUSYBOX, reporter) / "usr/bin/busybox",
         ftbench=build_ftbench(reporter),
         machine=machine,
-        boot=arm.boot,
+        boot=machine.boot_words(arm.boot),
         prompt=f"{source.release.name} {arm.name}",
     )
     if not sys.stdin.isatty():

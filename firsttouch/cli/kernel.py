@@ -8,6 +8,7 @@ from pathlib import Path
 
 from firsttouch.build.configuration import given_configuration
 from firsttouch.build.images import KernelImage, check_path
+from firsttouch.build.overlay import all_series
 from firsttouch.build.series import write_series
 from firsttouch.build.sources import KernelSource, debian_source, user_source
 from firsttouch.build.store import store_root
@@ -36,14 +37,21 @@ def add_command(commands: Commands) -> None:
     add_source(build)
     build.add_argument("--stock", action="store_true", help="without linux/")
     build.set_defaults(run=_build, kept="built objects are kept; run the same command to resume")
-    series = actions.add_parser("series", help="write the patches, for git am")
+    series = actions.add_parser("series", help="write the series, for git am")
     add_source(series)
+    series.add_argument(
+        "--feature",
+        action="append",
+        choices=sorted(all_series()),
+        help="only this series; repeat for more (default: each)",
+    )
     series.add_argument(
         "--out",
         type=Path,
         default=Path("series"),
         metavar="DIR",
-        help="where the patches go (default series/)",
+        help="each series goes to DIR/FEATURE (default DIR: series); numbered patches there "
+        "are replaced",
     )
     series.set_defaults(run=_series)
 
@@ -73,8 +81,10 @@ def _build(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _series(options: argparse.Namespace, reporter: Reporter) -> int:
-    for file in write_series(_source(options, reporter), options.out, _author()):
-        print(file)
+    source, known = _source(options, reporter), all_series()
+    for name in options.feature or known:
+        for file in write_series(source, known[name], options.out / name, _author()):
+            print(file)
     return 0
 
 

@@ -119,7 +119,6 @@ def _facts(survey: Survey) -> dict[str, str]:
         "kernel": host.kernel,
         "page size": format_size(host.page_size),
         "write-intent faults": host.write_intent or "none",
-        "zero pages": str(host.zero_page_colors or 1),
         "huge pages": ", ".join(f"{p} {host.thp[p]}" for p in policies if p in host.thp) or "none",
         "mTHP": ", ".join(f"{format_size(s)} {p}" for s, p in host.mthp.items()) or "none",
         "frequency governor": host.governor or "unknown",

@@ -111,7 +111,6 @@ def _read_host(table: Table) -> Host:
         thp=table.table("thp").values_of(str),
         mthp={int(size): mode for size, mode in table.table("mthp").values_of(str).items()},
         write_intent=table.optional("write_intent", str),
-        zero_page_colors=table.optional("zero_page_colors", int),
         virtual=table.optional("virtual", bool),
         governor=table.optional("governor", str),
         load=table.optional("load", float),

@@ -148,7 +148,7 @@ def examine(survey: Survey) -> Findings:
     )
     # If the times do not show a cache, there is no conclusion about its colours.
     shown = {cache.measured for cache in caches}
-    zero_pages, no_zero_pages = _zero_pages(host, samples)
+    zero_pages, no_zero_pages = _zero_pages(samples)
     noisy = _noisy(host, touches, [c for c in colors if c.geometry in shown])
     return Findings(
         host,
@@ -228,9 +228,7 @@ def _colors(geometry: Geometry, host: Host, samples: Samples, virtual_time: bool
     return ColorFinding(geometry, colors, meeting, apart, spread, mean, reason)
 
 
-def _zero_pages(host: Host, samples: Samples) -> tuple[int | None, str]:
-    if host.zero_page_colors:
-        return host.zero_page_colors, ""
+def _zero_pages(samples: Samples) -> tuple[int | None, str]:
     for line in samples.lines(ZERO_PAGES):
         if "zero_frames" in line.metrics:
             return int(line.metrics["zero_frames"]), ""

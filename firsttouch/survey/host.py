@@ -14,8 +14,9 @@ from firsttouch.tables import Json, Table
 # The caches that the survey measures.
 LEVELS = ("l1d", "l2")
 # The series adds these two; linux/Documentation/arch/arm64 describes them.
-WRITE_INTENT = "/sys/kernel/mm/write_intent/mode"
-_COLORS = "/sys/kernel/mm/zero_page/colors"
+WRITE_INTENT = "/proc/sys/vm/write_intent"
+# What its numbers mean.
+_MODES = {"0": "off", "1": "rmw", "2": "exclusive"}
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _RESERVED = "/proc/sys/vm/nr_hugepages"
 _GOVERNOR = "cpufreq/scaling_governor"
@@ -67,12 +68,12 @@ class Cache:
 class Host:
     """The host of the survey, as its kernel describes it; sizes in bytes.
 
-    `cpu` is the CPU that the tasks run on. `memory` is the available memory,
-    within the limit of a container. `thp` has the THP policies by file name,
-    `mthp` the policy of each mTHP size. `write_intent` (the mode of write-intent
-    faults) and `zero_page_colors` are None without the series. `virtual` tells
-    whether it is a virtual machine; None if neither the CPU nor the firmware
-    shows it. `nr_hugepages` is the number of huge pages reserved for hugetlb.
+    `cpu` is the CPU that the tasks run on. `memory` is the available memory, within
+    the limit of a container. `thp` has the THP policies by file name, `mthp` the
+    policy of each mTHP size. `write_intent` is the mode of write-intent faults, None
+    without the series. `virtual` tells whether it is a virtual machine; None if
+    neither the CPU nor the firmware shows it. `nr_hugepages` is the number of huge
+    pages reserved for hugetlb.
     """
 
     architecture: str
@@ -86,7 +87,6 @@ class Host:
     thp: Mapping[str, str]
     mthp: Mapping[int, str]
     write_intent: str | None
-    zero_page_colors: int | None
     virtual: bool | None
     governor: str | None
     load: float | None
@@ -131,7 +131,6 @@ def host_files(cpu: int) -> tuple[str, ...]:
         "/sys/firmware/devicetree/base/compatible",
         f"{_THP}*",
         WRITE_INTENT,
-        _COLORS,
         f"{_THP}hugepages-*/enabled",
         f"{_THP}hugepages-*/shmem_enabled",
     )
@@ -160,8 +159,7 @@ def read_host(printed: Mapping[str, Json], cpu: int) -> Host:
         caches=_caches(files, cpu),
         thp=_thp(files),
         mthp=_mthp(files),
-        write_intent=_chosen(files[WRITE_INTENT]) if WRITE_INTENT in files else None,
-        zero_page_colors=_number(files.get(_COLORS)),
+        write_intent=_MODES.get(files.get(WRITE_INTENT, "")),
         virtual=_is_virtual(files, cpuinfo, arm64),
         governor=files.get(f"/sys/devices/system/cpu/cpu{cpu}/{_GOVERNOR}"),
         load=float(load[0]) if load else None,

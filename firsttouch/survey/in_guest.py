@@ -39,6 +39,7 @@ def survey_guest(
     BuildError.
     """
     image = obtain_image(arm.kernel, source, reporter)
+    boot = machine.boot_words(arm.boot)
     ftbench, init = build_ftbench(reporter), build_init(reporter)
 
     def guest(commands: Sequence[tuple[str, ...]]) -> Guest:
@@ -46,7 +47,7 @@ def survey_guest(
             image,
             init,
             machine,
-            arm.boot,
+            boot,
             tuple(" ".join(["/ftbench", *words]) for words in commands),
             {"/ftbench": ftbench},
             port=port_for(arm.kernel),
@@ -61,7 +62,7 @@ def survey_guest(
     samples = tuple(
         Sample(task.name, number, line) for (task, number), line in zip(order, lines, strict=True)
     )
-    surveyed = SurveyedGuest(arm.name, source.release.name, machine.name, " ".join(arm.boot))
+    surveyed = SurveyedGuest(arm.name, source.release.name, machine.name, " ".join(boot))
     return Survey(host, tuple(tasks), samples, surveyed)
 
 

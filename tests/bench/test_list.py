@@ -22,6 +22,7 @@ PARAMS = {
     "read-fault": {"size"},
     "file-read-fault": {"cache", "size"},
     "fork-exit": {"size"},
+    "other-faults": {"kind", "size"},
     "set-conflict": {"n", "rounds", "stride", "loads"},
     "zero-conflict": CONFLICT,
     "zero-scan": {"stride", "working_set", "rounds", "zero_pages"},

@@ -54,7 +54,7 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
     return Release("6.12", "linux-source-6.12", "linux-config-6.12", "linux-image", (), 1)
 
 
-_FEATURE = Patch("feature", "a feature", "Why.\n", ("mm/feature.c",), ())
+_FEATURE = Patch("feature", (), "a feature", "Why.\n", ("mm/feature.c",), "")
 
 
 def test_the_tree_is_shared_by_links_and_changed_files_are_copies(
@@ -99,14 +99,14 @@ def test_a_file_that_is_gone_is_named(tree: Path, release: Release, tmp_path: Pa
 
 @pytest.mark.parametrize("name", release_names())
 def test_each_new_file_is_in_exactly_one_patch(name: str) -> None:
-    listed = [file for patch in overlay.series(load_release(name)) for file in patch.files]
+    listed = [file for patch in overlay.patches_of(load_release(name)) for file in patch.files]
     assert len(listed) == len(set(listed))
     assert set(listed) == {
         str(path.relative_to(LINUX))
         for path in LINUX.rglob("*")
         if path.is_file()
         and path.parent != LINUX
-        and path.relative_to(LINUX).parts[0] not in ("hooks", "configs")
+        and path.relative_to(LINUX).parts[0] not in ("hooks", "configs", "covers")
     }
 
 
@@ -114,15 +114,33 @@ def test_each_new_file_is_in_exactly_one_patch(name: str) -> None:
 def test_each_hook_belongs_to_a_patch_of_the_series(name: str) -> None:
     release = load_release(name)
     hooks = {path.stem for path in release.hooks.glob("*.patch")}
-    assert hooks == {patch.name for patch in overlay.series(release) if patch.hook(release)}
+    assert hooks == {patch.name for patch in overlay.patches_of(release) if patch.hook(release)}
 
 
 @pytest.mark.parametrize("name", release_names())
 def test_each_patch_says_why(name: str) -> None:
-    for patch in overlay.series(load_release(name)):
+    for patch in overlay.patches_of(load_release(name)):
         assert len(patch.subject) <= 75, patch.subject
         assert len(patch.message.split()) >= 20, patch.name
-        assert all(len(line) <= 75 for line in patch.message.splitlines()), patch.name
+        tags = ("Fixes: ", "Link: ", "Cc: ", "Suggested-by: ", "   ")
+        lines = [line for line in patch.message.splitlines() if not line.startswith(tags)]
+        assert all(len(line) <= 75 for line in lines), patch.name
+
+
+def test_a_source_that_has_the_series_is_refused(
+    tree: Path, release: Release, tmp_path: Path
+) -> None:
+    overlay.link_tree(tree, tmp_path / "changed")
+    overlay.apply(_FEATURE, release, tmp_path / "changed")
+    with pytest.raises(UserError, match=r"has mm/feature.c already"):
+        overlay.apply(_FEATURE, release, tmp_path / "changed")
+
+
+@pytest.mark.parametrize("series", overlay.all_series())
+def test_each_series_has_patches_and_a_cover_letter(series: str) -> None:
+    for name in release_names():
+        assert overlay.patches_of(load_release(name), series)
+    assert len(overlay.all_series()[series].cover.read_text().split()) > 50
 
 
 # -- a user's patches

@@ -44,6 +44,9 @@ def test_every_cpu_is_one_that_qemu_has(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_machine_runs_under_the_midr_of_its_own_cpu(name: str) -> None:
     machine = load_machine(name)
+    if name == "tags":
+        assert machine.midr is None, "no machine: QEMU's own CPU"
+        return
     assert machine.midr is not None
     assert machine.qemu_cpu == f"{machine.cpu},midr={machine.midr:#x}"
     # Bits 16 to 19 of every CPU with ID registers, DDI 0487, MIDR_EL1.Architecture.

@@ -139,5 +139,7 @@ def own_outcomes(
 
 def arm_of(guest: Guest, *names: str) -> str:
     """Return which of the arms `names` a guest is of."""
-    (found,) = [name for name in names if load_arm(name).boot == guest.boot]
+    (found,) = [
+        name for name in names if guest.machine.boot_words(load_arm(name).boot) == guest.boot
+    ]
     return found

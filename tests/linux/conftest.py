@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
+from firsttouch.catalog.releases import load_release, release_names
+from firsttouch.places import LINUX
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from tests.linux.outcomes import Outcomes
@@ -33,11 +36,42 @@ Assemble = Callable[[Sequence[str]], bytes]
 @pytest.fixture(scope="session")
 def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The decoder, compiled for this host."""
-    program = tmp_path_factory.mktemp("decoder") / "decoder"
-    subprocess.run(
-        ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, HERE / "decoder.c"], check=True
-    )
+    folder = tmp_path_factory.mktemp("decoder")
+    (folder / "intent.h").write_text(_decoder())
+    program = folder / "decoder"
+    flags = ("-O2", "-Wall", "-Wextra", "-Werror", f"-I{folder}")
+    subprocess.run(["cc", *flags, "-o", program, HERE / "decoder.c"], check=True)
     return program
+
+
+# What the decoder needs of the kernel's headers.
+_KERNEL = """\
+typedef uint32_t u32;
+#define BIT(n) (1U << (n))
+#undef __always_inline
+#define __always_inline inline
+#define __AARCH64_INSN_FUNCS(name, mask, val) \\
+static inline bool aarch64_insn_is_##name(u32 insn) { return (insn & (mask)) == (val); }
+"""
+
+
+def _decoder() -> str:
+    """Return the decoder and all that it uses, from the files of which a kernel gets them."""
+    generic = (LINUX / "include/asm-generic/write_intent.h").read_text()
+    header = (LINUX / "arch/arm64/include/asm/write_intent.h").read_text()
+    (hook,) = {
+        (load_release(name).hooks / "write-intent-insns.patch").read_text().partition("@@\n")[2]
+        for name in release_names()
+    }
+    enum = re.search(r"^enum write_intent \{.*?^\};", generic, re.M | re.S)
+    decode = re.search(
+        r"^static __always_inline enum write_intent aarch64_insn_write_intent.*?^\}",
+        header,
+        re.M | re.S,
+    )
+    assert enum and decode
+    classes = re.findall(r"^[+ ](__AARCH64_INSN_FUNCS\((?:atomic|cas|ld).*)", hook, re.M)
+    return "\n".join([_KERNEL, *classes, enum[0], decode[0], ""])
 
 
 def _section(elf: bytes, name: bytes) -> bytes:
@@ -85,6 +119,7 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
         release: str, variant: str | None, *boot: str, arm: str = "on", mistakes: bool = False
     ) -> Guest:
         source, booted = sources(release), load_arm(arm)
+        machine = load_machine("neoverse-n1")
         kernel = (
             with_mistakes(source)
             if mistakes
@@ -93,8 +128,8 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
         return Guest(
             kernel.obtain(reporter) / "Image",
             build_init(reporter),
-            load_machine("neoverse-n1"),
-            (*booted.boot, *boot),
+            machine,
+            (*machine.boot_words(booted.boot), *boot),
             (),
         )
 

@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef uint32_t u32;
-#include "../../linux/arch/arm64/include/asm/write_intent_insn.h"
+/* Made by conftest.py from linux/ and its hooks. */
+#include "intent.h"
 
 struct words {
 	u32 *word;
@@ -98,7 +98,7 @@ static int kinds(void)
 	struct words w = read_words(stdin);
 
 	for (size_t i = 0; i < w.count; i++)
-		putchar('0' + a64_write_intent(w.word[i]));
+		putchar('0' + aarch64_insn_write_intent(w.word[i]));
 	return 0;
 }
 
@@ -242,7 +242,7 @@ static int compare(const char *words_path, const char *mnemonics_path,
 		snprintf(wanted.name, sizeof(wanted.name), "%s", name);
 		found = bsearch(&wanted, known.entry, known.count,
 				sizeof(wanted), by_name);
-		kind = a64_write_intent(w.word[i]);
+		kind = aarch64_insn_write_intent(w.word[i]);
 		if (kind != (found ? found->kind : WRITE_INTENT_NONE))
 			note(&differences, w.word[i], kind, name);
 		i++;

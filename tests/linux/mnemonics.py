@@ -14,11 +14,11 @@ from itertools import product
 
 
 class Intent(IntEnum):
-    """enum write_intent of linux/arch/arm64/include/asm/write_intent_insn.h."""
+    """enum write_intent of linux/include/asm-generic/write_intent.h, by what arm64 has of it."""
 
     NONE = 0
-    RMW = 1
-    EXCLUSIVE = 2
+    EXCLUSIVE = 1
+    RMW = 2
 
 
 @dataclass(frozen=True)
@@ -165,9 +165,6 @@ stlxp w0, w1, w2, [sp]
 sttxr w0, x1, [x2]
 stltxr w0, x1, [x2]
 ld64b x0, [x8]
-st64b x0, [x8]
-st64bv x2, x0, [x8]
-st64bv0 x2, x0, [x8]
 ldiapp x0, x1, [x2]
 ldiapp w0, w1, [x2], #8
 stilp x0, x1, [x2]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Assemble
-from .mnemonics import NEGATIVES, Form, Intent, forms, lines
+from .mnemonics import NEGATIVES, Intent, forms, lines
 
 
 def _kinds(decoder: Path, words: bytes) -> list[Intent]:
@@ -62,38 +62,6 @@ def test_other_loads_stores_and_prefetches_have_no_intent(
         if kind is not Intent.NONE
     ]
     assert not wrong
-
-
-# Undefined or unallocated neighbours of instructions that have an intent, each made from one of
-# them by setting a field to what the architecture does not allow.
-UNALLOCATED = [
-    (Form("casp", "x0, x1, x2, x3, [x4]", Intent.RMW), 1 << 16, "CASP, Rs odd"),
-    (Form("casp", "x0, x1, x2, x3, [x4]", Intent.RMW), 1, "CASP, Rt odd"),
-    (Form("caspt", "x0, x1, x2, x3, [x4]", Intent.RMW), 1, "CASPT, Rt odd"),
-    (Form("rcwcasp", "x0, x1, x2, x3, [x4]", Intent.RMW), 1 << 16, "RCWCASP, Rs odd"),
-    (Form("swpp", "x0, x1, [x2]", Intent.RMW), 0x1F, "SWPP, Rt = 31"),
-    (Form("ldclrp", "x0, x0, [x2]", Intent.RMW), 0x1F << 16, "LDCLRP, Rt2 = 31"),
-    (Form("rcwswpp", "x0, x1, [x2]", Intent.RMW), 0x1F, "RCWSWPP, Rt = 31"),
-    (Form("swpp", "x0, x1, [x2]", Intent.RMW), 1 << 30, "LSE128 with bit 30"),
-    (Form("ldadd", "x0, x1, [x2]", Intent.RMW), 0x9000, "o3:opc 9 with size 11"),
-    (Form("ldadd", "w0, w1, [x2]", Intent.RMW), 0xE000, "o3:opc 14"),
-    (Form("rcwclr", "x0, x1, [x2]", Intent.RMW), 1 << 31, "RCWCLR with size 10"),
-    (Form("ldfadd", "s0, s1, [x2]", Intent.RMW), 0x1000, "LSFE opc 1"),
-    (Form("stfadd", "s0, [x2]", Intent.RMW), 1 << 23, "STFADD with A"),
-    (Form("ldtadd", "w0, w1, [x2]", Intent.RMW), 0x2000, "LSUI opc 2"),
-    (Form("ldtadd", "w0, w1, [x2]", Intent.RMW), 1 << 31, "LDTADD with size 1x"),
-    (Form("ldadd", "x0, x1, [x2]", Intent.RMW), 0x400, "LDADD with bits 11:10 = 01"),
-]
-
-
-@pytest.mark.parametrize(("form", "bits", "_what"), UNALLOCATED, ids=[u[2] for u in UNALLOCATED])
-def test_an_undefined_neighbour_has_no_intent(
-    decoder: Path, assemble: Assemble, form: Form, bits: int, _what: str
-) -> None:
-    (word,) = struct.unpack("<I", assemble([f"{form.mnemonic} {form.operands}"]))
-    assert not word & bits, "the bits are set already: this neighbour is the instruction itself"
-    of_both = _kinds(decoder, struct.pack("<II", word, word | bits))
-    assert of_both == [form.intent, Intent.NONE]
 
 
 @pytest.mark.parametrize("field", [1 << 16, 1 << 20, 1 << 10, 1 << 14])

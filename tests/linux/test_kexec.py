@@ -25,7 +25,7 @@ pytestmark = pytest.mark.kernel
 
 Sources = Callable[[str], KernelSource]
 
-_SUITES = ("zero_page_mapping_test", "zero_page_cow_test")
+_SUITES = ("mm/zero_page_mapping", "mm/zero_page_cow")
 
 
 @pytest.fixture(scope="session")

@@ -25,17 +25,13 @@ pytestmark = [pytest.mark.kernel, pytest.mark.regress]
 
 # The arm, the suite, and what tests of it that find the mistake are called.
 _FOUND_BY = {
-    "forgotten-color": ("color", "zero_page_mapping_test", r"\d+ consecutive pages are zero pages"),
-    "exclusives-in-shared-files": (
+    "forgotten-color": ("color", "mm/zero_page_mapping", r"\d+ consecutive pages are zero pages"),
+    "likely-writes-reclaim": (
         "intent",
-        "write_intent_matrix_test",
-        r"(ldxr/stxr|ldaxrb/stlxrb|ldxp/stxp|ldxr alone) on shared .*, rw",
+        "arm64/write_intent/behaviour",
+        r"a memory limit does not kill, ldxr alone",
     ),
-    "flags-kept-across-retry": (
-        "intent",
-        "write_intent_userfaultfd_test",
-        r"(ldadd|stadd|ldsetalb|swp|cas.*): read-only before the second try",
-    ),
+    "loads-are-writes": ("rmw", "arm64/write_intent/behaviour", r"LDAPR is a load"),
 }
 
 

@@ -11,13 +11,14 @@ import pytest
 
 from firsttouch.build.disks import FileDisk
 from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import release_names
 from firsttouch.errors import GuestError
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.protocol import Done
 from firsttouch.vm.supervision import run_guest
-from tests.linux.conftest import Begin, MakeGuest
+from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support.kernels import variant_names
 from tests.support.ktap import Case, parse
@@ -38,9 +39,18 @@ def _with_tags(guest: Guest, _: Reporter) -> Guest:
     return replace(guest, cpu="max", board=(*guest.board, "mte=on"))
 
 
+def _with_virtual_machines(guest: Guest, reporter: Reporter) -> Guest:
+    return replace(_with_tags(guest, reporter), board=("mte=on", "virtualization=on"))
+
+
 def _with_disk(guest: Guest, reporter: Reporter) -> Guest:
-    """Persistent memory with an ext4 on it, for the suite itself to mount with DAX."""
+    """Persistent memory with an ext4 on it, which the script mounts."""
     return replace(guest, disk=FileDisk(1 << 20).obtain(reporter), mounted=False)
+
+
+def _without_access_flag(guest: Guest, _: Reporter) -> Guest:
+    """A CPU that faults on a page that is old; the script gives it swap."""
+    return replace(guest, machine=load_machine("cortex-a72"))
 
 
 def _interleaved(guest: Guest, _: Reporter) -> Guest:
@@ -55,20 +65,49 @@ def _in_parallel(guest: Guest, _: Reporter) -> Guest:
 
 @dataclass(frozen=True)
 class Setup:
-    """A kind of guest, and the suites that run in it one after the other."""
+    """A kind of guest, and the suites that run in it one after the other.
+
+    `script` runs before a suite and makes what it needs; `arguments` are the suite's.
+    """
 
     name: str
     change: Callable[[Guest, Reporter], Guest]
     suites: tuple[str, ...]
+    script: str = ""
+    arguments: str = ""
 
 
 # What suites need of their guests beyond the lab's, which have the lab's CPU.
 # What one guest lacks, a suite skips.
 _SPECIAL = (
-    Setup("tags", _with_tags, ("write_intent_matrix_test", "zero_page_mte_test")),
-    Setup("disk", _with_disk, ("write_intent_matrix_test", "zero_page_io_test")),
-    Setup("interleaved", _interleaved, ("write_intent_race_test",)),
-    Setup("parallel", _in_parallel, ("write_intent_race_test",)),
+    Setup(
+        "tags",
+        _with_tags,
+        ("arm64/write_intent/matrix", "arm64/write_intent/tags", "arm64/mte/check_zero_page"),
+    ),
+    Setup("virtual machines", _with_virtual_machines, ("arm64/mte/check_kvm_zero_page",)),
+    Setup(
+        "disk",
+        _with_disk,
+        ("mm/zero_page_io",),
+        "mkdir /mnt && mount -t ext4 -o dax=never /dev/pmem0 /mnt",
+        "/mnt",
+    ),
+    Setup(
+        "DAX",
+        _with_disk,
+        ("mm/zero_page_io",),
+        "mkdir /mnt && mount -t ext4 -o dax=always /dev/pmem0 /mnt",
+        "/mnt",
+    ),
+    Setup(
+        "no access flag",
+        _without_access_flag,
+        ("arm64/write_intent/present",),
+        "mkswap /dev/ram0 >/dev/null && swapon /dev/ram0",
+    ),
+    Setup("interleaved", _interleaved, ("arm64/write_intent/race",)),
+    Setup("parallel", _in_parallel, ("arm64/write_intent/race",)),
 )
 _SETUPS = (
     Setup(
@@ -83,7 +122,7 @@ _SETUPS = (
     *_SPECIAL,
 )
 # What suites need of their kernel beyond the lab's configuration.
-_ONLY_ON = {"write_intent_injection_test": "debug"}
+_ONLY_ON = {"arm64/write_intent/injection": "debug"}
 # The exit status of a suite that skips itself, by ksft's convention.
 _SKIPPED = 4
 # Without these a variant would not be what it is called.
@@ -125,6 +164,7 @@ def test_kselftests(
     record: Begin,
     sources: Sources,
     reporter: Reporter,
+    add_script: AddScript,
     release: str,
     variant: str | None,
     setup: Setup,
@@ -135,10 +175,13 @@ def test_kselftests(
     binaries = build_selftests(sources(release), reporter)
     guest = replace(
         make_guest(release, variant),
-        commands=tuple(f"/{suite}" for suite in suites),
+        commands=() if setup.script else tuple(f"/{suite}" for suite in suites),
         files={f"/{suite}": binaries[suite] for suite in suites},
     )
     guest = setup.change(guest, reporter)
+    if setup.script:
+        (suite,) = suites
+        guest = add_script(guest, f"{setup.script} || exit 1\nexec /{suite} {setup.arguments}\n")
     if machine := _MACHINES.get(variant or ""):
         guest = machine(guest)
     ended = outcomes.of(guest, f"{release} {variant or 'lab'} {setup.name}").commands
@@ -154,11 +197,13 @@ def test_kselftests(
 
 def _suite_complaints(suite: str, variant: str | None, cases: list[Case], done: Done) -> list[str]:
     """Return what is wrong with how a suite ended on the lab's kernel or a variant of it."""
-    if variant == "no-intent" and suite.startswith("write_intent"):
+    if variant == "no-intent" and "write_intent" in suite:
         # The feature is absent: the suite must say so, and report nothing else.
         found = [case.name for case in cases if case.outcome != "skipped"]
         return found if done.status == _SKIPPED else [*found, f"status {done.status}"]
-    found = complaints(cases, reported_by(f"{suite}.c") if not variant else set())
+    found = complaints(
+        cases, reported_by(f"{suite.rpartition('/')[2]}.c") if not variant else set()
+    )
     if done.status:
         found.append(f"status {done.status}")
     return found

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
 from firsttouch import processes
 from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
-from firsttouch.build.overlay import link_tree
+from firsttouch.build.overlay import lay_over, link_tree
 from firsttouch.build.packages import unpack
-from firsttouch.build.programs import run_make
 from firsttouch.build.sources import KernelSource
-from firsttouch.build.store import MANIFEST, Entry
+from firsttouch.build.store import Entry
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import digest_files
@@ -22,7 +20,7 @@ from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 
 # Where the features' kselftests are, in linux/ as in a kernel tree.
-_SELFTESTS = LINUX / "tools/testing/selftests/first_touch"
+_SELFTESTS = Path("tools/testing/selftests")
 # The kernel's own suites that meet the code the features change, and how they
 # are built: not all of their Makefiles look at LDFLAGS.
 _KERNEL_SUITES = ("mm", "arm64")
@@ -34,31 +32,70 @@ _LIBRARIES = Packages("bookworm", ("libcap-dev", "libnuma-dev", "liburing-dev"))
 
 
 def suite_names() -> list[str]:
-    """Return the names of the features' kselftests, from their Makefile."""
-    makefile = (_SELFTESTS / "Makefile").read_text()
-    return sorted(re.findall(r"^TEST_GEN_PROGS \+= (\w+)$", makefile, re.M))
+    """Return the names of the features' kselftests: FOLDER/NAME in the kernel's selftests."""
+    folder = LINUX / _SELFTESTS
+    return sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.c"))
 
 
 def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]:
     """Return the arm64 binaries of the features' kselftests by name, built against `source`.
 
-    Raises BuildError with the compiler's errors if they do not build.
+    They are built by the makefiles of the kernel's own selftests. Raises
+    BuildError with the compiler's errors if they do not build.
     """
-    files = [path for path in _SELFTESTS.rglob("*") if path.is_file()]
+    files = [path for path in (LINUX / _SELFTESTS).rglob("*") if path.is_file()]
     recipe: dict[str, Json] = {
-        "sources": digest_files(_SELFTESTS, files),
+        "features' selftests": digest_files(LINUX / _SELFTESTS, files),
         "kernel": source.identity,
         "tools": toolchain_identity(),
     }
+    names = suite_names()
 
     def make(workplace: Path, kept: Path) -> None:
-        objects = run_make(_SELFTESTS, workplace, cross_compile(), f"KSRC={source.tree()}")
-        for binary in objects.iterdir():
-            shutil.copy(binary, kept / binary.name)
+        tree, headers = workplace / "tree", _headers(source, workplace)
+        shutil.rmtree(tree, ignore_errors=True)
+        lay_over(source, tree)
+        objects = workplace / "objects"
+        of_mm = [objects / name for name in names if name.startswith("mm/")]
+        folders = {Path(name).parts[1] for name in names if name.startswith("arm64/")}
+        try:
+            for suite, wanted in (
+                ("arm64", [f"ARM64_SUBTARGETS={' '.join(sorted(folders))}"]),
+                ("mm", of_mm),
+            ):
+                (objects / suite).mkdir(parents=True, exist_ok=True)
+                processes.output(
+                    ["make", "-s", "-C", tree / _SELFTESTS / suite, "ARCH=arm64",
+                     f"CROSS_COMPILE={cross_compile()}", f"CC={cross_compile()}gcc -static",
+                     f"OUTPUT={objects / suite}", f"KHDR_INCLUDES=-isystem {headers}", *wanted]
+                )  # fmt: skip
+        except HostError as error:
+            raise BuildError(
+                f"the features' kselftests failed to build for {source.version}; errors below.",
+                error.detail,
+            ) from None
+        for name in names:
+            (kept / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(objects / name, kept / name)
 
     entry = Entry("programs", recipe, f"kselftests of the features for {source.version}")
     directory = entry.obtain(make, reporter.say)
-    return {path.name: path for path in directory.iterdir() if path.name != MANIFEST}
+    return {name: directory / name for name in names}
+
+
+def _headers(source: KernelSource, workplace: Path) -> Path:
+    """Make the headers that `source` has for programs below `workplace`; return their folder."""
+    headers = workplace / "headers"
+    try:
+        processes.output(
+            ["make", "-s", "-C", source.tree(), f"O={headers}", "ARCH=arm64",
+             f"CROSS_COMPILE={cross_compile()}", "headers"]
+        )  # fmt: skip
+    except HostError as error:
+        raise BuildError(
+            f"the headers of {source.version} failed to build; errors below.", error.detail
+        ) from None
+    return headers / "usr/include"
 
 
 def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
@@ -82,19 +119,11 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
     }
 
     def make(workplace: Path, kept: Path) -> None:
-        tree, headers = workplace / "tree", workplace / "headers"
+        tree = workplace / "tree"
         shutil.rmtree(tree, ignore_errors=True)
         _link_around(source.tree(), tree, Path("tools/testing/selftests"))
         reporter.say(f"Building the kernel's own selftests of {source.release.name}")
-        try:
-            processes.output(
-                ["make", "-s", "-C", source.tree(), f"O={headers}", "ARCH=arm64",
-                 f"CROSS_COMPILE={prefix}", "headers"]
-            )  # fmt: skip
-        except HostError as error:
-            raise BuildError(
-                f"the headers of {source.version} failed to build; errors below.", error.detail
-            ) from None
+        headers = _headers(source, workplace)
         for suite in _KERNEL_SUITES:
             objects = workplace / "objects" / suite
             objects.mkdir(parents=True, exist_ok=True)
@@ -103,7 +132,7 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
                 ["make", "-k", "-s", f"-j{processors()}",
                  "-C", tree / "tools/testing/selftests" / suite,
                  "ARCH=arm64", f"CROSS_COMPILE={prefix}", f"CC={compiler}",
-                 f"OUTPUT={objects}", f"KHDR_INCLUDES=-isystem {headers}/usr/include"],
+                 f"OUTPUT={objects}", f"KHDR_INCLUDES=-isystem {headers}"],
             ) as process:  # fmt: skip
                 process.wait()
             for binary in objects.rglob("*"):

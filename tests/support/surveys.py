@@ -29,7 +29,6 @@ SOME_HOST = Host(
     thp={},
     mthp={},
     write_intent=None,
-    zero_page_colors=None,
     virtual=False,
     governor=None,
     load=0.1,

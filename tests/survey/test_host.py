@@ -61,8 +61,7 @@ def test_an_arm64_server() -> None:
             f"{_THP}/enabled": "always [madvise] never\n",
             f"{_THP}/hpage_pmd_size": "2097152\n",
             f"{_THP}/hugepages-2048kB/enabled": "always [inherit] madvise never\n",
-            "/sys/kernel/mm/write_intent/mode": "off rmw [exclusive]\n",
-            "/sys/kernel/mm/zero_page/colors": "4\n",
+            "/proc/sys/vm/write_intent": "2\n",
             f"{_THP}/hugepages-64kB/enabled": "always inherit madvise [never]\n",
         }
     )  # fmt: skip
@@ -80,7 +79,7 @@ def test_an_arm64_server() -> None:
     assert host.thp == {"enabled": "madvise", "hpage_pmd_size": "2097152"}
     assert host.mthp == {65536: "never", 2 << 20: "inherit"}
     assert (host.governor, host.load, host.perf_event_paranoid) == ("schedutil", 0.52, 2)
-    assert (host.write_intent, host.zero_page_colors) == ("exclusive", 4)
+    assert host.write_intent == "exclusive"
     assert host.virtual is False
 
 
@@ -116,7 +115,7 @@ def test_a_kernel_without_any_of_the_files() -> None:
     assert host.caches == ()
     assert (host.thp, host.mthp, host.pmd_size) == ({}, {}, None)
     assert (host.governor, host.load, host.perf_event_paranoid) == (None, None, None)
-    assert (host.write_intent, host.zero_page_colors) == (None, None)
+    assert host.write_intent is None
 
 
 def test_sizes_without_ways() -> None:

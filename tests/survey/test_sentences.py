@@ -111,7 +111,7 @@ def test_a_recorded_guest_that_has_the_features_switched_off() -> None:
     assert texts(findings, "zero pages") == ""
     today = texts(findings, "today")
     assert "write-intent faults, in mode off" in today
-    assert "echo exclusive > /sys/kernel/mm/write_intent/mode" in today
+    assert "echo 2 > /proc/sys/vm/write_intent" in today
 
 
 def test_a_recorded_x86_virtual_machine() -> None:
@@ -171,7 +171,7 @@ def test_a_kernel_with_the_series_switched_off() -> None:
     findings = examined(host, touches(host, {"ldxr": 2}, {"ldxr": 800}))
     today = texts(findings, "today")
     assert "in mode rmw" in today
-    assert "echo exclusive > /sys/kernel/mm/write_intent/mode" in today
+    assert "echo 2 > /proc/sys/vm/write_intent" in today
     assert "kernel series" not in today
 
 
@@ -325,7 +325,7 @@ def test_the_verdict_comes_first_and_says_what_to_do() -> None:
     assert first.text.startswith("This host is affected: atomics take two faults")
     assert "which costs 78.6 ± 0.0 ms per GiB. Populate memory by madvise" in first.text
     switched_off = dataclasses.replace(N1_HOST, write_intent="off")
-    assert "`echo exclusive > " in texts(doubled(switched_off), "verdict")
+    assert "`echo 2 > " in texts(doubled(switched_off), "verdict")
     well = _with_huge_pages(THP_HOST)
     assert conclude(well)[0].text == (
         "This host is not affected: atomics take one fault at the first touch of a page. Use huge "

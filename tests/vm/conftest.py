@@ -29,7 +29,8 @@ def make_guest() -> Iterator[MakeGuest]:
         with (folder / "disk").open("r+b") as disk:
             disk.truncate(DISK)
         return Guest(
-            folder / "Image", folder / "init", load_machine("neoverse-n1"), ("write_intent=off",),
+            folder / "Image", folder / "init", load_machine("neoverse-n1"),
+            ("sysctl.vm.write_intent=0",),
             ("/ftbench populate --by ldadd",), {"/ftbench": folder / "ftbench"},
             disk=folder / "disk", pmu=Pmu(folder / "libftpmu.so", caches=True),
         )  # fmt: skip

@@ -2,115 +2,143 @@
 /*
  * Zero pages, one for each colour of the data cache.
  *
- * Reads of untouched anonymous memory all come from the zero page. Where one
- * way of a data cache is larger than a page, a single zero page can use only
- * the sets of its own colour, and those sets are the ones that suffer when
- * something else competes for them. With a page for each colour the reads
- * spread over the cache as reads of real memory would.
+ * Where one way of the L1 data cache is larger than a page, a single zero page
+ * can use only the sets of its own colour. How large a way is comes from
+ * firmware, by way of cacheinfo: the architecture forbids inferring it from
+ * CCSIDR_EL1.
  */
 #define pr_fmt(fmt) "zero page: " fmt
 
-#include <linux/cache.h>
-#include <linux/export.h>
+#include <linux/cacheinfo.h>
+#include <linux/cpumask.h>
 #include <linux/init.h>
-#include <linux/kernel.h>
+#include <linux/kstrtox.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/printk.h>
-#include <linux/sizes.h>
-
-#include <asm/boot.h>
-
-#include "color_zero_page.h"
-
-/* No boot loader is asked for more alignment than this. */
-static_assert(ZERO_PAGES_SIZE <= MIN_KIMG_ALIGN);
+#include <linux/string.h>
 
 /*
- * In the image, after the rest of the read-only data: both the image's own
- * mapping and its alias in the linear map are read-only by the time the first
- * process runs, so a write to any of the pages faults.
+ * Constant, so that the kernel can write to none through the mapping of the
+ * image, nor through its alias in the linear map.
  */
-const u8 empty_zero_page[ZERO_PAGES_SIZE]
-	__aligned(ZERO_PAGES_SIZE) __section(".zero_pages");
+const u8 empty_zero_page[ZERO_PAGES * PAGE_SIZE] __aligned(sizeof(empty_zero_page));
 EXPORT_SYMBOL(empty_zero_page);
 
-struct arm64_zero_pages arm64_zero_pages __ro_after_init;
+unsigned long arm64_zero_pages __ro_after_init;
 EXPORT_SYMBOL(arm64_zero_pages);
 
 DEFINE_STATIC_KEY_FALSE_RO(arm64_zero_pages_colored);
 EXPORT_SYMBOL(arm64_zero_pages_colored);
 
-struct zero_page_request zero_page_request __ro_after_init = {
-	.policy = ZERO_PAGE_L1D,
-};
+/* What zero_page_colors= asks for; 0: what the caches have */
+static unsigned int zero_page_colors __initdata;
 
-struct zero_page_choice zero_page_choice __ro_after_init;
-
-static int __init early_zero_page_colors(char *arg)
+static int __init parse_zero_page_colors(const char *arg, unsigned int *colors)
 {
-	struct zero_page_request *req = &zero_page_request;
+	unsigned int n = 1;
 
-	if (zero_page_parse_request(arg, req)) {
-		pr_warn("zero_page_colors=%s is not auto, l2, off or a power of two up to %lu: using auto\n",
-			arg ?: "", ZERO_PAGES_MAX);
-		*req = (struct zero_page_request){ .policy = ZERO_PAGE_L1D };
-	}
+	if (!strcmp(arg, "auto"))
+		n = 0;
+	else if (strcmp(arg, "off") &&
+		 (kstrtouint(arg, 10, &n) || !is_power_of_2(n)))
+		return -EINVAL;
 
+	*colors = min(n, rounddown_pow_of_two(ZERO_PAGES));
 	return 0;
 }
-early_param("zero_page_colors", early_zero_page_colors);
 
-/*
- * Runs before any page table of a process exists, and long before the caches
- * are known: there is one colour to begin with.
- */
+static int __init setup_zero_page_colors(char *arg)
+{
+	return parse_zero_page_colors(arg ?: "", &zero_page_colors);
+}
+early_param("zero_page_colors", setup_zero_page_colors);
+
+/* Before any page table of a process. The caches are not known yet. */
 void __init arch_setup_zero_pages(void)
 {
-	arm64_zero_pages.pfn = PHYS_PFN(__pa_symbol(empty_zero_page));
-	arm64_zero_pages.block = arm64_zero_pages.pfn >> ZERO_PAGES_ORDER;
+	arm64_zero_pages = PHYS_PFN(__pa_symbol(empty_zero_page));
 }
 
-/*
- * Only ever more colours: a page handed out before stays the right one for
- * some address, and none leaves the range that is_zero_pfn() covers.
- */
-void __init zero_page_grow(struct arm64_zero_pages *pages, unsigned int colors)
+/* NULL if firmware does not describe it */
+static const struct cacheinfo * __init l1d_of(const struct cpu_cacheinfo *caches)
 {
-	pages->color_mask = max_t(unsigned long, pages->color_mask, colors - 1);
+	unsigned int i;
+
+	for (i = 0; caches->info_list && i < caches->num_leaves; i++) {
+		const struct cacheinfo *cache = &caches->info_list[i];
+
+		if (cache->level == 1 && (cache->type == CACHE_TYPE_DATA ||
+					  cache->type == CACHE_TYPE_UNIFIED))
+			return cache;
+	}
+
+	return NULL;
+}
+
+/* In bytes; 0 if the description does not add up */
+static unsigned int __init way_size(const struct cacheinfo *cache)
+{
+	u64 way = (u64)cache->number_of_sets * cache->coherency_line_size;
+
+	if (!is_power_of_2(way) || way > cache->size ||
+	    way * cache->ways_of_associativity != cache->size)
+		return 0;
+
+	return way;
+}
+
+static unsigned int __init colors_of_caches(void)
+{
+	const struct cacheinfo *largest = NULL;
+	unsigned int cpu, decides = 0, colors;
+
+	for_each_online_cpu(cpu) {
+		const struct cacheinfo *l1d = l1d_of(get_cpu_cacheinfo(cpu));
+
+		if (!l1d) {
+			pr_info("1 color, L1D of cpu%u: not described\n", cpu);
+			return 1;
+		}
+		if (!way_size(l1d) || !largest || way_size(l1d) > way_size(largest)) {
+			largest = l1d;
+			decides = cpu;
+		}
+		if (!way_size(l1d))
+			break;
+	}
+
+	colors = clamp(way_size(largest) / PAGE_SIZE, 1UL,
+		       rounddown_pow_of_two(ZERO_PAGES));
+	pr_info("%u color%s, L1D of cpu%u: %u bytes, %u sets, %u-byte lines, %u ways\n",
+		colors, colors == 1 ? "" : "s", decides, largest->size,
+		largest->number_of_sets, largest->coherency_line_size,
+		largest->ways_of_associativity);
+
+	return colors;
 }
 
 /*
- * All CPUs that start with the system are up, cacheinfo knows their caches,
- * and no process has run yet. CPUs that come later do not change the number:
- * it is read-only by then.
+ * The CPUs that start with the system are up, and their caches known. What was
+ * handed out before stays a zero page, and stays the right one for its colour.
  */
 static int __init zero_page_init(void)
 {
-	struct zero_page_choice *choice = &zero_page_choice;
+	unsigned int colors = zero_page_colors;
 
-	zero_page_choose(&zero_page_request, choice);
+	if (colors)
+		pr_info("%u color%s, by zero_page_colors=\n", colors,
+			colors == 1 ? "" : "s");
+	else
+		colors = colors_of_caches();
 
-	/*
-	 * A boot loader that ignores the alignment the image asks for has
-	 * moved the pages off their colours. Only the first is used then: it
-	 * is in the block of its own pfn, and so is nothing that could ever
-	 * be mapped to a process, for what precedes it is kernel image.
-	 */
-	if (choice->colors > 1 &&
-	    !IS_ALIGNED(arm64_zero_pages.pfn, ZERO_PAGES_MAX)) {
-		choice->colors = 1;
-		snprintf(choice->why, sizeof(choice->why),
-			 "kernel image is not aligned to %u KiB",
-			 (u32)(ZERO_PAGES_SIZE / SZ_1K));
-	}
-
-	zero_page_grow(&arm64_zero_pages, choice->colors);
-	if (arm64_zero_pages.color_mask)
+	arm64_zero_pages |= (colors - 1UL) << ZERO_PAGES_MASK_SHIFT;
+	if (colors > 1)
 		static_branch_enable(&arm64_zero_pages_colored);
-
-	pr_info("%u color%s, %s\n", choice->colors,
-		choice->colors == 1 ? "" : "s", choice->why);
 
 	return 0;
 }
-pure_initcall(zero_page_init);
+arch_initcall(zero_page_init);
+
+#ifdef CONFIG_ARM64_COLOR_ZERO_PAGE_KUNIT_TEST
+#include "color_zero_page_kunit.c"
+#endif

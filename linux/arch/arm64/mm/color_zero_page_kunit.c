@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two suites. The one of the sizing calls __init code and runs at boot only.
- * The one of the pages can be run again from debugfs, and has to be for its
- * check of the image's own mapping: KUnit's tests run before mark_rodata_ro().
+ * Part of color_zero_page.c. The suite of the pages can be run again from
+ * debugfs, and has to be for its check of the image's own mapping: KUnit runs
+ * before mark_rodata_ro(). That of the sizing calls __init code: only at boot.
  */
 #include <kunit/test.h>
 
-#include <linux/acpi.h>
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sizes.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include <asm/sections.h>
 
-#include "color_zero_page.h"
-
 struct geometry {
 	const char *what;
 	u32 size, sets, line, ways;
-	u32 way_size;			/* expected, 0 if to be refused ... */
-	enum cache_property property;	/* ... because of this */
+	u32 way_size;			/* expected, 0 if to be refused */
 };
 
 static const struct geometry geometries[] __initconst = {
@@ -33,44 +27,33 @@ static const struct geometry geometries[] __initconst = {
 	{ "A64FX, 256-byte lines", SZ_64K, 64, 256, 4, SZ_16K },
 	{ "Apple M1, 128K 8-way", SZ_128K, 256, 64, 8, SZ_16K },
 	{ "48K, 12 ways", 48 * SZ_1K, 64, 64, 12, SZ_4K },
-	{ "Neoverse L2, 1M 8-way", SZ_1M, 2048, 64, 8, SZ_128K },
-	{ "A64FX L2, 8M 16-way", SZ_8M, 2048, 256, 16, SZ_512K },
-	/* One set, with the ways counted and as cacheinfo leaves them. */
 	{ "fully associative", SZ_4K, 1, 64, 64, 64 },
-	{ "fully associative, ways 0", SZ_4K, 1, 64, 0, 64 },
 	{ "one way", SZ_16K, 256, 64, 1, SZ_16K },
+	{ "2 GiB, as one way", SZ_2G, SZ_32M, 64, 1, SZ_2G },
 	/* Missing: cacheinfo leaves the field at 0. */
-	{ "nothing", 0, 0, 0, 0, 0, CACHE_SIZE },
-	{ "no size", 0, 256, 64, 4, 0, CACHE_SIZE },
-	{ "no sets", SZ_64K, 0, 64, 0, 0, CACHE_SETS },
-	{ "no line size", SZ_64K, 256, 0, 0, 0, CACHE_LINE_SIZE },
-	{ "no ways", SZ_64K, 256, 64, 0, 0, CACHE_WAYS },
-	{ "size alone", SZ_64K, 0, 0, 0, 0, CACHE_SETS },
+	{ "nothing", 0, 0, 0, 0 },
+	{ "no size", 0, 256, 64, 4 },
+	{ "no sets", SZ_64K, 0, 64, 0 },
+	{ "no line size", SZ_64K, 256, 0, 0 },
+	{ "no ways", SZ_64K, 256, 64, 0 },
+	{ "size alone", SZ_64K, 0, 0, 0 },
+	{ "fully associative, as cacheinfo leaves it", SZ_4K, 1, 64, 0 },
 	/* Not powers of two. */
-	{ "100 sets", SZ_64K, 100, 64, 10, 0, CACHE_SETS },
-	{ "255 sets", SZ_64K, 255, 64, 4, 0, CACHE_SETS },
-	{ "48-byte lines", SZ_64K, 256, 48, 5, 0, CACHE_LINE_SIZE },
+	{ "100 sets", 6400 * 10, 100, 64, 10 },
+	{ "48-byte lines", 48 * 256 * 5, 256, 48, 5 },
 	/* Do not add up. */
-	{ "one set too many", SZ_64K, 512, 64, 4, 0, CACHE_SIZE },
-	{ "one byte too many", SZ_64K + 1, 256, 64, 4, 0, CACHE_SIZE },
-	{ "one byte too few", SZ_64K - 1, 256, 64, 4, 0, CACHE_SIZE },
-	{ "smaller than a way", SZ_8K, 256, 64, 0, 0, CACHE_SIZE },
-	{ "fully associative with a rest", SZ_4K + 1, 1, 64, 0, 0, CACHE_SIZE },
-	{ "ways of -1", SZ_64K, 256, 64, U8_MAX, 0, CACHE_SIZE },
-	{ "ways of -1 in 32 bits", SZ_64K, 256, 64, U32_MAX, 0, CACHE_SIZE },
+	{ "one set too many", SZ_64K, 512, 64, 4 },
+	{ "one byte too many", SZ_64K + 1, 256, 64, 4 },
+	{ "one byte too few", SZ_64K - 1, 256, 64, 4 },
+	{ "smaller than a way", SZ_8K, 256, 64, 0 },
 	/* Absurd, also where the product overflows 32 or 64 bits. */
-	{ "size 2^31", SZ_2G, 256, 64, SZ_2G / SZ_16K, 0, CACHE_SIZE },
-	{ "size 2^31, as one way", SZ_2G, SZ_32M, 64, 1, 0, CACHE_SETS },
-	{ "size 2^32-1", U32_MAX, 256, 64, U32_MAX / SZ_16K, 0, CACHE_SIZE },
-	{ "sets 2^31", SZ_64K, SZ_2G, 64, 0, 0, CACHE_SETS },
-	{ "sets 2^32-1", SZ_64K, U32_MAX, 64, 0, 0, CACHE_SETS },
-	{ "sets 2^26, product 2^32", 0x10, SZ_64M, 64, 1, 0, CACHE_SETS },
-	{ "line size 2^31", SZ_64K, 256, SZ_2G, 0, 0, CACHE_LINE_SIZE },
-	{ "line size 2^32-1", SZ_64K, 256, U32_MAX, 0, 0, CACHE_LINE_SIZE },
-	{ "line size 4096", SZ_64K, 4, SZ_4K, 4, 0, CACHE_LINE_SIZE },
-	{ "line size 1", SZ_64K, SZ_16K, 1, 4, 0, CACHE_LINE_SIZE },
-	{ "all ones", U32_MAX, U32_MAX, U32_MAX, U32_MAX, 0, CACHE_SETS },
-	{ "all 2^31", SZ_2G, SZ_2G, SZ_2G, SZ_2G, 0, CACHE_LINE_SIZE },
+	{ "ways of -1 in 32 bits", SZ_64K, 256, 64, U32_MAX },
+	{ "size 2^32-1", U32_MAX, 256, 64, U32_MAX / SZ_16K },
+	{ "sets 2^32-1", SZ_64K, U32_MAX, 64, 0 },
+	{ "sets 2^26, product 2^32", 0x10, SZ_64M, 64, 1 },
+	{ "line size 2^32-1", SZ_64K, 256, U32_MAX, 0 },
+	{ "all ones", U32_MAX, U32_MAX, U32_MAX, U32_MAX },
+	{ "all 2^31", SZ_2G, SZ_2G, SZ_2G, SZ_2G },
 };
 
 static void __init way_size_of_geometry(struct kunit *test)
@@ -83,165 +66,85 @@ static void __init way_size_of_geometry(struct kunit *test)
 			.coherency_line_size = g->line,
 			.ways_of_associativity = g->ways,
 		};
-		struct cache_way way = zero_page_cache_way(&cache);
 
-		KUNIT_EXPECT_EQ_MSG(test, way.size, g->way_size, "%s", g->what);
-		if (g->way_size)
-			continue;
-		KUNIT_EXPECT_EQ_MSG(test, way.property, g->property, "%s",
+		KUNIT_EXPECT_EQ_MSG(test, way_size(&cache), g->way_size, "%s",
 				    g->what);
-		KUNIT_EXPECT_NOT_NULL_MSG(test, way.fault, "%s", g->what);
 	}
 }
 
-static void __init colors_of_way(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, zero_page_colors_of_way(64), 1);
-	KUNIT_EXPECT_EQ(test, zero_page_colors_of_way(PAGE_SIZE / 2), 1);
-	KUNIT_EXPECT_EQ(test, zero_page_colors_of_way(PAGE_SIZE), 1);
-	KUNIT_EXPECT_EQ(test, zero_page_colors_of_way(2 * PAGE_SIZE), 2);
-	KUNIT_EXPECT_EQ(test, zero_page_colors_of_way(64 * PAGE_SIZE), 64);
-}
-
-static void __init cache_of_level(struct kunit *test)
+static void __init l1d_of_leaves(struct kunit *test)
 {
 	struct cacheinfo leaves[] = {
 		{ .level = 1, .type = CACHE_TYPE_INST },
 		{ .level = 1, .type = CACHE_TYPE_DATA },
 		{ .level = 2, .type = CACHE_TYPE_UNIFIED },
-		{ .level = 3, .type = CACHE_TYPE_NOCACHE },
 	};
 	struct cpu_cacheinfo caches = {
 		.info_list = leaves,
 		.num_leaves = ARRAY_SIZE(leaves),
 	};
 
-	KUNIT_EXPECT_PTR_EQ(test, zero_page_cache(&caches, 1), &leaves[1]);
-	KUNIT_EXPECT_PTR_EQ(test, zero_page_cache(&caches, 2), &leaves[2]);
-	KUNIT_EXPECT_NULL(test, zero_page_cache(&caches, 3));
-	KUNIT_EXPECT_NULL(test, zero_page_cache(&caches, 4));
-
+	KUNIT_EXPECT_PTR_EQ(test, l1d_of(&caches), &leaves[1]);
+	leaves[1].type = CACHE_TYPE_UNIFIED;
+	KUNIT_EXPECT_PTR_EQ(test, l1d_of(&caches), &leaves[1]);
 	caches.num_leaves = 1;
-	KUNIT_EXPECT_NULL(test, zero_page_cache(&caches, 1));
+	KUNIT_EXPECT_NULL(test, l1d_of(&caches));
 
 	/* What cacheinfo leaves behind where it found nothing. */
 	caches.info_list = NULL;
-	KUNIT_EXPECT_NULL(test, zero_page_cache(&caches, 1));
+	KUNIT_EXPECT_NULL(test, l1d_of(&caches));
 }
 
-static void __init request_understood(struct kunit *test)
+static void __init parameter_understood(struct kunit *test)
 {
-	struct zero_page_request req = {};
-	char text[ZERO_PAGE_REQUEST_LEN];
-	unsigned int colors;
+	unsigned int colors = 1234;
+	char arg[16];
 
-	KUNIT_EXPECT_EQ(test, zero_page_parse_request("auto", &req), 0);
-	KUNIT_EXPECT_EQ(test, req.policy, ZERO_PAGE_L1D);
-	zero_page_request_text(&req, text);
-	KUNIT_EXPECT_STREQ(test, text, "auto");
+	KUNIT_EXPECT_EQ(test, parse_zero_page_colors("auto", &colors), 0);
+	KUNIT_EXPECT_EQ(test, colors, 0);
+	KUNIT_EXPECT_EQ(test, parse_zero_page_colors("off", &colors), 0);
+	KUNIT_EXPECT_EQ(test, colors, 1);
 
-	KUNIT_EXPECT_EQ(test, zero_page_parse_request("l2", &req), 0);
-	KUNIT_EXPECT_EQ(test, req.policy, ZERO_PAGE_L2);
-	zero_page_request_text(&req, text);
-	KUNIT_EXPECT_STREQ(test, text, "l2");
-
-	KUNIT_EXPECT_EQ(test, zero_page_parse_request("off", &req), 0);
-	KUNIT_EXPECT_EQ(test, req.policy, ZERO_PAGE_FIXED);
-	KUNIT_EXPECT_EQ(test, req.colors, 1);
-	zero_page_request_text(&req, text);
-	KUNIT_EXPECT_STREQ(test, text, "off");
-
-	for (colors = 1; colors <= ZERO_PAGES_MAX; colors *= 2) {
-		char arg[ZERO_PAGE_REQUEST_LEN];
-
-		snprintf(arg, sizeof(arg), "%u", colors);
-		KUNIT_EXPECT_EQ(test, zero_page_parse_request(arg, &req), 0);
-		KUNIT_EXPECT_EQ(test, req.policy, ZERO_PAGE_FIXED);
-		KUNIT_EXPECT_EQ(test, req.colors, colors);
-		zero_page_request_text(&req, text);
-		KUNIT_EXPECT_STREQ(test, text, colors == 1 ? "off" : arg);
+	for (unsigned int n = 1; n <= 1024; n *= 2) {
+		snprintf(arg, sizeof(arg), "%u", n);
+		KUNIT_EXPECT_EQ(test, parse_zero_page_colors(arg, &colors), 0);
+		KUNIT_EXPECT_EQ(test, colors,
+				min(n, rounddown_pow_of_two(ZERO_PAGES)));
 	}
 }
 
-static void __init request_refused(struct kunit *test)
+static void __init parameter_refused(struct kunit *test)
 {
 	static const char * const args[] __initconst = {
-		NULL, "", "0", "-1", "3", "12", "256", "4294967296", "1e1",
-		"0x4", "4k", "4 ", " 4", "4,auto", "AUTO", "autos", "l1", "l3",
-		"on", "18446744073709551617",
-	};
-	const struct zero_page_request before = {
-		.policy = ZERO_PAGE_L2,
-		.colors = 1234,
+		"", "0", "-1", "3", "12", "4294967296", "1e1", "4k",
+		"4 ", " 4", "4,auto", "AUTO", "autos", "l1", "l2", "on",
+		"18446744073709551617",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(args); i++) {
-		struct zero_page_request req = before;
+		unsigned int colors = 1234;
 
-		KUNIT_EXPECT_NE_MSG(test, zero_page_parse_request(args[i], &req),
-				    0, "%s", args[i] ?: "(none)");
-		KUNIT_EXPECT_MEMEQ(test, &req, &before, sizeof(req));
+		KUNIT_EXPECT_NE_MSG(test, 0,
+				    parse_zero_page_colors(args[i], &colors),
+				    "%s", args[i]);
+		KUNIT_EXPECT_EQ(test, colors, 1234);
 	}
-}
-
-static void __init mask_only_grows(struct kunit *test)
-{
-	struct arm64_zero_pages pages = {};
-
-	zero_page_grow(&pages, 1);
-	KUNIT_EXPECT_EQ(test, pages.color_mask, 0);
-	zero_page_grow(&pages, 4);
-	KUNIT_EXPECT_EQ(test, pages.color_mask, 3);
-	zero_page_grow(&pages, 2);
-	KUNIT_EXPECT_EQ(test, pages.color_mask, 3);
-	zero_page_grow(&pages, 1);
-	KUNIT_EXPECT_EQ(test, pages.color_mask, 3);
-	zero_page_grow(&pages, 16);
-	KUNIT_EXPECT_EQ(test, pages.color_mask, 15);
-}
-
-static void __init fixed_count_is_obeyed(struct kunit *test)
-{
-	const struct zero_page_request req = {
-		.policy = ZERO_PAGE_FIXED,
-		.colors = ZERO_PAGES_MAX,
-	};
-	struct zero_page_choice choice = {};
-
-	zero_page_choose(&req, &choice);
-	KUNIT_EXPECT_EQ(test, choice.colors, ZERO_PAGES_MAX);
-	KUNIT_EXPECT_EQ(test, choice.way_size, 0);
-	KUNIT_EXPECT_STREQ(test, choice.from, "parameter");
 }
 
 /* Whatever the machine's firmware says: what is chosen can be handed out. */
 static void __init choice_is_within_reserve(struct kunit *test)
 {
-	for (enum zero_page_policy p = ZERO_PAGE_L1D; p <= ZERO_PAGE_L2; p++) {
-		const struct zero_page_request req = { .policy = p };
-		struct zero_page_choice choice = {};
+	unsigned int colors = colors_of_caches();
 
-		zero_page_choose(&req, &choice);
-		KUNIT_EXPECT_TRUE(test, is_power_of_2(choice.colors));
-		KUNIT_EXPECT_LE(test, choice.colors, ZERO_PAGES_MAX);
-		KUNIT_EXPECT_LT(test, strlen(choice.why),
-				sizeof(choice.why) - 1);
-		if (choice.way_size)
-			KUNIT_EXPECT_STREQ(test, choice.from,
-					   acpi_disabled ? "DT" : "PPTT");
-		else
-			KUNIT_EXPECT_EQ(test, choice.colors, 1);
-	}
+	KUNIT_EXPECT_TRUE(test, is_power_of_2(colors));
+	KUNIT_EXPECT_LE(test, colors, ZERO_PAGES);
 }
 
 static struct kunit_case __refdata sizing_cases[] = {
 	KUNIT_CASE(way_size_of_geometry),
-	KUNIT_CASE(colors_of_way),
-	KUNIT_CASE(cache_of_level),
-	KUNIT_CASE(request_understood),
-	KUNIT_CASE(request_refused),
-	KUNIT_CASE(mask_only_grows),
-	KUNIT_CASE(fixed_count_is_obeyed),
+	KUNIT_CASE(l1d_of_leaves),
+	KUNIT_CASE(parameter_understood),
+	KUNIT_CASE(parameter_refused),
 	KUNIT_CASE(choice_is_within_reserve),
 	{}
 };
@@ -255,10 +158,10 @@ kunit_test_init_section_suite(sizing_suite);
 
 static void zero_page_has_color_of_address(struct kunit *test)
 {
-	unsigned long colors = arm64_zero_pages.color_mask + 1;
+	unsigned long colors = (arm64_zero_pages >> ZERO_PAGES_MASK_SHIFT) + 1;
 	unsigned long page;
 
-	for (page = 0; page < 2 * ZERO_PAGES_MAX; page++) {
+	for (page = 0; page < 2 * ZERO_PAGES; page++) {
 		unsigned long addr = SZ_1G + page * PAGE_SIZE;
 		unsigned long pfn = page_to_pfn(ZERO_PAGE(addr));
 
@@ -275,12 +178,11 @@ static void range_ends_with_reserve(struct kunit *test)
 	unsigned long pfn;
 
 	KUNIT_EXPECT_EQ(test, page_to_pfn(ZERO_PAGE(0)), first);
-	KUNIT_EXPECT_TRUE(test, IS_ALIGNED(first, ZERO_PAGES_MAX));
 
 	KUNIT_EXPECT_FALSE(test, is_zero_pfn(first - 1));
-	for (pfn = first; pfn < first + ZERO_PAGES_MAX; pfn++)
+	for (pfn = first; pfn < first + ZERO_PAGES; pfn++)
 		KUNIT_EXPECT_TRUE(test, is_zero_pfn(pfn));
-	KUNIT_EXPECT_FALSE(test, is_zero_pfn(first + ZERO_PAGES_MAX));
+	KUNIT_EXPECT_FALSE(test, is_zero_pfn(first + ZERO_PAGES));
 
 	KUNIT_EXPECT_FALSE(test, is_zero_pfn(0));
 	KUNIT_EXPECT_FALSE(test, is_zero_pfn(ULONG_MAX));
@@ -301,7 +203,7 @@ static void expect_read_only(struct kunit *test, void *start)
 	const u64 zero = 0;
 	size_t i;
 
-	for (i = 0; i < ZERO_PAGES_SIZE; i += PAGE_SIZE) {
+	for (i = 0; i < sizeof(empty_zero_page); i += PAGE_SIZE) {
 		KUNIT_EXPECT_EQ(test, -EFAULT,
 				copy_to_kernel_nofault(start + i, &zero,
 						       sizeof(zero)));
@@ -321,7 +223,7 @@ static void write_to_image_mapping_faults(struct kunit *test)
 	/* What mark_rodata_ro() makes read-only ... */
 	KUNIT_EXPECT_GE(test, (unsigned long)empty_zero_page,
 			(unsigned long)__start_rodata);
-	KUNIT_EXPECT_LE(test, (unsigned long)empty_zero_page + ZERO_PAGES_SIZE,
+	KUNIT_EXPECT_LE(test, (unsigned long)empty_zero_page + sizeof(empty_zero_page),
 			(unsigned long)__init_begin);
 
 	/* ... and by now has, if this is run from debugfs. */
@@ -344,6 +246,3 @@ static struct kunit_suite pages_suite = {
 };
 
 kunit_test_suite(pages_suite);
-
-MODULE_DESCRIPTION("KUnit tests of the colour zero pages");
-MODULE_LICENSE("GPL");

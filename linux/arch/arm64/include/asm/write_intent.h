@@ -1,201 +1,138 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The first touch of a page by an atomic read-modify-write, or by the
+ * load-exclusive of an LL/SC loop, is reported as a read: ESR_ELx.WnR is 0 if a
+ * plain read of the address would have faulted too. Only the instruction tells
+ * that a write is about to follow.
+ */
 #ifndef __ASM_WRITE_INTENT_H
 #define __ASM_WRITE_INTENT_H
 
-#include <linux/cpufeature.h>
-#include <linux/jump_label.h>
-#include <linux/mm.h>
-#include <linux/mmu_context.h>
-#include <linux/percpu-defs.h>
-#include <linux/tracepoint-defs.h>
-#include <linux/uaccess.h>
-#include <linux/userfaultfd_k.h>
-
-#include <asm/asm-extable.h>
-#include <asm/ptrace.h>
-#include <asm/sysreg.h>
-#include <asm/write_intent_insn.h>
+#ifdef CONFIG_ARM64_WRITE_INTENT_FAULT
+#define arch_write_intent arch_write_intent
+#endif
+#include <asm-generic/write_intent.h>
 
 #ifdef CONFIG_ARM64_WRITE_INTENT_FAULT
 
-/* Off: neither key. RMW: the first. Exclusive: both. */
-DECLARE_STATIC_KEY_TRUE(write_intent_enabled);
-DECLARE_STATIC_KEY_TRUE(write_intent_exclusive);
+#include <linux/jump_label.h>
+#include <linux/mm.h>
+#include <linux/tracepoint-defs.h>
+#include <linux/kasan-enabled.h>
+#include <linux/uaccess.h>
+#include <linux/userfaultfd_k.h>
 
-/* Indexed by enum write_intent. */
-DECLARE_PER_CPU(unsigned long [WRITE_INTENT_EXCLUSIVE + 1], write_intent_upgraded);
+#include <asm/insn.h>
+#include <asm/mte-kasan.h>
+#include <asm/ptrace.h>
 
-DECLARE_TRACEPOINT(write_intent_fault);
+/* vm.write_intent >= 1 and >= 2 */
+DECLARE_STATIC_KEY_TRUE(write_intent_rmw);
+DECLARE_STATIC_KEY_FALSE(write_intent_exclusive);
 
-bool write_intent_text_readable(struct mm_struct *mm,
-				const struct pt_regs *regs);
-enum write_intent write_intent_rare(struct vm_area_struct *vma,
-				    const struct pt_regs *regs, u32 insn);
-vm_fault_t write_intent_finish(struct vm_area_struct *vma, unsigned long addr,
-			       unsigned int mm_flags, struct pt_regs *regs,
-			       u32 insn, vm_fault_t fault);
+DECLARE_TRACEPOINT(write_intent);
 
-/*
- * May an instruction turn this fault into a write? Only if the fault is a data
- * abort from user mode, reported as a read (@vm_flags, the permissions of which
- * one will do, then include VM_READ), on memory that may be read and written.
- * Shadow stacks are writable by their own instructions alone. Where the
- * protection key forbids writing, the read is to succeed and the write to be
- * reported.
- */
-static __always_inline bool
-write_intent_possible(struct vm_area_struct *vma, vm_flags_t vm_flags,
-		      unsigned int mm_flags)
-{
-	const vm_flags_t rw = VM_READ | VM_WRITE;
-
-	return (vma->vm_flags & (rw | VM_SHADOW_STACK)) == rw &&
-	       (vm_flags & VM_READ) && (mm_flags & FAULT_FLAG_USER) &&
-	       arch_vma_access_permitted(vma, true, false, false);
-}
-
-static __always_inline __le32 write_intent_ldtr(unsigned long addr)
-{
-	/* By name, because the exception table has to name it. */
-	register __le32 word asm("x4");
-
-	asm volatile("1:	ldtr	%w0, [%1]\n"
-		     "2:\n"
-		     _ASM_EXTABLE_UACCESS_ERR_ZERO(1b, 2b, wzr, w4)
-		     : "=r" (word)
-		     : "r" (addr));
-
-	return word;
-}
+void write_intent_trace(const struct vm_fault *vmf, u32 insn);
 
 /*
- * Read the instruction as a load by EL0 would, with the VMA of the fault or
- * the whole mm locked: a fault on the text must fail, not wait for that lock.
- * A64 instructions are little-endian whatever the endianness of the data.
- *
- * The PC needs no access_ok(): EL0 has just executed from it, and an
- * unprivileged load reaches nothing that EL0 does not.
- *
- * Instruction fetches are not checked against allocation tags, so this load
- * must not be either. In asynchronous mode a mismatch would be charged to the
- * task as a signal.
- *
- * Returns 0 if the word cannot be read: UDF #0, which raises no data abort.
+ * A load must not be taken for a write. What the architecture has not allocated
+ * never gets as far as a data abort, and may be taken for anything.
  */
-static __always_inline u32 write_intent_fetch(unsigned long pc)
+static __always_inline enum write_intent aarch64_insn_write_intent(u32 insn)
 {
-	__le32 insn;
-
-	pagefault_disable();
-	uaccess_ttbr0_enable();
-	if (system_supports_mte()) {
-		asm volatile(SET_PSTATE_TCO(1));
-		insn = write_intent_ldtr(pc);
-		asm volatile(SET_PSTATE_TCO(0));
+	if (insn & BIT(29)) {
+		/* Most loads: those with an unsigned offset */
+		if (likely(insn & BIT(24)))
+			return WRITE_INTENT_NONE;
+		if (!aarch64_insn_is_atomic(insn))
+			return WRITE_INTENT_NONE;
+		/* With both of these bits, LDAPR and LD64B, or else STF<op> */
+		if (!(insn & BIT(14)))
+			return WRITE_INTENT_CERTAIN;
+		if (!(insn & BIT(15)) || insn & BIT(26))
+			return WRITE_INTENT_CERTAIN;
 	} else {
-		insn = write_intent_ldtr(pc);
+		/* Bit 31 without bit 23: LDXP to the zero register */
+		if (aarch64_insn_is_cas_any(insn) &&
+		    (insn & BIT(23) || !(insn & BIT(31))))
+			return WRITE_INTENT_CERTAIN;
+		if (aarch64_insn_is_ldxr(insn) || aarch64_insn_is_ldxp(insn) ||
+		    aarch64_insn_is_ldtxr(insn))
+			return WRITE_INTENT_LIKELY;
+		if (aarch64_insn_is_cast(insn) ||
+		    aarch64_insn_is_atomic_pair(insn))
+			return WRITE_INTENT_CERTAIN;
 	}
-	uaccess_ttbr0_disable();
-	pagefault_enable();
 
-	return le32_to_cpu(insn);
+	return WRITE_INTENT_NONE;
 }
 
 /*
- * The store may never come. In private anonymous memory a write fault in vain
- * costs a page; elsewhere it would dirty a file, or tell a userfaultfd monitor
- * of a write that was none. Shared anonymous memory belongs to a file of shmem.
- * (A VMA without a monitor is one that could be merged with another such.)
- */
-static __always_inline bool
-write_intent_exclusive_allowed(struct vm_area_struct *vma)
-{
-	return static_branch_likely(&write_intent_exclusive) &&
-	       vma_is_anonymous(vma) &&
-	       is_mergeable_vm_userfaultfd_ctx(vma, NULL_VM_UFFD_CTX);
-}
-
-/*
- * What the instruction behind a fault is about to do, as far as that may be
- * acted upon, and which it is. Only for faults with write_intent_possible().
- * Counts what is acted upon.
+ * A device that shares the page tables executes no instruction, and AArch32 not
+ * this one. A likely write must not be seen by anyone but for its page.
  */
 static __always_inline enum write_intent
-write_intent_of_fault(struct vm_area_struct *vma, const struct pt_regs *regs,
-		      u32 *insn)
+write_intent_if_allowed(const struct vm_fault *vmf, struct vm_area_struct *vma,
+			unsigned int flags, u32 insn, enum write_intent intent,
+			struct task_struct *tsk)
 {
-	enum write_intent intent;
-
-	/* AArch32, or not all of the text can be read */
-	if (unlikely(READ_ONCE(vma->vm_mm->context.flags)) &&
-	    !write_intent_text_readable(vma->vm_mm, regs))
+	if (!(vma->vm_flags & VM_WRITE) || flags & FAULT_FLAG_REMOTE ||
+	    read_task_thread_flags(tsk) & _TIF_32BIT)
+		return WRITE_INTENT_NONE;
+	if (intent == WRITE_INTENT_LIKELY &&
+	    (!static_branch_likely(&write_intent_exclusive) ||
+	     userfaultfd_armed(vma)))
 		return WRITE_INTENT_NONE;
 
-	*insn = write_intent_fetch(regs->pc);
-	intent = a64_write_intent_common(*insn);
-	if (unlikely(intent == WRITE_INTENT_UNSURE))
-		intent = write_intent_rare(vma, regs, *insn);
-	if (intent == WRITE_INTENT_NONE)
-		return WRITE_INTENT_NONE;
-
-	if (intent == WRITE_INTENT_EXCLUSIVE &&
-	    !write_intent_exclusive_allowed(vma))
-		return WRITE_INTENT_NONE;
-
-	raw_cpu_inc(write_intent_upgraded[intent]);
+	if (tracepoint_enabled(write_intent))
+		write_intent_trace(vmf, insn);
 
 	return intent;
 }
 
 /*
- * handle_mm_fault() for a fault that may be the first half of an atomic
- * update. The caller's flags describe the fault as the hardware reported it
- * and stay so: what the instruction says holds for this VMA and this call, and
- * is asked anew after a retry.
+ * For faults that are reported as reads. Nearly all of them are: hence the
+ * instruction is looked at before what matters to few. @vma and @flags are
+ * those of @vmf, from registers.
  */
-static __always_inline vm_fault_t
-__write_intent_handle_mm_fault(struct vm_area_struct *vma, unsigned long addr,
-			       vm_flags_t vm_flags, unsigned int mm_flags,
-			       struct pt_regs *regs)
+static __always_inline enum write_intent
+arch_write_intent(const struct vm_fault *vmf, struct vm_area_struct *vma,
+		  unsigned int flags)
 {
-	if (static_branch_likely(&write_intent_enabled) &&
-	    write_intent_possible(vma, vm_flags, mm_flags)) {
-		u32 insn;
+	__le32 word = 0;	/* no instruction, if it cannot be read */
+	struct task_struct *tsk;
+	u32 insn;
 
-		if (write_intent_of_fault(vma, regs, &insn)) {
-			vm_fault_t fault;
+	if (!static_branch_likely(&write_intent_rmw) ||
+	    !(flags & FAULT_FLAG_USER))
+		return WRITE_INTENT_NONE;
 
-			fault = handle_mm_fault(vma, addr,
-						mm_flags | FAULT_FLAG_WRITE,
-						regs);
-			if (unlikely(fault) ||
-			    tracepoint_enabled(write_intent_fault))
-				fault = write_intent_finish(vma, addr, mm_flags,
-							    regs, insn, fault);
-			return fault;
-		}
+	/*
+	 * With a lock of the mm held, a fault on the text must fail. Fetches
+	 * are not checked against allocation tags, so this must not be either.
+	 */
+	tsk = current;
+	pagefault_disable();
+	if (kasan_hw_tags_enabled())
+		mte_enable_tco();
+	__raw_get_user(word, (__le32 __user *)task_pt_regs(tsk)->pc, failed);
+failed:
+	if (kasan_hw_tags_enabled())
+		mte_disable_tco();
+	pagefault_enable();
+
+	insn = le32_to_cpu(word);
+	switch (aarch64_insn_write_intent(insn)) {
+	case WRITE_INTENT_CERTAIN:
+		return write_intent_if_allowed(vmf, vma, flags, insn,
+					       WRITE_INTENT_CERTAIN, tsk);
+	case WRITE_INTENT_LIKELY:
+		return write_intent_if_allowed(vmf, vma, flags, insn,
+					       WRITE_INTENT_LIKELY, tsk);
+	default:
+		return WRITE_INTENT_NONE;
 	}
-
-	return handle_mm_fault(vma, addr, mm_flags, regs);
 }
-
-/* The same, out of line: for the slow path. */
-vm_fault_t write_intent_handle_mm_fault(struct vm_area_struct *vma,
-					unsigned long addr, vm_flags_t vm_flags,
-					unsigned int mm_flags,
-					struct pt_regs *regs);
-
-#else /* !CONFIG_ARM64_WRITE_INTENT_FAULT */
-
-static inline vm_fault_t
-write_intent_handle_mm_fault(struct vm_area_struct *vma, unsigned long addr,
-			     vm_flags_t vm_flags, unsigned int mm_flags,
-			     struct pt_regs *regs)
-{
-	return handle_mm_fault(vma, addr, mm_flags, regs);
-}
-
-#define __write_intent_handle_mm_fault	write_intent_handle_mm_fault
 
 #endif /* CONFIG_ARM64_WRITE_INTENT_FAULT */
 

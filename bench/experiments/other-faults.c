@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults of pages for which no zero page is mapped: those that a feature about
+ * the first touch of anonymous memory must leave as they are.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/swap.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arch.h"
+#include "datafile.h"
+#include "memory.h"
+#include "region.h"
+#include "result.h"
+#include "thp.h"
+#include "touch.h"
+
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT	21	/* Linux 5.4 */
+#endif
+
+/* A swap area's header fills the first page; include/linux/swap.h. */
+#define SWAP_HEADER	1024
+#define SWAP_MAGIC	"SWAPSPACE2"
+
+struct area {
+	struct memory memory;
+	int fd;			/* of the file behind it, or -1 */
+	const char *swap;	/* the area that is in use, or NULL */
+	pid_t child;
+};
+
+/* One way to get memory whose pages fault when @touch meets them. */
+struct kind {
+	const char *name, *touch;
+	bool file;
+	/* Returns NULL, or why this machine cannot do it. */
+	const char *(*prepare)(struct run *run, struct area *area);
+};
+
+static const char *make_old(struct run *run, struct area *area)
+{
+	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+	bool written = fd >= 0 && write(fd, "1", 1) == 1;
+
+	(void)run;
+	(void)area;
+	if (fd >= 0)
+		close(fd);
+	return written ? NULL : "no /proc/self/clear_refs (CONFIG_PROC_PAGE_MONITOR)";
+}
+
+static const char *share_with_child(struct run *run, struct area *area)
+{
+	(void)run;
+	area->child = fork();
+	if (!area->child) {
+		pause();
+		_exit(0);
+	}
+	return area->child < 0 ? "fork failed" : NULL;
+}
+
+/* Writes what mkswap(8) writes: a header without bad pages. */
+static bool make_swap(const char *path)
+{
+	static char header[65536];
+	const size_t page = page_size();
+	uint32_t *info = (uint32_t *)(header + SWAP_HEADER);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	off_t size;
+	bool made;
+
+	if (fd < 0)
+		return false;
+	size = lseek(fd, 0, SEEK_END);
+	info[0] = 1;				/* version */
+	info[1] = size / page - 1;		/* last page */
+	memcpy(header + page - 10, SWAP_MAGIC, 10);
+	made = size > (off_t)page && pwrite(fd, header, page, 0) == (ssize_t)page;
+	close(fd);
+	return made;
+}
+
+static const char *swap_out(struct run *run, struct area *area)
+{
+	const struct memory *memory = &area->memory;
+
+	if (param_given(run, "swap")) {
+		area->swap = param_text(run, "swap");
+		if (!make_swap(area->swap) || swapon(area->swap, 0)) {
+			area->swap = NULL;
+			return "the file of --swap cannot be used for swapping";
+		}
+	}
+	if (madvise(memory->start, memory->size, MADV_PAGEOUT))
+		return "this kernel has no MADV_PAGEOUT (5.4 or later has)";
+	if (memory_smaps(memory->start, memory->size, "Swap") <
+	    (int64_t)memory->size)
+		return "not all of the memory was swapped out: name a larger area by --swap";
+	return NULL;
+}
+
+static const char *nothing(struct run *run, struct area *area)
+{
+	(void)run;
+	(void)area;
+	return NULL;
+}
+
+static const struct kind kinds[] = {
+	{ "access-flag", "load", false, make_old },
+	{ "cow-after-fork", "store", false, share_with_child },
+	{ "swap-in", "load", false, swap_out },
+	{ "writable-file", "load", true, nothing },
+	{ "writable-shmem", "load", true, nothing },
+};
+
+static const char *kind_name(size_t place)
+{
+	return place < ARRAY_SIZE(kinds) ? kinds[place].name : NULL;
+}
+
+static const struct kind *requested_kind(const struct run *run)
+{
+	const struct kind *kind = kinds;
+
+	while (strcmp(kind->name, param_text(run, "kind")))
+		kind++;
+	return kind;
+}
+
+/* All pages are there, but those of files not in this mapping. */
+static enum status map_area(struct run *run, const struct kind *kind,
+			    struct area *area, uint64_t size)
+{
+	const size_t page = page_size();
+	enum status status = STATUS_OK;
+	int error;
+
+	if (kind->file && !strcmp(kind->name, "writable-shmem")) {
+		area->fd = memfd_create("ftbench", MFD_CLOEXEC);
+		if (area->fd < 0 || ftruncate(area->fd, size) ||
+		    fallocate(area->fd, 0, 0, size))
+			return wrong(run, "shared memory: %s", strerror(errno));
+	} else if (kind->file) {
+		status = datafile_open_scratch(run, size, &area->fd);
+	}
+	if (status)
+		return status;
+	error = memory_map(&area->memory, size, MEMORY_ALIGN);
+	if (!error && kind->file &&
+	    mmap(area->memory.start, size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, area->fd, 0) == MAP_FAILED)
+		error = -errno;
+	if (!error)
+		error = thp_advise(&area->memory, page);
+	if (error)
+		return wrong(run, "mapping the memory: %s", strerror(-error));
+	for (size_t at = 0; !kind->file && at < size; at += page)
+		area->memory.start[at] = 1;
+	return STATUS_OK;
+}
+
+static enum status measure_area(struct run *run, const struct kind *kind,
+				struct area *area)
+{
+	const struct touch *touch = touch_find(kind->touch);
+	const struct memory *memory = &area->memory;
+	const char *why = kind->prepare(run, area);
+
+	if (why)
+		return result_unavailable(run, "%s", why);
+	/* The first call of the loop uses a page of the program. */
+	touch->pages((char *)run, (char *)run + 1, page_size());
+	region_begin(run, "other-faults");
+	marker_begin();
+	touch->pages(memory->start, memory->start + memory->size, page_size());
+	marker_end();
+	region_end(run);
+	region_report(run);
+	return STATUS_OK;
+}
+
+static enum status measure(struct run *run)
+{
+	const struct kind *kind = requested_kind(run);
+	uint64_t size = param_number(run, "size");
+	struct area area = { .fd = -1 };
+	enum status status;
+
+	status = memory_check_size(run, "size", page_size(), "page");
+	if (!status)
+		status = map_area(run, kind, &area, size);
+	if (!status)
+		status = measure_area(run, kind, &area);
+	if (area.child > 0) {
+		kill(area.child, SIGKILL);
+		waitpid(area.child, NULL, 0);
+	}
+	if (area.memory.start)
+		memory_unmap(&area.memory);
+	if (area.swap)
+		swapoff(area.swap);
+	if (area.fd >= 0)
+		close(area.fd);
+	return status;
+}
+
+static const struct param params[] = {
+	{
+		.name = "kind", .help = "of fault",
+		.type = PARAM_CHOICE, .choices = kind_name, .def = "access-flag",
+	}, {
+		.name = "size", .help = "bytes of memory",
+		.type = PARAM_SIZE, .def = "67108864", .min = 4096,
+	}, {
+		.name = "swap", .type = PARAM_PATH, .option = true,
+		.help = "block device or file to swap to, which is overwritten (root)",
+	},
+	{ }
+};
+
+static const struct metric metrics[] = {
+	{ }
+};
+
+static const struct experiment other_faults = {
+	.name = "other-faults",
+	.summary = "faults of pages that are there, swapped out, or of files",
+	.detail =
+"Touches each page of a mapping once, in order of address. access-flag: loads\n"
+"from old pages, which fault on CPUs without hardware access flag only.\n"
+"cow-after-fork: stores to pages that a child shares. swap-in: loads from pages\n"
+"that are swapped out. writable-file and writable-shmem: loads through a shared\n"
+"and writable mapping of pages that are cached.",
+	.example = "--kind cow-after-fork --size 64M",
+	.params = params,
+	.metrics = metrics,
+	.measure = measure,
+};
+
+EXPERIMENT(other_faults);

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How much code a maintainer has to take: lines that are added, without blanks and comments.
+
+Tests and documentation do not count: neither KUnit and selftests, nor their
+options and makefiles, nor Documentation/ and MAINTAINERS.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from firsttouch.build.overlay import patches_of
+from firsttouch.catalog.releases import load_release, release_names
+from firsttouch.places import LINUX
+
+_LIMITS = {"write-intent": 250, "color-zero-page": 220}
+_NO_CODE = re.compile(r"Documentation/|MAINTAINERS|tools/testing/|.*kunit")
+
+
+def code_lines(text: str, name: str) -> int:
+    """Return how many lines of `text`, of the file `name`, are code."""
+    if name.endswith((".c", ".h", ".S")):
+        text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+        text = re.sub(r"^\s*//.*$", "", text, flags=re.M)
+    elif name.endswith(("Kconfig", "Makefile", "Kbuild")):
+        text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def added_by(hook: str) -> dict[str, str]:
+    """Return the lines that a patch adds, by file. Help in Kconfig is documentation."""
+    added: dict[str, list[str]] = {}
+    name, in_help = "", False
+    for line in hook.splitlines():
+        if line.startswith("+++ b/"):
+            name = line[6:]
+        elif name.endswith("Kconfig") and re.match(r"[+ ]\S", line):
+            in_help = False
+        if name.endswith("Kconfig") and re.match(r"\+\thelp", line):
+            in_help = True
+        if line.startswith("+") and not line.startswith("+++") and not in_help:
+            added.setdefault(name, []).append(line[1:])
+    return {name: "\n".join(lines) for name, lines in added.items()}
+
+
+def size_of(series: str, release: str) -> dict[str, int]:
+    """Return the lines of code that a series adds to a release, by file."""
+    sizes: dict[str, int] = {}
+    for patch in patches_of(load_release(release), series):
+        hook = patch.hook(load_release(release))
+        texts = {name: (LINUX / name).read_text() for name in patch.files}
+        parts = [*texts.items(), *(added_by(hook.read_text()).items() if hook else ())]
+        for name, text in parts:
+            # What a hook changes in a new file, or adds for tests, is none of its size.
+            if _NO_CODE.match(name) or "kunit" in patch.name:
+                continue
+            sizes[name] = sizes.get(name, 0) + code_lines(text, name)
+    return sizes
+
+
+@pytest.mark.parametrize("release", release_names())
+@pytest.mark.parametrize("series", _LIMITS)
+def test_a_series_is_small(series: str, release: str) -> None:
+    sizes = size_of(series, release)
+    for name, lines in sizes.items():
+        print(f"{lines:5} {name}")
+    print(f"{sum(sizes.values()):5} {series}, {release}")
+    assert 100 < sum(sizes.values()) <= _LIMITS[series]
+
+
+def test_comments_and_blanks_are_not_counted() -> None:
+    text = "/* one\n * two\n */\n\nint a;\t/* b */\n// c\n"
+    assert code_lines(text, "a.c") == 1
+    hook = "+++ b/x/Kconfig\n@@\n+config A\n+\tbool\n+\thelp\n+\t  Text.\n+\n config B\n"
+    assert {name: code_lines(text, name) for name, text in added_by(hook).items()} == {
+        "x/Kconfig": 2
+    }
