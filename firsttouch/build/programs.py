@@ -7,7 +7,7 @@ The store keeps them under the digest of their sources and of the tools.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from firsttouch import processes
@@ -53,6 +53,16 @@ def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
     Raises BuildError with the compiler's errors if it does not build.
     """
     return _build("recorder", "ftrecord", reporter, native=native)
+
+
+def keep_scripts(scripts: Mapping[str, str], reporter: Reporter) -> Path:
+    """Return a folder with a file for each of `scripts`, by name."""
+
+    def make(_: Path, kept: Path) -> None:
+        for name, script in scripts.items():
+            (kept / name).write_text(script)
+
+    return Entry("programs", {"scripts": dict(scripts)}, "scripts").obtain(make, reporter.say)
 
 
 def stored_program(name: str, product: str, *, native: bool = False) -> Path | None:

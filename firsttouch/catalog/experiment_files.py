@@ -43,6 +43,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
     for arm in arms:
         if arm not in known:
             raise table.error("arms", f"names {arm!r}: {nearest(arm, known)}")
+    scripts = table.table("scripts").values_of(str)
     experiment = Experiment(
         name=name,
         runs=table.take("runs", str, name),
@@ -52,10 +53,14 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         default=table.take("default", bool, False),
         arms=arms,
         compare=table.choice("compare", known, "on"),
-        parameters=_parameters(table.table("parameters")),
+        parameters={
+            **({"program": tuple(scripts)} if scripts else {}),
+            **_parameters(table.table("parameters")),
+        },
         options=table.strings("options", ()),
         file_size=table.optional("file_size", str),
         root=_root(table),
+        scripts=scripts,
         one_guest=table.take("one_guest", bool, False),
         metrics=tuple(_metrics(table)),
         derived=tuple(_derived(table)),

@@ -15,11 +15,11 @@ from firsttouch.errors import UserError
 from firsttouch.output.plain import may_wrap, plain, plain_table, print_table
 from firsttouch.quantities import format_change
 from firsttouch.tables import Json
-from firsttouch.trace.document import FILE_NAME, read_trace
-from firsttouch.trace.found import KINDS
+from firsttouch.finder.document import FILE_NAME, read_trace
+from firsttouch.finder.found import KINDS
 from firsttouch.trace.sentences import command_line
-from firsttouch.trace.sites import Site, Trace
-from firsttouch.trace.symbols import Location
+from firsttouch.finder.sites import Site, Trace
+from firsttouch.finder.symbols import Location
 
 # Sites that are printed.
 _SITES = 15

@@ -13,13 +13,13 @@ from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.output.tables import markdown_table
 from firsttouch.tables import Json, parse_json
-from firsttouch.trace.document import parse_trace, trace_object
-from firsttouch.trace.found import KINDS
+from firsttouch.finder.document import parse_trace, trace_object
+from firsttouch.finder.found import KINDS
 from firsttouch.trace.printing import remedies_of
 from firsttouch.trace.programs import Program
 from firsttouch.trace.sentences import between, percent
-from firsttouch.trace.sites import LEARN, LOAD_EXCLUSIVE, RMW, Site, Trace
-from firsttouch.trace.spaces import ANONYMOUS
+from firsttouch.finder.sites import LEARN, LOAD_EXCLUSIVE, RMW, Site, Trace
+from firsttouch.finder.spaces import ANONYMOUS
 
 # The sets of traces by the names of their blocks in the documents.
 HERE, GUEST = "doubles-x86-64", "doubles-arm64"
@@ -115,5 +115,5 @@ def _origin(trace: Trace, programs: int) -> Iterator[str]:
     where = "a guest of the laboratory" if trace.machine == "aarch64" else "a host"
     yield (
         f"- {programs} programs of Debian 13, Linux {trace.kernel} on {trace.machine}, {where}, as "
-        "root; their scripts are in `docs/evidence/programs.toml`."
+        "root; their scripts are in `experiments/doubles.toml`."
     )

@@ -11,7 +11,7 @@ from firsttouch.catalog.arms import BASE
 from firsttouch.lab.results import FILE_NAME as RESULTS
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
-from firsttouch.trace.sites import Price, Trace
+from firsttouch.finder.sites import Price, Trace
 
 _SURVEY = "survey.json"
 _ABOVE_FLOOR = "kernel_above_floor"

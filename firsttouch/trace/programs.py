@@ -29,7 +29,7 @@ from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.progress import Reporter
 from firsttouch.tables import read_toml
 from firsttouch.trace.reading import read_recording
-from firsttouch.trace.sites import Trace
+from firsttouch.finder.sites import Trace
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.supervision import log_end, run_guest
 
