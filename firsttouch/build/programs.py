@@ -55,14 +55,25 @@ def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
     return _build("recorder", "ftrecord", reporter, native=native)
 
 
-def keep_scripts(scripts: Mapping[str, str], reporter: Reporter) -> Path:
-    """Return a folder with a file for each of `scripts`, by name."""
+def stored_scripts(scripts: Mapping[str, str]) -> dict[str, Path] | None:
+    """Return the file of each of `scripts`, by name, if the store has them."""
+    kept = _scripts(scripts).use()
+    return {name: kept / name for name in scripts} if kept else None
+
+
+def keep_scripts(scripts: Mapping[str, str], reporter: Reporter) -> dict[str, Path]:
+    """Return a file for each of `scripts`, by name."""
 
     def make(_: Path, kept: Path) -> None:
         for name, script in scripts.items():
             (kept / name).write_text(script)
 
-    return Entry("programs", {"scripts": dict(scripts)}, "scripts").obtain(make, reporter.say)
+    kept = _scripts(scripts).obtain(make, reporter.say)
+    return {name: kept / name for name in scripts}
+
+
+def _scripts(scripts: Mapping[str, str]) -> Entry:
+    return Entry("programs", {"scripts": dict(scripts)}, "scripts")
 
 
 def stored_program(name: str, product: str, *, native: bool = False) -> Path | None:

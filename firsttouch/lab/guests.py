@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,7 +46,8 @@ class Parts:
     """The built parts of a run's guests; `images` are by `Arm.kernel`.
 
     `recorders` has by experiment the files that its guests need to record
-    programs, `roots` the folder with the unpacked packages of these.
+    programs, `roots` what returns the folder with these, unpacked: only a guest
+    that runs needs it, and the store takes seconds to check it.
     """
 
     source: KernelSource
@@ -56,7 +57,7 @@ class Parts:
     pmu: Path
     disks: Mapping[Disk, Path]
     recorders: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
-    roots: Mapping[str, Path] = field(default_factory=dict)
+    roots: Mapping[str, Callable[[], Path]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Job:
     """A guest that is to be run, and its cells: one for each of its commands, in order.
 
     `key` is the digest of everything that decides what the guest does. `root`
-    has the files of the programs that the guest records, for their symbols.
+    returns the folder with the programs that the guest records, for their symbols.
     """
 
     guest: Guest
@@ -72,7 +73,7 @@ class Job:
     cells: tuple[Cell, ...]
     source: KernelSource
     arm: Arm
-    root: Path | None = None
+    root: Callable[[], Path] | None = None
 
     def cell_key(self, position: int) -> str:
         """Return the key of the cell at `position`."""
@@ -124,16 +125,16 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
     for name in dict.fromkeys(cell.experiment for cell in plan.cells):
         experiment = plan.catalog.experiments[name]
         if experiment.scripts and experiment.root:
-            recorders[name] = _recorder(experiment, reporter)
-            roots[name] = unpack(experiment.root, reporter)
+            recorders[name] = recorder_files(
+                build_recorder(reporter, native=False), keep_scripts(experiment.scripts, reporter)
+            )
+            roots[name] = functools.cache(functools.partial(unpack, experiment.root, reporter))
     return Parts(source, images, ftbench, init, build_pmu(reporter), disks, recorders, roots)
 
 
-def _recorder(experiment: Experiment, reporter: Reporter) -> dict[str, Path]:
-    """Return the recorder and the scripts, by their paths in a guest."""
-    folder = keep_scripts(experiment.scripts, reporter)
-    scripts = {f"{_SCRIPTS}/{name}": folder / name for name in experiment.scripts}
-    return {_RECORDER: build_recorder(reporter, native=False), **scripts}
+def recorder_files(recorder: Path, scripts: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the recorder and the scripts of an experiment, by their paths in a guest."""
+    return {_RECORDER: recorder, **{f"{_SCRIPTS}/{name}": file for name, file in scripts.items()}}
 
 
 def kernels_of(plan: Plan) -> list[Kernel]:
@@ -154,7 +155,7 @@ def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
     """Return the guest that runs one group of the plan's cells."""
     guest = _guest(cells, plan, parts)
     key, root = guest_key(guest), parts.roots.get(cells[0].experiment)
-    if root:
+    if plan.catalog.experiments[cells[0].experiment].scripts:
         key = digest([key, finder_digest()])
     return Job(guest, key, cells, parts.source, plan.catalog.arms[cells[0].arm], root)
 

@@ -6,32 +6,23 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
-from firsttouch.output.tables import markdown_table
-from firsttouch.tables import Json, parse_json
 from firsttouch.finder.document import parse_trace, trace_object
 from firsttouch.finder.found import KINDS
-from firsttouch.trace.printing import remedies_of
-from firsttouch.trace.programs import Program
-from firsttouch.trace.sentences import between, percent
 from firsttouch.finder.sites import LEARN, LOAD_EXCLUSIVE, RMW, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS
+from firsttouch.output.tables import markdown_table
+from firsttouch.tables import Json, parse_json
+from firsttouch.trace.printing import remedies_of
+from firsttouch.trace.programs import Traced
+from firsttouch.trace.sentences import between, percent
 
-# The sets of traces by the names of their blocks in the documents.
-HERE, GUEST = "doubles-x86-64", "doubles-arm64"
+# The traces of this host, by the name of their block in the documents.
+HERE = "doubles-x86-64"
 _PRESET = 9
-
-
-@dataclass(frozen=True)
-class Traced:
-    """A program of the list, and its trace."""
-
-    program: Program
-    trace: Trace
 
 
 def traces_file(folder: Path, name: str) -> Path:
@@ -41,10 +32,7 @@ def traces_file(folder: Path, name: str) -> Path:
 
 def keep_traces(file: Path, traced: Iterable[Traced]) -> None:
     """Write traces, packed, one program a line; the same traces give the same bytes."""
-    entries = ",\n".join(
-        json.dumps({"name": one.program.name, "script": one.program.script, **_object(one.trace)})
-        for one in traced
-    )
+    entries = ",\n".join(json.dumps({"name": one.program, **_object(one.trace)}) for one in traced)
     text = f'{{"programs": [\n{entries}\n]}}\n'
     write_atomically(file, lzma.compress(text.encode(), preset=_PRESET))
 
@@ -61,10 +49,7 @@ def read_traces(file: Path) -> list[Traced]:
         name = file.name.partition(".")[0]
         raise UserError(f"{file}: cannot be read: run `make evidence TRACE={name}`.") from None
     return [
-        Traced(
-            Program(entry.take("name", str), entry.take("script", str)),
-            parse_trace(entry.table("trace")),
-        )
+        Traced(entry.take("name", str), parse_trace(entry.table("trace")))
         for entry in parse_json(text, file).tables("programs")
     ]
 
@@ -92,7 +77,7 @@ def draw_traces(traced: list[Traced]) -> str:
 def _line(one: Traced, kinds: Iterable[str], remedies: Iterable[str]) -> list[str]:
     trace = one.trace
     return [
-        one.program.name,
+        one.program,
         f"{trace.faults:,}",
         f"{trace.doubles:,}",
         percent(trace.doubles, trace.faults),

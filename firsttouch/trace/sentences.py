@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from firsttouch.quantities import format_number_of
 from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.finder.sites import (
     HUGE,
@@ -21,6 +20,7 @@ from firsttouch.finder.sites import (
     kinds_of,
 )
 from firsttouch.finder.spaces import ANONYMOUS
+from firsttouch.quantities import format_number_of
 
 _KINDS = {
     ATOMIC: "an atomic instruction that reads and writes",

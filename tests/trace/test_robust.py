@@ -14,11 +14,11 @@ import pytest
 
 from firsttouch.build.programs import build_recorder
 from firsttouch.errors import UserError
-from firsttouch.progress import Reporter
 from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.trace.reading import read_recording
 from firsttouch.finder.records import Fault, open_recording
 from firsttouch.finder.sites import Trace
+from firsttouch.progress import Reporter
+from firsttouch.trace.reading import read_recording
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 
