@@ -12,13 +12,14 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.build.disks import ACCOUNTS, MOUNT_POINTS
 from firsttouch.build.packages import unpack
 from firsttouch.build.programs import build_recorder
+from firsttouch.build.rebuilt import Rebuilt
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import HostError
 from firsttouch.finder.sites import Trace
@@ -38,19 +39,27 @@ class Traced:
 
 
 def trace_here(
-    packages: Packages, scripts: Mapping[str, str], reporter: Reporter
+    packages: Packages,
+    scripts: Mapping[str, str],
+    reporter: Reporter,
+    rebuilt: Iterable[Rebuilt] = (),
 ) -> Iterator[Traced]:
-    """Yield the trace of each of `scripts` on this host.
+    """Yield the trace of each of `scripts` on this host, with `rebuilt` in Debian's programs' place.
 
     Raises HostError if it is not x86-64, or this process not root's, if a
-    program fails, or if its packages cannot be fetched.
+    program fails, or if its packages cannot be fetched; BuildError if one of
+    `rebuilt` does not build.
     """
     if os.geteuid() or platform.machine() != "x86_64":
         raise HostError("programs get their own root directory: run it as root, on x86-64.")
+    built = {program.path: program.obtain(reporter) for program in rebuilt}
     unpacked = unpack(replace(packages, architecture="amd64"), reporter)
     with tempfile.TemporaryDirectory(prefix="firsttouch-root-") as scratch:
         root = Path(scratch, "root")
         _make_root(unpacked, root)
+        for path, file in built.items():
+            (root / path).unlink()
+            shutil.copy(file, root / path)
         for name, script in scripts.items():
             reporter.say(f"Tracing {name}")
             yield Traced(name, trace_script(name, script, root, reporter))
