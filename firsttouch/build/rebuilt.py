@@ -117,7 +117,7 @@ class Rebuilt:
 
 
 def load_rebuilt(file: Path) -> list[Rebuilt]:
-    """Return the programs that a TOML file lists; UserError, which names the key, if it is wrong."""
+    """Return the programs that a TOML file lists; UserError if it is wrong."""
     table = read_toml(file)
     suite = table.take("suite", str)
     found = []

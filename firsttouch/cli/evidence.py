@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from firsttouch.build.rebuilt import load_rebuilt
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.cli.main import main as firsttouch
@@ -23,11 +24,20 @@ from firsttouch.output.evidence.declared import Evidence, load_evidence
 from firsttouch.output.evidence.documents import Drawing
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
-from firsttouch.trace.evidence import HERE, draw_traces, keep_traces, read_traces, traces_file
+from firsttouch.trace.evidence import (
+    HERE,
+    LINES,
+    draw_lines,
+    draw_traces,
+    keep_traces,
+    read_traces,
+    traces_file,
+)
 from firsttouch.trace.programs import Traced, trace_here
 
 # The experiment whose programs are traced, the set that has it, the block that shows the set.
 _EXPERIMENT, _SET, _BLOCK = "doubles", "doubles-6.12", "doubles-arm64"
+REBUILT = "rebuilt.toml"
 
 
 def main() -> int:
@@ -40,10 +50,11 @@ def main() -> int:
     )
     parser.add_argument(
         "--trace",
-        choices=(HERE,),
+        choices=(HERE, LINES),
         action="append",
         default=[],
-        help="trace the programs of experiments/doubles.toml here (as root, x86-64)",
+        help="trace the programs of experiments/doubles.toml here (as root, x86-64): Debian's, or "
+        "those of rebuilt.toml, built again with debug information",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("out/evidence"), help="where results go (out/evidence)"
@@ -84,19 +95,26 @@ def measure(evidence: Evidence, out: Path) -> bool:
 
 
 def trace(evidence: Evidence, name: str) -> None:
-    """Trace the programs of the experiment on this host, and keep their traces."""
+    """Trace programs of the experiment on this host, and keep their traces."""
     experiment = load_experiment(_EXPERIMENT)
     assert experiment.root is not None
-    traced = list(trace_here(experiment.root, experiment.scripts, Reporter()))
+    scripts, rebuilt = experiment.scripts, load_rebuilt(evidence.folder / REBUILT)
+    if name == LINES:
+        scripts = {program.name: scripts[program.name] for program in rebuilt}
+    else:
+        rebuilt = []
+    traced = list(trace_here(experiment.root, scripts, Reporter(), rebuilt))
     keep_traces(traces_file(evidence.folder, name), traced)
 
 
 def traced_blocks(evidence: Evidence) -> dict[str, Callable[[], str]]:
     """Return functions that draw the tables of the programs that were traced, by block."""
     found: dict[str, Callable[[], str]] = {}
-    here = traces_file(evidence.folder, HERE)
+    here, lines = (traces_file(evidence.folder, name) for name in (HERE, LINES))
     if here.exists():
         found[HERE] = lambda: draw_traces(read_traces(here))
+    if lines.exists():
+        found[LINES] = lambda: draw_lines(read_traces(lines))
     if _SET in evidence.sets:
         found[_BLOCK] = lambda: draw_traces(_of_guests(evidence.sets[_SET].file(evidence.folder)))
     return found

@@ -20,8 +20,11 @@ from firsttouch.trace.printing import remedies_of
 from firsttouch.trace.programs import Traced
 from firsttouch.trace.sentences import between, percent
 
-# The traces of this host, by the name of their block in the documents.
-HERE = "doubles-x86-64"
+# The sets of traces on this host by the names of their blocks in the documents: Debian's
+# programs, and those that are built again, for the lines of their source.
+HERE, LINES = "doubles-x86-64", "doubles-lines"
+# Places of a program that the table of lines has.
+_PLACES = 3
 _PRESET = 9
 
 
@@ -72,6 +75,24 @@ def draw_traces(traced: list[Traced]) -> str:
     return "".join(
         f"{line}\n" for line in ["", "", *table, "", *_origin(traced[0].trace, len(traced)), ""]
     )
+
+
+def draw_lines(traced: list[Traced]) -> str:
+    """Return the table of the source lines of programs, and where it comes from."""
+    heads = ["program", "faults", "doubles", "at known lines", "first places with a line"]
+    lines = []
+    for one in traced:
+        known = [site for site in one.trace.sites if site.read.line]
+        places = [f"`{between(site)}`: {site.doubles:,}, {site.memory}" for site in known[:_PLACES]]
+        counts = (one.trace.faults, one.trace.doubles, sum(site.doubles for site in known))
+        lines.append([one.program, *(f"{n:,}" for n in counts), "<br>".join(places) or "none"])
+    table = markdown_table(heads, (1, 2, 3), lines)
+    trace = traced[0].trace
+    origin = (
+        f"- {len(traced)} programs built from Debian 13's source with `-g -O2`, Linux "
+        f"{trace.kernel} on {trace.machine}, a host; `docs/evidence/rebuilt.toml` says how."
+    )
+    return "".join(f"{line}\n" for line in ["", "", *table, "", origin, ""])
 
 
 def _line(one: Traced, kinds: Iterable[str], remedies: Iterable[str]) -> list[str]:

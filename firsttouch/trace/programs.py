@@ -44,7 +44,7 @@ def trace_here(
     reporter: Reporter,
     rebuilt: Iterable[Rebuilt] = (),
 ) -> Iterator[Traced]:
-    """Yield the trace of each of `scripts` on this host, with `rebuilt` in Debian's programs' place.
+    """Yield the trace of each of `scripts` here, with `rebuilt` in place of Debian's programs.
 
     Raises HostError if it is not x86-64, or this process not root's, if a
     program fails, or if its packages cannot be fetched; BuildError if one of

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Recordings in results: what is found in them, and the programs of `doubles` in a guest."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.analysis.measurement import measure
+from firsttouch.build.programs import build_recorder
+from firsttouch.catalog.contract import RECORDED
+from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.errors import GuestError
+from firsttouch.lab.results import read_results
+from firsttouch.lab.traces import found_in, trace_of
+from firsttouch.progress import Reporter
+from tests.conftest import Firsttouch
+from tests.support.results import make_result
+
+
+def _recorded(folder: Path, *command: str) -> str:
+    """Return what the recorder writes of a command on this host, in hexadecimal."""
+    file = folder / "data"
+    subprocess.run([build_recorder(Reporter()), "-o", file, "--", *command], check=True)
+    return file.read_bytes().hex()
+
+
+def test_the_result_of_a_recording_has_its_figures(tmp_path: Path) -> None:
+    lines = [{"recording": _recorded(tmp_path, "/bin/true")}, {"metrics": {}, "unavailable": {}}]
+    found = found_in(lines, Path("/"), tmp_path / "log")
+    assert "recording" not in found[0]
+    assert found[1] == lines[1]
+    result = replace(make_result({}), lines=tuple(found))
+    trace = trace_of(result)
+    assert trace is not None
+    assert trace.faults > 10
+    metrics = measure(result, load_experiment("doubles")).metrics
+    assert metrics.keys() == RECORDED.keys()
+    assert metrics["faults"] == trace.faults
+    kinds = ("atomic", "exclusive", "load_store", "apart")
+    assert metrics["doubles"] == sum(metrics[f"doubles_{kind}"] for kind in kinds)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [({"recording": "no"}, "recorded no faults"), ({"recording": "00"}, "recorded no faults")],
+)
+def test_what_is_no_recording_fails_its_cell(
+    tmp_path: Path, line: dict[str, str], words: str
+) -> None:
+    (tmp_path / "log").write_text("the end of the log")
+    with pytest.raises(GuestError, match=words):
+        found_in([line], Path("/"), tmp_path / "log")
+
+
+def test_a_program_that_fails_fails_its_cell(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("the end of the log")
+    line = {"recording": _recorded(tmp_path, "/bin/false")}
+    with pytest.raises(GuestError, match="ended with status 256"):
+        found_in([line], Path("/"), tmp_path / "log")
+
+
+@pytest.mark.kernel
+def test_perl_reads_the_pages_of_its_hash_before_it_writes_them(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    done = firsttouch(
+        "lab", "--experiment", "doubles", "--arm", "stock", "--set", "program=perl-hash",
+        "--out", str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (result,) = read_results(tmp_path).results
+    trace = trace_of(result)
+    assert trace is not None
+    assert trace.machine == "aarch64"
+    top = trace.sites[0]
+    assert top.read.function == "Perl_hv_common"
+    # The table of 131,072 buckets, 8 bytes each, as it grows from half of its size.
+    assert top.doubles > 131072 * 8 // 4096 // 2
+    assert top.removable["learn"] > 0.9 * top.doubles
