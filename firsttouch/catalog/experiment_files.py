@@ -43,7 +43,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
     for arm in arms:
         if arm not in known:
             raise table.error("arms", f"names {arm!r}: {nearest(arm, known)}")
-    scripts = table.table("scripts").values_of(str)
+    scripts = {name: str(text) for name, text in table.table("scripts").scalars().items()}
     experiment = Experiment(
         name=name,
         runs=table.take("runs", str, name),

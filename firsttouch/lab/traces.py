@@ -15,13 +15,13 @@ from pathlib import Path
 from firsttouch import finder
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import digest_files
-from firsttouch.finder.document import parse_trace, trace_object
+from firsttouch.finder.document import parse_trace, trace_document
 from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
 from firsttouch.finder.sites import Trace, summarize
 from firsttouch.finder.symbols import Symbols
 from firsttouch.lab.results import Result
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Json, Table, json_object
 from firsttouch.vm.supervision import log_end
 
 _RECORDING, _TRACE = "recording", "trace"
@@ -60,7 +60,7 @@ def _found(line: Mapping[str, Json], root: Path, log: Path) -> Mapping[str, Json
             "were lost",
             log_end(log),
         )
-    return {_TRACE: trace_object(trace, ())}
+    return {_TRACE: json_object(trace_document(trace, ()))}
 
 
 def trace_of(result: Result) -> Trace | None:
