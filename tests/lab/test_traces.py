@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from firsttouch.errors import GuestError
 from firsttouch.lab.results import read_results
 from firsttouch.lab.traces import found_in, trace_of
 from firsttouch.progress import Reporter
+from firsttouch.tables import Json
 from tests.conftest import Firsttouch
 from tests.support.results import make_result
 
@@ -29,7 +31,10 @@ def _recorded(folder: Path, *command: str) -> str:
 
 
 def test_the_result_of_a_recording_has_its_figures(tmp_path: Path) -> None:
-    lines = [{"recording": _recorded(tmp_path, "/bin/true")}, {"metrics": {}, "unavailable": {}}]
+    lines: list[Mapping[str, Json]] = [
+        {"recording": _recorded(tmp_path, "/bin/true")},
+        {"metrics": {}, "unavailable": {}},
+    ]
     found = found_in(lines, Path("/"), tmp_path / "log")
     assert "recording" not in found[0]
     assert found[1] == lines[1]
