@@ -75,6 +75,8 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
             "file_size",
             f"is {experiment.file_size!r}: {nearest(experiment.file_size, experiment.parameters)}",
         )
+    if scripts and not experiment.root:
+        raise table.error("scripts", "has no packages to run on: add [root].")
     _check_references(table, experiment)
     _check_quick(table, experiment)
     return experiment
