@@ -184,7 +184,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         machine=machine,
         boot=arm.boot,
         commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),
-        files={FTBENCH: parts.ftbench, **parts.recorders.get(experiment.name, {})},
+        files={FTBENCH: parts.ftbench, **_recorder(cells, parts)},
         disk=parts.disks[disk] if disk else None,
         cpus=first.cpus,
         cpu=None if first.midr is None else f"{machine.cpu},midr={first.midr:#x}",
@@ -192,6 +192,13 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         pmu=pmu,
         port=port_for(arm.kernel),
     )
+
+
+def _recorder(cells: tuple[Cell, ...], parts: Parts) -> dict[str, Path]:
+    """Return the recorder and the scripts of `cells` alone: others must not change their key."""
+    found = parts.recorders.get(cells[0].experiment, {})
+    scripts = {f"{_SCRIPTS}/{cell.params['program']}" for cell in cells if found}
+    return {name: file for name, file in found.items() if name in scripts | {_RECORDER}}
 
 
 def _symbols_of(arm: Arm, parts: Parts) -> Path:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +12,20 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.measurement import measure
+from firsttouch.build.disks import RootDisk
 from firsttouch.build.programs import build_recorder
 from firsttouch.catalog.contract import RECORDED
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.errors import GuestError
+from firsttouch.lab.guests import make_jobs, recorder_files
+from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import read_results
 from firsttouch.lab.traces import found_in, trace_of
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 from tests.conftest import Firsttouch
+from tests.lab.conftest import FakeLab
+from tests.support.contract import real_contract
 from tests.support.results import make_result
 
 
@@ -86,3 +92,25 @@ def test_perl_reads_the_pages_of_its_hash_before_it_writes_them(
     # The table of 131,072 buckets, 8 bytes each, as it grows from half of its size.
     assert top.doubles > 131072 * 8 // 4096 // 2
     assert top.removable["learn"] > 0.9 * top.doubles
+
+
+def test_a_cell_depends_on_its_own_script_alone(tmp_path: Path, fake_lab: FakeLab) -> None:
+    request = Request(
+        experiments=("doubles",), arms=("stock",), settings={"program": "bc"}, out=tmp_path
+    )
+    experiment = load_experiment("doubles")
+    assert experiment.root is not None
+    plan = make_plan(request, "6.12", real_contract())
+    parts = fake_lab.build_parts(fake_lab.source, plan, tmp_path, Reporter())
+    disks = {RootDisk(experiment.root): parts.ftbench}
+
+    def key(**scripts: str) -> str:
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        files = {name: folder / name for name in ("recorder", *scripts)}
+        for name, file in files.items():
+            file.write_text(scripts.get(name, name))
+        recorder = recorder_files(files.pop("recorder"), files)
+        (job,) = make_jobs(plan, replace(parts, disks=disks, recorders={"doubles": recorder}))
+        return job.key
+
+    assert key(bc="one", xz="one") == key(bc="one", xz="two") != key(bc="two", xz="one")
