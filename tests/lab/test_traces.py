@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.measurement import measure
-from firsttouch.build.disks import RootDisk
+from firsttouch.build.disks import Disk, RootDisk
 from firsttouch.build.programs import build_recorder
 from firsttouch.catalog.contract import RECORDED
 from firsttouch.catalog.experiment_files import load_experiment
@@ -102,7 +102,7 @@ def test_a_cell_depends_on_its_own_script_alone(tmp_path: Path, fake_lab: FakeLa
     assert experiment.root is not None
     plan = make_plan(request, "6.12", real_contract())
     parts = fake_lab.build_parts(fake_lab.source, plan, tmp_path, Reporter())
-    disks = {RootDisk(experiment.root): parts.ftbench}
+    disks: dict[Disk, Path] = {RootDisk(experiment.root): parts.ftbench}
 
     def key(**scripts: str) -> str:
         folder = Path(tempfile.mkdtemp(dir=tmp_path))
