@@ -85,7 +85,7 @@ def draw_lines(traced: list[Traced]) -> str:
         known = [site for site in one.trace.sites if site.read.line]
         places = [f"`{between(site)}`: {site.doubles:,}, {site.memory}" for site in known[:_PLACES]]
         counts = (one.trace.faults, one.trace.doubles, sum(site.doubles for site in known))
-        lines.append([one.program, *(f"{n:,}" for n in counts), "<br>".join(places) or "none"])
+        lines.append([one.program, *(f"{n:,}" for n in counts), "; ".join(places) or "none"])
     table = markdown_table(heads, (1, 2, 3), lines)
     trace = traced[0].trace
     origin = (
