@@ -5,7 +5,7 @@
 # make regress    other configurations, the kernel's own tests, stressors: takes hours; a second run
 #                 resumes an interrupted one; MINUTES=60 starts no test after an hour
 # make evidence   draws the figures of the documents from docs/evidence; MEASURE=1 measures first,
-#                 TRACE=doubles-x86-64 (as root) or doubles-arm64 traces Debian's programs first
+#                 TRACE=doubles-x86-64 or doubles-lines traces Debian's programs first, as root
 # make pictures   draws docs/pictures/rooms.svg from the imports of firsttouch/
 # make lint       only the style and type checks
 # make lock       writes requirements.lock from pyproject.toml

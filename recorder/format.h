@@ -3,7 +3,7 @@
  * What the recorder writes: FT_MAGIC, then records. Each record begins with a
  * struct perf_event_header. Those of the kernel are written as they are in its
  * rings (perf_event_open(2)); those of the recorder have a type from FT_START on.
- * firsttouch/trace/records.py reads the file. All is in the byte order of the
+ * firsttouch/finder/records.py reads the file. All is in the byte order of the
  * machine that recorded, which is little-endian on arm64 and x86-64.
  *
  * A sample has PERF_SAMPLE_IP, _TID, _TIME and _ADDR, _CALLCHAIN with

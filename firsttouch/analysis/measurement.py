@@ -10,7 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from firsttouch.catalog.experiments import Experiment
+from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
+from firsttouch.finder.sites import LEARN, LOAD_EXCLUSIVE, RMW, Trace
+from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.lab.results import Counts, Result
+from firsttouch.lab.traces import trace_of
 from firsttouch.tables import Table
 
 # Cache counts are valid if the model saw at least this many accesses for each
@@ -59,10 +63,28 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
             for name, value in counted.items():
                 metrics[name] = metrics.get(name, 0) + value
             missing.update(lost)
+    if trace := trace_of(result):
+        metrics |= _recorded(trace)
     for metric in experiment.metrics:
         if metric.name not in metrics and metric.name not in missing:
             missing[metric.name] = _why_not(metric.name, metrics, missing)
     return Measurement(result, metrics, missing, _timeline(line))
+
+
+def _recorded(trace: Trace) -> dict[str, float]:
+    """Return the metrics of RECORDED."""
+    return {
+        "faults": trace.faults,
+        "doubles": trace.doubles,
+        "doubles_atomic": trace.of_kind(ATOMIC),
+        "doubles_exclusive": trace.of_kind(EXCLUSIVE),
+        "doubles_load_store": trace.of_kind(LOAD_STORE),
+        "doubles_apart": trace.of_kind(APART),
+        "doubles_in_files": trace.doubles - trace.of_memory(ANONYMOUS),
+        "removed_by_rmw": trace.removable(RMW),
+        "removed_by_exclusive": trace.removable(LOAD_EXCLUSIVE),
+        "removed_by_learn": trace.removable(LEARN),
+    }
 
 
 def _why_not(metric: str, metrics: Mapping[str, float], missing: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ The store keeps them under the digest of their sources and of the tools.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from firsttouch import processes
@@ -53,6 +53,27 @@ def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
     Raises BuildError with the compiler's errors if it does not build.
     """
     return _build("recorder", "ftrecord", reporter, native=native)
+
+
+def stored_scripts(scripts: Mapping[str, str]) -> dict[str, Path] | None:
+    """Return the file of each of `scripts`, by name, if the store has them."""
+    kept = _scripts(scripts).use()
+    return {name: kept / name for name in scripts} if kept else None
+
+
+def keep_scripts(scripts: Mapping[str, str], reporter: Reporter) -> dict[str, Path]:
+    """Return a file for each of `scripts`, by name."""
+
+    def make(_: Path, kept: Path) -> None:
+        for name, script in scripts.items():
+            (kept / name).write_text(script)
+
+    kept = _scripts(scripts).obtain(make, reporter.say)
+    return {name: kept / name for name in scripts}
+
+
+def _scripts(scripts: Mapping[str, str]) -> Entry:
+    return Entry("programs", {"scripts": dict(scripts)}, "scripts")
 
 
 def stored_program(name: str, product: str, *, native: bool = False) -> Path | None:

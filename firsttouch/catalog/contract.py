@@ -27,6 +27,13 @@ MODELLED = {
     "l1d_accesses": "accesses", "l1d_misses": "misses",
     "l2_accesses": "accesses", "l2_misses": "misses",
 }  # fmt: skip
+# Metrics that the laboratory finds in a recording of page faults.
+RECORDED = dict.fromkeys(
+    ("faults", "doubles", "doubles_atomic", "doubles_exclusive", "doubles_load_store",
+     "doubles_apart", "doubles_in_files", "removed_by_rmw", "removed_by_exclusive",
+     "removed_by_learn"),
+    "faults",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ class Contract:
                     raise table.error(f"parameters.{name}", problem)
         _check_quick(table, experiment, benchmark)
         _check_options(table, experiment, benchmark)
-        units = {**benchmark.units, **COUNTED, **MODELLED}
+        units = {**benchmark.units, **COUNTED, **MODELLED, **RECORDED}
         for number, metric in enumerate(experiment.metrics):
             if metric.name not in units:
                 problem = f"is {metric.name!r}: {nearest(metric.name, units)}"

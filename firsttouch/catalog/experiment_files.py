@@ -43,6 +43,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
     for arm in arms:
         if arm not in known:
             raise table.error("arms", f"names {arm!r}: {nearest(arm, known)}")
+    scripts = {name: str(text) for name, text in table.table("scripts").scalars().items()}
     experiment = Experiment(
         name=name,
         runs=table.take("runs", str, name),
@@ -52,10 +53,14 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         default=table.take("default", bool, False),
         arms=arms,
         compare=table.choice("compare", known, "on"),
-        parameters=_parameters(table.table("parameters")),
+        parameters={
+            **({"program": tuple(scripts)} if scripts else {}),
+            **_parameters(table.table("parameters")),
+        },
         options=table.strings("options", ()),
         file_size=table.optional("file_size", str),
         root=_root(table),
+        scripts=scripts,
         one_guest=table.take("one_guest", bool, False),
         metrics=tuple(_metrics(table)),
         derived=tuple(_derived(table)),
@@ -70,6 +75,8 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
             "file_size",
             f"is {experiment.file_size!r}: {nearest(experiment.file_size, experiment.parameters)}",
         )
+    if scripts and not experiment.root:
+        raise table.error("scripts", "has no packages to run on: add [root].")
     _check_references(table, experiment)
     _check_quick(table, experiment)
     return experiment

@@ -95,6 +95,7 @@ class Experiment:
     guest's disk. `root`: the packages on the guest's disk, in place of such a
     file. `one_guest`: all cells of an arm and a machine run one after the
     other in one guest, because earlier cells do not affect later ones.
+    `scripts`: what a shell runs, by the value of the parameter ``program``.
     `cited`: published figures that are not a change from stock to `compare`;
     the report shows them, with their source, beside what is measured.
     `chart`: the picture in the report; ``dumbbells`` and ``lines`` draw any
@@ -114,6 +115,7 @@ class Experiment:
     options: tuple[str, ...]
     file_size: str | None
     root: Packages | None
+    scripts: Mapping[str, str]
     one_guest: bool
     metrics: tuple[Metric, ...]
     derived: tuple[Derived, ...]

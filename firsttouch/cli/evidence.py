@@ -12,26 +12,32 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from firsttouch.build.rebuilt import load_rebuilt
+from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import FirsttouchError
 from firsttouch.files import write_atomically
 from firsttouch.lab.results import pack_results, read_results
+from firsttouch.lab.traces import trace_of
 from firsttouch.output.evidence.declared import Evidence, load_evidence
 from firsttouch.output.evidence.documents import Drawing
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.trace.evidence import (
-    GUEST,
     HERE,
-    Traced,
+    LINES,
+    draw_lines,
     draw_traces,
     keep_traces,
     read_traces,
     traces_file,
 )
-from firsttouch.trace.programs import load_programs, trace_here, trace_in_guest
+from firsttouch.trace.programs import Traced, trace_here
 
-PROGRAMS = "programs.toml"
+# The experiment whose programs are traced, the set that has it, the block that shows the set.
+_EXPERIMENT, _SET, _BLOCK = "doubles", "doubles-6.12", "doubles-arm64"
+REBUILT = "rebuilt.toml"
 
 
 def main() -> int:
@@ -44,10 +50,11 @@ def main() -> int:
     )
     parser.add_argument(
         "--trace",
-        choices=(HERE, GUEST),
+        choices=(HERE, LINES),
         action="append",
         default=[],
-        help="trace the programs of programs.toml again, here (as root, x86-64) or in a guest",
+        help="trace the programs of experiments/doubles.toml here (as root, x86-64): Debian's, or "
+        "those of rebuilt.toml, built again with debug information",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("out/evidence"), help="where results go (out/evidence)"
@@ -58,7 +65,7 @@ def main() -> int:
         if options.measure and not measure(evidence, options.out):
             return 1
         for name in options.trace:
-            trace(evidence, name, options.out)
+            trace(evidence, name)
         draw(evidence, REPOSITORY)
     except FirsttouchError as error:
         print(f"make evidence: {error}", file=sys.stderr)
@@ -87,28 +94,44 @@ def measure(evidence: Evidence, out: Path) -> bool:
     return True
 
 
-def trace(evidence: Evidence, name: str, out: Path) -> None:
-    """Trace the programs of programs.toml, here or in a guest, and keep their traces."""
-    listed = load_programs(evidence.folder / PROGRAMS)
-    reporter = Reporter()
-    found = trace_here(listed, reporter) if name == HERE else trace_in_guest(listed, out, reporter)
-    traced = [Traced(program, one) for program, one in found]
+def trace(evidence: Evidence, name: str) -> None:
+    """Trace programs of the experiment on this host, and keep their traces."""
+    experiment = load_experiment(_EXPERIMENT)
+    assert experiment.root is not None
+    scripts, rebuilt = experiment.scripts, load_rebuilt(evidence.folder / REBUILT)
+    if name == LINES:
+        scripts = {program.name: scripts[program.name] for program in rebuilt}
+    else:
+        rebuilt = []
+    traced = list(trace_here(experiment.root, scripts, Reporter(), rebuilt))
     keep_traces(traces_file(evidence.folder, name), traced)
 
 
-def traced_blocks(folder: Path) -> dict[str, Callable[[], str]]:
+def traced_blocks(evidence: Evidence) -> dict[str, Callable[[], str]]:
     """Return functions that draw the tables of the programs that were traced, by block."""
+    found: dict[str, Callable[[], str]] = {}
+    here, lines = (traces_file(evidence.folder, name) for name in (HERE, LINES))
+    if here.exists():
+        found[HERE] = lambda: draw_traces(read_traces(here))
+    if lines.exists():
+        found[LINES] = lambda: draw_lines(read_traces(lines))
+    if _SET in evidence.sets:
+        found[_BLOCK] = lambda: draw_traces(_of_guests(evidence.sets[_SET].file(evidence.folder)))
+    return found
 
-    def drawer(name: str) -> Callable[[], str]:
-        return lambda: draw_traces(read_traces(traces_file(folder, name)))
 
-    traced = [name for name in (HERE, GUEST) if traces_file(folder, name).exists()]
-    return {name: drawer(name) for name in traced}
+def _of_guests(file: Path) -> list[Traced]:
+    """Return the traces of stock kernels in a set's raw results."""
+    return [
+        Traced(str(result.cell.params["program"]), trace)
+        for result in read_results(file).results
+        if result.cell.arm == BASE and (trace := trace_of(result))
+    ]
 
 
 def draw(evidence: Evidence, root: Path) -> None:
     """Write the documents and pictures below `root` that changed; say which did."""
-    drawing = Drawing(evidence, traced_blocks(evidence.folder))
+    drawing = Drawing(evidence, traced_blocks(evidence))
     drawn = {
         name: drawing.document((root / name).read_text("utf-8")) for name in evidence.documents
     }

@@ -17,12 +17,12 @@ from firsttouch.build.durations import (
 )
 from firsttouch.build.kernels import kernel_of
 from firsttouch.build.outcomes import kept_outcome
-from firsttouch.build.programs import stored_program
+from firsttouch.build.programs import stored_program, stored_scripts
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Kind
 from firsttouch.catalog.releases import Release
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import Parts, disk_of, kernels_of, make_job
+from firsttouch.lab.guests import Parts, disk_of, kernels_of, make_job, recorder_files
 from firsttouch.lab.plan import Plan
 
 _KINDS: Mapping[Kind, str] = {
@@ -84,7 +84,7 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
     ftbench, init, pmu = programs.values()
     if source and ftbench and init and pmu:
         have = {disk: path for disk, path in disks.items() if path}
-        made = Parts(source, ready, ftbench, init, pmu, have)
+        made = Parts(source, ready, ftbench, init, pmu, have, _recorders(plan))
     seconds = 0.0
     measured = True
     for kernel, path in images.items():
@@ -106,10 +106,25 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
     return Forecast(tuple(parts), counts[True], counts[False], counts[None], seconds, measured)
 
 
+def _recorders(plan: Plan) -> dict[str, dict[str, Path]]:
+    """Return what guests need to record programs, by experiment, where the store has it."""
+    recorder = stored_program("recorder", "ftrecord")
+    found = {}
+    for name in dict.fromkeys(cell.experiment for cell in plan.cells):
+        asked = plan.catalog.experiments[name].scripts
+        scripts = stored_scripts(asked) if asked else None
+        if recorder and scripts:
+            found[name] = recorder_files(recorder, scripts)
+    return found
+
+
 def _is_stored(plan: Plan, group: tuple[Cell, ...], parts: Parts | None) -> bool | None:
     """Tell whether the store has the outcome of `group`; None if a part is not built yet."""
     disk = disk_of(plan, group)
     arm = plan.catalog.arms[group[0].arm]
+    name = group[0].experiment
+    if plan.catalog.experiments[name].scripts and (parts is None or name not in parts.recorders):
+        return None
     if parts is None or arm.kernel not in parts.images or (disk and disk not in parts.disks):
         return None
     return kept_outcome(make_job(plan, group, parts).key) is not None

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from firsttouch.build.disks import Disk, FileDisk, RootDisk
@@ -13,7 +13,14 @@ from firsttouch.build.host_tools import compiler_version, qemu_version
 from firsttouch.build.images import SYMBOLS
 from firsttouch.build.kernels import kernel_of, obtain_image
 from firsttouch.build.overlay import check_patches
-from firsttouch.build.programs import build_ftbench, build_init, build_pmu
+from firsttouch.build.packages import unpack
+from firsttouch.build.programs import (
+    build_ftbench,
+    build_init,
+    build_pmu,
+    build_recorder,
+    keep_scripts,
+)
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COUNTED, MODELLED
@@ -22,6 +29,7 @@ from firsttouch.errors import HostError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import Plan
+from firsttouch.lab.traces import finder_digest
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest, port_for
@@ -29,11 +37,18 @@ from firsttouch.vm.pmu import Pmu
 from firsttouch.vm.qemu import file_digest, guest_key, inputs
 
 FTBENCH = "/ftbench"
+# bench/experiments/doubles.c names these.
+_RECORDER, _SCRIPTS = "/ftrecord", "/scripts"
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The built parts of a run's guests; `images` are by `Arm.kernel`."""
+    """The built parts of a run's guests; `images` are by `Arm.kernel`.
+
+    `recorders` has by experiment the files that its guests need to record
+    programs, `roots` what returns the folder with these, unpacked: only a guest
+    that runs needs it, and the store takes seconds to check it.
+    """
 
     source: KernelSource
     images: Mapping[Kernel, Path]
@@ -41,13 +56,16 @@ class Parts:
     init: Path
     pmu: Path
     disks: Mapping[Disk, Path]
+    recorders: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+    roots: Mapping[str, Callable[[], Path]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Job:
     """A guest that is to be run, and its cells: one for each of its commands, in order.
 
-    `key` is the digest of everything that decides what the guest does.
+    `key` is the digest of everything that decides what the guest does. `root`
+    returns the folder with the programs that the guest records, for their symbols.
     """
 
     guest: Guest
@@ -55,6 +73,7 @@ class Job:
     cells: tuple[Cell, ...]
     source: KernelSource
     arm: Arm
+    root: Callable[[], Path] | None = None
 
     def cell_key(self, position: int) -> str:
         """Return the key of the cell at `position`."""
@@ -102,7 +121,20 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
         disk = disk_of(plan, group)
         if disk and disk not in disks:
             disks[disk] = disk.obtain(reporter)
-    return Parts(source, images, ftbench, init, build_pmu(reporter), disks)
+    recorders, roots = {}, {}
+    for name in dict.fromkeys(cell.experiment for cell in plan.cells):
+        experiment = plan.catalog.experiments[name]
+        if experiment.scripts and experiment.root:
+            recorders[name] = recorder_files(
+                build_recorder(reporter, native=False), keep_scripts(experiment.scripts, reporter)
+            )
+            roots[name] = functools.cache(functools.partial(unpack, experiment.root, reporter))
+    return Parts(source, images, ftbench, init, build_pmu(reporter), disks, recorders, roots)
+
+
+def recorder_files(recorder: Path, scripts: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the recorder and the scripts of an experiment, by their paths in a guest."""
+    return {_RECORDER: recorder, **{f"{_SCRIPTS}/{name}": file for name, file in scripts.items()}}
 
 
 def kernels_of(plan: Plan) -> list[Kernel]:
@@ -122,7 +154,10 @@ def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
 def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
     """Return the guest that runs one group of the plan's cells."""
     guest = _guest(cells, plan, parts)
-    return Job(guest, guest_key(guest), cells, parts.source, plan.catalog.arms[cells[0].arm])
+    key, root = guest_key(guest), parts.roots.get(cells[0].experiment)
+    if plan.catalog.experiments[cells[0].experiment].scripts:
+        key = digest([key, finder_digest()])
+    return Job(guest, key, cells, parts.source, plan.catalog.arms[cells[0].arm], root)
 
 
 def disk_of(plan: Plan, cells: tuple[Cell, ...]) -> Disk | None:
@@ -149,7 +184,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         machine=machine,
         boot=machine.boot_words(arm.boot),
         commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),
-        files={FTBENCH: parts.ftbench},
+        files={FTBENCH: parts.ftbench, **_recorder(cells, parts)},
         disk=parts.disks[disk] if disk else None,
         cpus=first.cpus,
         cpu=None if first.midr is None else f"{machine.cpu},midr={first.midr:#x}",
@@ -157,6 +192,13 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         pmu=pmu,
         port=port_for(arm.kernel),
     )
+
+
+def _recorder(cells: tuple[Cell, ...], parts: Parts) -> dict[str, Path]:
+    """Return the recorder and the scripts of `cells` alone: others must not change their key."""
+    found = parts.recorders.get(cells[0].experiment, {})
+    scripts = {f"{_SCRIPTS}/{cell.params['program']}" for cell in cells if found}
+    return {name: file for name, file in found.items() if name in scripts | {_RECORDER}}
 
 
 def _symbols_of(arm: Arm, parts: Parts) -> Path:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from firsttouch.build.outcomes import keep_outcome, kept_outcome
 from firsttouch.errors import GuestError
 from firsttouch.lab.guests import Job
 from firsttouch.lab.results import SCHEMA, Result, read_result
+from firsttouch.lab.traces import found_in
 from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import PmuCounts
@@ -20,17 +21,25 @@ from firsttouch.vm.supervision import log_end, run_guest
 
 
 def measure_guest(
-    guest: Guest, key: str, log: Path, *, stop: threading.Event | None = None
+    guest: Guest,
+    key: str,
+    log: Path,
+    *,
+    stop: threading.Event | None = None,
+    root: Callable[[], Path] | None = None,
 ) -> Table:
     """Run `guest`, keep its outcome under `key` and return it.
 
     For each command the outcome has the lines that it printed and the regions
-    that the PMU counted for them. Raises GuestError and StoppedError as
-    `run_guest` does. Raises GuestError if a command fails, prints nothing, or
-    prints a line that is not a JSON object.
+    that the PMU counted for them. A recording among the lines is replaced by
+    what is found in it; `root` returns the folder with the recorded programs.
+    Raises GuestError and StoppedError as `run_guest` does. Raises GuestError if
+    a command fails, prints nothing, or prints a line that is not a JSON object.
     """
     ended = run_guest(guest, log, stop=stop)
     printed = [printed_objects(number, done, log) for number, done in enumerate(ended.commands)]
+    if root:
+        printed = [found_in(lines, root(), log) for lines in printed]
     outcome: dict[str, Json] = {"commands": _join(printed, ended.counts, log)}
     if ended.counts is not None:
         outcome["not_modelled"] = list(ended.counts.not_modelled)

@@ -260,5 +260,5 @@ def run_jobs(
 def _timed(job: Job, log: Path, stop: threading.Event) -> float:
     """Run the guest of `job`; return the seconds that it took."""
     started = time.monotonic()
-    measure_guest(job.guest, job.key, log, stop=stop)
+    measure_guest(job.guest, job.key, log, stop=stop, root=job.root)
     return time.monotonic() - started

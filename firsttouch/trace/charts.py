@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from firsttouch.finder.found import Found
 from firsttouch.output.html.scales import Scale, round_up, tick_label
 from firsttouch.output.html.svg import Drawing, shorten
-from firsttouch.trace.found import Found
 
 _LEFT, _BOTTOM = 52.0, 34.0
 _TALL = 180.0

@@ -12,14 +12,14 @@ from rich.console import Console
 
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
+from firsttouch.finder.document import FILE_NAME, read_trace
+from firsttouch.finder.found import KINDS
+from firsttouch.finder.sites import Site, Trace
+from firsttouch.finder.symbols import Location
 from firsttouch.output.plain import may_wrap, plain, plain_table, print_table
 from firsttouch.quantities import format_change
 from firsttouch.tables import Json
-from firsttouch.trace.document import FILE_NAME, read_trace
-from firsttouch.trace.found import KINDS
 from firsttouch.trace.sentences import command_line
-from firsttouch.trace.sites import Site, Trace
-from firsttouch.trace.symbols import Location
 
 # Sites that are printed.
 _SITES = 15

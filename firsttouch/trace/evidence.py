@@ -6,32 +6,26 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
+from firsttouch.finder.document import parse_trace, trace_object
+from firsttouch.finder.found import KINDS
+from firsttouch.finder.sites import LEARN, LOAD_EXCLUSIVE, RMW, Site, Trace
+from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.output.tables import markdown_table
 from firsttouch.tables import Json, parse_json
-from firsttouch.trace.document import parse_trace, trace_object
-from firsttouch.trace.found import KINDS
 from firsttouch.trace.printing import remedies_of
-from firsttouch.trace.programs import Program
+from firsttouch.trace.programs import Traced
 from firsttouch.trace.sentences import between, percent
-from firsttouch.trace.sites import LEARN, LOAD_EXCLUSIVE, RMW, Site, Trace
-from firsttouch.trace.spaces import ANONYMOUS
 
-# The sets of traces by the names of their blocks in the documents.
-HERE, GUEST = "doubles-x86-64", "doubles-arm64"
+# The sets of traces on this host by the names of their blocks in the documents: Debian's
+# programs, and those that are built again, for the lines of their source.
+HERE, LINES = "doubles-x86-64", "doubles-lines"
+# Places of a program that the table of lines has.
+_PLACES = 3
 _PRESET = 9
-
-
-@dataclass(frozen=True)
-class Traced:
-    """A program of the list, and its trace."""
-
-    program: Program
-    trace: Trace
 
 
 def traces_file(folder: Path, name: str) -> Path:
@@ -41,10 +35,7 @@ def traces_file(folder: Path, name: str) -> Path:
 
 def keep_traces(file: Path, traced: Iterable[Traced]) -> None:
     """Write traces, packed, one program a line; the same traces give the same bytes."""
-    entries = ",\n".join(
-        json.dumps({"name": one.program.name, "script": one.program.script, **_object(one.trace)})
-        for one in traced
-    )
+    entries = ",\n".join(json.dumps({"name": one.program, **_object(one.trace)}) for one in traced)
     text = f'{{"programs": [\n{entries}\n]}}\n'
     write_atomically(file, lzma.compress(text.encode(), preset=_PRESET))
 
@@ -61,10 +52,7 @@ def read_traces(file: Path) -> list[Traced]:
         name = file.name.partition(".")[0]
         raise UserError(f"{file}: cannot be read: run `make evidence TRACE={name}`.") from None
     return [
-        Traced(
-            Program(entry.take("name", str), entry.take("script", str)),
-            parse_trace(entry.table("trace")),
-        )
+        Traced(entry.take("name", str), parse_trace(entry.table("trace")))
         for entry in parse_json(text, file).tables("programs")
     ]
 
@@ -89,10 +77,28 @@ def draw_traces(traced: list[Traced]) -> str:
     )
 
 
+def draw_lines(traced: list[Traced]) -> str:
+    """Return the table of the source lines of programs, and where it comes from."""
+    heads = ["program", "faults", "doubles", "at known lines", "first places with a line"]
+    lines = []
+    for one in traced:
+        known = [site for site in one.trace.sites if site.read.line]
+        places = [f"`{between(site)}`: {site.doubles:,}, {site.memory}" for site in known[:_PLACES]]
+        counts = (one.trace.faults, one.trace.doubles, sum(site.doubles for site in known))
+        lines.append([one.program, *(f"{n:,}" for n in counts), "; ".join(places) or "none"])
+    table = markdown_table(heads, (1, 2, 3), lines)
+    trace = traced[0].trace
+    origin = (
+        f"- {len(traced)} programs built from Debian 13's source with `-g -O2`, Linux "
+        f"{trace.kernel} on {trace.machine}, a host; `docs/evidence/rebuilt.toml` says how."
+    )
+    return "".join(f"{line}\n" for line in ["", "", *table, "", origin, ""])
+
+
 def _line(one: Traced, kinds: Iterable[str], remedies: Iterable[str]) -> list[str]:
     trace = one.trace
     return [
-        one.program.name,
+        one.program,
         f"{trace.faults:,}",
         f"{trace.doubles:,}",
         percent(trace.doubles, trace.faults),
@@ -115,5 +121,5 @@ def _origin(trace: Trace, programs: int) -> Iterator[str]:
     where = "a guest of the laboratory" if trace.machine == "aarch64" else "a host"
     yield (
         f"- {programs} programs of Debian 13, Linux {trace.kernel} on {trace.machine}, {where}, as "
-        "root; their scripts are in `docs/evidence/programs.toml`."
+        "root; their scripts are in `experiments/doubles.toml`."
     )

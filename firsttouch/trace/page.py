@@ -9,17 +9,17 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from firsttouch.finder.found import Found
+from firsttouch.finder.sites import Site, Trace
+from firsttouch.finder.spaces import Place
+from firsttouch.finder.symbols import Location, Symbols
 from firsttouch.output.html.figure import Picture, pictures
 from firsttouch.output.html.page import page_template
 from firsttouch.output.html.style import armless_style
 from firsttouch.trace.charts import draw_map, draw_timeline
 from firsttouch.trace.flame import flame_graph, fold
-from firsttouch.trace.found import Found
 from firsttouch.trace.printing import remedies_of
 from firsttouch.trace.sentences import between, command_line
-from firsttouch.trace.sites import Site, Trace
-from firsttouch.trace.spaces import Place
-from firsttouch.trace.symbols import Location, Symbols
 
 FILE_NAME = "trace.html"
 _SITES = 50

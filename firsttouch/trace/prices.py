@@ -8,10 +8,10 @@ from pathlib import Path
 
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.catalog.arms import BASE
+from firsttouch.finder.sites import Price, Trace
 from firsttouch.lab.results import FILE_NAME as RESULTS
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
-from firsttouch.trace.sites import Price, Trace
 
 _SURVEY = "survey.json"
 _ABOVE_FLOOR = "kernel_above_floor"

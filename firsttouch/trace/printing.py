@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from firsttouch.finder.sites import REMEDIES, Site, Trace
+from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.output.plain import may_wrap, plain, plain_table, print_table
 from firsttouch.trace.sentences import between, percent
-from firsttouch.trace.sites import REMEDIES, Site, Trace
-from firsttouch.trace.spaces import ANONYMOUS
 
 _SITES = 10
 

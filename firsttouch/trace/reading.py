@@ -9,17 +9,17 @@ from pathlib import Path
 from rich.console import Console
 
 from firsttouch.files import write_atomically
-from firsttouch.trace.document import FILE_NAME, trace_document
-from firsttouch.trace.doubles import find
-from firsttouch.trace.found import Found
+from firsttouch.finder.document import FILE_NAME, trace_document
+from firsttouch.finder.doubles import find
+from firsttouch.finder.found import Found
+from firsttouch.finder.records import open_recording
+from firsttouch.finder.sites import Trace, summarize
+from firsttouch.finder.symbols import Symbols
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.page import render_trace
 from firsttouch.trace.prices import price
 from firsttouch.trace.printing import print_trace
-from firsttouch.trace.records import open_recording
 from firsttouch.trace.sentences import conclude
-from firsttouch.trace.sites import Trace, summarize
-from firsttouch.trace.symbols import Symbols
 
 
 @dataclass(frozen=True)

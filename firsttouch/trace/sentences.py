@@ -7,9 +7,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from firsttouch.quantities import format_number_of
-from firsttouch.trace.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
-from firsttouch.trace.sites import (
+from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
+from firsttouch.finder.sites import (
     HUGE,
     LEARN,
     LOAD_EXCLUSIVE,
@@ -20,7 +19,8 @@ from firsttouch.trace.sites import (
     Trace,
     kinds_of,
 )
-from firsttouch.trace.spaces import ANONYMOUS
+from firsttouch.finder.spaces import ANONYMOUS
+from firsttouch.quantities import format_number_of
 
 _KINDS = {
     ATOMIC: "an atomic instruction that reads and writes",

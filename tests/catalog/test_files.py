@@ -84,6 +84,16 @@ def test_a_mistake_in_a_root_is_named(
         load_experiment("programs", experiments)
 
 
+def test_scripts_are_the_programs_of_an_experiment(experiments: Path) -> None:
+    loaded = load_experiment("doubles", experiments)
+    assert loaded.parameters["program"] == tuple(loaded.scripts)
+    file = experiments / "doubles.toml"
+    begin, _, rest = file.read_text().partition("[root]")
+    file.write_text(begin + "[scripts]" + rest.partition("[scripts]")[2])
+    with pytest.raises(UserError, match=r"doubles\.toml: scripts has no packages.*\[root\]"):
+        load_experiment("doubles", experiments)
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

@@ -14,7 +14,7 @@ from firsttouch.analysis.cache_statistics import colored_caches
 from firsttouch.analysis.claims import list_claims
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
-from firsttouch.cli.evidence import PROGRAMS, traced_blocks
+from firsttouch.cli.evidence import REBUILT, traced_blocks
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import make_plan
 from firsttouch.lab.results import Result, read_results
@@ -22,10 +22,11 @@ from firsttouch.output.evidence.declared import load_evidence
 from firsttouch.output.evidence.documents import Drawing, names, without_blocks
 from firsttouch.output.evidence.functions import function_rows
 from firsttouch.places import REPOSITORY
+from firsttouch.trace.evidence import HERE, LINES
 from tests.support.contract import real_contract
 
 _EVIDENCE = load_evidence()
-_TRACED = traced_blocks(_EVIDENCE.folder)
+_TRACED = traced_blocks(_EVIDENCE)
 # What comes from measuring, as it is written: 1,083, -28.6 %, 0.57, 3 -> 1.
 _MEASURED = re.compile(r"\d{1,3}(?:,\d{3})+|\d+\.\d+|\d[\d.]* ?%|-> ?\d")
 # Releases, versions, a clock's frequency: nothing that a cell counts.
@@ -89,8 +90,8 @@ def test_each_block_is_shown_and_each_set_is_drawn() -> None:
     assert drawn == set(_EVIDENCE.sets)
     files = {file.name for file in _EVIDENCE.folder.iterdir()}
     assert files == {
-        "tables.toml", PROGRAMS, *(f"{name}.jsonl.xz" for name in _EVIDENCE.sets),
-        *(f"{name}.json.xz" for name in _TRACED),
+        "tables.toml", REBUILT, *(f"{name}.jsonl.xz" for name in _EVIDENCE.sets),
+        *(f"{name}.json.xz" for name in (HERE, LINES)),
     }  # fmt: skip
 
 

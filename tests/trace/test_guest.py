@@ -14,9 +14,9 @@ import pytest
 from firsttouch.build.host_tools import cross_compile
 from firsttouch.build.programs import build_init, build_recorder
 from firsttouch.catalog.machines import load_machine
+from firsttouch.finder.records import Fault, open_recording
 from firsttouch.progress import Reporter
 from firsttouch.trace.reading import Reading, read_recording
-from firsttouch.trace.records import Fault, open_recording
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.protocol import read_channel
 from firsttouch.vm.qemu import RESULTS, command

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.trace.document import FILE_NAME, read_trace
-from firsttouch.trace.sites import Site, Trace
+from firsttouch.finder.document import FILE_NAME, read_trace
+from firsttouch.finder.sites import Site, Trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import FOLDER, Compile
 

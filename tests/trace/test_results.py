@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from firsttouch.errors import UserError
+from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
+from firsttouch.finder.sites import REMEDIES, Price, Site, Trace
+from firsttouch.finder.symbols import Location
 from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
 from firsttouch.trace.comparison import compare_traces, compared_traces
-from firsttouch.trace.document import FILE_NAME, read_trace, trace_document
 from firsttouch.trace.flame import flame_graph, fold
 from firsttouch.trace.prices import price
 from firsttouch.trace.sentences import between, conclude, cost
-from firsttouch.trace.sites import REMEDIES, Price, Site, Trace
-from firsttouch.trace.symbols import Location
 from tests.support import made_results
 
 HERE = Location("/usr/bin/server", 0x1000, "probe", "/src/table.c", 12)

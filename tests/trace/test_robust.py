@@ -14,11 +14,11 @@ import pytest
 
 from firsttouch.build.programs import build_recorder
 from firsttouch.errors import UserError
+from firsttouch.finder.document import FILE_NAME, read_trace
+from firsttouch.finder.records import Fault, open_recording
+from firsttouch.finder.sites import Trace
 from firsttouch.progress import Reporter
-from firsttouch.trace.document import FILE_NAME, read_trace
 from firsttouch.trace.reading import read_recording
-from firsttouch.trace.records import Fault, open_recording
-from firsttouch.trace.sites import Trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 

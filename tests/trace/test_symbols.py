@@ -16,8 +16,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from firsttouch.trace.spaces import Place
-from firsttouch.trace.symbols import Location, Symbols
+from firsttouch.finder.spaces import Place
+from firsttouch.finder.symbols import Location, Symbols
 from tests.trace.conftest import Compile
 from tests.trace.test_known import line_of
 

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from firsttouch.trace.spaces import Place, Space
+from firsttouch.finder.spaces import Place, Space
 
 # What a double is.
 ATOMIC, EXCLUSIVE, LOAD_STORE, APART = "atomic", "load-exclusive", "load-store", "apart"

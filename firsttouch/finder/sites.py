@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from firsttouch.trace.found import ATOMIC, EXCLUSIVE, KINDS, Found, Pair
-from firsttouch.trace.records import Recording
-from firsttouch.trace.spaces import ANONYMOUS
-from firsttouch.trace.symbols import Location, Symbols
+from firsttouch.finder.found import ATOMIC, EXCLUSIVE, KINDS, Found, Pair
+from firsttouch.finder.records import Recording
+from firsttouch.finder.spaces import ANONYMOUS
+from firsttouch.finder.symbols import Location, Symbols
 
 # What removes a double, in the order of the tables.
 RMW, LOAD_EXCLUSIVE, LEARN, POPULATE, HUGE, SOURCE = REMEDIES = (

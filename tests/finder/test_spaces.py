@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.trace.records import Mapped
-from firsttouch.trace.spaces import Space, is_anonymous, memory_kind, place_of
+from firsttouch.finder.records import Mapped
+from firsttouch.finder.spaces import Space, is_anonymous, memory_kind, place_of
 
 READ, READ_WRITE, PRIVATE, SHARED = 1, 3, 2, 1
 ANON = "//anon"

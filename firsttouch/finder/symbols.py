@@ -15,8 +15,8 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection, SymbolTableSection
 
-from firsttouch.trace.lines import Lines
-from firsttouch.trace.spaces import Place
+from firsttouch.finder.lines import Lines
+from firsttouch.finder.spaces import Place
 
 _DEBUG = "usr/lib/debug"
 # An entry of a table of symbols: the reader's own way takes a second for 40,000 of them.

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from firsttouch.trace.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE, Found, Pair
-from firsttouch.trace.instructions import UNKNOWN, Access, Instruction, decode, distance
-from firsttouch.trace.records import Executed, Fault, Forked, Mapped, Recording
-from firsttouch.trace.spaces import (
+from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE, Found, Pair
+from firsttouch.finder.instructions import UNKNOWN, Access, Instruction, decode, distance
+from firsttouch.finder.records import Executed, Fault, Forked, Mapped, Recording
+from firsttouch.finder.spaces import (
     PROT_EXEC,
     Place,
     Space,

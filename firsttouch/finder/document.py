@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from firsttouch.errors import UserError
+from firsttouch.finder.found import KINDS
+from firsttouch.finder.sites import REMEDIES, Price, Site, Trace
+from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
+from firsttouch.finder.symbols import Location
 from firsttouch.tables import Json, Table, dump_json, json_object
-from firsttouch.trace.found import KINDS
-from firsttouch.trace.sites import REMEDIES, Price, Site, Trace
-from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
-from firsttouch.trace.symbols import Location
 
 SCHEMA = 1
 FILE_NAME = "trace.json"

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from firsttouch.trace.instructions import _ARM64, Access, decode, distance
+from firsttouch.finder.instructions import _ARM64, Access, decode, distance
 from tests.linux.mnemonics import Intent, forms
 
 X86 = [
