@@ -68,7 +68,7 @@ def touched_files(patch: overlay.Patch, source: KernelSource) -> list[str]:
 
 def _letter(series: overlay.Series) -> str:
     """Return the text of the cover letter, with the figures and answers that it names."""
-    text = series.cover.read_text()
+    _, _, text = series.cover.read_text().partition("-->\n")  # its licence
     text = re.sub(r"^\{objections: (.*)\}$", lambda found: _answers(found[1]), text, flags=re.M)
     return re.sub(r"^\{figures: (.*)\}$", lambda found: _figures(found[1]), text, flags=re.M)
 

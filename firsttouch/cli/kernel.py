@@ -14,7 +14,7 @@ from firsttouch.build.sources import KernelSource, debian_source, user_source
 from firsttouch.build.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.cli.options import Commands, add_source, release_of
-from firsttouch.errors import HostError
+from firsttouch.errors import HostError, UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
@@ -42,8 +42,8 @@ def add_command(commands: Commands) -> None:
     series.add_argument(
         "--feature",
         action="append",
-        choices=sorted(all_series()),
-        help="only this series; repeat for more (default: each)",
+        metavar="NAME",
+        help="only the series of this feature; repeat for more (default: each)",
     )
     series.add_argument(
         "--out",
@@ -81,7 +81,11 @@ def _build(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _series(options: argparse.Namespace, reporter: Reporter) -> int:
-    source, known = _source(options, reporter), all_series()
+    known = all_series()
+    for name in options.feature or ():
+        if name not in known:
+            raise UserError(f"--feature {name}: no such series; use one of {', '.join(known)}.")
+    source = _source(options, reporter)
     for name in options.feature or known:
         for file in write_series(source, known[name], options.out / name, _author()):
             print(file)

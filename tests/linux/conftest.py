@@ -48,6 +48,7 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 _KERNEL = """\
 typedef uint32_t u32;
 #define BIT(n) (1U << (n))
+#define likely(x) (x)
 #undef __always_inline
 #define __always_inline inline
 #define __AARCH64_INSN_FUNCS(name, mask, val) \\

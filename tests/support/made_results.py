@@ -153,6 +153,8 @@ def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
         return {"l1d_misses": misses * more, "l2_misses": misses * (more - 1)}
     if name == "boot":
         return {"boot_us": 128_000 + 70 * (arm != "stock")}
+    if name == "doubles":
+        return {"faults": 3000, "doubles": 30 if arm == "stock" else 20, "doubles_atomic": 10}
     if name == "programs":
         return {"page_faults": 3000, "instructions_kernel": 30_000_000, "tlbi": 1000}
     if name == "openjdk-pretouch":
