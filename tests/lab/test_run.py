@@ -280,21 +280,24 @@ def test_an_interrupt_while_guests_are_still_handed_out_stops_those_that_run(
     fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopped: list[bool] = []
+    started = threading.Event()
 
     def runs_until_stopped(
         guest: Guest, key: str, log: Path, *, stop: threading.Event | None = None
     ) -> Table:
         if stop is None:
             return fake_lab.measure_guest(guest, key, log)
+        started.set()
         stopped.append(stop.wait(20))
         raise StoppedError
 
-    # The second guest is never handed out: Ctrl-C arrives between the two.
+    # The second guest is never handed out: Ctrl-C arrives while the first runs.
     submit = concurrent.futures.ThreadPoolExecutor.submit
     handed = itertools.count()
 
     def interrupted(*args: Any, **named: Any) -> concurrent.futures.Future[Any]:
         if next(handed):
+            started.wait(20)
             raise KeyboardInterrupt
         return submit(*args, **named)
 
