@@ -44,7 +44,8 @@ static __always_inline enum write_intent aarch64_insn_write_intent(u32 insn)
 		/* Most loads: those with an unsigned offset */
 		if (likely(insn & BIT(24)))
 			return WRITE_INTENT_NONE;
-		if (!aarch64_insn_is_atomic(insn))
+		/* Pairs and other offsets. Bit by bit is shorter than by a mask */
+		if (!(insn & BIT(28)) || !(insn & BIT(21)) || insn & 0xc00)
 			return WRITE_INTENT_NONE;
 		/* With both of these bits, LDAPR and LD64B, or else STF<op> */
 		if (!(insn & BIT(14)))
@@ -122,13 +123,12 @@ failed:
 	pagefault_enable();
 
 	insn = le32_to_cpu(word);
+	/* Each intent as a constant, so that none is compared with again */
 	switch (aarch64_insn_write_intent(insn)) {
 	case WRITE_INTENT_CERTAIN:
-		return write_intent_if_allowed(vmf, vma, flags, insn,
-					       WRITE_INTENT_CERTAIN, tsk);
+		return write_intent_if_allowed(vmf, vma, flags, insn, WRITE_INTENT_CERTAIN, tsk);
 	case WRITE_INTENT_LIKELY:
-		return write_intent_if_allowed(vmf, vma, flags, insn,
-					       WRITE_INTENT_LIKELY, tsk);
+		return write_intent_if_allowed(vmf, vma, flags, insn, WRITE_INTENT_LIKELY, tsk);
 	default:
 		return WRITE_INTENT_NONE;
 	}
