@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of pages for which no zero page is mapped: those that a feature about
- * the first touch of anonymous memory must leave as they are.
+ * Faults that gain nothing from a feature about the first touch of anonymous
+ * memory: of pages that are there, swapped out, or of files, and reads by text
+ * that the kernel cannot read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,7 @@ struct area {
 /* One way to get memory whose pages fault when @touch meets them. */
 struct kind {
 	const char *name, *touch;
-	bool file;
+	enum { WRITTEN, UNTOUCHED, FILE_PAGES } memory;
 	/* Returns NULL, or why this machine cannot do it. */
 	const char *(*prepare)(struct run *run, struct area *area);
 };
@@ -107,6 +108,22 @@ static const char *swap_out(struct run *run, struct area *area)
 	return NULL;
 }
 
+/* At most, in bytes, of the loops that touch. They read nothing of their text. */
+#define LOOP_SIZE	64
+
+static const char *hide_text(struct run *run, struct area *area)
+{
+	uintptr_t loop = (uintptr_t)touch_find("load")->pages;
+	uintptr_t first = loop & -page_size();
+	uintptr_t last = (loop + LOOP_SIZE) & -page_size();
+
+	(void)run;
+	(void)area;
+	if (mprotect((void *)first, last - first + page_size(), PROT_EXEC))
+		return "the text cannot be made execute-only";
+	return NULL;
+}
+
 static const char *nothing(struct run *run, struct area *area)
 {
 	(void)run;
@@ -115,11 +132,12 @@ static const char *nothing(struct run *run, struct area *area)
 }
 
 static const struct kind kinds[] = {
-	{ "access-flag", "load", false, make_old },
-	{ "cow-after-fork", "store", false, share_with_child },
-	{ "swap-in", "load", false, swap_out },
-	{ "writable-file", "load", true, nothing },
-	{ "writable-shmem", "load", true, nothing },
+	{ "access-flag", "load", WRITTEN, make_old },
+	{ "cow-after-fork", "store", WRITTEN, share_with_child },
+	{ "execute-only", "load", UNTOUCHED, hide_text },
+	{ "swap-in", "load", WRITTEN, swap_out },
+	{ "writable-file", "load", FILE_PAGES, nothing },
+	{ "writable-shmem", "load", FILE_PAGES, nothing },
 };
 
 static const char *kind_name(size_t place)
@@ -136,26 +154,27 @@ static const struct kind *requested_kind(const struct run *run)
 	return kind;
 }
 
-/* All pages are there, but those of files not in this mapping. */
+/* Pages of files are there, but not in this mapping. */
 static enum status map_area(struct run *run, const struct kind *kind,
 			    struct area *area, uint64_t size)
 {
+	const bool file = kind->memory == FILE_PAGES;
 	const size_t page = page_size();
 	enum status status = STATUS_OK;
 	int error;
 
-	if (kind->file && !strcmp(kind->name, "writable-shmem")) {
+	if (file && !strcmp(kind->name, "writable-shmem")) {
 		area->fd = memfd_create("ftbench", MFD_CLOEXEC);
 		if (area->fd < 0 || ftruncate(area->fd, size) ||
 		    fallocate(area->fd, 0, 0, size))
 			return wrong(run, "shared memory: %s", strerror(errno));
-	} else if (kind->file) {
+	} else if (file) {
 		status = datafile_open_scratch(run, size, &area->fd);
 	}
 	if (status)
 		return status;
 	error = memory_map(&area->memory, size, MEMORY_ALIGN);
-	if (!error && kind->file &&
+	if (!error && file &&
 	    mmap(area->memory.start, size, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_FIXED, area->fd, 0) == MAP_FAILED)
 		error = -errno;
@@ -163,7 +182,7 @@ static enum status map_area(struct run *run, const struct kind *kind,
 		error = thp_advise(&area->memory, page);
 	if (error)
 		return wrong(run, "mapping the memory: %s", strerror(-error));
-	for (size_t at = 0; !kind->file && at < size; at += page)
+	for (size_t at = 0; kind->memory == WRITTEN && at < size; at += page)
 		area->memory.start[at] = 1;
 	return STATUS_OK;
 }
@@ -233,12 +252,13 @@ static const struct metric metrics[] = {
 
 static const struct experiment other_faults = {
 	.name = "other-faults",
-	.summary = "faults of pages that are there, swapped out, or of files",
+	.summary = "faults that gain nothing: of pages that are there, or of files",
 	.detail =
 "Touches each page of a mapping once, in order of address. access-flag: loads\n"
 "from old pages, which fault on CPUs without hardware access flag only.\n"
-"cow-after-fork: stores to pages that a child shares. swap-in: loads from pages\n"
-"that are swapped out. writable-file and writable-shmem: loads through a shared\n"
+"cow-after-fork: stores to pages that a child shares. execute-only: loads from\n"
+"untouched pages, by text that may not be read, where the CPU can do that.\n"
+"swap-in: loads from pages that are swapped out. writable-file and writable-shmem: loads through a shared\n"
 "and writable mapping of pages that are cached.",
 	.example = "--kind cow-after-fork --size 64M",
 	.params = params,
