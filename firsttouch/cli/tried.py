@@ -7,6 +7,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+
+from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import CellChange, changes
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.build.programs import ftbench_list
@@ -115,26 +118,32 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     def show(dataset: Dataset, report: str) -> None:
         nonlocal status
         found = changes(dataset)
+        profiled: dict[str, Sequence[Case]] = {}
         console = output_console()
-        if options.json:
-            print(dump_json(changes_document(found)), end="")
-            return
-        if options.table:
+        if options.table and not options.json:
             print_dataset(dataset, console)
         for one in found:
-            print_changes(one, len(found), console)
+            if not options.json:
+                print_changes(one, len(found), console)
             if cell := one.largest():
                 arm = dataset.catalog.arms[one.arm]
-                status |= _functions(request, contract, arm, cell, reporter)
-        console.print(f"Report: {report}", soft_wrap=True)
+                profile, failed = _profile(request, contract, arm, cell, reporter)
+                status |= failed
+                profiled[one.arm] = profile.cases
+                if not options.json:
+                    _show_functions(profile, arm, request.out, console)
+        if options.json:
+            print(dump_json(changes_document(found, profiled)), end="")
+        else:
+            console.print(f"Report: {report}", soft_wrap=True)
 
     return measure(request, contract, reporter, show) | status
 
 
-def _functions(
+def _profile(
     request: Request, contract: Contract, arm: Arm, cell: CellChange, reporter: Reporter
-) -> int:
-    """Profile the case of `cell` on stock and `arm`; print the functions that changed."""
+) -> tuple[Dataset, int]:
+    """Profile the case of `cell` on stock and `arm`; return also the exit status."""
     params = {name: str(value) for name, value in cell.case.params.items()}
     size = params.pop("size", None)
     profiled = run_lab(
@@ -149,15 +158,22 @@ def _functions(
             jobs=request.jobs,
             quick=request.quick,
             profile=True,
-            out=request.out / "functions" / arm.name,
+            out=_functions(request.out, arm),
         ),
         contract,
         reporter,
     )
-    dataset = make_dataset(profiled.results, profiled.catalog)
-    console = output_console()
-    for case in dataset.cases:
+    failed = print_failures(profiled, _functions(request.out, arm) / "log")
+    return make_dataset(profiled.results, profiled.catalog), failed
+
+
+def _show_functions(profile: Dataset, arm: Arm, out: Path, console: Console) -> None:
+    for case in profile.cases:
         print_functions(case, arm.name, console)
-    for file in write_flame_graphs(dataset, request.out / "functions" / arm.name):
+    for file in write_flame_graphs(profile, _functions(out, arm)):
         console.print(f"Flame graph: {file}", soft_wrap=True)
-    return print_failures(profiled, request.out / "functions" / arm.name / "log")
+
+
+def _functions(out: Path, arm: Arm) -> Path:
+    """Return the folder of what an arm's profile leaves."""
+    return out / "functions" / arm.name

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -18,7 +18,13 @@ from firsttouch.analysis.changes import (
     Changes,
 )
 from firsttouch.analysis.names import cell_name
-from firsttouch.analysis.profile import USER, Basis, compare_functions, profiles_of
+from firsttouch.analysis.profile import (
+    USER,
+    Basis,
+    FunctionRow,
+    compare_functions,
+    profiles_of,
+)
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.plain import heading, plain, plain_table, print_table
 from firsttouch.output.profile import signed
@@ -148,18 +154,11 @@ def _moved(found: Changes) -> Iterator[str]:
 
 def print_functions(case: Case, arm: str, console: Console) -> None:
     """Print the functions of a profiled case whose instructions changed, per fault on stock."""
-    profiles = {name: found for name, found in profiles_of(case).items() if name in (BASE, arm)}
-    if len(profiles) < 2:
+    rows = _changed_functions(case, arm)
+    if not rows:
         return
-    faults = case.value(BASE, FAULTS) or 1
-    basis = Basis("fault", dict.fromkeys(profiles, faults))
-    rows = [
-        row
-        for row in compare_functions(profiles, basis)
-        if row.function != USER and signed(row.change or 0) != "0"
-    ]
     table = plain_table([f"functions of {cell_name(case.experiment, case.params)}"],
-                        [*profiles, "change"])  # fmt: skip
+                        [BASE, arm, "change"])  # fmt: skip
     for row in rows[:_FUNCTIONS]:
         table.add_row(
             plain(row.function),
@@ -172,8 +171,27 @@ def print_functions(case: Case, arm: str, console: Console) -> None:
         console.print(plain(f"{len(rows) - _FUNCTIONS:,} more functions, together {signed(rest)}"))
 
 
-def changes_document(found: Sequence[Changes]) -> dict[str, Json]:
-    """Return what arms change as one JSON object; counts are those of whole cells."""
+def _changed_functions(case: Case, arm: str) -> list[FunctionRow]:
+    """Return the functions whose instructions per fault on stock changed, the largest first."""
+    profiles = {name: found for name, found in profiles_of(case).items() if name in (BASE, arm)}
+    if len(profiles) < 2:
+        return []
+    basis = Basis("fault", dict.fromkeys(profiles, case.value(BASE, FAULTS) or 1))
+    return [
+        row
+        for row in compare_functions(profiles, basis)
+        if row.function != USER and signed(row.change or 0) != "0"
+    ]
+
+
+def changes_document(
+    found: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]
+) -> dict[str, Json]:
+    """Return what arms change as one JSON object; counts are those of whole cells.
+
+    `profiled` has the cells that each arm ran again with counts by function;
+    the functions that changed have their instructions per fault on stock.
+    """
     return {
         "schema": SCHEMA,
         "arms": [
@@ -182,10 +200,16 @@ def changes_document(found: Sequence[Changes]) -> dict[str, Json]:
                 "tried": one.meaning,
                 "changed": bool(one.of_kind("changed")),
                 "cells": [_document(cell) for cell in one.cells],
+                "functions": [
+                    {"cell": cell_name(case.experiment, case.params), "function": row.function,
+                     "stock": row.values[BASE], "arm": row.values[one.arm]}
+                    for case in profiled.get(one.arm, ())
+                    for row in _changed_functions(case, one.arm)
+                ],
             }
             for one in found
         ],
-    }
+    }  # fmt: skip
 
 
 def _document(cell: CellChange) -> dict[str, Json]:

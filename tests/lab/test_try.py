@@ -149,6 +149,8 @@ def test_several_arms_each_have_a_name(tried: Callable[..., str], ran: list[Gues
     assert counts == [
         {"stock": 2500 * _FAULTS, "arm": arm * _FAULTS, "chance": 16_000} for arm in (2510, 2000)
     ]
+    less = {row["function"]: (row["stock"], row["arm"]) for row in found[1]["functions"]}
+    assert less["vectors"] == (2000, 1500)
     # The boot parameter needs no kernel of its own.
     assert len({guest.image for guest in ran}) == 2
     printed = tried(*words)
