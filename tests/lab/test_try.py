@@ -44,9 +44,16 @@ def ran(
     monkeypatch.setattr("firsttouch.lab.run.build_parts", guests.build_parts)
     ran: list[Guest] = []
 
-    def measure(guest: Guest, key: str, log: Path, *, stop: threading.Event | None = None) -> Table:
+    def measure(
+        guest: Guest,
+        key: str,
+        log: Path,
+        *,
+        stop: threading.Event | None = None,
+        root: Callable[[], Path] | None = None,
+    ) -> Table:
         if guest.pmu is None:
-            return fake_lab.measure_guest(guest, key, log, stop=stop)
+            return fake_lab.measure_guest(guest, key, log, stop=stop, root=root)
         ran.append(guest)
         more = 10 * _FAULTS * ("isb();" in guest.image.read_text())
         freed = 500 * _FAULTS * ("init_on_alloc=0" in guest.boot)
