@@ -160,7 +160,6 @@ static bool dax_hole(const struct zero_pages *z, unsigned long color,
 	char *map, *page;
 	bool good;
 
-
 	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stat) ||
 	    !(stat.stx_attributes & STATX_ATTR_DAX))
 		return skip(skipped, "no DAX");
