@@ -101,7 +101,7 @@ def test_a_writable_file_lies_where_one_says(ftbench: Ftbench, tmp_path: Path) -
     words = ("other-faults", "--kind", "writable-file", "--size", SIZE, "--dir")
     assert 0 < faults(ftbench.line(*words, str(tmp_path))) <= PAGES
     assert not list(tmp_path.iterdir())
-    refused = ftbench.run(*words, str(tmp_path / "none"))
+    refused = ftbench(*words, str(tmp_path / "none"))
     assert refused.returncode == 2
     assert "name another folder with --dir" in refused.stderr
 
