@@ -11,7 +11,6 @@
 #include "datafile.h"
 
 #define CHUNK		1048576ul	/* bytes written at once */
-#define SCRATCH		"/var/tmp/ftbench.XXXXXX"
 
 uint64_t datafile_word(uint64_t offset)
 {
@@ -124,22 +123,22 @@ enum status datafile_open(const struct run *run, const char *path,
 	return status;
 }
 
-enum status datafile_open_scratch(const struct run *run, uint64_t size,
-				  int *fd)
+enum status datafile_open_scratch(const struct run *run, const char *folder,
+				  const char *remedy, uint64_t size, int *fd)
 {
-	char path[] = SCRATCH;
+	char path[4096];
 	int error;
 
+	snprintf(path, sizeof(path), "%s/ftbench.XXXXXX", folder);
 	*fd = mkostemp(path, O_CLOEXEC);
 	if (*fd < 0)
-		return refuse(run, "no file can be created in /var/tmp (%s): name one with --file",
-			      strerror(errno));
+		return refuse(run, "no file can be created in %s (%s): %s",
+			      folder, strerror(errno), remedy);
 	unlink(path);
 	error = fill(*fd, size);
 	if (!error)
 		return STATUS_OK;
 	close(*fd);
-	return refuse(run,
-		      "no file of %lu bytes can be written in /var/tmp (%s): name one elsewhere with --file",
-		      size, strerror(-error));
+	return refuse(run, "no file of %lu bytes can be written in %s (%s): %s",
+		      size, folder, strerror(-error), remedy);
 }

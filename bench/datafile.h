@@ -21,8 +21,11 @@ uint64_t datafile_word(uint64_t offset);
 enum status datafile_open(const struct run *run, const char *path,
 			  uint64_t size, int *fd);
 
-/* The same for a file without a name, which is deleted when it is closed. */
-enum status datafile_open_scratch(const struct run *run, uint64_t size,
-				  int *fd);
+/*
+ * The same for a file without a name in @folder, which is deleted when it is
+ * closed. @remedy tells what to do where none can be created.
+ */
+enum status datafile_open_scratch(const struct run *run, const char *folder,
+				  const char *remedy, uint64_t size, int *fd);
 
 #endif /* DATAFILE_H */

@@ -138,7 +138,8 @@ static enum status measure(struct run *run)
 		return status;
 	status = param_given(run, "file") ?
 		 datafile_open(run, param_text(run, "file"), size, &fd) :
-		 datafile_open_scratch(run, size, &fd);
+		 datafile_open_scratch(run, "/var/tmp", "name one with --file",
+				       size, &fd);
 	if (status)
 		return status;
 	error = memory_map_file(&memory, size, MEMORY_ALIGN, fd);

@@ -169,7 +169,9 @@ static enum status map_area(struct run *run, const struct kind *kind,
 		    fallocate(area->fd, 0, 0, size))
 			return wrong(run, "shared memory: %s", strerror(errno));
 	} else if (file) {
-		status = datafile_open_scratch(run, size, &area->fd);
+		status = datafile_open_scratch(run, param_text(run, "dir"),
+					       "name another folder with --dir",
+					       size, &area->fd);
 	}
 	if (status)
 		return status;
@@ -193,11 +195,12 @@ static enum status measure_area(struct run *run, const struct kind *kind,
 	const struct touch *touch = touch_find(kind->touch);
 	const struct memory *memory = &area->memory;
 	const char *why = kind->prepare(run, area);
+	uint64_t word;
 
 	if (why)
 		return result_unavailable(run, "%s", why);
-	/* The first call of the loop uses a page of the program. */
-	touch->pages((char *)run, (char *)run + 1, page_size());
+	/* The first call of the loop faults on its own text, and may store. */
+	touch->pages((char *)&word, (char *)&word + 1, page_size());
 	region_begin(run, "other-faults");
 	marker_begin();
 	touch->pages(memory->start, memory->start + memory->size, page_size());
@@ -239,6 +242,9 @@ static const struct param params[] = {
 	}, {
 		.name = "size", .help = "bytes of memory",
 		.type = PARAM_SIZE, .def = "67108864", .min = 4096,
+	}, {
+		.name = "dir", .help = "folder for the file of writable-file",
+		.type = PARAM_PATH, .option = true, .def = "/var/tmp",
 	}, {
 		.name = "swap", .type = PARAM_PATH, .option = true,
 		.help = "block device or file to swap to, which is overwritten (root)",

@@ -92,6 +92,20 @@ def test_fork_exit_leaves_the_zero_pages_alone(ftbench: Ftbench) -> None:
 
 
 @pytest.mark.skipif(PAGE != 4096, reason="needs pages of 4096 bytes")
+@pytest.mark.parametrize("kind", ["cow-after-fork", "execute-only", "writable-shmem"])
+def test_each_page_takes_one_fault_that_gains_nothing(ftbench: Ftbench, kind: str) -> None:
+    assert faults(ftbench.line("other-faults", "--kind", kind, "--size", SIZE)) == PAGES
+
+
+def test_a_writable_file_lies_where_one_says(ftbench: Ftbench, tmp_path: Path) -> None:
+    words = ("other-faults", "--kind", "writable-file", "--size", SIZE, "--dir")
+    assert 0 < faults(ftbench.line(*words, str(tmp_path))) <= PAGES
+    assert not list(tmp_path.iterdir())
+    refused = ftbench(*words, str(tmp_path / "none"))
+    assert refused.returncode == 2
+    assert "name another folder with --dir" in refused.stderr
+
+
 def test_page_of_4k_is_the_base_page(ftbench: Ftbench) -> None:
     line = ftbench.line("populate", "--by", "store", "--page", "4k", "--size", SIZE)
     assert faults(line) == PAGES
