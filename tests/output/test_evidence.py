@@ -91,7 +91,7 @@ def test_each_block_is_shown_and_each_set_is_drawn() -> None:
     files = {file.name for file in _EVIDENCE.folder.iterdir()}
     assert files == {
         "tables.toml", REBUILT, *(f"{name}.jsonl.xz" for name in _EVIDENCE.sets),
-        *(f"{name}.json.xz" for name in (HERE, LINES)),
+        *(f"{name}.json.xz" for name in (HERE, LINES) if name in shown),
     }  # fmt: skip
 
 
@@ -120,8 +120,9 @@ def test_the_raw_results_are_those_of_the_command_that_is_printed(name: str) -> 
 def test_the_raw_results_are_of_the_same_parts() -> None:
     """One QEMU, one PMU, one source a release and one image a kind of arm, in all sets."""
     results = [result for one in _EVIDENCE.sets.values() for result in _results(one.name)]
-    keys = [(result.key, result.cell.identity) for result in results]
-    assert len({key for key, _ in keys}) == len(set(keys))
+    # Two experiments may ask for the same guest; then it is one, with one outcome.
+    outcomes = {result.key: (result.lines, result.counts) for result in results}
+    assert all(outcomes[one.key] == (one.lines, one.counts) for one in results)
     for instrument in ("QEMU", "PMU", "ftbench", "init"):
         assert len(_values(results, instrument)) == 1, instrument
     assert len({result.provenance.compiler for result in results}) == 1
@@ -231,14 +232,16 @@ def test_more_colors_than_pages_leave_the_worst_case_at_twice_the_mean(drawing: 
     assert all(cache.colored.worst > 1.95 * cache.colored.mean for cache in many)
 
 
-def test_the_mean_of_l1d_misses_doubles_on_cortex_a72(drawing: Drawing) -> None:
+def test_as_many_pages_as_colours_cost_the_l1d_nothing(
+    drawing: Drawing,
+) -> None:
     means = {
         arm: float(mean)
         for arm, mean in re.findall(
             r"^\| L1D \| `(\S+)` \| \S+ \| (\S+) \|", drawing.block("l1d-pays-for-l2"), re.M
         )
     }
-    assert means["color-l2"] == pytest.approx(2 * means["stock"], rel=0.05)
+    assert means["color-l2"] == pytest.approx(means["stock"], rel=0.05)
 
 
 @pytest.mark.parametrize("release", ["6.12", "7.3"])
