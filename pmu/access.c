@@ -177,7 +177,8 @@ void access_watch(struct pmu *pmu, struct qemu_plugin_insn *insn,
 		cb = pmu->nr_cpus == 1 ? on_store_alone : on_store;
 	qemu_plugin_register_vcpu_mem_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
 					 QEMU_PLUGIN_MEM_RW,
-					 userdata(pmu, last_place(pmu, insn_access_limit(op)) << 1 | priv));
+					 userdata(pmu, last_place(pmu, insn_access_limit(op)) << 1 |
+						       priv));
 }
 
 /* The guest of on_fetch(): with an instruction's address, udata is full. */

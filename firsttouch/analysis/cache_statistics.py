@@ -15,7 +15,7 @@ from firsttouch.catalog.machine_values import PAGE_SIZE, colors
 from firsttouch.catalog.machines import Cache
 
 # Lines fit into a set if at most this share of their reads misses: 0.1 %.
-FITTING = 0.001
+FITTING = 0.01
 MISSES = ("l1d_misses", "l2_misses")
 # The stride of a dense zero-scan, in bytes: one line.
 _DENSE = 64

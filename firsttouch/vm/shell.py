@@ -7,6 +7,7 @@ instructions.
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -34,8 +35,9 @@ cd /tmp
 {run}
 poweroff -f
 """
-# The kernel's last message, which it prints at any log level.
-_LAST_MESSAGE = "reboot: Power down"
+# The kernel's last message, which it prints at any log level; before it the time, if kernels
+# are configured so.
+_LAST_MESSAGE = re.compile(r"(\[ *\d+\.\d+\] )?reboot: Power down")
 _TERMINAL = "stty rows {rows} cols {columns}\nsetsid cttyhack sh"
 # -onlcr: no carriage return at the end of a line of the script's output.
 _SCRIPT = "stty -onlcr < /dev/console\nsh /script < /dev/null"
@@ -91,7 +93,7 @@ class Shell:
             with kept(command, stdout=subprocess.PIPE, stderr=sys.stderr.fileno()) as qemu:
                 assert qemu.stdout is not None
                 for line in qemu.stdout:
-                    if not line.startswith(_LAST_MESSAGE):
+                    if not _LAST_MESSAGE.match(line):
                         print(line, end="", flush=True)
                 return qemu.wait()
 

@@ -108,7 +108,7 @@ def test_the_time_rests_on_what_was_measured_on_this_host(
     assert not guess.measured
     assert guess.seconds == 2 * default_image_duration(release.objects) + 2 * GUEST / 2
     note_durations({image_duration("6.12"): 100.0})
-    note_durations({guest_duration("populate", 1 << 30): 7.0})
+    note_durations({guest_duration("populate", 256 << 20): 7.0})
     assert len(read_durations()) == 2
     known = _forecast(plan, source)
     assert known.measured

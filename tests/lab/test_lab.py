@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from firsttouch.build.configuration import known_configuration
+from firsttouch.build.configuration import given_configuration, known_configuration
 from firsttouch.build.packages import known_package, note_package
 from firsttouch.build.programs import build_ftbench, build_init
 from firsttouch.catalog.machines import load_machine
@@ -27,13 +27,13 @@ from firsttouch.progress import Reporter
 from firsttouch.tables import Table, parse_json
 from firsttouch.vm.guest import Guest, Timing
 from firsttouch.vm.supervision import run_guest
-from tests.conftest import Finished, Firsttouch
+from tests.conftest import FAKE_CONFIGURATION, Finished, Firsttouch
 from tests.support.full_disk import small_disk
 
 pytestmark = pytest.mark.kernel
 
-GIB = 1 << 30
-PAGES = GIB // 4096
+SIZE = 256 << 20
+PAGES = SIZE // 4096
 Run = Callable[..., dict[str, Any]]
 
 
@@ -59,7 +59,7 @@ def _arms(summary: dict[str, Any], metric: str = "page_faults", **params: Any) -
 def measured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
-    """The issue's cells of 1 GiB, on one release."""
+    """The default plan's cells of 256 MiB, on one release."""
     firsttouch = Firsttouch(tmp_path_factory.mktemp("lab"))
     populate = ("--experiment", "populate", "--release", request.param)
     summaries = [
@@ -93,7 +93,7 @@ def test_a_huge_page_is_populated_by_one_fault(measured: dict[str, Any]) -> None
     arms = _arms(measured, by="ldadd", page="2m")
     # 6.12 splits the huge zero page; 7.3 allocates a huge page on the second fault.
     stock = {"6.12": 513, "7.3": 2}[measured["release"]]
-    assert arms == {"stock": stock * GIB // (2 << 20), "on": GIB // (2 << 20)}
+    assert arms == {"stock": stock * SIZE // (2 << 20), "on": SIZE // (2 << 20)}
 
 
 _SMALL = {
@@ -236,6 +236,7 @@ def test_killed_in_any_phase_the_next_run_ends_the_same(
     arguments = ["lab", *_KILLED]
     if phase == "build":
         arguments += ["--source", str(fake_linux)]
+        given_configuration(load_release("6.12"), FAKE_CONFIGURATION, Reporter())
     environment = {"FAKE_IMAGE": str(stock_image)}
     out = firsttouch.directory / "out"
 

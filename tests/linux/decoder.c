@@ -12,7 +12,7 @@
  *       is the tab-separated field of a line that has the name. EXPLAINED
  *       has lines "mask value kind name" of known differences: words with
  *       (word & mask) == value that have this kind in the decoder and whose
- *       name begins with this name. Write a line "different word kind name" for the first
+ *       name begins with this name, "*" for any. Write a line "different word kind name" for the first
  *       differences that are not explained; then "explained count" for each
  *       line of EXPLAINED, and last "compared count".
  *
@@ -200,7 +200,8 @@ static void note(struct differences *d, u32 word, int kind, const char *name)
 		struct difference *row = &d->row[i];
 
 		if ((word & row->mask) == row->value && kind == row->kind &&
-		    !strncmp(name, row->name, strlen(row->name))) {
+		    (!strcmp(row->name, "*") ||
+		     !strncmp(name, row->name, strlen(row->name)))) {
 			row->count++;
 			return;
 		}

@@ -59,7 +59,7 @@ def _check(log: str, colors: int, cpu: int) -> None:
     """The guest ran to its end, and wrote one line with this number, of that CPU's L1D."""
     assert "reboot: Power down" in log, log[-2000:]
     assert not re.search(r"Kernel panic|Internal error|BUG:|Unable to handle", log), log
-    (says,) = re.findall(r"^zero page: (.*?)\r?$", log, re.M)
+    (says,) = re.findall(r"\bzero page: (.*?)\r?$", log, re.M)
     assert re.match(rf"{colors} colors?, L1D of cpu{cpu}: ", says), says
 
 

@@ -80,7 +80,7 @@ def test_kexec_into_itself(
     outcome = outcomes.of(guest, f"{release} kexec {colors}")
     text = "\n".join(outcome.log)
     assert text.count("Linux version") == 2
-    said = re.findall(r"^zero page: (\d+) colors?,", text, re.M)
+    said = re.findall(r"\bzero page: (\d+) colors?,", text, re.M)
     assert said == [str(colors)] * 2
     assert len(outcome.commands) == len(_SUITES)
     for suite in outcome.commands:
