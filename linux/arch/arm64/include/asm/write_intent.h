@@ -15,7 +15,6 @@
 
 #ifdef CONFIG_ARM64_WRITE_INTENT_FAULT
 
-#include <linux/jump_label.h>
 #include <linux/mm.h>
 #include <linux/tracepoint-defs.h>
 #include <linux/kasan-enabled.h>
