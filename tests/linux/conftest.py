@@ -49,6 +49,7 @@ _KERNEL = """\
 typedef uint32_t u32;
 #define BIT(n) (1U << (n))
 #define likely(x) (x)
+#define barrier() ((void)0)
 #undef __always_inline
 #define __always_inline inline
 #define __AARCH64_INSN_FUNCS(name, mask, val) \\

@@ -43,8 +43,10 @@ static __always_inline enum write_intent aarch64_insn_write_intent(u32 insn)
 		/* Most loads: those with an unsigned offset */
 		if (likely(insn & BIT(24)))
 			return WRITE_INTENT_NONE;
-		/* Pairs and other offsets. Bit by bit is shorter than by a mask */
-		if (!(insn & BIT(28)) || !(insn & BIT(21)) || insn & 0xc00)
+		/* Bit by bit is shorter than by the masks that GCC makes of it */
+		barrier();
+		/* Pairs and other offsets */
+		if (!(insn & BIT(28)) || insn & 0xc00 || !(insn & BIT(21)))
 			return WRITE_INTENT_NONE;
 		/* With both of these bits, LDAPR and LD64B, or else STF<op> */
 		if (!(insn & BIT(14)))
@@ -68,16 +70,14 @@ static __always_inline enum write_intent aarch64_insn_write_intent(u32 insn)
 }
 
 /*
- * A device that shares the page tables executes no instruction, and AArch32 not
- * this one. A likely write must not be seen by anyone but for its page.
+ * AArch32 executes something else there. A likely write must not be seen by
+ * anyone but for its page.
  */
 static __always_inline enum write_intent
 write_intent_if_allowed(const struct vm_fault *vmf, struct vm_area_struct *vma,
-			unsigned int flags, u32 insn, enum write_intent intent,
-			struct task_struct *tsk)
+			u32 insn, enum write_intent intent)
 {
-	if (!(vma->vm_flags & VM_WRITE) || flags & FAULT_FLAG_REMOTE ||
-	    read_task_thread_flags(tsk) & _TIF_32BIT)
+	if (!(vma->vm_flags & VM_WRITE) || is_compat_task())
 		return WRITE_INTENT_NONE;
 	if (intent == WRITE_INTENT_LIKELY &&
 	    (!static_branch_likely(&write_intent_exclusive) ||
@@ -93,14 +93,14 @@ write_intent_if_allowed(const struct vm_fault *vmf, struct vm_area_struct *vma,
 /*
  * For faults that are reported as reads. Nearly all of them are: hence the
  * instruction is looked at before what matters to few. @vma and @flags are
- * those of @vmf, from registers.
+ * those of @vmf, from registers. The faults of a device that shares the page
+ * tables are handled by a kernel thread, whose pc is 0 and cannot be read.
  */
 static __always_inline enum write_intent
 arch_write_intent(const struct vm_fault *vmf, struct vm_area_struct *vma,
 		  unsigned int flags)
 {
 	__le32 word = 0;	/* no instruction, if it cannot be read */
-	struct task_struct *tsk;
 	u32 insn;
 
 	if (!static_branch_likely(&write_intent_rmw) ||
@@ -111,11 +111,10 @@ arch_write_intent(const struct vm_fault *vmf, struct vm_area_struct *vma,
 	 * With a lock of the mm held, a fault on the text must fail. Fetches
 	 * are not checked against allocation tags, so this must not be either.
 	 */
-	tsk = current;
 	pagefault_disable();
 	if (kasan_hw_tags_enabled())
 		mte_enable_tco();
-	__raw_get_user(word, (__le32 __user *)task_pt_regs(tsk)->pc, failed);
+	__raw_get_user(word, (__le32 __user *)current_pt_regs()->pc, failed);
 failed:
 	if (kasan_hw_tags_enabled())
 		mte_disable_tco();
@@ -125,9 +124,9 @@ failed:
 	/* Each intent as a constant, so that none is compared with again */
 	switch (aarch64_insn_write_intent(insn)) {
 	case WRITE_INTENT_CERTAIN:
-		return write_intent_if_allowed(vmf, vma, flags, insn, WRITE_INTENT_CERTAIN, tsk);
+		return write_intent_if_allowed(vmf, vma, insn, WRITE_INTENT_CERTAIN);
 	case WRITE_INTENT_LIKELY:
-		return write_intent_if_allowed(vmf, vma, flags, insn, WRITE_INTENT_LIKELY, tsk);
+		return write_intent_if_allowed(vmf, vma, insn, WRITE_INTENT_LIKELY);
 	default:
 		return WRITE_INTENT_NONE;
 	}
