@@ -179,6 +179,7 @@ def test_hot_lines_have_the_colour(ran: Ran) -> None:
 def test_stand_in_for_colours(ran: Ran) -> None:
     line = ran.lines[f"/ftbench colors-here {HOT} --colors 4 --set-thp"]
     assert line["metrics"]["zero_frames"] == 4
+    assert line["metrics"]["zero_color"] == 0
 
 
 def test_set_conflict(ran: Ran) -> None:
@@ -211,9 +212,10 @@ def test_changed_kernel_is_seen_to_be_one(boot: Boot, release: str) -> None:
     """One fault for each page, handled as a write; and as many zero pages as colours."""
     timeline = "/ftbench populate --by ldadd --size 64K --timeline"
     conflict = f"/ftbench zero-conflict {HOT} --hot_color 5"
-    parameters = ("zero_page_colors=4", "sysctl.vm.write_intent=2")
+    parameters = ("zero_page_colors=8", "sysctl.vm.write_intent=2")
     lines = boot(release, (timeline, conflict), parameters=parameters).lines
     assert [sample[1:] for sample in lines[timeline]["timeline"]] == [
         [page, 1] for page in range(16)
     ]
-    assert lines[conflict]["metrics"]["zero_frames"] == 4
+    assert lines[conflict]["metrics"]["zero_frames"] == 8
+    assert lines[conflict]["metrics"]["zero_color"] == 0

@@ -48,8 +48,7 @@ def test_zero_conflict_loses_its_worst_case_and_keeps_its_mean(measure: Measure)
     stock, several = (sweep.spreads("l2_misses")[arm] for arm in ("stock", "color-l2"))
     assert stock.worst == pytest.approx(9, rel=0.01)
     assert stock.best < 0.05
-    # Four zero pages are reserved: half of the eight colours have one.
-    assert several.worst == pytest.approx(2 * several.mean, rel=0.05)
+    assert several.worst <= 1.05 * several.mean
     assert several.mean == pytest.approx(9 / 8, rel=0.05)
     # Colours do not change the mean.
     assert several.mean == pytest.approx(stock.mean, rel=0.05)

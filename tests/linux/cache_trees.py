@@ -96,7 +96,7 @@ GOOD_TREES = (
     _l1("fully associative", 1, sets=cells(1)),
     _l1(
         "more colours than reserved",
-        4,
+        16,
         size=cells(0x80000),
         sets=cells(2048),
     ),
@@ -155,7 +155,7 @@ BAD_TREES = (
     ),
     _l1(
         "a way of 2 GiB",
-        4,
+        16,
         size=cells(1 << 31),
         sets=cells(1 << 25),
     ),

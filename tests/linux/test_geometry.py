@@ -38,7 +38,7 @@ _BOARD = "virt,gic-version=3,dtb-randomness=off"
 _BOOT = "console=ttyAMA0 nokaslr panic=-1"
 # Seconds; a boot takes five, and up to a hundred times that on a busy host.
 _PATIENCE = 600
-_RESERVED = 4
+_RESERVED = 16
 _PAGE = 4096
 _SYSFS = "/sys/devices/system/cpu/cpu{}/cache/index*/*"
 

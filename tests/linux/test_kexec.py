@@ -37,7 +37,7 @@ def kexec(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return binary
 
 
-@pytest.mark.parametrize("colors", [1, 4])
+@pytest.mark.parametrize("colors", [1, 16])
 @pytest.mark.parametrize("release", release_names())
 def test_kexec_into_itself(
     make_guest: MakeGuest,

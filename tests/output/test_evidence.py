@@ -232,16 +232,14 @@ def test_more_colors_than_pages_leave_the_worst_case_at_twice_the_mean(drawing: 
     assert all(cache.colored.worst > 1.95 * cache.colored.mean for cache in many)
 
 
-def test_as_many_pages_as_colours_cost_the_l1d_nothing(
-    drawing: Drawing,
-) -> None:
+def test_the_mean_of_l1d_misses_doubles_on_cortex_a72(drawing: Drawing) -> None:
     means = {
         arm: float(mean)
         for arm, mean in re.findall(
             r"^\| L1D \| `(\S+)` \| \S+ \| (\S+) \|", drawing.block("l1d-pays-for-l2"), re.M
         )
     }
-    assert means["color-l2"] == pytest.approx(means["stock"], rel=0.05)
+    assert means["color-l2"] == pytest.approx(2 * means["stock"], rel=0.05)
 
 
 @pytest.mark.parametrize("release", ["6.12", "7.3"])
