@@ -11,8 +11,7 @@ from firsttouch.analysis.cases import Case, Platform
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params, Value
-from firsttouch.catalog.machine_values import PAGE_SIZE, colors
-from firsttouch.catalog.machines import Cache
+from firsttouch.catalog.machines import PAGE_SIZE, Cache
 
 # Lines fit into a set if at most this share of their reads misses: 1 %. Timer ticks of
 # Debian's kernel make a set of lines that fits miss once in some hundred accesses.
@@ -242,7 +241,7 @@ def colored_caches(dataset: Dataset) -> list[ColoredCache]:
                 seen.add(sweep.level)
                 found.append(
                     ColoredCache(
-                        platform, sweep.level, colors(cache), spread[BASE], spread[arm],
+                        platform, sweep.level, cache.colors, spread[BASE], spread[arm],
                         (scan[BASE], scan[arm]),
                     )
                 )  # fmt: skip

@@ -17,19 +17,12 @@ from firsttouch.catalog.experiments import Params, Value
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.errors import UserError, nearest
 
-PAGE_SIZE = 4096
-
 _PROPERTIES: dict[str, Callable[[Cache], list[Value]]] = {
     "way_size": lambda cache: [cache.way_size],
     "size": lambda cache: [cache.size],
-    "colors": lambda cache: list(range(colors(cache))),
+    "colors": lambda cache: list(range(cache.colors)),
     "places": lambda cache: list(range(1, 2 * cache.ways + 3)),
 }
-
-
-def colors(cache: Cache) -> int:
-    """Return how many colours pages of 4 KiB have in `cache`."""
-    return max(1, cache.way_size // PAGE_SIZE)
 
 
 def expand(params: Params, machine: Machine) -> list[Params]:

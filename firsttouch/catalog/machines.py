@@ -18,7 +18,7 @@ from firsttouch.tables import Table, file_of, names_in, read_named
 DEFAULT_MACHINE = "neoverse-n1"
 POLICIES = ("lru", "plru", "random")
 # Bytes in a page of the laboratory's kernels.
-_PAGE = 4096
+PAGE_SIZE = 4096
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,13 @@ class Cache:
 
     @property
     def way_size(self) -> int:
-        """Bytes in one way; with the page size it gives the number of colours."""
+        """Bytes in one way."""
         return self.size // self.ways
+
+    @property
+    def colors(self) -> int:
+        """Number of colours that pages have."""
+        return max(1, self.way_size // PAGE_SIZE)
 
 
 @dataclass(frozen=True)
@@ -91,10 +96,9 @@ class Machine:
     def boot_words(self, words: Sequence[str]) -> tuple[str, ...]:
         """Return an arm's boot words, with this machine's figures in place of their names.
 
-        ``{l2_colors}`` is the number of colours of the largest L2, with pages of 4 KiB.
+        ``{l2_colors}`` is the number of colours of the L2 that has most, 1 without one.
         """
-        ways = [kind.l2.way_size for kind in self.cpus if kind.l2]
-        colors = max([*ways, _PAGE]) // _PAGE
+        colors = max((kind.l2.colors for kind in self.cpus if kind.l2), default=1)
         return tuple(word.format(l2_colors=colors) for word in words)
 
     def check_cpu(self, known: Collection[str], folder: Path = MACHINES) -> None:

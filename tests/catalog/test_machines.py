@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.host_tools import qemu_cpus
-from firsttouch.catalog.machine_values import colors, expand
+from firsttouch.catalog.machine_values import expand
 from firsttouch.catalog.machines import load_machine, machine_names
 from firsttouch.errors import UserError
 from firsttouch.vm.pmu import Pmu
@@ -69,7 +69,7 @@ def test_a_cpu_that_qemu_has_not_is_named() -> None:
 def test_colors_follow_from_the_way(name: str, l1d: int, l2: int) -> None:
     kind = load_machine(name).cpus[0]
     assert kind.l2
-    assert (colors(kind.l1d), colors(kind.l2)) == (l1d, l2)
+    assert (kind.l1d.colors, kind.l2.colors) == (l1d, l2)
 
 
 def test_parameters_follow_from_the_machine() -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.catalog.machine_values import colors
 from firsttouch.catalog.machines import Cache
 from firsttouch.lab.results import Provenance
 from firsttouch.quantities import format_size
@@ -93,8 +92,7 @@ def _machines(dataset: Dataset) -> Iterator[Origin]:
 
 def _cache(cache: Cache) -> str:
     ways = "1 way" if cache.ways == 1 else f"{cache.ways} ways"
-    count = colors(cache)
     return (
         f"{format_size(cache.size)}, {ways} of {format_size(cache.way_size)}, "
-        f"{cache.policy.upper()}, {count} {'colour' if count == 1 else 'colours'}"
+        f"{cache.policy.upper()}, {cache.colors} {'colour' if cache.colors == 1 else 'colours'}"
     )
