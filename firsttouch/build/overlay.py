@@ -22,7 +22,7 @@ from firsttouch.catalog.releases import Release
 from firsttouch.errors import UserError
 from firsttouch.files import digest, digest_file
 from firsttouch.places import LINUX
-from firsttouch.tables import read_toml
+from firsttouch.tables import Table, read_toml
 
 # Parts of a kernel tree that do not affect an image.
 _NOT_BUILT = ("Documentation/", "tools/")
@@ -60,8 +60,12 @@ class Series:
 
 def all_series() -> dict[str, Series]:
     """Return the series of linux/series.toml by name, in order."""
+    return _read_series(read_toml(LINUX / "series.toml"))
+
+
+def _read_series(table: Table) -> dict[str, Series]:
     found = {}
-    for entry in read_toml(LINUX / "series.toml").tables("series"):
+    for entry in table.tables("series"):
         one = Series(
             entry.take("name", str), entry.take("title", str), LINUX / entry.take("cover", str)
         )
@@ -74,9 +78,10 @@ def patches_of(release: Release, series: str | None = None) -> list[Patch]:
     """Return the patches for `release`, in order: all, or those of one series.
 
     A patch without files and without a hook for the release is left out.
+    Raises UserError if linux/series.toml is wrong.
     """
     table = read_toml(LINUX / "series.toml")
-    known = all_series()
+    known = _read_series(table)
     patches = []
     for entry in table.tables("patch"):
         patch = Patch(
@@ -92,6 +97,7 @@ def patches_of(release: Release, series: str | None = None) -> list[Patch]:
             raise entry.error("series", f"names {min(unknown)}, which is none of the series.")
         if patch.files or patch.hook(release):
             patches.append(patch)
+    table.done()
     return [patch for patch in patches if series is None or series in patch.series]
 
 

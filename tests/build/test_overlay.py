@@ -97,6 +97,23 @@ def test_a_file_that_is_gone_is_named(tree: Path, release: Release, tmp_path: Pa
         overlay.apply(_FEATURE, release, tmp_path / "changed")
 
 
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ("[[patches]]", "patches is not a key here: did you mean 'patch'"),
+        ('[[patch]]\nname = "feature"\nseries = ["other"]\nsubject = "a"\nmessage = "b"',
+         "series names other, which is none of the series"),
+    ],
+    ids=["unknown key", "unknown series"],
+)  # fmt: skip
+def test_a_mistake_in_the_list_of_patches_is_named(
+    release: Release, tmp_path: Path, mistake: str, words: str
+) -> None:
+    (tmp_path / "linux/series.toml").write_text(mistake)
+    with pytest.raises(UserError, match=f"series.toml: .*{words}"):
+        overlay.patches_of(release)
+
+
 @pytest.mark.parametrize("name", release_names())
 def test_each_new_file_is_in_exactly_one_patch(name: str) -> None:
     listed = [file for patch in overlay.patches_of(load_release(name)) for file in patch.files]
