@@ -179,6 +179,22 @@ def parse_json(text: str, source: Path | str) -> Table:
     return Table(source, data)
 
 
+def read_document(file: Path, kind: str, advice: str) -> Table:
+    """Return the top table of a document of the `kind`, JSON with a schema, that firsttouch wrote.
+
+    Raises UserError, which ends in `advice`, if the file cannot be read or is none.
+    """
+    try:
+        document = json_object(file.read_text())
+    except UnicodeDecodeError:
+        document = None
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
+    if document is None or "schema" not in document:
+        raise UserError(f"{file} is cut off or no {kind}: {advice}.")
+    return Table(file, document)
+
+
 def dump_json(value: Mapping[str, object]) -> str:
     """Return a document as indented JSON."""
     return json.dumps(value, indent=1) + "\n"

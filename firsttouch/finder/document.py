@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from firsttouch.errors import UserError
 from firsttouch.finder.found import KINDS
 from firsttouch.finder.sites import REMEDIES, Price, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
 from firsttouch.finder.symbols import Location
-from firsttouch.tables import Json, Table, dump_json, json_object
+from firsttouch.tables import Json, Table, dump_json, read_document
 
 SCHEMA = 1
 FILE_NAME = "trace.json"
@@ -40,15 +39,7 @@ def trace_object(trace: Trace, sentences: Iterable[str]) -> Mapping[str, Json]:
 
 def read_trace(file: Path) -> Trace:
     """Return the trace in a trace.json; UserError if it cannot be read or is none."""
-    try:
-        document = json_object(file.read_text())
-    except UnicodeDecodeError:
-        document = None
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
-    if document is None or "schema" not in document:
-        raise UserError(f"{file} is cut off or no trace: trace the command again.")
-    return parse_trace(Table(file, document))
+    return parse_trace(read_document(file, "trace", "trace the command again"))
 
 
 def parse_trace(table: Table) -> Trace:

@@ -12,14 +12,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.survey.advice import Sentence
 from firsttouch.survey.findings import Findings
 from firsttouch.survey.host import Cache, Host
 from firsttouch.survey.samples import Sample, Survey, SurveyedGuest, read_line
 from firsttouch.survey.tasks import Task
-from firsttouch.tables import Json, Table, json_object
+from firsttouch.tables import Json, Table, read_document
 
 SCHEMA = 1
 
@@ -52,17 +51,7 @@ def read_survey(file: Path) -> Survey:
 
     Raises UserError if the file cannot be read or is not a survey.
     """
-    try:
-        document = json_object(file.read_text())
-    except UnicodeDecodeError:
-        document = None
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
-    if document is None or "schema" not in document:
-        raise UserError(
-            f"{file} is cut off or no survey: give what `firsttouch survey` wrote, or survey again."
-        )
-    table = Table(file, document)
+    table = read_document(file, "survey", "give what `firsttouch survey` wrote, or survey again")
     schema = table.take("schema", int)
     if schema != SCHEMA:
         raise table.error(
