@@ -60,6 +60,7 @@ def _refused(done: Finished, *fragments: str) -> None:
         (["compare", "nowhere", "."], ["nowhere is not a directory"]),
         (["compare", ".", "."], ["results.jsonl cannot be read"]),
         (["kernel", "series", "--release", "5.4"], ["unknown release '5.4'"]),
+        (["kernel", "series", "--feature", "colour"], ["no such series", "color-zero-page"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
