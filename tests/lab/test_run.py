@@ -9,7 +9,6 @@ import json
 import os
 import shlex
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -284,15 +283,10 @@ def test_an_interrupt_while_guests_are_still_handed_out_stops_those_that_run(
     started = threading.Event()
 
     def runs_until_stopped(
-        guest: Guest,
-        key: str,
-        log: Path,
-        *,
-        stop: threading.Event | None = None,
-        root: Callable[[], Path] | None = None,
+        guest: Guest, key: str, log: Path, *, stop: threading.Event | None = None, **more: Any
     ) -> Table:
         if stop is None:
-            return fake_lab.measure_guest(guest, key, log)
+            return fake_lab.measure_guest(guest, key, log, **more)
         started.set()
         stopped.append(stop.wait(20))
         raise StoppedError

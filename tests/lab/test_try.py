@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import shlex
-import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,22 +44,17 @@ def ran(
     monkeypatch.setattr("firsttouch.lab.run.build_parts", guests.build_parts)
     ran: list[Guest] = []
 
-    def measure(
-        guest: Guest,
-        key: str,
-        log: Path,
-        *,
-        stop: threading.Event | None = None,
-        root: Callable[[], Path] | None = None,
-    ) -> Table:
+    def measure(guest: Guest, key: str, log: Path, **more: Any) -> Table:
         if guest.pmu is None:
-            return fake_lab.measure_guest(guest, key, log, stop=stop, root=root)
+            return fake_lab.measure_guest(guest, key, log, **more)
         ran.append(guest)
-        more = 10 * _FAULTS * ("isb();" in guest.image.read_text())
+        synced = 10 * _FAULTS * ("isb();" in guest.image.read_text())
         freed = 500 * _FAULTS * ("init_on_alloc=0" in guest.boot)
-        region = make_region(kernel={"instructions": 2500 * _FAULTS + more - freed, "isb": more})
+        region = make_region(
+            kernel={"instructions": 2500 * _FAULTS + synced - freed, "isb": synced}
+        )
         if guest.pmu.symbols:
-            region["profile"] = make_profile([2000 * _FAULTS - freed, 500 * _FAULTS + more])
+            region["profile"] = make_profile([2000 * _FAULTS - freed, 500 * _FAULTS + synced])
         line: dict[str, Json] = {
             "metrics": {"page_faults": _FAULTS}, "unavailable": {}, "regions": ["measured"],
         }  # fmt: skip
