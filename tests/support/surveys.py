@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.survey.document import read_survey
-from firsttouch.survey.findings import Findings, examine
+from firsttouch.survey.findings import ATOMICS, Findings, examine
 from firsttouch.survey.host import Cache, Host
-from firsttouch.survey.samples import Sample, Survey, read_line
+from firsttouch.survey.samples import Line, Sample, Survey, read_line
 from firsttouch.survey.sentences import conclude
-from firsttouch.survey.tasks import Task, color_tasks, geometry_tasks
+from firsttouch.survey.tasks import PAGES, Task, color_tasks, geometry_tasks, touch_tasks
 from firsttouch.tables import Json
 
+K = 1024
+# Bytes of a simulated first touch.
+SIZE = 1 << 21
 RECORDED = Path(__file__).parent.parent / "survey/recorded"
 SOME_HOST = Host(
     architecture="arm64",
@@ -121,3 +124,47 @@ def color_samples(host: Host, meeting: float, apart: float, spread: float) -> li
             for number in range(4)
         ]
     return samples
+
+
+N1 = Silicon(4, 16 * K, 8, 128 * K)
+N1_HOST = host_with(cache("l1d", 4, 16 * K), cache("l2", 8, 128 * K))
+
+
+def touches(
+    host: Host,
+    faults: Mapping[str, float],
+    nanoseconds: Mapping[str, float],
+    *,
+    jitter: float = 0.0,
+    rounds: int = 6,
+    unavailable: Mapping[str, str] | None = None,
+) -> list[Sample]:
+    """Return first touches: `faults` and ns a page by kind (others: 1 and 500).
+
+    A kind in huge pages is called ``2m store``.
+    """
+    samples = []
+    for task in touch_tasks(host, SIZE):
+        _, page, kind = task.name.split()
+        pages = SIZE // (PAGES[page] or host.page_size)
+        kind = kind if page == "base" else f"{page} {kind}"
+        if unavailable and kind in unavailable:
+            void = Line({}, {}, {"page_faults": unavailable[kind]}, {})
+            samples.append(Sample(task.name, 0, void))
+            continue
+        for number in range(rounds):
+            busy = nanoseconds.get(kind, 500) * pages * (1 + jitter * (number % 3))
+            metrics = {
+                "page_faults": faults.get(kind, 1) * pages,
+                "elapsed_ns": busy * 1.1,
+                "user_ns": 0,
+                "sys_ns": busy,
+            }
+            samples.append(line(task, number, metrics, size=SIZE))
+    return samples
+
+
+def doubled(host: Host, *, jitter: float = 0.0, rounds: int = 6) -> Findings:
+    """Return the findings of a host whose atomics fault twice, at 800 ns against 500."""
+    faults, nanoseconds = dict.fromkeys(ATOMICS, 2.0), dict.fromkeys(ATOMICS, 800.0)
+    return examined(host, touches(host, faults, nanoseconds, jitter=jitter, rounds=rounds))

@@ -12,15 +12,14 @@ from firsttouch.survey.geometry import CacheFinding, Knee, examine_caches, find_
 from firsttouch.survey.host import Geometry, Host
 from firsttouch.survey.samples import Sample, Samples
 from firsttouch.survey.tasks import conflict_name, geometry_tasks
-from tests.support.surveys import RECORDED, Silicon, cache, host_with, line
+from tests.support.surveys import N1, RECORDED, K, Silicon, cache, host_with, line
 
-K = 1024
 # (L1D ways, way; L2 ways, way): those of machines/, and others.
 MACHINES = {
     "Cortex-A55": Silicon(4, 8 * K, 4, 64 * K),
     "Cortex-A72": Silicon(2, 16 * K, 16, 64 * K),
     "Cortex-A73": Silicon(16, 4 * K, 16, 64 * K),
-    "Neoverse N1": Silicon(4, 16 * K, 8, 128 * K),
+    "Neoverse N1": N1,
     "ThunderX2": Silicon(8, 4 * K, 8, 32 * K),
     "Zen 4": Silicon(8, 4 * K, 8, 128 * K),
     "Apple M1": Silicon(8, 16 * K, 12, 256 * K),

@@ -5,75 +5,31 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import math
 import re
-from collections.abc import Mapping
 
 import pytest
 from rich.console import Console
 
-from firsttouch.survey.findings import ATOMICS, Findings, examine
-from firsttouch.survey.host import Host
+from firsttouch.survey.findings import ATOMICS, examine
 from firsttouch.survey.printing import print_survey
-from firsttouch.survey.samples import Line, Sample, Survey
+from firsttouch.survey.samples import Line, Sample
 from firsttouch.survey.sentences import conclude
-from firsttouch.survey.tasks import PAGES, touch_tasks
 from tests.support.surveys import (
+    N1,
+    N1_HOST,
     SOME_HOST,
+    K,
     Silicon,
-    cache,
     color_samples,
+    doubled,
     examined,
-    host_with,
-    line,
     recorded,
     texts,
+    touches,
 )
 
-K = 1024
-SIZE = 1 << 21
-N1 = Silicon(4, 16 * K, 8, 128 * K)
-N1_HOST = host_with(cache("l1d", 4, 16 * K), cache("l2", 8, 128 * K))
-
-
-def touches(
-    host: Host,
-    faults: Mapping[str, float],
-    nanoseconds: Mapping[str, float],
-    *,
-    jitter: float = 0.0,
-    rounds: int = 6,
-    unavailable: Mapping[str, str] | None = None,
-) -> list[Sample]:
-    """Return first touches: `faults` and ns a page by kind (others: 1 and 500).
-
-    A kind in huge pages is called ``2m store``.
-    """
-    samples = []
-    for task in touch_tasks(host, SIZE):
-        _, page, kind = task.name.split()
-        pages = SIZE // (PAGES[page] or host.page_size)
-        kind = kind if page == "base" else f"{page} {kind}"
-        if unavailable and kind in unavailable:
-            void = Line({}, {}, {"page_faults": unavailable[kind]}, {})
-            samples.append(Sample(task.name, 0, void))
-            continue
-        for number in range(rounds):
-            busy = nanoseconds.get(kind, 500) * pages * (1 + jitter * (number % 3))
-            metrics = {
-                "page_faults": faults.get(kind, 1) * pages,
-                "elapsed_ns": busy * 1.1,
-                "user_ns": 0,
-                "sys_ns": busy,
-            }
-            samples.append(line(task, number, metrics, size=SIZE))
-    return samples
-
-
-def doubled(host: Host, *, jitter: float = 0.0, rounds: int = 6) -> Findings:
-    """Return the findings of a host whose atomics fault twice, at 800 ns against 500."""
-    faults, nanoseconds = dict.fromkeys(ATOMICS, 2.0), dict.fromkeys(ATOMICS, 800.0)
-    return examined(host, touches(host, faults, nanoseconds, jitter=jitter, rounds=rounds))
+# Sets that no test fills.
+_FLAT = Silicon(64, 16 * K, 64, 128 * K)
 
 
 def test_a_recorded_stock_guest_faults_twice() -> None:
@@ -224,9 +180,8 @@ def test_colors_that_do_not_matter() -> None:
 
 def test_colors_where_the_sets_do_not_show() -> None:
     host = dataclasses.replace(N1_HOST, virtual=True)
-    flat = Silicon(64, 16 * K, 64, 128 * K)
     samples = [
-        *flat.conflict_samples(host),
+        *_FLAT.conflict_samples(host),
         *color_samples(host, meeting=80, apart=10, spread=20),
     ]
     assert "cannot be seen here" in texts(examined(host, samples), "colours, L1D")
@@ -234,7 +189,7 @@ def test_colors_where_the_sets_do_not_show() -> None:
 
 @pytest.mark.parametrize("visible", [True, False])
 def test_noise_counts_where_something_is_concluded(visible: bool) -> None:
-    silicon = N1 if visible else Silicon(64, 16 * K, 64, 128 * K)
+    silicon = N1 if visible else _FLAT
     times = iter([10, 80] * 99)
     colors = [
         dataclasses.replace(
@@ -305,39 +260,6 @@ def _slower(measured: Line | None) -> Line:
     return dataclasses.replace(measured, metrics=metrics)
 
 
-THP_HOST = dataclasses.replace(
-    N1_HOST,
-    thp={"enabled": "madvise", "shmem_enabled": "never", "hpage_pmd_size": str(2 << 20)},
-    nr_hugepages=0,
-)
-# Nanoseconds a page of 2 MiB: a GiB of them takes 51.2 ms, in base pages 131 ms.
-HUGE = {f"2m {kind}": 100_000.0 for kind in ("store", "ldadd", "ldxr", "madvise")}
-
-
-def _with_huge_pages(host: Host, huge: float = 1.0, *, jitter: float = 0.0) -> Findings:
-    times = {kind: huge * time for kind, time in HUGE.items()}
-    return examined(host, touches(host, {}, times, jitter=jitter))
-
-
-def test_the_verdict_comes_first_and_says_what_to_do() -> None:
-    first = conclude(doubled(N1_HOST))[0]
-    assert first.about == "verdict"
-    assert first.text.startswith("This host is affected: atomics take two faults")
-    assert "which costs 78.6 ± 0.0 ms per GiB. Populate memory by madvise" in first.text
-    switched_off = dataclasses.replace(N1_HOST, write_intent="off")
-    assert "`echo 2 > " in texts(doubled(switched_off), "verdict")
-    well = _with_huge_pages(THP_HOST)
-    assert conclude(well)[0].text == (
-        "This host is not affected: atomics take one fault at the first touch of a page. Use huge "
-        "pages where you can: a first touch of a GiB takes 51.2 ± 0.0 ms in place of 131 ± 0 ms."
-    )
-    assert texts(examined(N1_HOST, touches(N1_HOST, {}, {})), "verdict").endswith(
-        "No setting has to change."
-    )
-    assert texts(examined(N1_HOST, []), "verdict").startswith("Whether this host is affected is")
-    assert texts(examine(recorded("stock")), "verdict").startswith("This guest is affected")
-
-
 def test_the_verdict_is_the_first_line_that_is_printed() -> None:
     survey = recorded("stock")
     findings = examine(survey)
@@ -355,78 +277,6 @@ def test_each_headline_time_has_its_spread() -> None:
         assert not re.search(r"\d (?<!± \d )(?<!± \d\d )ms", re.sub(r"± [\d.,]+ ms", "", said))
 
 
-def test_a_jvm_gains_by_huge_pages() -> None:
-    said = texts(_with_huge_pages(THP_HOST), "JVM")
-    assert "one fault a page here: add -XX:+UseTransparentHugePages" in said
-    assert "512 page faults and 51.2 ± 0.0 ms in huge pages" in said
-    assert "262,144 and 131 ± 0 ms in base pages (ldxr)" in said
-    assert "noise" not in said
-
-
-def test_a_jvm_where_noise_hides_what_huge_pages_gain() -> None:
-    said = texts(_with_huge_pages(THP_HOST, 2.0, jitter=0.8), "JVM")
-    assert "add -XX:+UseTransparentHugePages" in said
-    assert "the times differ by no more than the noise" in said
-
-
-def test_a_jvm_where_huge_pages_cost_more() -> None:
-    said = texts(_with_huge_pages(THP_HOST, 4.0), "JVM")
-    assert "huge pages do not make it cheaper" in said
-    assert "-XX:+UseTransparentHugePages" not in said
-
-
-@pytest.mark.parametrize(
-    ("enabled", "fragment"),
-    [
-        ("never", "-XX:+UseTransparentHugePages changes nothing while"),
-        ("always", "gets huge pages here without -XX:+UseTransparentHugePages"),
-    ],
-)
-def test_a_jvm_under_other_policies(enabled: str, fragment: str) -> None:
-    host = dataclasses.replace(THP_HOST, thp={**THP_HOST.thp, "enabled": enabled})
-    assert fragment in texts(_with_huge_pages(host), "JVM")
-
-
-def test_a_jvm_whose_atomics_split_the_huge_pages() -> None:
-    host = dataclasses.replace(THP_HOST, thp={**THP_HOST.thp, "enabled": "always"})
-    faults = {"2m ldadd": 513.0, "2m ldxr": 513.0, "ldxr": 2.0}
-    said = texts(examined(host, touches(host, faults, HUGE)), "JVM")
-    assert "two faults a page" in said
-    assert "add -XX:+UseTransparentHugePages" in said
-
-
-def test_a_jvm_where_no_huge_page_was_to_be_had() -> None:
-    missing = {f"2m {kind}": "memory is fragmented" for kind in ("store", "ldadd", "madvise")}
-    findings = examined(THP_HOST, touches(THP_HOST, {}, {}, unavailable=missing))
-    assert "was not measured: memory is fragmented" in texts(findings, "JVM")
-
-
-@pytest.mark.parametrize(
-    ("shared", "fragments"),
-    [
-        ("never", ["huge_pages at try", "sysctl vm.nr_hugepages", "0 are reserved now"]),
-        ("advise", ["huge_pages at try", "because shmem_enabled is advise"]),
-        ("within_size", ["without a setting of PostgreSQL"]),
-    ],
-)
-def test_postgresql(shared: str, fragments: list[str]) -> None:
-    host = dataclasses.replace(THP_HOST, thp={**THP_HOST.thp, "shmem_enabled": shared})
-    said = texts(_with_huge_pages(host), "PostgreSQL")
-    for fragment in [*fragments, "51.2 ± 0.0 ms in huge pages", "131 ± 0 ms in base pages"]:
-        assert fragment in said
-
-
-@pytest.mark.parametrize(
-    ("enabled", "fragment"),
-    [("always", "`echo madvise > "), ("madvise", "leave "), ("never", "")],
-)
-def test_stores_in_memory(enabled: str, fragment: str) -> None:
-    host = dataclasses.replace(THP_HOST, thp={**THP_HOST.thp, "enabled": enabled})
-    said = texts(_with_huge_pages(host), "memory stores")
-    assert fragment in said
-    assert ("100 ± 0 us for a huge page, 0.50 ± 0.00 us for a base page" in said) == bool(fragment)
-
-
 def test_a_step_whose_cost_is_noise_is_not_called_free() -> None:
     samples = [
         dataclasses.replace(sample, line=_shaken(sample)) for sample in N1.conflict_samples(N1_HOST)
@@ -442,35 +292,6 @@ def _shaken(sample: Sample) -> Line:
     shift = {0: 0.0, 1: 0.0, 2: 20.0}[sample.round] * sample.line.metrics["reads"]
     metrics = {**sample.line.metrics, "sys_ns": shift}
     return dataclasses.replace(sample.line, metrics=metrics)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "jitter", "fragment"),
-    [
-        (None, 0.5, "schedutil"),
-        (45, 0.25, "or survey again with --seconds "),
-        (45, 9.0, "a larger --seconds alone would not help"),
-    ],
-)
-def test_more_time_is_advised_where_it_helps(
-    seconds: int | None, jitter: float, fragment: str
-) -> None:
-    host = dataclasses.replace(N1_HOST, governor="schedutil")
-    samples = touches(host, {}, {}, jitter=jitter)
-    findings = examine(Survey(host, (), tuple(samples), seconds=seconds))
-    said = texts(findings, "certainty")
-    assert fragment in said
-    assert ("--seconds" in said) == (seconds is not None)
-
-
-def test_the_time_that_is_advised_is_enough() -> None:
-    """As many more samples as the advice says make every figure certain."""
-    samples = touches(N1_HOST, {}, {}, jitter=0.25, rounds=7)
-    findings = examine(Survey(N1_HOST, (), tuple(samples), seconds=40))
-    assert findings.noisy and findings.seconds_needed
-    more = 1 + 6 * math.ceil(findings.seconds_needed / 40)
-    longer = touches(N1_HOST, {}, {}, jitter=0.25, rounds=more)
-    assert not examined(N1_HOST, longer).noisy
 
 
 @pytest.mark.parametrize("name", ["stock", "x86-64"])
