@@ -17,7 +17,7 @@ from firsttouch.lab.results import PACKED
 from firsttouch.places import REPOSITORY
 
 # Their format has no place for a comment, or they are the licence.
-_WITHOUT_SPDX = ("LICENSES/", ".gitignore", "linux/Documentation/ABI/")
+_WITHOUT_SPDX = ("LICENSES/", ".gitignore")
 # A mirror comes from the machine's configuration, a package by its name.
 _REGISTRY_HOSTS = re.compile(
     r"(deb|security|ftp|snapshot)\.debian\.org|pypi\.org|pythonhosted\.org|npmjs|crates\.io"

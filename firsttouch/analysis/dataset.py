@@ -49,9 +49,9 @@ class Row:
     published: Published | None
     verdict: str
 
-    def change(self, arm: str, base: str = BASE) -> float | None:
-        """Return by how many per cent `arm` differs from `base`; None if that is undefined."""
-        return change_percent(self.arms.get(base), self.arms.get(arm))
+    def change(self, arm: str) -> float | None:
+        """Return by how many per cent `arm` differs from stock; None if that is undefined."""
+        return change_percent(self.arms.get(BASE), self.arms.get(arm))
 
 
 @dataclass(frozen=True)

@@ -115,13 +115,13 @@ def overlay_identity(release: Release) -> str:
     return digest(contents)
 
 
-def lay_over(source: KernelSource, destination: Path, series: str | None = None) -> None:
-    """Make the tree of `source` with all patches, or one series, applied at `destination`.
+def lay_over(source: KernelSource, destination: Path) -> None:
+    """Make the tree of `source` with all patches applied at `destination`.
 
     Raises UserError if a hook does not apply; it names the file and the hunk.
     """
     link_tree(source.tree(), destination)
-    for patch in patches_of(source.release, series):
+    for patch in patches_of(source.release):
         apply(patch, source.release, destination)
 
 

@@ -91,9 +91,9 @@ class Arm:
         return [*words, "--boot", " ".join(self.boot)] if self.tried and self.boot else words
 
 
-def arm_names(folder: Path = ARMS) -> list[str]:
+def arm_names() -> list[str]:
     """Return the names of all arms."""
-    return names_in(folder)
+    return names_in(ARMS)
 
 
 def load_arm(name: str, folder: Path = ARMS) -> Arm:

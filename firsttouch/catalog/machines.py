@@ -71,7 +71,6 @@ class Machine:
     cpu: str
     board: tuple[str, ...]
     midr: int | None
-    used_in: str
     cpus: tuple[CpuKind, ...]
     l3: Cache | None
 
@@ -101,20 +100,20 @@ class Machine:
         colors = max((kind.l2.colors for kind in self.cpus if kind.l2), default=1)
         return tuple(word.format(l2_colors=colors) for word in words)
 
-    def check_cpu(self, known: Collection[str], folder: Path = MACHINES) -> None:
+    def check_cpu(self, known: Collection[str]) -> None:
         """Raise UserError if the machine's CPU is not in `known`, the CPUs that QEMU has."""
         # Features may follow the name: "max,sve=off".
         name = self.cpu.partition(",")[0]
         if name not in known:
-            table = Table(file_of("machine", self.name, folder), {})
+            table = Table(file_of("machine", self.name, MACHINES), {})
             raise table.error(
                 "cpu", f"is {name!r}, which QEMU does not have: {nearest(name, known)}"
             )
 
 
-def machine_names(folder: Path = MACHINES) -> list[str]:
+def machine_names() -> list[str]:
     """Return the names of the machines in the catalogue."""
-    return names_in(folder)
+    return names_in(MACHINES)
 
 
 def load_machine(name: str, folder: Path = MACHINES) -> Machine:
@@ -133,13 +132,14 @@ def load_machine(name: str, folder: Path = MACHINES) -> Machine:
         entry.done()
     if not kinds:
         raise table.error("cpus", "is missing: add one [[cpus]] table per kind of CPU.")
+    # For readers of the file alone.
+    table.take("used_in", str, "")
     machine = Machine(
         name,
         table.take("title", str),
         table.take("cpu", str),
         table.strings("board", ()),
         _midr(table),
-        table.take("used_in", str, ""),
         tuple(kinds),
         _cache(table, "l3") if table.has("l3") else None,
     )

@@ -13,7 +13,7 @@ import pytest
 
 from firsttouch.build.host_tools import cross_compile, processors
 from firsttouch.build.images import KernelImage
-from firsttouch.build.overlay import all_series, apply, lay_over, link_tree, patches_of
+from firsttouch.build.overlay import all_series, apply, link_tree, patches_of
 from firsttouch.build.series import touched_files, write_series
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.releases import release_names
@@ -57,7 +57,9 @@ def patches(
 def changed(source: KernelSource, name: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tree with this series alone."""
     tree = tmp_path_factory.mktemp("tree") / "linux"
-    lay_over(source, tree, name)
+    link_tree(source.tree(), tree)
+    for patch in patches_of(source.release, name):
+        apply(patch, source.release, tree)
     return tree
 
 

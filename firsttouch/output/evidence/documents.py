@@ -90,8 +90,3 @@ def check_markers(text: str) -> None:
 def names(text: str) -> Iterator[str]:
     """Return the names of the blocks that a document has."""
     return (found[2] for found in _MARKED.finditer(text))
-
-
-def without_blocks(text: str) -> str:
-    """Return what of a document is written by hand."""
-    return _MARKED.sub("", text)
