@@ -15,6 +15,8 @@ from firsttouch.analysis.claims import list_claims
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.cli.evidence import REBUILT, traced_blocks
+from firsttouch.cli.main import _parser as parser
+from firsttouch.cli.options import request_of
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import make_plan
 from firsttouch.lab.results import Result, read_results
@@ -110,7 +112,8 @@ def test_a_block_names_release_version_source_and_command(drawing: Drawing, name
 def test_the_raw_results_are_those_of_the_command_that_is_printed(name: str) -> None:
     """All cells that it asks for, and no others: nothing that did not suit was left out."""
     one = _EVIDENCE.sets[name]
-    plan = make_plan(one.request(), one.release, real_contract())
+    request = request_of(parser().parse_args(one.arguments()), profile=one.profile)
+    plan = make_plan(request, one.release, real_contract())
     reading = read_results(one.file())
     assert reading.broken == 0
     assert [result.cell.identity for result in reading.results] == [

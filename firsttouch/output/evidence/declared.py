@@ -10,9 +10,7 @@ from pathlib import Path
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.catalog.experiments import Value
 from firsttouch.errors import UserError, nearest
-from firsttouch.lab.plan import Request
 from firsttouch.places import REPOSITORY
-from firsttouch.quantities import parse_size
 from firsttouch.tables import Table, read_toml
 
 # In a checkout; an installed package has no documents.
@@ -52,18 +50,6 @@ class ResultSet:
         for name, value in self.settings.items():
             words += ["--set", f"{name}={value}"]
         return [*words, *(["--size", self.size] if self.size else [])]
-
-    def request(self) -> Request:
-        """Return what the command asks for."""
-        return Request(
-            release=self.release,
-            machines=self.machines,
-            experiments=self.experiments,
-            arms=self.arms,
-            size=parse_size(self.size) if self.size else None,
-            settings=self.settings,
-            profile=self.profile,
-        )
 
 
 @dataclass(frozen=True)
