@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The examples of `firsttouch --help` and the README do what they say."""
+"""The examples of `firsttouch --help` and the README do what they say; pages name every option."""
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from firsttouch.cli.main import _parser as parser
 from firsttouch.cli.main import main
 from firsttouch.lab.results import write_results
 from firsttouch.places import EXPERIMENTS, REPOSITORY
@@ -85,3 +88,24 @@ def test_each_lab_command_of_the_readme_can_be_planned(
     assert len(commands) > 3
     for command in commands:
         assert main([*shlex.split(command), "--dry-run"]) == 0, capsys.readouterr().err
+
+
+def _parsers(above: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield the parser of each command, down to those of its actions."""
+    yield above
+    for action in above._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _parsers(command)
+
+
+def test_each_command_and_each_option_is_in_the_pages() -> None:
+    pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")]
+    text = "\n".join(page.read_text() for page in pages)
+    words = {
+        word
+        for command in _parsers(parser())
+        for word in (command.prog, *re.findall(r"--[a-z-]+", command.format_help()))
+    }
+    assert {"firsttouch kernel build", "--show-qemu"} < words
+    assert not {word for word in words if not re.search(rf"{word}(?![\w-])", text)}
