@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from firsttouch.build.host_tools import qemu_version
+from firsttouch.catalog.machines import PAGE_SIZE
 from firsttouch.errors import GuestError
 from firsttouch.lab.guests import FTBENCH
 from firsttouch.tables import Table
 
 # Number of pages that the guard touches; few, so that it is quick.
 PAGES = 1024
-_PAGE = 4096
 # Kinds of first touch that cost a stock kernel two faults. The second is for
 # CPUs without the first.
 KINDS = ("ldadd", "ldxr")
@@ -25,7 +25,7 @@ KINDS = ("ldadd", "ldxr")
 
 def guard_command(kind: str) -> str:
     """Return the guest's command that touches the guard's pages by accesses of `kind`."""
-    size = PAGES * _PAGE
+    size = PAGES * PAGE_SIZE
     return f"{FTBENCH} populate --set-thp --by {kind} --page 4k --size {size} --threads 1"
 
 
