@@ -4,8 +4,9 @@
 # make test-fast  only the short tests that need no kernel
 # make regress    other configurations, the kernel's own tests, stressors: takes hours; a second run
 #                 resumes an interrupted one; MINUTES=60 starts no test after an hour
-# make evidence   draws the figures of the documents from docs/evidence; MEASURE=1 measures first,
-#                 TRACE=doubles-x86-64 or doubles-lines traces Debian's programs first, as root
+# make evidence   draws the figures of the documents from docs/evidence; MEASURE=1 measures first
+#                 (SET=doubles-6.12 only that set), TRACE=doubles-x86-64 or doubles-lines traces
+#                 Debian's programs first, as root
 # make pictures   draws docs/pictures/rooms.svg from the imports of firsttouch/
 # make lint       only the style and type checks
 # make lock       writes requirements.lock from pyproject.toml
@@ -30,7 +31,7 @@ regress: setup
 	  $(if $(MINUTES),--minutes $(MINUTES))
 
 evidence: setup
-	@$(PYTHON) -m firsttouch.cli.evidence $(if $(MEASURE),--measure) \
+	@$(PYTHON) -m firsttouch.cli.evidence $(if $(MEASURE),--measure) $(addprefix --set ,$(SET)) \
 	  $(if $(TRACE),--trace $(TRACE))
 
 lint: setup

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from firsttouch.build.rebuilt import load_rebuilt
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.cli.main import main as firsttouch
-from firsttouch.errors import FirsttouchError
+from firsttouch.errors import FirsttouchError, UserError, nearest
 from firsttouch.files import write_atomically
 from firsttouch.lab.results import pack_results, read_results
 from firsttouch.lab.traces import trace_of
-from firsttouch.output.evidence.declared import Evidence, load_evidence
+from firsttouch.output.evidence.declared import Evidence, ResultSet, load_evidence
 from firsttouch.output.evidence.documents import Drawing
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
@@ -49,6 +49,13 @@ def main() -> int:
         help="measure every set again: half an hour with kernels in the store",
     )
     parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="with --measure: only this set of tables.toml",
+    )
+    parser.add_argument(
         "--trace",
         choices=(HERE, LINES),
         action="append",
@@ -62,23 +69,32 @@ def main() -> int:
     options = parser.parse_args()
     try:
         evidence = load_evidence()
-        if options.measure and not measure(evidence, options.out):
+        sets = chosen(evidence, options.set)
+        if options.measure and not measure(evidence, sets, options.out):
             return 1
         for name in options.trace:
             trace(evidence, name)
         draw(evidence, REPOSITORY)
     except FirsttouchError as error:
-        print(f"make evidence: {error}", file=sys.stderr)
+        print("\n    ".join([f"make evidence: {error}", *error.detail]), file=sys.stderr)
         return 2
     return 0
 
 
-def measure(evidence: Evidence, out: Path) -> bool:
-    """Measure every set, then write its raw results; tell whether all ran.
+def chosen(evidence: Evidence, names: Sequence[str]) -> list[ResultSet]:
+    """Return the sets of these names, or all if there are none; UserError for an unknown one."""
+    for name in names:
+        if name not in evidence.sets:
+            raise UserError(f"tables.toml has no set {name}: {nearest(name, evidence.sets)}")
+    return [evidence.sets[name] for name in names or evidence.sets]
+
+
+def measure(evidence: Evidence, sets: Sequence[ResultSet], out: Path) -> bool:
+    """Measure sets, then write the raw results of each; tell whether all ran.
 
     Nothing is written unless all of them are whole: a document shows several.
     """
-    for one in evidence.sets.values():
+    for one in sets:
         arguments = [*one.arguments(), "--out", str(out / one.name)]
         print(f"\nmake evidence: firsttouch {' '.join(arguments)}", flush=True)
         status = firsttouch(arguments)
@@ -89,7 +105,7 @@ def measure(evidence: Evidence, out: Path) -> bool:
                 file=sys.stderr,
             )
             return False
-    for one in evidence.sets.values():
+    for one in sets:
         pack_results(one.file(evidence.folder), read_results(out / one.name).results)
     return True
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.cli import evidence as command
+from firsttouch.errors import UserError
 from firsttouch.lab.results import read_results
 from firsttouch.output.evidence.declared import Evidence, load_evidence
 from firsttouch.places import EXPERIMENTS
@@ -70,7 +71,7 @@ def test_every_set_is_measured_by_its_command_and_the_documents_are_drawn(
 ) -> None:
     lab = FakeLab()
     monkeypatch.setattr(command, "firsttouch", lab)
-    assert command.measure(evidence, tmp_path / "out")
+    assert command.measure(evidence, command.chosen(evidence, []), tmp_path / "out")
     out = str(tmp_path / "out")
     assert lab.asked == [
         ["lab", "--release", "6.12", "--experiment", "populate", "--out", f"{out}/one"],
@@ -91,8 +92,20 @@ def test_nothing_is_written_unless_all_sets_are_whole(
     evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "firsttouch", FakeLab("two"))
-    assert not command.measure(evidence, tmp_path / "out")
+    assert not command.measure(evidence, command.chosen(evidence, []), tmp_path / "out")
     assert not list(tmp_path.glob("*.xz"))
+
+
+def test_one_set_is_measured_alone_and_an_unknown_one_is_said(
+    evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = FakeLab("one")
+    monkeypatch.setattr(command, "firsttouch", lab)
+    assert command.measure(evidence, command.chosen(evidence, ["two"]), tmp_path / "out")
+    assert [file.name for file in tmp_path.glob("*.xz")] == ["two.jsonl.xz"]
+    assert len(lab.asked) == 1
+    with pytest.raises(UserError, match="no set tow: did you mean 'two'"):
+        command.chosen(evidence, ["tow"])
 
 
 def test_drawing_twice_changes_nothing(
@@ -102,7 +115,7 @@ def test_drawing_twice_changes_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(command, "firsttouch", FakeLab())
-    command.measure(evidence, tmp_path / "out")
+    command.measure(evidence, command.chosen(evidence, []), tmp_path / "out")
     capsys.readouterr()
     command.draw(evidence, tmp_path)
     command.draw(evidence, tmp_path)
