@@ -11,6 +11,7 @@ from firsttouch.analysis.comparison import compare
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.cli.options import Commands
 from firsttouch.errors import UserError, nearest
+from firsttouch.finder.debug_files import Servers
 from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
 from firsttouch.output.comparison import print_comparison
 from firsttouch.output.export import comparison_document
@@ -83,7 +84,7 @@ def add_command(commands: Commands) -> None:
 def _report(options: argparse.Namespace, reporter: Reporter) -> int:
     traced = options.directory / DATA_FILE
     if traced.is_file():
-        write_results(read_recording(traced), options.directory)
+        write_results(read_recording(traced, servers=Servers(reporter.say)), options.directory)
         print(options.directory / PAGE_NAME)
         if not (options.directory / RESULTS_NAME).exists():
             return 0

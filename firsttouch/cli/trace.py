@@ -10,6 +10,7 @@ from pathlib import Path
 from firsttouch.cli.options import Commands
 from firsttouch.errors import UserError
 from firsttouch.files import check_writable
+from firsttouch.finder.debug_files import Servers
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.trace.reading import read_recording, write_results
@@ -70,7 +71,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     file = options.out / DATA_FILE
     file.unlink(missing_ok=True)
     record(request, file, reporter, aside=options.json)
-    read = read_recording(file)
+    read = read_recording(file, servers=Servers(reporter.say))
     text = write_results(read, options.out)
     if options.json:
         print(text, end="")

@@ -13,30 +13,28 @@ from pathlib import Path, PurePath
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import NoteSection, SymbolTableSection
+from elftools.elf.sections import SymbolTableSection
 
+from firsttouch.finder.debug_files import Servers, debug_file, debug_names
 from firsttouch.finder.lines import Lines
 from firsttouch.finder.spaces import Place
 
-_DEBUG = "usr/lib/debug"
 # An entry of a table of symbols: the reader's own way takes a second for 40,000 of them.
 _SYMBOL = struct.Struct("<IBxHQQ")
 _FUNCTION, _INDIRECT = 2, 10
 _UNDEFINED = 0
-# The clients of debuginfod; without $DEBUGINFOD_URLS they ask nobody.
-_CLIENTS = (("debuginfod-find", "debuginfo"), ("llvm-debuginfod-find", "--debuginfo"))
+# The object of code that is in no file.
+JIT = "[JIT]"
 # The beginning of names that encode their types, and the tools that decode them.
 _MANGLED = ("_Z", "_R")
 _DECODERS = ("c++filt", "llvm-cxxfilt")
-# Seconds. A server may have to unpack a package of a gigabyte.
-_PATIENCE = 90
 
 
 @dataclass(frozen=True)
 class Location:
     """A place in the words of the program; "" and 0 for what is not known.
 
-    `object` is the path of the file, or ``[JIT]``.
+    `object` is the path of the file, or `JIT`.
     """
 
     object: str
@@ -52,17 +50,32 @@ class Location:
 
 
 class Symbols:
-    """Names places; `root` is where the traced program's files are, `maps` perf's maps."""
+    """Names places; `root` is where the traced program's files are, `maps` perf's maps.
 
-    def __init__(self, root: Path = Path("/"), maps: Path = Path("/tmp")) -> None:
+    `servers` are asked for debug information that is not here.
+    """
+
+    def __init__(
+        self,
+        root: Path = Path("/"),
+        maps: Path = Path("/tmp"),
+        servers: Servers | None = None,
+    ) -> None:
         self._root = root
         self._maps = maps
+        self._servers = servers
         self._objects: dict[str, _Object | None] = {}
         self._jit: dict[int, _Table] = {}
         self._plain: dict[str, str] = {}
 
     def prepare(self, places: Iterable[Place]) -> None:
-        """Look up places, so that their names are those of C++ and Rust, not the linker's."""
+        """Look up places: ask servers for their files, and decode the names of C++ and Rust.
+
+        Servers are asked for these places' files alone: a flame graph has many more.
+        """
+        places = list(places)
+        for place in places:
+            self._asked(place.path)
         names = {self._linked_name(place) for place in places} - set(self._plain)
         self._plain |= _demangled(sorted(name for name in names if name.startswith(_MANGLED)))
 
@@ -80,8 +93,8 @@ class Symbols:
     def locate(self, place: Place) -> Location:
         """Return what is known of a place."""
         if not place.path:
-            return Location("[JIT]", place.offset, self.function(place))
-        found = self._object(place.path)
+            return Location(JIT, place.offset, self.function(place))
+        found = self._asked(place.path)
         file, line = found.line(place.offset) if found else ("", 0)
         return Location(place.path, place.offset, self.function(place), file, line)
 
@@ -92,6 +105,13 @@ class Symbols:
             except (OSError, ELFError):
                 self._objects[path] = None
         return self._objects[path]
+
+    def _asked(self, path: str) -> _Object | None:
+        """Return a file with all that is to be had for it."""
+        found = self._object(path) if path else None
+        if found and self._servers:
+            found.ask(self._servers)
+        return found
 
     def _jitted(self, pid: int) -> _Table:
         if pid not in self._jit:
@@ -138,15 +158,28 @@ class _Object:
             self._segments = [
                 (s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in elf.iter_segments("PT_LOAD")
             ]
-            own = _Table(_functions(elf))
-            build_id, link = _build_id(elf), _debug_link(elf)
+            self._table = _Table(_functions(elf))
+            names = debug_names(elf)
             has_lines = elf.has_dwarf_info(strict=True)
-        self._with_lines = path if has_lines else _debug_file(path, root, build_id, link)
-        self._table = own
-        if self._with_lines and self._with_lines != path:
-            with self._with_lines.open("rb") as file:
-                self._table = _Table(_functions(ELFFile(file))) or own
+        self._name = path.name
+        self._build_id = names.build_id
+        self._with_lines = path if has_lines else None
         self._lines: Lines | None = None
+        if not has_lines:
+            self._use(debug_file(path, root, names))
+
+    def _use(self, debug: Path | None) -> None:
+        """Take symbols and lines from a debug file."""
+        if debug:
+            with debug.open("rb") as file:
+                self._table = _Table(_functions(ELFFile(file))) or self._table
+            self._with_lines = debug
+
+    def ask(self, servers: Servers) -> None:
+        """Get debug information from a server, if this host has none; once."""
+        if self._with_lines is None and self._build_id:
+            self._use(servers.fetch(self._build_id, self._name))
+            self._build_id = ""
 
     def _address(self, offset: int) -> int:
         """Return the address, as the file counts them, of an offset in it."""
@@ -179,58 +212,12 @@ def _functions(elf: ELFFile) -> Iterator[tuple[int, int, str]]:
         return
 
 
-def _build_id(elf: ELFFile) -> str:
-    for section in elf.iter_sections("SHT_NOTE"):
-        if isinstance(section, NoteSection):
-            for note in section.iter_notes():
-                if note["n_type"] == "NT_GNU_BUILD_ID":
-                    return str(note["n_desc"])
-    return ""
-
-
-def _debug_link(elf: ELFFile) -> str:
-    section = elf.get_section_by_name(".gnu_debuglink")
-    return section.data().split(b"\0", 1)[0].decode(errors="replace") if section else ""
-
-
-def _debug_file(path: Path, root: Path, build_id: str, link: str) -> Path | None:
-    """Return the file with the debug information of `path`, if there is one."""
-    debug = root / _DEBUG
-    places = [debug / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"] if build_id else []
-    if link:
-        below = path.parent.relative_to(root) if path.is_relative_to(root) else Path()
-        places += [path.with_name(link), path.parent / ".debug" / link, debug / below / link]
-    for place in places:
-        if place.is_file() and place != path:
-            return place
-    return _fetched(build_id) if build_id else None
-
-
-def _fetched(build_id: str) -> Path | None:
-    """Return the debug file that debuginfod's client finds, if it is there."""
-    for client, what in _CLIENTS:
-        tool = shutil.which(client)
-        if tool is None:
-            continue
-        command = [tool, what, build_id]
-        if what.startswith("--"):
-            command = [tool, build_id, what]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=_PATIENCE
-            )
-        except subprocess.TimeoutExpired:
-            return None
-        found = Path(done.stdout.strip())
-        return found if not done.returncode and found.is_file() else None
-    return None
-
-
 def _perf_map(file: Path) -> _Table:
     """Return the functions that a JIT compiler wrote to perf's map; none without a map."""
     functions = []
     try:
-        text = file.read_text(errors="replace")
+        # Others may write to the folder: no FIFO, at which a reader waits.
+        text = file.read_text(errors="replace") if file.is_file() else ""
     except OSError:
         text = ""
     for line in text.splitlines():

@@ -53,7 +53,7 @@ def _found(line: Mapping[str, Json], root: Path, log: Path) -> Mapping[str, Json
             recording = open_recording(file)
         except (ValueError, UserError) as error:
             raise GuestError(f"a guest recorded no faults: {error}", log_end(log)) from None
-        trace = summarize(recording, find(recording, root), Symbols(root))
+        trace = summarize(recording, find(recording, root), Symbols(root, root / "tmp"))
     if trace.status or trace.lost or not trace.complete:
         raise GuestError(
             f"a recorded program ended with status {trace.status}, and {trace.lost:,} faults "

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from firsttouch.files import write_atomically
+from firsttouch.finder.debug_files import Servers
 from firsttouch.finder.document import FILE_NAME, trace_document
 from firsttouch.finder.doubles import find
 from firsttouch.finder.found import Found
@@ -36,15 +37,16 @@ class Reading:
         print_trace(self.trace, self.sentences, console)
 
 
-def read_recording(file: Path, root: Path = Path("/")) -> Reading:
+def read_recording(file: Path, root: Path = Path("/"), servers: Servers | None = None) -> Reading:
     """Return what a recorder's file shows; `root` is where the program's files are.
 
+    `servers` are asked for debug information that is not here.
     Prices are from the survey and the laboratory's results beside the file.
     Raises UserError with the reason if there is no trace in it.
     """
     recording = open_recording(file)
     found = find(recording, root)
-    symbols = Symbols(root)
+    symbols = Symbols(root, servers=servers)
     trace = summarize(recording, found, symbols)
     trace = replace(trace, prices=price(trace, file.parent))
     return Reading(trace, found, symbols, tuple(conclude(trace)))

@@ -20,6 +20,7 @@ from firsttouch.finder.sites import (
     kinds_of,
 )
 from firsttouch.finder.spaces import ANONYMOUS
+from firsttouch.finder.symbols import JIT
 from firsttouch.quantities import format_number_of
 
 _KINDS = {
@@ -158,8 +159,18 @@ def _limits(trace: Trace) -> Iterator[str]:
             f"The code of {format_number_of(trace.undecoded, 'faults')} could not be read: the "
             "order of the faults decided what they were."
         )
+    if nameless := sum(site.doubles for site in trace.sites if _is_nameless(site)):
+        yield (
+            f"{nameless:,} are in code that a JIT compiler made, which wrote no names of it: run "
+            "`node --perf-basic-prof` or `java -XX:+UnlockDiagnosticVMOptions "
+            "-XX:+DumpPerfMapAtExit`."
+        )
     if trace.major and trace.doubles:
         yield (
             f"{format_number_of(trace.major, 'faults')} waited for a disk: a page that came back "
             "from swap and was read before it was written looks like a double."
         )
+
+
+def _is_nameless(site: Site) -> bool:
+    return site.read.object == JIT and not site.read.function

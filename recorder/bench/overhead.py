@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What the recorder costs: the time of a command with it against the time without.
+"""What the recorder costs: a command with it against the command alone.
 
     recorder/bench/overhead.py FTRECORD [ROUNDS] -- COMMAND...
 
-Runs the command in turn without the recorder, with it, and with it and chains of
-calls. Prints the median over the rounds of each pair's quotient with its
-quartiles, and the quotient of the best times, to which other load only adds.
+Runs the command in turn alone, recorded, and recorded with chains of calls.
+Prints the median over the rounds of each pair's quotient, with its quartiles, of
+two figures: the time on processors, of the command and the recorder together,
+which other load on the host changes little; and the time on the wall.
 """
 
 from __future__ import annotations
@@ -17,13 +18,34 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 
-def seconds(command: list[str]) -> float:
-    """Return the time that a command takes, with its output thrown away."""
+@dataclass(frozen=True)
+class Taken:
+    """Seconds that a command took: on processors, with its children, and on the wall."""
+
+    processor: float
+    wall: float
+
+
+FIGURES = {
+    "processor": lambda taken: taken.processor,
+    "wall clock": lambda taken: taken.wall,
+}
+
+
+def run(command: Sequence[str]) -> Taken:
+    """Run a command, with its output thrown away."""
     begin = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - begin
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Taken(used.ru_utime + used.ru_stime, wall)
 
 
 def main() -> int:
@@ -41,17 +63,18 @@ def main() -> int:
             "recorded": [recorder, "-o", file, "--", *command],
             "with chains": [recorder, "-c", "-o", file, "--", *command],
         }
-        seconds(command)
-        taken: dict[str, list[float]] = {way: [] for way in ways}
+        run(command)
+        taken: dict[str, list[Taken]] = {way: [] for way in ways}
         for _ in range(rounds):
             for way, words in ways.items():
-                taken[way].append(seconds(words))
-    print(f"alone: {statistics.median(taken['alone']):.3f} s, median of {rounds}")
-    for way in list(ways)[1:]:
-        change = [100 * (b / a - 1) for a, b in zip(taken["alone"], taken[way], strict=True)]
-        low, middle, high = statistics.quantiles(change, n=4)
-        best = 100 * (min(taken[way]) / min(taken["alone"]) - 1)
-        print(f"{way}: {middle:+.1f} % ({low:+.1f} to {high:+.1f}), best {best:+.1f} %")
+                taken[way].append(run(words))
+    for name, figure in FIGURES.items():
+        alone = [figure(one) for one in taken["alone"]]
+        print(f"{name}, alone: {statistics.median(alone):.3f} s, median of {rounds}")
+        for way in list(ways)[1:]:
+            pairs = zip(alone, map(figure, taken[way]), strict=True)
+            low, middle, high = statistics.quantiles((100 * (b / a - 1) for a, b in pairs), n=4)
+            print(f"{name}, {way}: {middle:+.1f} % ({low:+.1f} to {high:+.1f})")
     return 0
 
 

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import os
 import shutil
+import socket
 import subprocess
-import threading
+import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +16,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from firsttouch.finder import debug_files
+from firsttouch.finder.debug_files import Servers
 from firsttouch.finder.spaces import Place
 from firsttouch.finder.symbols import Location, Symbols
 from tests.trace.conftest import Compile
@@ -79,36 +81,86 @@ def test_lines_come_from_a_debug_file_by_its_build_id(compile_c: Compile, tmp_pa
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder, and the address of a server of what is in it."""
+    """A folder, and the address of the debuginfod server of what is in it."""
     folder = tmp_path / "server"
     folder.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ["debuginfod", "-F", "-t", "1", "-d", ":memory:", "-p", str(port), str(folder)]
+    with subprocess.Popen(
+        command, env=_without_servers(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
+        yield folder, f"http://127.0.0.1:{port}"
+        server.terminate()
 
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield folder, f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+
+def _without_servers() -> dict[str, str]:
+    """Return the environment of a server that asks no other."""
+    return {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
 
 
+def _wait_for(address: str) -> None:
+    """Wait until the server, which looks at its folder once a second, has a file."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            with urllib.request.urlopen(address):
+                return
+        except OSError:
+            assert time.monotonic() < deadline, f"no answer from {address}"
+            time.sleep(0.2)
+
+
+@pytest.mark.parametrize("client", ["/usr/bin/debuginfod-find", _LLVM / "llvm-debuginfod-find"])
 def test_lines_come_from_a_debuginfod_server(
     compile_c: Compile,
     tmp_path: Path,
     served: tuple[Path, str],
     monkeypatch: pytest.MonkeyPatch,
+    client: str | Path,
 ) -> None:
     folder, address = served
     program = compile_c("known.c", "-Wl,--build-id")
     offset = _offset(program, "write_all")
     bare, debug, build_id = _stripped(program, tmp_path)
     place = Place(f"/{bare.name}", offset, 0)
-    monkeypatch.setenv("PATH", f"{_LLVM}:{os.environ['PATH']}")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / Path(client).name).symlink_to(client)
+    shutil.move(debug, folder / "known.debug")
+    _wait_for(f"{address}/buildid/{build_id}/debuginfo")
     monkeypatch.delenv("DEBUGINFOD_URLS", raising=False)
-    assert Symbols(tmp_path).locate(place) == Location(place.path, offset)
-    (folder / "buildid" / build_id).mkdir(parents=True)
-    shutil.copy(debug, folder / "buildid" / build_id / "debuginfo")
+    assert Symbols(tmp_path, servers=Servers(print)).locate(place) == Location(place.path, offset)
     monkeypatch.setenv("DEBUGINFOD_URLS", address)
     monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "cache"))
-    _check(Symbols(tmp_path).locate(place))
+    said: list[str] = []
+    assert Symbols(tmp_path).locate(place).line == 0
+    _check(Symbols(tmp_path, servers=Servers(said.append)).locate(place))
+    assert said == ["Asking debuginfod for the debug information of known"]
+
+
+def test_servers_are_asked_for_what_has_doubles_alone_and_not_after_one_was_silent(
+    compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = compile_c("known.c", "-Wl,--build-id")
+    _stripped(program, tmp_path)
+    shutil.copy(tmp_path / "known", tmp_path / "other")
+    monkeypatch.setattr(debug_files, "_PATIENCE", 1)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "cache"))
+    said: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("DEBUGINFOD_URLS", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        symbols = Symbols(tmp_path, servers=Servers(said.append))
+        symbols.function(Place("/known", 0, 0))
+        assert not said
+        symbols.prepare([Place("/known", 0, 0), Place("/other", 0, 0), Place("", 0, 0)])
+    assert said == [
+        "Asking debuginfod for the debug information of known",
+        "It gave no answer in 1 s: going on without it (DEBUGINFOD_URLS).",
+    ]
 
 
 def test_jit_code_has_the_names_of_perfs_map(tmp_path: Path) -> None:
