@@ -86,11 +86,15 @@ static void open_rings(struct recording *recording)
 		error = rings_open(&recording->rings, threads, nr_threads,
 				   !attached);
 	}
+	if ((error == -EACCES || error == -EPERM) && attached)
+		give_up(recording,
+			"process %d may not be traced, since it is another user's or "
+			"`sysctl kernel.perf_event_paranoid` is above 2: trace as root.",
+			recording->program.pid);
 	if (error == -EACCES || error == -EPERM)
 		give_up(recording,
 			"the kernel forbids perf events here: run `sysctl "
-			"kernel.perf_event_paranoid=2` as root, or trace as root%s.",
-			attached ? "; a process of another user needs root, too" : "");
+			"kernel.perf_event_paranoid=2` as root, or trace as root.");
 	if (error == -ENOBUFS)
 		give_up(recording,
 			"the kernel gives no buffer for perf's samples: run `sysctl "

@@ -45,15 +45,18 @@ class TraceComparison:
 
 
 def compared_traces(a: Path, b: Path) -> TraceComparison | None:
-    """Return the comparison of two traces; None if the paths are not both traces.
+    """Return the comparison of two traces; None if the paths have other results to compare.
 
-    Raises UserError if only one is the file of a trace, or one cannot be read.
+    Raises UserError if only one is a trace, or one cannot be read.
     """
-    one, other = _find(a), _find(b)
+    one, other = _file(a), _file(b)
+    if all(file is None or _has_others(path) for path, file in ((a, one), (b, other))):
+        return None
     if not one or not other:
-        if one == other or not (a.name == FILE_NAME or b.name == FILE_NAME):
-            return None
-        raise UserError(f"{a} and {b}: only one of them is a trace: compare two traces.")
+        raise UserError(
+            f"{a if other else b} has no trace to compare with {b if other else a}: give two "
+            "directories that `firsttouch trace --out` has filled."
+        )
     return compare_traces(read_trace(one), read_trace(other))
 
 
@@ -93,12 +96,16 @@ def print_trace_comparison(comparison: TraceComparison, a: str, b: str, console:
     print_table(table, console)
 
 
-def _find(path: Path) -> Path | None:
-    """Return the file of a trace; None for a directory that has results of another kind, too."""
+def _file(path: Path) -> Path | None:
+    """Return the file of a trace, if a path is one or has one."""
     if path.name == FILE_NAME:
         return path
-    others = any((path / name).exists() for name in ("results.jsonl", "survey.json"))
-    return path / FILE_NAME if (path / FILE_NAME).is_file() and not others else None
+    return path / FILE_NAME if (path / FILE_NAME).is_file() else None
+
+
+def _has_others(directory: Path) -> bool:
+    """Tell whether a directory has results of another kind, too."""
+    return any((directory / name).exists() for name in ("results.jsonl", "survey.json"))
 
 
 def _line(what: str, a: int, b: int) -> TraceLine:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import PurePath
+from signal import strsignal
 
 from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.finder.sites import (
@@ -94,13 +96,13 @@ def _remedies(trace: Trace) -> Iterator[str]:
         return
     parts = []
     upgrades = {
-        RMW: "upgrades atomics (write_intent=rmw)",
-        LOAD_EXCLUSIVE: "also upgrades load-exclusives (write_intent=exclusive)",
-        LEARN: "learns which code reads before it writes (write_intent=learn)",
+        RMW: "a kernel that upgrades atomics (vm.write_intent=1)",
+        LOAD_EXCLUSIVE: "a kernel that also upgrades load-exclusives (vm.write_intent=2)",
+        LEARN: "a kernel that would learn which code reads before it writes, as none does yet",
     }
     for remedy, does in upgrades.items():
         if count := trace.removable(remedy):
-            parts.append(f"{count:,} by a kernel that {does}")
+            parts.append(f"{count:,} by {does}")
     if count := trace.removable(POPULATE):
         parts.append(f"{count:,} by MADV_POPULATE_WRITE, since their surroundings are filled")
     if count := trace.removable(HUGE):
@@ -138,6 +140,8 @@ def _zero_pages(trace: Trace) -> Iterator[str]:
 
 def _limits(trace: Trace) -> Iterator[str]:
     """Say what the trace cannot know."""
+    if trace.status:
+        yield f"The command {_end(trace.status)}."
     if not trace.complete:
         yield "The recorder was killed: what it had written until then is shown."
     if trace.lost:
@@ -170,6 +174,16 @@ def _limits(trace: Trace) -> Iterator[str]:
             f"{format_number_of(trace.major, 'faults')} waited for a disk: a page that came back "
             "from swap and was read before it was written looks like a double."
         )
+
+
+def _end(status: int) -> str:
+    """Return how a command ended that failed, from its status of waitpid(2)."""
+    code = os.waitstatus_to_exitcode(status)
+    return (
+        f"ended with status {code}"
+        if code > 0
+        else f"was ended by signal {-code} ({strsignal(-code)})"
+    )
 
 
 def _is_nameless(site: Site) -> bool:

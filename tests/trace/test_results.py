@@ -63,7 +63,7 @@ def test_the_sentences_have_the_figures() -> None:
     for part in (
         "server --start: 1,000 page faults, 40 of them (4.0 %)",
         "probe (table.c:12), written by insert (table.c:40)",
-        "39 by a kernel that learns",
+        "39 by a kernel that would learn",
         "0.02 ms of processor time",
         "7 more faults",
     ):
@@ -93,15 +93,29 @@ def test_a_comparison_says_what_a_fix_removed() -> None:
     assert (comparison.sites[0].a, comparison.sites[0].b) == (40, 0)
 
 
-def test_a_directory_with_other_results_is_no_trace(tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / name).mkdir()
-        (tmp_path / name / FILE_NAME).write_text(trace_document(trace(site(1)), []))
-    a, b = tmp_path / "a", tmp_path / "b"
+def test_directories_with_other_results_are_compared_by_those(tmp_path: Path) -> None:
+    a, b, empty = (tmp_path / name for name in ("a", "b", "empty"))
+    for folder in (a, b):
+        folder.mkdir()
+        (folder / FILE_NAME).write_text(trace_document(trace(site(1)), []))
     assert compared_traces(a, b)
-    (a / "results.jsonl").touch()
+    # A survey that prices the doubles of one does not make it another thing.
+    (a / "survey.json").touch()
+    assert compared_traces(a, b)
+    (b / "results.jsonl").touch()
     assert compared_traces(a, b) is None
     assert compared_traces(a / FILE_NAME, b / FILE_NAME)
+    assert compared_traces(empty, empty) is None
+    with pytest.raises(UserError, match=f"{empty} has no trace to compare with"):
+        compared_traces(a / FILE_NAME, empty)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(3 << 8, "ended with status 3"), (11, "was ended by signal 11 (Segmentation fault)")],
+)
+def test_a_command_that_failed_is_said(status: int, said: str) -> None:
+    assert f"The command {said}." in conclude(replace(trace(site(1)), status=status))
 
 
 def test_a_flame_graph_has_a_box_for_each_call_of_some_width() -> None:
