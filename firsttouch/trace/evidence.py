@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.finder.document import parse_trace, trace_object
 from firsttouch.finder.found import KINDS
-from firsttouch.finder.sites import LEARN, LOAD_EXCLUSIVE, RMW, Site, Trace
+from firsttouch.finder.sites import REMEDIES, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.output.tables import markdown_table
 from firsttouch.tables import Json, parse_json
@@ -58,19 +58,20 @@ def read_traces(file: Path) -> list[Traced]:
 
 
 def draw_traces(traced: list[Traced]) -> str:
-    """Return the table of all programs, and where it comes from, for a document."""
-    kinds = [kind for kind in KINDS if any(one.trace.of_kind(kind) for one in traced)]
-    remedies = [
-        remedy
-        for remedy in (RMW, LOAD_EXCLUSIVE, LEARN)
-        if remedy == LEARN or any(one.trace.removable(remedy) for one in traced)
-    ]
+    """Return the table of all programs, with their sums, and where it comes from."""
+    traces = [one.trace for one in traced]
+    kinds = [kind for kind in KINDS if any(trace.of_kind(kind) for trace in traces)]
+    remedies = [one for one in REMEDIES if any(trace.removable(one) for trace in traces)]
     heads = [
-        "program", "faults", "doubles", "share", *kinds, "in files",
-        *(f"removed by {remedy}" for remedy in remedies), "first place in anonymous memory",
+        "program", "faults", "doubles", "share", *kinds, "in files", *remedies,
+        "first place in anonymous memory",
     ]  # fmt: skip
     ordered = sorted(traced, key=lambda one: -one.trace.doubles / max(one.trace.faults, 1))
-    lines = [_line(one, kinds, remedies) for one in ordered]
+    lines = [
+        [one.program, *_figures([one.trace], kinds, remedies), _place(one.trace.sites)]
+        for one in ordered
+    ]
+    lines.append([f"all {len(traced)}", *_figures(traces, kinds, remedies), ""])
     table = markdown_table(heads, range(1, len(heads) - 1), lines)
     return "".join(
         f"{line}\n" for line in ["", "", *table, "", *_origin(traced[0].trace, len(traced)), ""]
@@ -95,18 +96,19 @@ def draw_lines(traced: list[Traced]) -> str:
     return "".join(f"{line}\n" for line in ["", "", *table, "", origin, ""])
 
 
-def _line(one: Traced, kinds: Iterable[str], remedies: Iterable[str]) -> list[str]:
-    trace = one.trace
-    return [
-        one.program,
-        f"{trace.faults:,}",
-        f"{trace.doubles:,}",
-        percent(trace.doubles, trace.faults),
-        *(f"{trace.of_kind(kind):,}" for kind in kinds),
-        f"{trace.doubles - trace.of_memory(ANONYMOUS):,}",
-        *(f"{trace.removable(remedy):,}" for remedy in remedies),
-        _place(trace.sites),
-    ]
+def _figures(
+    traces: Sequence[Trace], kinds: Sequence[str], remedies: Sequence[str]
+) -> Iterator[str]:
+    """Yield the sums of traces: faults, doubles, their share, by kind, in files, by remedy."""
+    faults, doubles = sum(one.faults for one in traces), sum(one.doubles for one in traces)
+    yield f"{faults:,}"
+    yield f"{doubles:,}"
+    yield percent(doubles, faults)
+    for kind in kinds:
+        yield f"{sum(one.of_kind(kind) for one in traces):,}"
+    yield f"{doubles - sum(one.of_memory(ANONYMOUS) for one in traces):,}"
+    for remedy in remedies:
+        yield f"{sum(one.removable(remedy) for one in traces):,}"
 
 
 def _place(sites: Iterable[Site]) -> str:
