@@ -18,6 +18,7 @@ from firsttouch.cli.listing import print_forecast, print_list
 from firsttouch.cli.options import Commands, add_selection, request_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable, write_atomically
+from firsttouch.finder.sites import Trace
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.forecast import forecast
 from firsttouch.lab.guests import build_parts, make_jobs
@@ -25,12 +26,14 @@ from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import Result
 from firsttouch.lab.run import Outcome, guests_at_once, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
+from firsttouch.lab.traces import trace_of
 from firsttouch.output.export import summary
 from firsttouch.output.html.page import write_report
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.terminal import first_figure, output_console, print_answers
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
+from firsttouch.trace.printing import print_programs
 from firsttouch.vm.qemu import command
 
 
@@ -80,16 +83,31 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         return _show_qemu(request, contract, reporter)
 
     def show(dataset: Dataset, report: str) -> None:
+        programs = _programs(dataset)
         if options.json:
             print(dump_json(summary(dataset)), end="")
         elif options.table:
             print_dataset(dataset, output_console())
+        elif programs:
+            print_programs(programs, output_console())
+            reporter.say("Every count: the same command with --table.")
         elif dataset.cases:
             print_answers(dataset, report, output_console())
-        if report and (options.json or options.table):
+        if report and (options.json or options.table or programs):
             reporter.say(f"Report: {report}")
 
     return measure(request, contract, reporter, show)
+
+
+def _programs(dataset: Dataset) -> dict[str, dict[str, Trace]]:
+    """Return traces by program and arm; none if anything else was measured, too."""
+    programs: dict[str, dict[str, Trace]] = {}
+    for result in dataset.results():
+        trace = trace_of(result)
+        if trace is None:
+            return {}
+        programs.setdefault(str(result.cell.params["program"]), {})[result.cell.arm] = trace
+    return programs
 
 
 def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:

@@ -16,7 +16,7 @@ from firsttouch.finder.sites import REMEDIES, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.output.tables import markdown_table
 from firsttouch.tables import Json, parse_json
-from firsttouch.trace.printing import remedies_of
+from firsttouch.trace.printing import first_place, remedies_of
 from firsttouch.trace.programs import Traced
 from firsttouch.trace.sentences import between, percent
 
@@ -113,7 +113,7 @@ def _figures(
 
 def _place(sites: Iterable[Site]) -> str:
     """Return the first site in anonymous memory: where, how many, and what removes them."""
-    found = next((site for site in sites if site.memory == ANONYMOUS), None)
+    found = first_place(sites)
     if found is None:
         return "none"
     return f"`{between(found)}`: {found.doubles:,} ({remedies_of(found)})"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 
@@ -13,6 +13,8 @@ from firsttouch.output.plain import may_wrap, plain, plain_table, print_table
 from firsttouch.trace.sentences import between, percent
 
 _SITES = 10
+# Characters of a place in the table of programs, for three arms beside it.
+_PLACE = 36
 
 
 def print_trace(trace: Trace, sentences: Sequence[str], console: Console) -> None:
@@ -40,6 +42,40 @@ def print_trace(trace: Trace, sentences: Sequence[str], console: Console) -> Non
     if left:
         rest = sum(site.doubles for site in left)
         console.print(plain(f"and {len(left):,} more sites with {rest:,} doubles", "dim"))
+
+
+def print_programs(programs: Mapping[str, Mapping[str, Trace]], console: Console) -> None:
+    """Print the doubles of programs on each arm, by program and arm; the largest share first.
+
+    The place is the first in anonymous memory, on the first arm.
+    """
+    arms = list(dict.fromkeys(arm for traces in programs.values() for arm in traces))
+    table = plain_table(
+        ["program"], ["faults", *(f"doubles, {arm}" for arm in arms), "share"], ["first place"]
+    )
+    first = {name: next(iter(traces.values())) for name, traces in programs.items()}
+    for name in sorted(first, key=lambda name: -first[name].doubles / max(first[name].faults, 1)):
+        trace, traces = first[name], programs[name]
+        site = first_place(trace.sites)
+        table.add_row(
+            plain(name),
+            f"{trace.faults:,}",
+            *(f"{traces[arm].doubles:,}" if arm in traces else "" for arm in arms),
+            percent(trace.doubles, trace.faults),
+            plain(f"{site.doubles:,} {_shortened(str(site.read))}" if site else "none"),
+        )
+    print_table(table, console)
+
+
+def _shortened(place: str) -> str:
+    """Return the two ends of a long name."""
+    half = _PLACE // 2
+    return place if len(place) <= _PLACE else f"{place[: half - 3]}...{place[-half:]}"
+
+
+def first_place(sites: Iterable[Site]) -> Site | None:
+    """Return the site in anonymous memory with most doubles."""
+    return next((site for site in sites if site.memory == ANONYMOUS), None)
 
 
 def remedies_of(site: Site) -> str:

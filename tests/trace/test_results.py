@@ -14,12 +14,14 @@ from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
 from firsttouch.finder.sites import REMEDIES, Price, Site, Trace
 from firsttouch.finder.symbols import Location
+from firsttouch.output.terminal import output_console
 from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
 from firsttouch.trace.comparison import compare_traces, compared_traces
 from firsttouch.trace.flame import flame_graph, fold
 from firsttouch.trace.prices import price
+from firsttouch.trace.printing import print_programs
 from firsttouch.trace.sentences import between, conclude, cost
 from tests.support import made_results
 
@@ -108,6 +110,19 @@ def test_directories_with_other_results_are_compared_by_those(tmp_path: Path) ->
     assert compared_traces(empty, empty) is None
     with pytest.raises(UserError, match=f"{empty} has no trace to compare with"):
         compared_traces(a / FILE_NAME, empty)
+
+
+def test_programs_of_guests_have_a_line_each_with_their_doubles_on_each_arm() -> None:
+    stock, other = trace(site(5), site(30, memory="private file")), trace(faults=2000)
+    programs = {"little": {"stock": trace(site(1))}, "much": {"stock": stock, "on": other}}
+    console = output_console()
+    with console.capture() as printed:
+        print_programs(programs, console)
+    lines = [line.split() for line in printed.get().splitlines()]
+    assert lines[1:] == [
+        ["much", "1,000", "35", "0", "3.5", "%", "5", "probe", "(table.c:12)"],
+        ["little", "1,000", "1", "0.1", "%", "1", "probe", "(table.c:12)"],
+    ]
 
 
 @pytest.mark.parametrize(
