@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from firsttouch.build.disks import FileDisk
 from firsttouch.build.sources import KernelSource
@@ -131,14 +132,11 @@ _MACHINES: dict[str, Callable[[Guest], Guest]] = {
 }
 # A variant that has a test of its own below.
 _BIG_ENDIAN = "big-endian"
+_TRIED = [name for name in variant_names() if name != _BIG_ENDIAN]
 # The lab's configuration, and the variants for which `make regress` has time.
 _VARIANTS = [
     pytest.param(None, id="lab"),
-    *(
-        pytest.param(name, marks=pytest.mark.regress)
-        for name in variant_names()
-        if name != _BIG_ENDIAN
-    ),
+    *(pytest.param(name, marks=pytest.mark.regress) for name in _TRIED),
 ]
 
 
@@ -155,9 +153,31 @@ def test_kunit(
     assert not complaints(cases, reported_by("write_intent_kunit.c") if not variant else set())
 
 
-@pytest.mark.parametrize("setup", _SETUPS, ids=lambda setup: setup.name)
-@pytest.mark.parametrize("variant", _VARIANTS)
-@pytest.mark.parametrize("release", release_names())
+def _in_guests() -> list[ParameterSet]:
+    """Each kind of guest on each release and variant.
+
+    `make test` has those of the lab's configuration. Races last a minute: it has
+    them in each timing, but on one release.
+    """
+    oldest, *_, newest = release_names()
+    races = {"interleaved": newest, "parallel": oldest}
+    return [
+        pytest.param(
+            release,
+            variant,
+            setup,
+            id=f"{release}-{variant or 'lab'}-{setup.name}",
+            marks=()
+            if variant is None and races.get(setup.name, release) == release
+            else pytest.mark.regress,
+        )
+        for release in release_names()
+        for variant in (None, *_TRIED)
+        for setup in _SETUPS
+    ]
+
+
+@pytest.mark.parametrize(("release", "variant", "setup"), _in_guests())
 def test_kselftests(
     make_guest: MakeGuest,
     outcomes: Outcomes,
