@@ -11,13 +11,17 @@ import re
 
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-# Files whose tests share a module's fixture: a guest, a tree, ten million
-# words. Where a test's parameters begin with a release, they do so by release.
+# Files whose tests share a module's fixture: a guest, a tree, an installed
+# package. Where a test's parameters begin with a release, they do so by release.
 TOGETHER = (
     "tests/bench/test_guest.py",
+    "tests/cli/test_installed.py",
+    "tests/linux/test_configuration.py",
     "tests/linux/test_decoder_words.py",
     "tests/linux/test_objections.py",
     "tests/linux/test_series.py",
+    "tests/survey/test_command.py",
+    "tests/trace/test_guest.py",
 )
 _RELEASE = re.compile(r"\[(\d+\.\d+)\b")
 
