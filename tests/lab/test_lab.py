@@ -18,6 +18,7 @@ import pytest
 from firsttouch.build.configuration import given_configuration, known_configuration
 from firsttouch.build.packages import known_package, note_package
 from firsttouch.build.programs import build_ftbench, build_init
+from firsttouch.build.store import store_root
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.errors import GuestError
@@ -210,7 +211,7 @@ def _left_behind(mark: str) -> list[str]:
 def cache_with_image(
     images: Callable[[str, bool], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """A separate store that has only the stock kernel and the configuration it was built in."""
+    """A separate store that has the stock kernel, the configuration it was built in, programs."""
     entry = images("6.12", False).parent
     release = load_release("6.12")
     configuration = known_configuration(release)
@@ -218,6 +219,7 @@ def cache_with_image(
     own = tmp_path / "cache" / "firsttouch"
     for kept in (entry, configuration.parent):
         shutil.copytree(kept, own / kept.parent.name / kept.name)
+    (own / "programs").symlink_to(store_root() / "programs")
     package = known_package(release.configuration)
     assert package
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
