@@ -184,19 +184,15 @@ def _site(
 def _removable(found: Found, member: int, dense: Mapping[int, Counter[str]]) -> Mapping[str, int]:
     """Return how many doubles of a pair each remedy removes.
 
-    The kernel upgrades atomics in any memory, load-exclusives and what it
-    learns in anonymous memory alone. To write first is possible everywhere, but
-    the program does not write to a file's pages first where the loader does.
+    A kernel upgrades reads of missing anonymous memory alone. To write first is
+    possible everywhere, but the program does not write to a file's pages first
+    where the loader does.
     """
     pair, count = found.pairs[member], found.counts[member]
-    if pair.kind == ATOMIC:
-        upgraded = {RMW: count}
-    elif pair.kind == EXCLUSIVE and pair.memory == ANONYMOUS:
-        upgraded = {LOAD_EXCLUSIVE: count}
-    else:
-        upgraded = {}
     if pair.memory != ANONYMOUS:
-        return upgraded
+        return {}
+    kinds = {ATOMIC: RMW, EXCLUSIVE: LOAD_EXCLUSIVE}
+    upgraded = {kinds[pair.kind]: count} if pair.kind in kinds else {}
     return upgraded | {LEARN: found.repeats[member], SOURCE: count, **dense.get(member, {})}
 
 
