@@ -16,6 +16,8 @@ from firsttouch.finder.symbols import Location, Symbols
 RMW, LOAD_EXCLUSIVE, LEARN, POPULATE, HUGE, SOURCE = REMEDIES = (
     "rmw", "exclusive", "learn", "populate", "huge pages", "source",
 )  # fmt: skip
+# The kinds that a kernel upgrades by their instruction.
+_UPGRADES = {ATOMIC: RMW, EXCLUSIVE: LOAD_EXCLUSIVE}
 # A huge page on x86-64, and on arm64 with pages of 4 KiB.
 _BLOCK = 2 << 20
 # Shares of the pages of such a block that the program touches: from the first on it is worth
@@ -191,8 +193,7 @@ def _removable(found: Found, member: int, dense: Mapping[int, Counter[str]]) -> 
     pair, count = found.pairs[member], found.counts[member]
     if pair.memory != ANONYMOUS:
         return {}
-    kinds = {ATOMIC: RMW, EXCLUSIVE: LOAD_EXCLUSIVE}
-    upgraded = {kinds[pair.kind]: count} if pair.kind in kinds else {}
+    upgraded = {_UPGRADES[pair.kind]: count} if pair.kind in _UPGRADES else {}
     return upgraded | {LEARN: found.repeats[member], SOURCE: count, **dense.get(member, {})}
 
 
