@@ -67,6 +67,8 @@ def main() -> int:
         "--out", type=Path, default=Path("out/evidence"), help="where results go (out/evidence)"
     )
     options = parser.parse_args()
+    if options.set and not options.measure:
+        parser.error("--set says what is measured: give --measure (MEASURE=1), too.")
     try:
         evidence = load_evidence()
         sets = chosen(evidence, options.set)

@@ -108,6 +108,16 @@ def test_one_set_is_measured_alone_and_an_unknown_one_is_said(
         command.chosen(evidence, ["tow"])
 
 
+def test_a_set_without_a_measurement_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["make evidence", "--set", "floor-7.3"])
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+    assert ended.value.code == 2
+    assert "give --measure (MEASURE=1), too." in capsys.readouterr().err
+
+
 def test_drawing_twice_changes_nothing(
     evidence: Evidence,
     tmp_path: Path,
