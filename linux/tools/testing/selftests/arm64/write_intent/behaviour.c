@@ -272,16 +272,21 @@ static void test_aarch32_is_left_alone(void)
 		0xe3a07001,	/* mov r7, #__NR_exit */
 		0xef000000,	/* svc #0 */
 	};
-	long faults[NR_MODES];
-	int fd = memfd_create("a32", 0), status;
+	int fd = memfd_create("a32", 0), status = 0;
+	long faults[NR_MODES] = { 0 };
 	pid_t child;
 
 	if (fd < 0 || sizeof(file) != SIZE ||
 	    write(fd, file, sizeof(file)) != sizeof(file))
 		ksft_exit_fail_perror("memfd");
-	/* One fault more where the store that follows has to copy. */
-	for (enum mode mode = OFF; mode < NR_MODES; mode++) {
+	/*
+	 * One fault more where the store that follows has to copy. The least of
+	 * some runs: what fork() leaves to a child is not always the same.
+	 */
+	for (int run = 0; run < 8 * NR_MODES && !status; run++) {
+		const enum mode mode = run % NR_MODES;
 		struct rusage before, after;
+		long more;
 
 		set_mode(mode);
 		getrusage(RUSAGE_CHILDREN, &before);
@@ -294,9 +299,9 @@ static void test_aarch32_is_left_alone(void)
 		}
 		waitpid(child, &status, 0);
 		getrusage(RUSAGE_CHILDREN, &after);
-		faults[mode] = after.ru_minflt - before.ru_minflt;
-		if (status)
-			break;
+		more = after.ru_minflt - before.ru_minflt;
+		if (run < NR_MODES || more < faults[mode])
+			faults[mode] = more;
 	}
 	close(fd);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 126) {
