@@ -19,8 +19,8 @@ from firsttouch.tables import Table, names_in, read_named
 BASE = "stock"
 # The same kernel, booted a moment later: what it changes against `BASE` is chance.
 CONTROL = "again"
-Shape = Literal["circle", "square", "diamond", "up", "down", "cross"]
-_SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "up", "down", "cross")
+Shape = Literal["circle", "square", "diamond", "up", "down", "right", "cross"]
+_SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "up", "down", "right", "cross")
 Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
 _KINDS: tuple[Kind, ...] = ("stock", "changed", "tiny-stock", "tiny-changed", "debian")
 _COLOR = re.compile(r"#[0-9a-f]{6}")

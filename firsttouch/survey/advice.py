@@ -130,7 +130,7 @@ def _series_advice(findings: Findings) -> Iterator[str]:
     if findings.doubled and host.write_intent:
         yield (
             f"This kernel has write-intent faults, in mode {host.write_intent}: as root, "
-            f"`echo 2 > {WRITE_INTENT}` ends the double fault."
+            f"`echo exclusive > {WRITE_INTENT}` ends the double fault."
         )
     elif findings.doubled:
         yield (

@@ -15,8 +15,6 @@ from firsttouch.tables import Json, Table
 LEVELS = ("l1d", "l2")
 # The series adds these two; linux/Documentation/arch/arm64 describes them.
 WRITE_INTENT = "/proc/sys/vm/write_intent"
-# What its numbers mean.
-_MODES = {"0": "off", "1": "rmw", "2": "exclusive"}
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _RESERVED = "/proc/sys/vm/nr_hugepages"
 _GOVERNOR = "cpufreq/scaling_governor"
@@ -70,10 +68,10 @@ class Host:
 
     `cpu` is the CPU that the tasks run on. `memory` is the available memory, within
     the limit of a container. `thp` has the THP policies by file name, `mthp` the
-    policy of each mTHP size. `write_intent` is the mode of write-intent faults, None
-    without the series. `virtual` tells whether it is a virtual machine; None if
-    neither the CPU nor the firmware shows it. `nr_hugepages` is the number of huge
-    pages reserved for hugetlb.
+    policy of each mTHP size. `write_intent` is the mode of write-intent faults, in
+    the kernel's own word; None without the series. `virtual` tells whether it is a
+    virtual machine; None if neither the CPU nor the firmware shows it.
+    `nr_hugepages` is the number of huge pages reserved for hugetlb.
     """
 
     architecture: str
@@ -159,7 +157,7 @@ def read_host(printed: Mapping[str, Json], cpu: int) -> Host:
         caches=_caches(files, cpu),
         thp=_thp(files),
         mthp=_mthp(files),
-        write_intent=_MODES.get(files.get(WRITE_INTENT, "")),
+        write_intent=files.get(WRITE_INTENT),
         virtual=_is_virtual(files, cpuinfo, arm64),
         governor=files.get(f"/sys/devices/system/cpu/cpu{cpu}/{_GOVERNOR}"),
         load=float(load[0]) if load else None,

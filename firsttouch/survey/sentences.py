@@ -65,7 +65,7 @@ def _verdict(findings: Findings) -> Sentence:
     if store and store.busy and worst.busy and differ(worst.busy, store.busy):
         text += f", which costs {_per_gib(worst.busy.minus(store.busy), worst, findings)} per GiB"
     if findings.host.write_intent:
-        return Sentence(about, f"{text}. As root, `echo 2 > {WRITE_INTENT}` ends it.")
+        return Sentence(about, f"{text}. As root, `echo exclusive > {WRITE_INTENT}` ends it.")
     return Sentence(
         about,
         f"{text}. Populate memory by madvise(MADV_POPULATE_WRITE) before atomics touch it, or "

@@ -96,13 +96,14 @@ def _remedies(trace: Trace) -> Iterator[str]:
         return
     parts = []
     upgrades = {
-        RMW: "a kernel that upgrades atomics (vm.write_intent=1)",
-        LOAD_EXCLUSIVE: "a kernel that also upgrades load-exclusives (vm.write_intent=2)",
-        LEARN: "a kernel that would learn which code reads before it writes, as none does yet",
+        RMW: "by a kernel that upgrades atomics (vm.write_intent=rmw)",
+        LOAD_EXCLUSIVE: "by a kernel that upgrades load-exclusives (vm.write_intent=exclusive)",
+        LEARN: "at most by a kernel that learns which code reads before it writes "
+        "(vm.write_intent=learn)",
     }
     for remedy, does in upgrades.items():
         if count := trace.removable(remedy):
-            parts.append(f"{count:,} by {does}")
+            parts.append(f"{count:,} {does}")
     if count := trace.removable(POPULATE):
         parts.append(f"{count:,} by MADV_POPULATE_WRITE, since their surroundings are filled")
     if count := trace.removable(HUGE):

@@ -59,7 +59,7 @@ static inline bool aarch64_insn_is_##name(u32 insn) { return (insn & (mask)) == 
 
 def _decoder() -> str:
     """Return the decoder and all that it uses, from the files of which a kernel gets them."""
-    generic = (LINUX / "include/asm-generic/write_intent.h").read_text()
+    generic = (LINUX / "include/linux/write_intent.h").read_text()
     header = (LINUX / "arch/arm64/include/asm/write_intent.h").read_text()
     (hook,) = {
         (load_release(name).hooks / "write-intent-insns.patch").read_text().partition("@@\n")[2]

@@ -14,7 +14,7 @@ from itertools import product
 
 
 class Intent(IntEnum):
-    """enum write_intent of linux/include/asm-generic/write_intent.h, by what arm64 has of it."""
+    """enum write_intent of linux/include/linux/write_intent.h, by what arm64 has of it."""
 
     NONE = 0
     EXCLUSIVE = 1

@@ -34,7 +34,7 @@ def test_the_verdict_comes_first_and_says_what_to_do() -> None:
     assert first.text.startswith("This host is affected: atomics take two faults")
     assert "which costs 78.6 ± 0.0 ms per GiB. Populate memory by madvise" in first.text
     switched_off = dataclasses.replace(N1_HOST, write_intent="off")
-    assert "`echo 2 > " in texts(doubled(switched_off), "verdict")
+    assert "`echo exclusive > " in texts(doubled(switched_off), "verdict")
     well = _with_huge_pages(THP_HOST)
     assert conclude(well)[0].text == (
         "This host is not affected: atomics take one fault at the first touch of a page. Use huge "

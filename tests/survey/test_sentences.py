@@ -67,7 +67,7 @@ def test_a_recorded_guest_that_has_the_features_switched_off() -> None:
     assert texts(findings, "zero pages") == ""
     today = texts(findings, "today")
     assert "write-intent faults, in mode off" in today
-    assert "echo 2 > /proc/sys/vm/write_intent" in today
+    assert "echo exclusive > /proc/sys/vm/write_intent" in today
 
 
 def test_a_recorded_x86_virtual_machine() -> None:
@@ -127,7 +127,7 @@ def test_a_kernel_with_the_series_switched_off() -> None:
     findings = examined(host, touches(host, {"ldxr": 2}, {"ldxr": 800}))
     today = texts(findings, "today")
     assert "in mode rmw" in today
-    assert "echo 2 > /proc/sys/vm/write_intent" in today
+    assert "echo exclusive > /proc/sys/vm/write_intent" in today
     assert "kernel series" not in today
 
 

@@ -65,7 +65,7 @@ def test_the_sentences_have_the_figures() -> None:
     for part in (
         "server --start: 1,000 page faults, 40 of them (4.0 %)",
         "probe (table.c:12), written by insert (table.c:40)",
-        "39 by a kernel that would learn",
+        "39 at most by a kernel that learns",
         "0.02 ms of processor time",
         "7 more faults",
     ):

@@ -4,7 +4,7 @@
 #include <kunit/test.h>
 #include <linux/module.h>
 
-#include <asm/write_intent.h>
+#include <linux/write_intent.h>
 
 struct encoding {
 	const char *text;

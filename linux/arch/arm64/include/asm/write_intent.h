@@ -8,15 +8,6 @@
 #ifndef __ASM_WRITE_INTENT_H
 #define __ASM_WRITE_INTENT_H
 
-#ifdef CONFIG_ARM64_WRITE_INTENT_FAULT
-#define arch_write_intent arch_write_intent
-#endif
-#include <asm-generic/write_intent.h>
-
-#ifdef CONFIG_ARM64_WRITE_INTENT_FAULT
-
-#include <linux/mm.h>
-#include <linux/tracepoint-defs.h>
 #include <linux/kasan-enabled.h>
 #include <linux/uaccess.h>
 #include <linux/userfaultfd_k.h>
@@ -24,14 +15,6 @@
 #include <asm/insn.h>
 #include <asm/mte-kasan.h>
 #include <asm/ptrace.h>
-
-/* vm.write_intent >= 1 and >= 2 */
-DECLARE_STATIC_KEY_TRUE(write_intent_rmw);
-DECLARE_STATIC_KEY_FALSE(write_intent_exclusive);
-
-DECLARE_TRACEPOINT(write_intent);
-
-void write_intent_trace(const struct vm_fault *vmf, u32 insn);
 
 /*
  * A load must not be taken for a write. What the architecture has not allocated
@@ -74,8 +57,7 @@ static __always_inline enum write_intent aarch64_insn_write_intent(u32 insn)
  * anyone but for its page.
  */
 static __always_inline enum write_intent
-write_intent_if_allowed(const struct vm_fault *vmf, struct vm_area_struct *vma,
-			u32 insn, enum write_intent intent)
+write_intent_if_allowed(struct vm_area_struct *vma, enum write_intent intent)
 {
 	if (!(vma->vm_flags & VM_WRITE) || is_compat_task())
 		return WRITE_INTENT_NONE;
@@ -84,21 +66,17 @@ write_intent_if_allowed(const struct vm_fault *vmf, struct vm_area_struct *vma,
 	     userfaultfd_armed(vma)))
 		return WRITE_INTENT_NONE;
 
-	if (tracepoint_enabled(write_intent))
-		write_intent_trace(vmf, insn);
-
 	return intent;
 }
 
 /*
  * For faults that are reported as reads. Nearly all of them are: hence the
- * instruction is looked at before what matters to few. @vma and @flags are
- * those of @vmf, from registers. The faults of a device that shares the page
- * tables are handled by a kernel thread, whose pc is 0 and cannot be read.
+ * instruction is looked at before what matters to few. The faults of a device
+ * that shares the page tables are handled by a kernel thread, whose pc is 0 and
+ * cannot be read.
  */
 static __always_inline enum write_intent
-arch_write_intent(const struct vm_fault *vmf, struct vm_area_struct *vma,
-		  unsigned int flags)
+arch_write_intent(struct vm_area_struct *vma, unsigned int flags)
 {
 	__le32 word = 0;	/* no instruction, if it cannot be read */
 	u32 insn;
@@ -124,14 +102,12 @@ failed:
 	/* Each intent as a constant, so that none is compared with again */
 	switch (aarch64_insn_write_intent(insn)) {
 	case WRITE_INTENT_CERTAIN:
-		return write_intent_if_allowed(vmf, vma, insn, WRITE_INTENT_CERTAIN);
+		return write_intent_if_allowed(vma, WRITE_INTENT_CERTAIN);
 	case WRITE_INTENT_LIKELY:
-		return write_intent_if_allowed(vmf, vma, insn, WRITE_INTENT_LIKELY);
+		return write_intent_if_allowed(vma, WRITE_INTENT_LIKELY);
 	default:
 		return WRITE_INTENT_NONE;
 	}
 }
-
-#endif /* CONFIG_ARM64_WRITE_INTENT_FAULT */
 
 #endif /* __ASM_WRITE_INTENT_H */

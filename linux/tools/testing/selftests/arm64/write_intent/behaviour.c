@@ -39,21 +39,25 @@ static void *map_anonymous(size_t size)
 
 static void test_mode_is_read_and_written(void)
 {
-	static const char * const refused[] = { "3", "-1", "rmw", "" };
+	static const char * const refused[] = {
+		"1", "rm", "rmwx", "exclusive rmw", "\n",
+		"a word that is longer than any",
+	};
 	bool good = true;
 	char text[64];
 
 	for (enum mode mode = OFF; mode < NR_MODES; mode++) {
 		good &= set_mode(mode);
 		read_file(SYSCTL, text, sizeof(text));
-		good &= atoi(text) == (int)mode;
+		text[strcspn(text, "\n")] = '\0';
+		good &= !strcmp(text, mode_names[mode]);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(refused) - 1; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		errno = 0;
 		good &= !write_file(SYSCTL, refused[i]) && errno == EINVAL;
 	}
 	read_file(SYSCTL, text, sizeof(text));
-	good &= atoi(text) == WITH_EXCLUSIVE;
+	good &= !strcmp(text, "exclusive\n");
 	ksft_test_result(good, "the mode is read and written\n");
 }
 
@@ -79,7 +83,7 @@ static void test_upgrades_are_traced(void)
 	write_file(TRACING "events/write_intent/enable", "0");
 	read_file(TRACING "trace", trace, 65536);
 	line = strstr(trace, wanted);
-	ksft_test_result(line && strstr(line, "insn=0xc85f7c") &&
+	ksft_test_result(line && strstr(line, "certain=0\n") &&
 			 !strstr(line + 1, wanted), "an upgrade is traced\n");
 	free(trace);
 	munmap(p, page);

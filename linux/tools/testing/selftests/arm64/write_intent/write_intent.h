@@ -166,9 +166,7 @@ static inline bool set(const char *path, const char *text)
 /* Returns whether the kernel has the feature and took the mode. */
 static inline bool set_mode(enum mode mode)
 {
-	const char text[] = { '0' + mode, '\0' };
-
-	return set(SYSCTL, text);
+	return set(SYSCTL, mode_names[mode]);
 }
 
 /*

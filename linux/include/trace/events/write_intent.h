@@ -5,29 +5,28 @@
 #if !defined(_TRACE_WRITE_INTENT_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _TRACE_WRITE_INTENT_H
 
+#include <linux/ptrace.h>
 #include <linux/tracepoint.h>
 
 TRACE_EVENT(write_intent,
-	    TP_PROTO(unsigned long address, unsigned long pc, u32 insn),
-	    TP_ARGS(address, pc, insn),
+	    TP_PROTO(const struct vm_fault *vmf, int intent),
+	    TP_ARGS(vmf, intent),
 
 	    TP_STRUCT__entry(__field(unsigned long, address)
 			     __field(unsigned long, pc)
-			     __field(u32, insn)
+			     __field(bool, certain)
 	    ),
 
-	    TP_fast_assign(__entry->address = address;
-			   __entry->pc = pc;
-			   __entry->insn = insn;
+	    TP_fast_assign(__entry->address = vmf->real_address;
+			   __entry->pc = instruction_pointer(current_pt_regs());
+			   __entry->certain = intent == WRITE_INTENT_CERTAIN;
 	    ),
 
-	    TP_printk("address=0x%lx pc=0x%lx insn=0x%08x", __entry->address,
-		      __entry->pc, __entry->insn)
+	    TP_printk("address=0x%lx pc=0x%lx certain=%d", __entry->address,
+		      __entry->pc, __entry->certain)
 );
 
 #endif /* _TRACE_WRITE_INTENT_H */
 
 /* This part must be outside protection */
-#undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH .
 #include <trace/define_trace.h>
