@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.regress]
 
 # The arm, the suite, and what tests of it that find the mistake are called.
 _FOUND_BY = {
+    "forgotten-reset": ("learn", "mm/write_intent_learn", "a program begins anew"),
     "forgotten-color": ("color", "mm/zero_page_mapping", r"\d+ consecutive pages are zero pages"),
     "likely-writes-reclaim": (
         "intent",
