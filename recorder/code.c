@@ -58,10 +58,8 @@ void code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip)
 		there[1].iov_len = FT_CODE_BYTES - left;
 	}
 	len = process_vm_readv(pid, &here, 1, there, 2, 0);
-	if (len <= 0) {
-		code->missed++;
+	if (len <= 0)
 		return;
-	}
 	record.header = ft_header(FT_CODE, sizeof(record));
 	record.pid = pid;
 	record.len = len;

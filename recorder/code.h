@@ -12,8 +12,6 @@ struct code {
 	/* Hashes of the program counters seen; 0 is a free place. */
 	uint64_t *seen;
 	size_t used;
-	/* Program counters whose code could not be read. */
-	uint32_t missed;
 };
 
 bool code_open(struct code *code);

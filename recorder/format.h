@@ -87,8 +87,8 @@ struct ft_end {
 	struct perf_event_header header;
 	/* As from waitpid(2); -1 if the process goes on. */
 	int32_t status;
-	/* Program counters whose code could not be read any more. */
-	uint32_t no_code;
+	/* KiB, of the largest process of the command; 0 for one that ran already. */
+	uint32_t resident;
 	uint64_t time;
 	/* What the events counted, and how many of them are in the file. */
 	uint64_t faults;

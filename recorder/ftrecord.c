@@ -197,10 +197,9 @@ static void write_end(struct recording *recording)
 
 	rings_disable(&recording->rings);
 	rings_drain(&recording->rings, &recording->code, &recording->output);
-	end.no_code = recording->code.missed;
 	end.faults = rings_count(&recording->rings);
 	end.samples = recording->rings.samples;
-	program_faults(&recording->program, &end.minor, &end.major);
+	program_used(&recording->program, &end);
 	output_write(&recording->output, &end, sizeof(end));
 	output_flush(&recording->output);
 }

@@ -190,14 +190,13 @@ bool program_signalled(struct program *program, int signals)
 	return program->ended;
 }
 
-void program_faults(const struct program *program, uint64_t *minor,
-		    uint64_t *major)
+void program_used(const struct program *program, struct ft_end *end)
 {
 	struct rusage used;
 
-	*minor = *major = 0;
 	if (program->attached || getrusage(RUSAGE_CHILDREN, &used))
 		return;
-	*minor = used.ru_minflt - program->minor_before;
-	*major = used.ru_majflt - program->major_before;
+	end->resident = used.ru_maxrss;
+	end->minor = used.ru_minflt - program->minor_before;
+	end->major = used.ru_majflt - program->major_before;
 }

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "format.h"
+
 struct program {
 	pid_t pid;
 	/* Not ours: only watched. */
@@ -51,8 +53,7 @@ int program_signals(void);
 /* Serves what came over the signalfd; true if the recording is to end. */
 bool program_signalled(struct program *program, int signals);
 
-/* getrusage's faults of the program and what it waited for, since exec. */
-void program_faults(const struct program *program, uint64_t *minor,
-		    uint64_t *major);
+/* What getrusage tells of the program and what it waited for; faults since exec. */
+void program_used(const struct program *program, struct ft_end *end);
 
 #endif

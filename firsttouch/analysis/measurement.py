@@ -84,6 +84,7 @@ def _recorded(trace: Trace) -> dict[str, float]:
         "removed_by_rmw": trace.removable(RMW),
         "removed_by_exclusive": trace.removable(LOAD_EXCLUSIVE),
         "removed_by_learn": trace.removable(LEARN),
+        "resident": trace.resident,
     }
 
 

@@ -28,12 +28,13 @@ MODELLED = {
     "l2_accesses": "accesses", "l2_misses": "misses",
 }  # fmt: skip
 # Metrics that the laboratory finds in a recording of page faults.
-RECORDED = dict.fromkeys(
-    ("faults", "doubles", "doubles_atomic", "doubles_exclusive", "doubles_load_store",
-     "doubles_apart", "doubles_in_files", "removed_by_rmw", "removed_by_exclusive",
-     "removed_by_learn"),
-    "faults",
-)  # fmt: skip
+RECORDED = {
+    "faults": "faults", "doubles": "faults",
+    "doubles_atomic": "faults", "doubles_exclusive": "faults", "doubles_load_store": "faults",
+    "doubles_apart": "faults", "doubles_in_files": "faults",
+    "removed_by_rmw": "faults", "removed_by_exclusive": "faults", "removed_by_learn": "faults",
+    "resident": "bytes",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ def parse_trace(table: Table) -> Trace:
         untouched=table.take("untouched", int),
         sites=tuple(map(_read_site, table.tables("sites"))),
         zero_pages=table.optional("zero_pages", int),
+        resident=table.take("resident", int, 0),
         prices=tuple(
             Price(entry.take("each", float), entry.take("unit", str), entry.take("source", str))
             for entry in table.tables("prices")

@@ -93,11 +93,12 @@ class Ending:
     """How a recording ended; `status` is that of waitpid(2), None if the program goes on.
 
     `faults` is what the kernel counted, `samples` what is in the file.
-    `minor` and `major` are getrusage's, of the command and all it waited for.
+    `minor` and `major` are getrusage's, of the command and all it waited for;
+    `resident` is the KiB of the largest of these, 0 for a process that ran already.
     """
 
     status: int | None
-    unread_code: int
+    resident: int
     time: int
     faults: int
     samples: int

@@ -62,6 +62,8 @@ class Trace:
     start to end. `untouched` counts pages of anonymous memory that were read
     and never written; `zero_pages` those of the command that the kernel still
     maps to the zero page at its end, None if it was not asked or cannot tell.
+    `resident` is the most memory in bytes that a process of the command had at
+    a time; 0 if that is not known.
     """
 
     command: tuple[str, ...]
@@ -81,6 +83,7 @@ class Trace:
     untouched: int
     sites: tuple[Site, ...]
     zero_pages: int | None = None
+    resident: int = 0
     prices: tuple[Price, ...] = ()
 
     @property
@@ -133,6 +136,7 @@ def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
         untouched=sum(map(len, found.reads.values())),
         sites=_sites(found, symbols, recording.page_size),
         zero_pages=_zero_pages(recording),
+        resident=ending.resident * 1024 if ending else 0,
     )
 
 

@@ -64,6 +64,12 @@ def test_the_pages_that_were_only_read_are_counted(
     assert trace.untouched >= 127
 
 
+def test_the_most_memory_of_a_process_is_told(firsttouch: Firsttouch, compile_c: Compile) -> None:
+    trace = traced(firsttouch, "--", compile_c("known.c"))
+    written = sum(KNOWN.values()) * trace.page_size
+    assert written < trace.resident < written + (16 << 20)
+
+
 def test_the_answer_names_the_line(firsttouch: Firsttouch, compile_c: Compile) -> None:
     done = firsttouch("trace", "--out", "out", "--", compile_c("known.c"))
     (line,) = re.findall(r"^ *120 .*", done.stderr, re.MULTILINE)
