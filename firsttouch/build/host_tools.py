@@ -37,6 +37,12 @@ def compiler_version(*, native: bool = False) -> str:
 
 
 @functools.cache
+def clang_version() -> str:
+    """Return the first line of ``clang --version``; HostError if it is missing."""
+    return _version("clang")
+
+
+@functools.cache
 def toolchain_identity(*, native: bool = False) -> str:
     """Return the versions of the compiler and the linker that build images and programs.
 

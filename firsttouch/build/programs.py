@@ -11,7 +11,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from firsttouch import processes
-from firsttouch.build.host_tools import cross_compile, qemu_version, toolchain_identity
+from firsttouch.build.host_tools import (
+    clang_version,
+    cross_compile,
+    qemu_version,
+    toolchain_identity,
+)
 from firsttouch.build.store import Entry
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import digest_files
@@ -21,8 +26,15 @@ from firsttouch.tables import Json
 
 # The plugin is built for one version of QEMU.
 _PMU = "pmu"
+# ftbench with one more experiment, update-kinds, whose code two compilers make.
+KINDS = "ftbench-kinds"
 # Arguments for make. No -g: debug information names the folder of the build.
-_VARIABLES = {_PMU: ("CFLAGS=-O2",)}
+_ARGUMENTS = {
+    ("libftpmu.so", "native"): ("CFLAGS=-O2",),
+    (KINDS, "arm64"): (KINDS,),
+    # This one only lists what it can measure, for which it needs no clang.
+    (KINDS, "native"): (KINDS, "BUILDS="),
+}
 _SOURCES = {".c", ".h", ".S", ".ld", ".sh", ""}
 
 
@@ -32,6 +44,15 @@ def build_ftbench(reporter: Reporter, *, native: bool = False) -> Path:
     Raises BuildError with the compiler's errors if it does not build.
     """
     return _build("bench", "ftbench", reporter, native=native)
+
+
+def build_kinds(reporter: Reporter, *, native: bool = False) -> Path:
+    """Return ftbench with update-kinds, static, for arm64; `native`: for this host, to list it.
+
+    For arm64 it raises HostError if clang, the second compiler of update-kinds,
+    is missing. Raises BuildError with the compiler's errors if it does not build.
+    """
+    return _build("bench", KINDS, reporter, native=native)
 
 
 def build_init(reporter: Reporter) -> Path:
@@ -83,8 +104,8 @@ def stored_program(name: str, product: str, *, native: bool = False) -> Path | N
 
 
 def ftbench_list(reporter: Reporter) -> str:
-    """Return the output of ``ftbench --list=json`` on this host: what ftbench can measure."""
-    return processes.output([build_ftbench(reporter, native=True), "--list=json"])
+    """Return the output of ``ftbench --list=json`` on this host: all that it can measure."""
+    return processes.output([build_kinds(reporter, native=True), "--list=json"])
 
 
 def _build(name: str, product: str, reporter: Reporter, *, native: bool = False) -> Path:
@@ -92,7 +113,7 @@ def _build(name: str, product: str, reporter: Reporter, *, native: bool = False)
 
     def make(workplace: Path, kept: Path) -> None:
         prefix = "" if native else cross_compile()
-        made = run_make(REPOSITORY / name, workplace, prefix, *_VARIABLES.get(name, ()))
+        made = run_make(REPOSITORY / name, workplace, prefix, *_arguments(product, native=native))
         shutil.copy(made / product, kept / product)
 
     return _entry(name, product, native=native).obtain(make, reporter.say) / product
@@ -104,11 +125,17 @@ def _entry(name: str, product: str, *, native: bool) -> Entry:
     recipe: dict[str, Json] = {
         "sources": digest_files(folder, _sources(folder)),
         "tools": toolchain_identity(native=native),
-        "variables": list(_VARIABLES.get(name, ())),
+        "variables": list(_arguments(product, native=native)),
     }
     if name == _PMU:
         recipe["qemu"] = qemu_version()
+    if product == KINDS and not native:
+        recipe["clang"] = clang_version()
     return Entry("programs", recipe, f"{product} for {'this host' if native else 'arm64'}")
+
+
+def _arguments(product: str, *, native: bool) -> tuple[str, ...]:
+    return _ARGUMENTS.get((product, "native" if native else "arm64"), ())
 
 
 def _sources(folder: Path) -> Iterable[Path]:

@@ -17,12 +17,12 @@ from firsttouch.build.durations import (
 )
 from firsttouch.build.kernels import kernel_of
 from firsttouch.build.outcomes import kept_outcome
-from firsttouch.build.programs import stored_program, stored_scripts
+from firsttouch.build.programs import KINDS, stored_program, stored_scripts
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Kind
 from firsttouch.catalog.releases import Release
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import Parts, disk_of, kernels_of, make_job, recorder_files
+from firsttouch.lab.guests import Parts, disk_of, kernels_of, make_job, needs_kinds, recorder_files
 from firsttouch.lab.plan import Plan
 
 _KINDS: Mapping[Kind, str] = {
@@ -68,9 +68,11 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
         Part(f"kernel {release.name} {_KINDS[kernel.kind]} {kernel.label}".rstrip(), path)
         for kernel, path in images.items()
     ]
+    wanted = [("bench", "ftbench"), ("guest", "init"), ("pmu", "libftpmu.so")]
+    if needs_kinds(plan):
+        wanted.append(("bench", KINDS))
     programs = {
-        name: stored_program(folder, name, native=folder == "pmu")
-        for folder, name in (("bench", "ftbench"), ("guest", "init"), ("pmu", "libftpmu.so"))
+        name: stored_program(folder, name, native=folder == "pmu") for folder, name in wanted
     }
     parts += [Part(name, path) for name, path in programs.items()]
     disks: dict[Disk, Path | None] = {}
@@ -81,10 +83,11 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
             parts.append(Part(disk.title, disks[disk]))
     ready = {kind: path / "Image" for kind, path in images.items() if path}
     made = None
-    ftbench, init, pmu = programs.values()
-    if source and ftbench and init and pmu:
+    ftbench, init, pmu, *more = programs.values()
+    if source and ftbench and init and pmu and all(more):
         have = {disk: path for disk, path in disks.items() if path}
-        made = Parts(source, ready, ftbench, init, pmu, have, _recorders(plan))
+        kinds = programs.get(KINDS)
+        made = Parts(source, ready, ftbench, init, pmu, have, _recorders(plan), kinds=kinds)
     seconds = 0.0
     measured = True
     for kernel, path in images.items():

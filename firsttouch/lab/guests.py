@@ -17,6 +17,7 @@ from firsttouch.build.packages import unpack
 from firsttouch.build.programs import (
     build_ftbench,
     build_init,
+    build_kinds,
     build_pmu,
     build_recorder,
     keep_scripts,
@@ -37,6 +38,8 @@ from firsttouch.vm.pmu import Pmu
 from firsttouch.vm.qemu import file_digest, guest_key, inputs
 
 FTBENCH = "/ftbench"
+# The experiment that only one build of ftbench has: it takes a second compiler.
+_UPDATE_KINDS = "update-kinds"
 # bench/experiments/doubles.c names these.
 _RECORDER, _SCRIPTS = "/ftrecord", "/scripts"
 
@@ -47,7 +50,8 @@ class Parts:
 
     `recorders` has by experiment the files that its guests need to record
     programs, `roots` what returns the folder with these, unpacked: only a guest
-    that runs needs it, and the store takes seconds to check it.
+    that runs needs it, and the store takes seconds to check it. `kinds` is the
+    ftbench that has update-kinds, if the plan does.
     """
 
     source: KernelSource
@@ -58,6 +62,7 @@ class Parts:
     disks: Mapping[Disk, Path]
     recorders: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
     roots: Mapping[str, Callable[[], Path]] = field(default_factory=dict)
+    kinds: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,7 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
         if kernel.patches and not kernel_of(kernel, source).stored():
             check_patches(kernel.patches, source)
     ftbench, init = build_ftbench(reporter), build_init(reporter)
+    kinds = build_kinds(reporter) if needs_kinds(plan) else None
     images = {kernel: obtain_image(kernel, source, reporter, logs) for kernel in kernels}
     disks = {}
     for group in plan.groups:
@@ -129,7 +135,14 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
                 build_recorder(reporter, native=False), keep_scripts(experiment.scripts, reporter)
             )
             roots[name] = functools.cache(functools.partial(unpack, experiment.root, reporter))
-    return Parts(source, images, ftbench, init, build_pmu(reporter), disks, recorders, roots)
+    pmu = build_pmu(reporter)
+    return Parts(source, images, ftbench, init, pmu, disks, recorders, roots, kinds)
+
+
+def needs_kinds(plan: Plan) -> bool:
+    """Tell whether a cell of `plan` runs update-kinds."""
+    experiments = {cell.experiment for cell in plan.cells}
+    return any(plan.catalog.experiments[name].runs == _UPDATE_KINDS for name in experiments)
 
 
 def recorder_files(recorder: Path, scripts: Mapping[str, Path]) -> dict[str, Path]:
@@ -178,13 +191,16 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     elif not wanted.isdisjoint(COUNTED.keys() | MODELLED.keys()):
         pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED))
     machine = plan.catalog.machines[first.machine]
+    ftbench = parts.ftbench
+    if experiment.runs == _UPDATE_KINDS and parts.kinds:
+        ftbench = parts.kinds
     return Guest(
         image=parts.images[arm.kernel],
         init=parts.init,
         machine=machine,
         boot=machine.boot_words(arm.boot),
         commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),
-        files={FTBENCH: parts.ftbench, **_recorder(cells, parts)},
+        files={FTBENCH: ftbench, **_recorder(cells, parts)},
         disk=parts.disks[disk] if disk else None,
         cpus=first.cpus,
         cpu=None if first.midr is None else f"{machine.cpu},midr={first.midr:#x}",

@@ -45,17 +45,18 @@ class Ftbench:
         return line
 
 
-def make_ftbench(prefix: str, output: Path) -> Path:
+def make_ftbench(prefix: str, output: Path, name: str = "ftbench") -> Path:
     done = subprocess.run(
-        ["make", "-s", "-j2", "-C", BENCH, f"CROSS_COMPILE={prefix}", f"OUTPUT={output}"],
+        ["make", "-s", "-j2", "-C", BENCH, f"CROSS_COMPILE={prefix}", f"OUTPUT={output}",
+         output / name],
         capture_output=True,
         text=True,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     # -Werror covers the compiler's warnings; this covers those of make and the linker.
     assert not done.stderr
-    return output / "ftbench"
+    return output / name
 
 
 def run_as_nobody(ftbench: Ftbench, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -92,7 +92,9 @@ def test_fork_exit_leaves_the_zero_pages_alone(ftbench: Ftbench) -> None:
 
 
 @pytest.mark.skipif(PAGE != 4096, reason="needs pages of 4096 bytes")
-@pytest.mark.parametrize("kind", ["cow-after-fork", "execute-only", "writable-shmem"])
+@pytest.mark.parametrize(
+    "kind", ["cow-after-fork", "execute-only", "read-after-updates", "writable-shmem"]
+)
 def test_each_page_takes_one_fault_that_gains_nothing(ftbench: Ftbench, kind: str) -> None:
     assert faults(ftbench.line("other-faults", "--kind", kind, "--size", SIZE)) == PAGES
 

@@ -103,6 +103,9 @@ def test_headers_declare_no_variables() -> None:
     assert found == {
         "__start_ft_experiments": "experiment.h",
         "__stop_ft_experiments": "experiment.h",
+        "__start_ft_builds": "kinds.h",
+        "__stop_ft_builds": "kinds.h",
+        "__executable_start": "kinds.h",
     }
 
 

@@ -14,6 +14,10 @@ from firsttouch.catalog.machines import load_machine, machine_names
 from firsttouch.errors import UserError
 from firsttouch.places import ARMS, EXPERIMENTS, MACHINES
 from firsttouch.tables import names_in
+from tests.support.contrast import contrast
+
+# Of firsttouch/output/html/style.py.
+_PAPERS = ("#ffffff", "#14171b")
 
 
 @pytest.mark.parametrize("name", experiment_names())
@@ -121,6 +125,16 @@ def test_a_mistake_in_a_machine_is_named(
 def test_arms_differ_in_how_they_are_drawn() -> None:
     marks = [(load_arm(name).mark.shape, load_arm(name).mark.filled) for name in arm_names()]
     assert len(set(marks)) == len(marks) >= 7
+    orders = [load_arm(name).order for name in arm_names()]
+    assert len(set(orders)) == len(orders)
+
+
+@pytest.mark.parametrize("name", arm_names())
+def test_an_arm_stands_out_from_both_papers(name: str) -> None:
+    """By the contrast that WCAG 2 asks of pictures, 3 to 1."""
+    mark = load_arm(name).mark
+    assert contrast(mark.light, _PAPERS[0]) >= 3
+    assert contrast(mark.dark, _PAPERS[1]) >= 3
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,9 @@ make : make                  # drives everything
 qemu-system-arm : qemu-here  # runs the guests
 gcc : gcc:libc.a             # a library that a compiler finds
 tidy : tidy-here             # tests: validates the report
+slurm : slurm-here           # regress: a cluster
 """
-_TOOLS = ("make", "qemu-here", "tidy-here")
+_TOOLS = ("make", "qemu-here", "tidy-here", "slurm-here")
 _USED_BY_SETUP = ("sh", "dirname", "uname", "grep", "python3", "env", "sed")
 
 
@@ -82,8 +83,9 @@ def test_what_only_tests_lack_is_no_failure(laboratory: Path) -> None:
     done = _doctor(laboratory, _tools(laboratory, _TOOLS[:2]))
     assert (done.returncode, done.stderr) == (0, "")
     needs, _, tests = done.stdout.partition("Its tests")
-    assert "MISSING" not in needs and "MISSING  tidy" in tests
-    assert "apt-get install --no-install-recommends tidy`" in tests.splitlines()[-1]
+    tests, _, regress = tests.partition("The tests of make regress")
+    assert "MISSING" not in needs and "MISSING  tidy" in tests and "MISSING  slurm" in regress
+    assert "apt-get install --no-install-recommends tidy slurm`" in regress.splitlines()[-1]
 
 
 def test_what_the_laboratory_lacks_is_installed_by_one_command(laboratory: Path) -> None:
@@ -114,7 +116,17 @@ def test_off_debian_the_tools_are_named(laboratory: Path) -> None:
     assert sentence.endswith("install the packages that provide qemu-here.")
 
 
-def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        ("lab", "qemu-system-arm"),
+        ("", "qemu-system-arm tidy"),
+        ("regress", "qemu-system-arm tidy slurm"),
+    ],
+)
+def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(
+    tmp_path: Path, words: str, missing: str
+) -> None:
     """uv is replaced by a fake; the test checks what it is asked for."""
     tools = _tools(tmp_path, ("make",))
     (tools / "dpkg-query").unlink()
@@ -130,11 +142,11 @@ def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(tmp_pat
     for name in ("requirements.lock", "pyproject.toml"):
         shutil.copy(REPOSITORY / name, tmp_path)
     done = subprocess.run(
-        ["/bin/sh", "./setup"], cwd=tmp_path, env={"PATH": str(tools)},
+        ["/bin/sh", "./setup", *words.split()], cwd=tmp_path, env={"PATH": str(tools)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "missing, by Debian's names: qemu-system-arm tidy" in done.stderr
+    assert f"missing, by Debian's names: {missing}\n" in done.stderr
     asked = (tmp_path / "asked").read_text().splitlines()
     assert [line.split()[0] for line in asked] == ["venv", "pip", "pip"]
     assert "--require-hashes" in asked[1] and "--no-build-isolation" in asked[2]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.programs import build_ftbench
+from firsttouch.build.programs import build_kinds
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.conftest import FAKE_CONFIGURATION, Finished, Firsttouch
@@ -100,10 +100,18 @@ def test_a_tree_to_which_the_hooks_do_not_apply(
     _refused(done, "hooks of 6.12 do not apply", "it has no ")
 
 
-@pytest.mark.parametrize("tool", ["qemu-system-aarch64", "aarch64-linux-gnu-gcc"])
+@pytest.mark.parametrize(
+    ("tool", "experiment"),
+    [
+        ("qemu-system-aarch64", "read-fault"),
+        ("aarch64-linux-gnu-gcc", "read-fault"),
+        ("clang", "update-kinds"),
+    ],
+)
 def test_a_missing_tool_is_named(
-    firsttouch: Firsttouch, fake_linux: Path, configured_cache: Path, tmp_path: Path, tool: str
-) -> None:
+    firsttouch: Firsttouch, fake_linux: Path, configured_cache: Path, tmp_path: Path,
+    tool: str, experiment: str,
+) -> None:  # fmt: skip
     tools = tmp_path / "bin"
     tools.mkdir()
     for folder in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
@@ -113,7 +121,7 @@ def test_a_missing_tool_is_named(
     image = tmp_path / "Image"
     image.write_bytes(b"not booted: the tool is missed before")
     done = firsttouch(
-        "lab", "--source", fake_linux, "--arm", "stock", "--experiment", "read-fault",
+        "lab", "--source", fake_linux, "--arm", "stock", "--experiment", experiment,
         PATH=str(tools), FAKE_IMAGE=str(image),
     )  # fmt: skip
     _refused(done, f"{tool} is missing", "firsttouch doctor")
@@ -150,8 +158,8 @@ def test_a_full_disk(firsttouch: Firsttouch, fake_linux: Path, tmp_path: Path) -
 
 @pytest.fixture
 def copied(tmp_path: Path, reporter: Reporter, request: pytest.FixtureRequest) -> Path:
-    """A separate checkout, and a store that contains only the host's ftbench."""
-    ftbench = build_ftbench(reporter, native=True).parent
+    """A separate checkout, and a store that contains only the ftbench that is listed."""
+    ftbench = build_kinds(reporter, native=True).parent
     own_cache: Path = request.getfixturevalue("own_cache")
     shutil.copytree(ftbench, own_cache / "programs" / ftbench.name)
     copy = tmp_path / "a checkout"

@@ -19,7 +19,7 @@ from firsttouch.build.durations import (
 )
 from firsttouch.build.images import KernelImage
 from firsttouch.build.outcomes import keep_outcome
-from firsttouch.build.programs import build_ftbench, build_init, build_pmu
+from firsttouch.build.programs import KINDS, build_ftbench, build_init, build_kinds, build_pmu
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.releases import load_release
@@ -100,6 +100,29 @@ def test_what_the_store_has_is_told_from_what_is_to_be_run(
     assert all(part.path for part in whole.parts)
 
 
+def test_only_update_kinds_gets_the_ftbench_that_takes_a_second_compiler(
+    configured_cache: Path, source: KernelSource, reporter: Reporter
+) -> None:
+    request = Request(
+        experiments=("update-kinds",), arms=("stock",),
+        settings={"kind": "sparse", "compiler": "clang", "march": "armv8-a"},
+    )  # fmt: skip
+    plan = make_plan(request, "6.12", real_contract())
+    other = make_plan(
+        Request(experiments=("read-fault",), arms=("stock",)), "6.12", real_contract()
+    )
+    assert KINDS in {part.title for part in _forecast(plan, source).parts}
+    assert KINDS not in {part.title for part in _forecast(other, source).parts}
+    parts = Parts(
+        source, {Kernel("stock"): _kept_image(source, changed=False)}, build_ftbench(reporter),
+        build_init(reporter), build_pmu(reporter), {}, kinds=build_kinds(reporter),
+    )  # fmt: skip
+    (kinds,), (plain,) = make_jobs(plan, parts), make_jobs(other, parts)
+    assert kinds.guest.files == {"/ftbench": parts.kinds}
+    assert plain.guest.files == {"/ftbench": parts.ftbench}
+    assert _forecast(plan, source).missing == 1
+
+
 def test_the_time_rests_on_what_was_measured_on_this_host(
     own_cache: Path, plan: Plan, source: KernelSource
 ) -> None:
@@ -136,7 +159,7 @@ def test_the_list_has_experiments_machines_arms_and_releases_with_their_titles(
     for line in (
         "  populate          First touch of anonymous memory (default, quick)",
         "  neoverse-n1             Arm Neoverse N1",
-        "  on        both features",
+        "  on         colour zero pages, and write-intent faults of atomics and load-exclusives",
         "  6.12  Debian's linux-source-6.12",
     ):
         assert line in done.stdout.splitlines()
