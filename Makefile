@@ -26,7 +26,8 @@ test: setup
 test-fast: setup
 	@$(PYTHON) -m pytest -m "not kernel and not long"
 
-regress: setup
+regress:
+	@./setup regress
 	@$(PYTHON) -m pytest -m regress --junitxml out/regress/junit.xml \
 	  $(if $(MINUTES),--minutes $(MINUTES))
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Faults that gain nothing from a feature about the first touch of anonymous
- * memory: of pages that are there, swapped out, or of files, and reads by text
- * that the kernel cannot read.
+ * memory: of pages that are there, swapped out, or of files, reads by text that
+ * the kernel cannot read, and reads by an instruction that came before writes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -124,6 +124,28 @@ static const char *hide_text(struct run *run, struct area *area)
 	return NULL;
 }
 
+/* What a kernel that learns may have learned at most, pages at a time */
+#define LESSONS		64
+
+static const char *teach_writes(struct run *run, struct area *area)
+{
+	const struct touch *touch = touch_find("load");
+	const size_t page = page_size();
+	struct memory memory;
+
+	(void)run;
+	(void)area;
+	if (memory_map(&memory, LESSONS * page, MEMORY_ALIGN) ||
+	    thp_advise(&memory, page))
+		return "no memory to learn from";
+	for (char *at = memory.start; at < memory.start + memory.size; at += page) {
+		touch->pages(at, at + 1, page);
+		*at = 1;
+	}
+	memory_unmap(&memory);
+	return NULL;
+}
+
 static const char *nothing(struct run *run, struct area *area)
 {
 	(void)run;
@@ -135,6 +157,7 @@ static const struct kind kinds[] = {
 	{ "access-flag", "load", WRITTEN, make_old },
 	{ "cow-after-fork", "store", WRITTEN, share_with_child },
 	{ "execute-only", "load", UNTOUCHED, hide_text },
+	{ "read-after-updates", "load", UNTOUCHED, teach_writes },
 	{ "swap-in", "load", WRITTEN, swap_out },
 	{ "writable-file", "load", FILE_PAGES, nothing },
 	{ "writable-shmem", "load", FILE_PAGES, nothing },
@@ -264,8 +287,10 @@ static const struct experiment other_faults = {
 "from old pages, which fault on CPUs without hardware access flag only.\n"
 "cow-after-fork: stores to pages that a child shares. execute-only: loads from\n"
 "untouched pages, by text that may not be read, where the CPU can do that.\n"
-"swap-in: loads from pages that are swapped out. writable-file and writable-shmem: loads through a shared\n"
-"and writable mapping of pages that are cached.",
+"read-after-updates: loads from untouched pages, by an instruction that read 64\n"
+"pages before they were written. swap-in: loads from pages that are swapped out.\n"
+"writable-file and writable-shmem: loads through a shared and writable mapping of\n"
+"pages that are cached.",
 	.example = "--kind cow-after-fork --size 64M",
 	.params = params,
 	.metrics = metrics,

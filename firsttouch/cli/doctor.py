@@ -16,7 +16,12 @@ from firsttouch.places import REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
-_TESTS = "tests: "
+# Who needs a package, by how its reason begins.
+_NEEDED_BY = {
+    "": "The laboratory needs",
+    "tests: ": "Its tests also need",
+    "regress: ": "The tests of make regress also need",
+}
 
 
 @dataclass(frozen=True)
@@ -33,9 +38,9 @@ class Package:
     installed: bool
 
     @property
-    def for_tests(self) -> bool:
-        """Whether only the tests need it, and not the laboratory."""
-        return self.reason.startswith(_TESTS)
+    def needed_by(self) -> str:
+        """Return the key of `_NEEDED_BY`; the laboratory's is empty."""
+        return next((key for key in _NEEDED_BY if key and self.reason.startswith(key)), "")
 
 
 def add_command(commands: Commands) -> None:
@@ -53,15 +58,15 @@ def _run(_options: argparse.Namespace, _reporter: Reporter) -> int:
     one that is missing.
     """
     packages = _packages()
-    for title, for_tests in (("The laboratory needs", False), ("Its tests also need", True)):
+    for key, title in _NEEDED_BY.items():
         print(f"{title}:")
         for package in packages:
-            if package.for_tests == for_tests:
+            if package.needed_by == key:
                 state = "MISSING" if package.lacking else "ok"
-                print(f"  {state:9}{package.name:24}{package.reason.removeprefix(_TESTS)}")
+                print(f"  {state:9}{package.name:24}{package.reason.removeprefix(key)}")
         print()
     lacking = [package for package in packages if package.lacking]
-    if needed := [package for package in lacking if not package.for_tests]:
+    if needed := [package for package in lacking if not package.needed_by]:
         raise HostError(f"the laboratory does not work here: {_remedy(needed)}.")
     print("The laboratory works here.")
     if lacking:

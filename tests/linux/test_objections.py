@@ -19,7 +19,7 @@ from tests.support.objections import Answer, objections
 from tests.support.selftests import suite_names
 
 _OBJECTIONS = objections()
-_KUNIT = {path.name for path in (LINUX / "arch/arm64/mm").glob("*_kunit.c")}
+_KUNIT = {path.name for path in LINUX.rglob("*_kunit.c")}
 
 
 @pytest.fixture(scope="module")

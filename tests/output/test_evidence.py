@@ -127,8 +127,12 @@ def test_the_raw_results_are_of_the_same_parts() -> None:
     # Two experiments may ask for the same guest; then it is one, with one outcome.
     outcomes = {result.key: (result.lines, result.counts) for result in results}
     assert all(outcomes[one.key] == (one.lines, one.counts) for one in results)
-    for instrument in ("QEMU", "PMU", "ftbench", "init"):
+    for instrument in ("QEMU", "PMU", "init"):
         assert len(_values(results, instrument)) == 1, instrument
+    # Only update-kinds has the ftbench that two compilers make.
+    for alone in (True, False):
+        own = [one for one in results if (one.cell.experiment == "update-kinds") is alone]
+        assert len(_values(own, "ftbench")) == 1
     assert len({result.provenance.compiler for result in results}) == 1
     for release in {result.cell.release for result in results}:
         own = [result for result in results if result.cell.release == release]

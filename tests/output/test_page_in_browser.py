@@ -6,7 +6,6 @@ Screenshots are kept in test-results/ for people to look at.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +18,7 @@ from firsttouch.output.html.page import write_report
 from firsttouch.places import REPOSITORY
 from tests.support import made_results
 from tests.support.browser import Browser, browser
+from tests.support.contrast import contrast, luminance
 from tests.support.made_results import Made
 
 pytestmark = pytest.mark.long
@@ -76,7 +76,18 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     results.append(replace(results[0], experiment="fork-cost"))
     # More arms than fit beside each other, one of them without a file.
-    known = ("stock", "off", "color", "color-l2", "rmw", "intent", "on", "of-my-own")
+    known = (
+        "stock",
+        "off",
+        "color",
+        "color-l2",
+        "rmw",
+        "intent",
+        "learn",
+        "rmw+learn",
+        "on",
+        "of-my-own",
+    )
     results += [
         Made("many-arms", {"size": size}, arm, {"boot_us": 10**number * size, "tlbi": number})
         for number, arm in enumerate(known)
@@ -159,17 +170,7 @@ def test_text_stands_out_from_its_ground(screen: Browser) -> None:
     pairs = {tuple(pair) for pair in screen.evaluate(_COLORS)}
     assert len(pairs) > 3
     for ink, paper in pairs:
-        light, dark = sorted((_luminance(ink), _luminance(paper)), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, paper)
-
-
-def _luminance(color: str) -> float:
-    """Return the relative luminance of ``rgb(r, g, b)``, as WCAG 2 defines it."""
-    shares = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
-    red, green, blue = (
-        share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        assert contrast(ink, paper) >= 4.5, (ink, paper)
 
 
 def test_light_and_dark_are_two_papers(page: Browser, report: Path) -> None:
@@ -180,13 +181,13 @@ def test_light_and_dark_are_two_papers(page: Browser, report: Path) -> None:
         marks.append(page.evaluate("getComputedStyle(document.querySelector('.m-1')).stroke"))
     # The arms' marks have a colour for each.
     assert marks[0] != marks[1]
-    assert _luminance(papers[0]) > 0.9
-    assert _luminance(papers[1]) < 0.1
+    assert luminance(papers[0]) > 0.9
+    assert luminance(papers[1]) < 0.1
 
 
 def test_on_paper_the_pictures_are_wide_and_the_ink_is_dark(page: Browser, report: Path) -> None:
     page.open(report, 794, dark=True, media="print")
-    assert _luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) > 0.9
+    assert luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) > 0.9
     figures = page.evaluate("document.querySelectorAll('figure').length")
     assert len(page.evaluate(_BOXES)) == figures
     shown = "[...document.querySelectorAll('figure > .cells code')]"
