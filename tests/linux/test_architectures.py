@@ -133,9 +133,10 @@ def _booted(tree: Tree, folder: Path) -> list[str]:
     init, test, archive = folder / "init", folder / "test", folder / "initrd"
     compiler = f"{tree.cross_compile}gcc"
     _run(compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", init, _INIT)
+    tree.make("headers")
     _run(
-        compiler, "-O2", "-static", "-pthread", "-I", tree.tree / "include/uapi", "-o", test,
-        tree.tree / _TEST,
+        compiler, "-O2", "-static", "-pthread", "-isystem", tree.objects / "usr/include",
+        "-o", test, tree.tree / _TEST,
     )  # fmt: skip
     files = {"/init": init.read_bytes(), "/test": test.read_bytes()}
     archive.write_bytes(initramfs.console_archive() + initramfs.archive(files))
