@@ -139,6 +139,8 @@ _MACHINES: dict[str, Callable[[Guest], Guest]] = {
 # A variant that has a test of its own below.
 _KUNIT = ("write_intent_kunit.c", "write_intent_learn_kunit.c")
 _BIG_ENDIAN = "big-endian"
+# What the names of suites have whose feature a variant lacks.
+_WITHOUT = {"no-intent": "write_intent", "learn": "arm64/write_intent/"}
 _TRIED = [name for name in variant_names() if name != _BIG_ENDIAN]
 # The lab's configuration, and the variants for which `make regress` has time.
 _VARIANTS = [
@@ -225,7 +227,7 @@ def test_kselftests(
 
 def _suite_complaints(suite: str, variant: str | None, cases: list[Case], done: Done) -> list[str]:
     """Return what is wrong with how a suite ended on the lab's kernel or a variant of it."""
-    if variant == "no-intent" and "write_intent" in suite:
+    if variant in _WITHOUT and _WITHOUT[variant] in suite:
         # The feature is absent: the suite must say so, and report nothing else.
         found = [case.name for case in cases if case.outcome != "skipped"]
         return found if done.status == _SKIPPED else [*found, f"status {done.status}"]

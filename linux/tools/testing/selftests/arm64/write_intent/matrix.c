@@ -233,7 +233,7 @@ int main(void)
 	const size_t columns = ARRAY_SIZE(permissions);
 
 	ksft_print_header();
-	if (!set_mode(OFF))
+	if (!set_mode(WITH_EXCLUSIVE) || !set_mode(OFF))
 		ksft_exit_skip("the kernel has no write-intent faults\n");
 	page = getpagesize();
 	huge = page * (page / 8);	/* a PMD */

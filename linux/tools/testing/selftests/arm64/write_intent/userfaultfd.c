@@ -289,7 +289,7 @@ int main(void)
 
 	ksft_print_header();
 	page = getpagesize();
-	if (!set_mode(OFF))
+	if (!set_mode(WITH_EXCLUSIVE) || !set_mode(OFF))
 		ksft_exit_skip("the kernel has no write-intent faults\n");
 	fd = open_userfaultfd(0);
 	if (fd < 0)
