@@ -136,8 +136,8 @@ _SKIPPED = 4
 _MACHINES: dict[str, Callable[[Guest], Guest]] = {
     "server": lambda guest: replace(guest, nodes=2, board=(*guest.board, "virtualization=on")),
 }
-# A variant that has a test of its own below.
 _KUNIT = ("write_intent_kunit.c", "write_intent_learn_kunit.c")
+# A variant that has a test of its own below.
 _BIG_ENDIAN = "big-endian"
 # What the names of suites have whose feature a variant lacks.
 _WITHOUT = {"no-intent": "write_intent", "learn": "arm64/write_intent/"}

@@ -114,6 +114,12 @@ static long update_fresh(int pages)
 	return taken;
 }
 
+/* What the lesson after one that paid for @grant pages pays for */
+static long next_grant(long grant)
+{
+	return 2 * grant + 1 < CREDIT ? 2 * grant + 1 : CREDIT;
+}
+
 /* What a thread that knows nothing takes: two faults where there is no credit */
 static long expected(int pages)
 {
@@ -126,7 +132,7 @@ static long expected(int pages)
 			continue;
 		}
 		taken++;
-		grant = 2 * grant + 1 < CREDIT ? 2 * grant + 1 : CREDIT;
+		grant = next_grant(grant);
 		credit = grant;
 	}
 	return taken;
@@ -328,7 +334,7 @@ static void *waste(void *argument)
 		*at = 1;
 		adversary->doubles += faults() - before;
 		at += page;
-		grant = 2 * grant + 1 < CREDIT ? 2 * grant + 1 : CREDIT;
+		grant = next_grant(grant);
 		for (long i = 0; i < grant; i++, at += page) {
 			if (adversary->other && i % 2)
 				read_second(at);
@@ -336,9 +342,8 @@ static void *waste(void *argument)
 				read_first(at);
 		}
 	}
-	before = (at - p) / page;
 	/* Without those that it wrote itself */
-	adversary->vain = own_pages(p, before) - LESSONS;
+	adversary->vain = own_pages(p, (at - p) / page) - LESSONS;
 	munmap(p, size);
 	return NULL;
 }
