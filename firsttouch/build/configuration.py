@@ -15,8 +15,14 @@ from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest_file
 from firsttouch.progress import Reporter
 
-# Of arm64's configurations, that of the cloud: servers in virtual machines.
-_FILE = "config.arm64_none_cloud-arm64.xz"
+# Debian's name for what its arm64 kernels are built for: servers in virtual
+# machines. The lab's kernels start from its configuration.
+CLOUD = "cloud-arm64"
+# The flavours that both releases have.
+FLAVOURS = (CLOUD, "arm64", "arm64-16k")
+# A flavour's file in the package that `Release.configuration` names.
+_FILE = "config.arm64_none_{flavour}.xz"
+_CLOUD_FILE = _FILE.format(flavour=CLOUD)
 
 
 def known_configuration(release: Release) -> Path | None:
@@ -24,6 +30,20 @@ def known_configuration(release: Release) -> Path | None:
     package = known_package(release.configuration)
     directory = _entry(package).use() if package else None
     return directory / "config" if directory else None
+
+
+def flavour_configuration(release: Release, flavour: str, version: str, reporter: Reporter) -> Path:
+    """Return Debian's configuration of `release` for one of FLAVOURS.
+
+    The package that was fetched before is used again. Raises HostError if the
+    archive lacks it. For the cloud it is that of `debian_configuration`.
+    """
+    if flavour == CLOUD:
+        return debian_configuration(release, version, reporter)
+    package = known_package(release.configuration)
+    if package is None or package.entry.use() is None:
+        package = fetch_package(release.configuration, release.suites, reporter, arm64=True)
+    return _extract(package, flavour, release, reporter)
 
 
 def debian_configuration(
@@ -44,12 +64,18 @@ def debian_configuration(
         if (beside := _beside_image(release, version, reporter)) is None:
             raise
         return given_configuration(release, beside, reporter)
+    return _extract(package, CLOUD, release, reporter)
+
+
+def _extract(package: Package, flavour: str, release: Release, reporter: Reporter) -> Path:
+    """Return the configuration of a flavour in `package`, which the store has."""
+    file = _FILE.format(flavour=flavour)
 
     def make(workplace: Path, kept: Path) -> None:
-        packed = package.unpack(workplace) / "usr/src" / release.configuration / _FILE
+        packed = package.unpack(workplace) / "usr/src" / release.configuration / file
         (kept / "config").write_bytes(lzma.decompress(packed.read_bytes()))
 
-    return _entry(package).obtain(make, reporter.say) / "config"
+    return _entry(package, flavour).obtain(make, reporter.say) / "config"
 
 
 def given_configuration(release: Release, file: Path, reporter: Reporter) -> Path:
@@ -63,11 +89,13 @@ def given_configuration(release: Release, file: Path, reporter: Reporter) -> Pat
         data = file.read_bytes()
         text = lzma.decompress(data) if file.suffix == ".xz" else data
     except (OSError, lzma.LZMAError) as error:
-        raise UserError(f"{file} cannot be read ({error}): give {_FILE}, or its text.") from None
+        raise UserError(
+            f"{file} cannot be read ({error}): give {_CLOUD_FILE}, or its text."
+        ) from None
     if not re.search(rb"^CONFIG_ARM64=y$", text, re.M):
         raise UserError(
-            f"{file} is no configuration of an arm64 kernel: give {_FILE} of Debian's package "
-            f"{release.configuration}, or its text."
+            f"{file} is no configuration of an arm64 kernel: give {_CLOUD_FILE} of Debian's "
+            f"package {release.configuration}, or its text."
         )
     package = Package(release.configuration, file.name, len(data), digest_file(file))
 
@@ -88,5 +116,7 @@ def _beside_image(release: Release, version: str, reporter: Reporter) -> Path | 
     return file if file.exists() else None
 
 
-def _entry(package: Package) -> Entry:
-    return Entry("packages", {"configuration": package.sha256}, f"configuration of {package.file}")
+def _entry(package: Package, flavour: str = CLOUD) -> Entry:
+    more = {} if flavour == CLOUD else {"flavour": flavour}
+    recipe = {"configuration": package.sha256, **more}
+    return Entry("packages", recipe, f"configuration {flavour} of {package.file}")

@@ -59,6 +59,11 @@ class KernelImage:
     label: str = ""
 
     @property
+    def target(self) -> tuple[str, ...]:
+        """What make is asked for."""
+        return ("Image",)
+
+    @property
     def title(self) -> str:
         """The image's name in messages."""
         kind = "with linux/" if self.changed else "stock"
@@ -132,7 +137,7 @@ class KernelImage:
             self.configure(tree, objects)
             (workplace / "configured").touch()
         try:
-            self._make_image(tree, objects, workplace / "build.log", reporter)
+            self._run_make(tree, objects, workplace / "build.log", reporter)
         except BuildError:
             # A killed build may have left one of make's own files half written,
             # so a resumed build that fails is repeated from scratch.
@@ -140,14 +145,26 @@ class KernelImage:
                 raise
             shutil.rmtree(objects)
             self.configure(tree, objects)
-            self._make_image(tree, objects, workplace / "build.log", reporter)
+            self._run_make(tree, objects, workplace / "build.log", reporter)
         if not resumed:
-            name = image_duration(self.source.release.name)
-            note_durations({name: time.monotonic() - started})
-        shutil.copyfile(objects / "arch/arm64/boot/Image", kept / "Image")
+            note_durations({self._duration(): time.monotonic() - started})
+        for file in self._products(workplace):
+            shutil.copyfile(file, kept / file.name)
         shutil.copyfile(objects / ".config", kept / "config")
-        shutil.copyfile(objects / SYMBOLS, kept / SYMBOLS)
         shutil.copyfile(workplace / "build.log", kept / "build.log")
+
+    def _products(self, workplace: Path) -> list[Path]:
+        """Return the files that a build has made for the store."""
+        objects = workplace / "objects"
+        return [objects / "arch/arm64/boot/Image", objects / SYMBOLS]
+
+    def _duration(self) -> str:
+        """Return the name under which the duration of a build is noted."""
+        return image_duration(self.source.release.name)
+
+    def _number_of_objects(self) -> int:
+        """Return about how many objects a build compiles, for its progress bar."""
+        return self.source.release.objects
 
     def _tree(self, workplace: Path) -> Path:
         if not (self.changed or self.patches) and _is_plain(self.source.tree()):
@@ -193,7 +210,7 @@ class KernelImage:
     def _make(self, tree: Path, objects: Path, target: str) -> None:
         processes.output(self._command(tree, objects, target), env=_REPRODUCIBLE)
 
-    def _command(self, tree: Path, objects: Path, target: str) -> list[str]:
+    def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
         return [
             "make",
             f"-j{processors()}",
@@ -201,18 +218,17 @@ class KernelImage:
             f"O={objects}",
             "ARCH=arm64",
             f"CROSS_COMPILE={cross_compile()}",
-            target,
+            *target,
         ]
 
-    def _make_image(self, tree: Path, objects: Path, log: Path, reporter: Reporter) -> None:
+    def _run_make(self, tree: Path, objects: Path, log: Path, reporter: Reporter) -> None:
         title = f"Building {self.title}"
         errors: deque[str] = deque(maxlen=20)
+        command = self._command(tree, objects, *self.target)
         with (
-            reporter.step(title, "objects", self.source.release.objects) as step,
+            reporter.step(title, "objects", self._number_of_objects()) as step,
             log.open("w") as sink,
-            processes.kept(
-                self._command(tree, objects, "Image"), env=_REPRODUCIBLE, stdout=subprocess.PIPE
-            ) as make,
+            processes.kept(command, env=_REPRODUCIBLE, stdout=subprocess.PIPE) as make,
         ):
             # A resumed build does not build again the objects that it finds.
             step.go_on_from(sum(1 for _ in objects.rglob("*.o")))

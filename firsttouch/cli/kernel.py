@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch kernel`: fetch a source, build an image, write the series."""
+"""`firsttouch kernel`: fetch a source, build an image or a package, write the series."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from firsttouch.build.configuration import given_configuration
+from firsttouch.build.configuration import CLOUD, FLAVOURS, given_configuration
 from firsttouch.build.images import KernelImage, check_path
+from firsttouch.build.kernel_packages import kernel_package
 from firsttouch.build.overlay import all_series
 from firsttouch.build.series import write_series
 from firsttouch.build.sources import KernelSource, debian_source, user_source
@@ -37,6 +38,20 @@ def add_command(commands: Commands) -> None:
     add_source(build)
     build.add_argument("--stock", action="store_true", help="without linux/")
     build.set_defaults(run=_build, kept="built objects are kept; run the same command to resume")
+    package = actions.add_parser(
+        "package", help="build a Debian package to install on a machine, and print its path"
+    )
+    add_source(package)
+    package.add_argument(
+        "--flavour",
+        choices=FLAVOURS,
+        default=CLOUD,
+        help="whose of Debian's configurations it has (default: %(default)s)",
+    )
+    package.add_argument("--stock", action="store_true", help="without linux/")
+    package.set_defaults(
+        run=_package, kept="built objects are kept; run the same command to resume"
+    )
     series = actions.add_parser("series", help="write the series, for git am")
     add_source(series)
     series.add_argument(
@@ -77,6 +92,14 @@ def _build(options: argparse.Namespace, reporter: Reporter) -> int:
     check_path(store_root())
     image = KernelImage(_source(options, reporter), not options.stock)
     print(image.obtain(reporter) / "Image")
+    return 0
+
+
+def _package(options: argparse.Namespace, reporter: Reporter) -> int:
+    check_path(store_root())
+    source = _source(options, reporter)
+    package = kernel_package(source, options.flavour, reporter, changed=not options.stock)
+    print(package.file(reporter))
     return 0
 
 

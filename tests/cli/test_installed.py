@@ -27,6 +27,7 @@ from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.progress import Reporter
 from tests.conftest import FAKE_CONFIGURATION
 from tests.support import made_results
+from tests.support.wheel import build_wheel
 
 pytestmark = pytest.mark.long
 
@@ -65,28 +66,6 @@ class Installed:
         )
 
 
-def _wheel(folder: Path) -> Path:
-    """Build the wheel as `pip install .` does, with the backend of requirements.lock."""
-    # Built from a copy, without untracked files of the checkout.
-    copy = folder / "source"
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=REPOSITORY, capture_output=True, text=True, check=True,
-    ).stdout.split("\0")  # fmt: skip
-    for name in filter(None, listed):
-        if (REPOSITORY / name).is_file() and not (REPOSITORY / name).is_symlink():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(REPOSITORY / name, copy / name)
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-index",
-         "--no-build-isolation", "-w", folder, copy],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, f"no wheel was built; ./setup installs hatchling: {done.stderr}"
-    (wheel,) = folder.glob("*.whl")
-    return wheel
-
-
 @pytest.fixture(scope="module")
 def installed() -> Iterator[Installed]:
     # pytest's own folders are closed to other users.
@@ -104,7 +83,7 @@ def installed() -> Iterator[Installed]:
                     shutil.copy(str(found.locate_file(file)), packages / file)
         subprocess.run(
             [sys.executable, "-m", "pip", "--python", environment / "bin/python", "install", "-q",
-             "--no-deps", "--no-index", _wheel(top)],
+             "--no-deps", "--no-index", build_wheel(top)],
             check=True,
         )  # fmt: skip
         subprocess.run(["chmod", "-R", "a+rX,a-w", environment], check=True)
