@@ -19,6 +19,7 @@ LINUX = REPOSITORY / "linux"
 EXPERIMENTS = REPOSITORY / "experiments"
 MACHINES = REPOSITORY / "machines"
 ARMS = REPOSITORY / "arms"
+HARDWARE = REPOSITORY / "docs/hardware"
 
 
 def users_folder() -> Path:

@@ -31,7 +31,9 @@ from firsttouch.output.export import summary
 from firsttouch.output.html.page import write_report
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.terminal import first_figure, output_console, print_answers
+from firsttouch.places import HARDWARE
 from firsttouch.progress import Reporter
+from firsttouch.survey.hardware import hardware_figures
 from firsttouch.tables import dump_json
 from firsttouch.trace.printing import print_programs
 from firsttouch.vm.qemu import command
@@ -179,7 +181,10 @@ def measure(
     outcome = run_lab(request, contract, reporter, tell)
     dataset = make_dataset(outcome.results, outcome.catalog)
     write_atomically(request.out / "summary.json", dump_json(summary(dataset)))
-    report = str(write_report(dataset, request.out)) if dataset.cases else ""
+    report = ""
+    if dataset.cases:
+        hardware = hardware_figures(HARDWARE, dataset.catalog)
+        report = str(write_report(dataset, request.out, hardware))
     show(dataset, report)
     for problem in outcome.catalog.broken.values():
         reporter.say(f"firsttouch: {problem}")

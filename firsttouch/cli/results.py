@@ -20,12 +20,14 @@ from firsttouch.output.html.page import write_report
 from firsttouch.output.profile import folded
 from firsttouch.output.tables import FORMATS, export
 from firsttouch.output.terminal import output_console
+from firsttouch.places import HARDWARE
 from firsttouch.progress import Reporter
 from firsttouch.survey.comparison import (
     compared_surveys,
     print_survey_comparison,
     survey_comparison_document,
 )
+from firsttouch.survey.hardware import hardware_figures
 from firsttouch.tables import dump_json
 from firsttouch.trace.comparison import (
     compared_traces,
@@ -89,7 +91,7 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
         if not (options.directory / RESULTS_NAME).exists():
             return 0
     dataset = read_dataset(options.directory)
-    print(write_report(dataset, options.directory))
+    print(write_report(dataset, options.directory, hardware_figures(HARDWARE, dataset.catalog)))
     for note in dataset.notes:
         reporter.say(f"firsttouch: {note}")
     return 1 if dataset.notes else 0

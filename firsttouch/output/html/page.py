@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import jinja2
@@ -16,6 +17,7 @@ from firsttouch.analysis.claims import list_claims
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.files import write_atomically
 from firsttouch.output.changes import changes_section
+from firsttouch.output.html.figure import Figure
 from firsttouch.output.html.provenance import origins
 from firsttouch.output.html.published import claim_lines
 from firsttouch.output.html.sections import sections
@@ -27,15 +29,18 @@ FILE_NAME = "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def write_report(dataset: Dataset, directory: Path) -> Path:
-    """Write `directory`/report.html; return the file. The same dataset gives the same bytes."""
+def write_report(dataset: Dataset, directory: Path, hardware: Sequence[Figure] = ()) -> Path:
+    """Write `directory`/report.html; return the file. The same arguments give the same bytes."""
     file = directory / FILE_NAME
-    write_atomically(file, render(dataset))
+    write_atomically(file, render(dataset, hardware))
     return file
 
 
-def render(dataset: Dataset) -> str:
-    """Return report.html for `dataset`: one file that loads nothing else."""
+def render(dataset: Dataset, hardware: Sequence[Figure] = ()) -> str:
+    """Return report.html for `dataset`: one file that loads nothing else.
+
+    `hardware` are the figures of real machines.
+    """
     claims = list_claims(dataset)
     drawn = sections(dataset)
     return page_template("report.html.j2").render(
@@ -46,6 +51,7 @@ def render(dataset: Dataset) -> str:
         claims=claim_lines(claims),
         cited=[found for found in dataset.catalog.experiments.values() if found.cited],
         sections=drawn,
+        hardware=hardware,
         anchors={section.anchor for section in drawn},
         off_costs=list(off_costs(dataset)),
         missing=group_by_reason(
