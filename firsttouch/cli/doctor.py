@@ -19,6 +19,7 @@ from firsttouch.progress import Reporter
 # Who needs a package, by how its reason begins.
 _NEEDED_BY = {
     "": "The laboratory needs",
+    "package: ": "`firsttouch kernel package` also needs",
     "tests: ": "Its tests also need",
     "regress: ": "The tests of make regress also need",
 }
@@ -70,7 +71,7 @@ def _run(_options: argparse.Namespace, _reporter: Reporter) -> int:
         raise HostError(f"the laboratory does not work here: {_remedy(needed)}.")
     print("The laboratory works here.")
     if lacking:
-        print(f"Some of its tests do not work here: {_remedy(lacking)}.")
+        print(f"What needs the missing packages does not work here: {_remedy(lacking)}.")
     return 0
 
 

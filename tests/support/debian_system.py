@@ -7,6 +7,7 @@ programs (binfmt_misc), because maintainer scripts are arm64 programs.
 
 from __future__ import annotations
 
+import platform
 import shlex
 import time
 from collections.abc import Iterator, Mapping
@@ -94,7 +95,7 @@ WantedBy=multi-user.target
 def _arm64_programs() -> Iterator[None]:
     """Let this host run arm64 programs while the context lasts; HostError if it cannot."""
     name = _BINFMT / "qemu-aarch64"
-    if name.exists():
+    if platform.machine() == "aarch64" or name.exists():
         yield
         return
     try:
