@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from firsttouch.survey.findings import Findings, TouchFinding
 from firsttouch.survey.formats import GIB, one_page, per_gib
-from firsttouch.survey.host import WRITE_INTENT
+from firsttouch.survey.host import REMEDY
 from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.tasks import FLOOR, kind_name
 
@@ -130,7 +130,7 @@ def _series_advice(findings: Findings) -> Iterator[str]:
     if findings.doubled and host.write_intent:
         yield (
             f"This kernel has write-intent faults, in mode {host.write_intent}: as root, "
-            f"`echo exclusive > {WRITE_INTENT}` ends the double fault."
+            f"{REMEDY} ends the double fault."
         )
     elif findings.doubled:
         yield (

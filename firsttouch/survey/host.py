@@ -15,6 +15,8 @@ from firsttouch.tables import Json, Table
 LEVELS = ("l1d", "l2")
 # The series adds these two; linux/Documentation/arch/arm64 describes them.
 WRITE_INTENT = "/proc/sys/vm/write_intent"
+# What ends the double fault there. A kernel that only learns refuses the first word.
+REMEDY = f"`echo exclusive > {WRITE_INTENT}` (`echo learn`, if the kernel refuses that)"
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _RESERVED = "/proc/sys/vm/nr_hugepages"
 _GOVERNOR = "cpufreq/scaling_governor"

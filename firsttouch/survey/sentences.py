@@ -8,7 +8,7 @@ from firsttouch.survey.advice import Sentence, advise, huge_pages
 from firsttouch.survey.findings import ATOMICS, ColorFinding, Findings, TouchFinding
 from firsttouch.survey.formats import per_gib, percent_change, with_spread
 from firsttouch.survey.geometry import CacheFinding
-from firsttouch.survey.host import WRITE_INTENT
+from firsttouch.survey.host import REMEDY
 from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.tasks import FLOOR, kind_name
 
@@ -65,7 +65,7 @@ def _verdict(findings: Findings) -> Sentence:
     if store and store.busy and worst.busy and differ(worst.busy, store.busy):
         text += f", which costs {_per_gib(worst.busy.minus(store.busy), worst, findings)} per GiB"
     if findings.host.write_intent:
-        return Sentence(about, f"{text}. As root, `echo exclusive > {WRITE_INTENT}` ends it.")
+        return Sentence(about, f"{text}. As root, {REMEDY} ends it.")
     return Sentence(
         about,
         f"{text}. Populate memory by madvise(MADV_POPULATE_WRITE) before atomics touch it, or "
