@@ -101,16 +101,17 @@ def test_a_tree_to_which_the_hooks_do_not_apply(
 
 
 @pytest.mark.parametrize(
-    ("tool", "experiment"),
+    ("tool", "command"),
     [
-        ("qemu-system-aarch64", "read-fault"),
-        ("aarch64-linux-gnu-gcc", "read-fault"),
-        ("clang", "update-kinds"),
+        ("qemu-system-aarch64", "lab --arm stock --experiment read-fault"),
+        ("aarch64-linux-gnu-gcc", "lab --arm stock --experiment read-fault"),
+        ("clang", "lab --arm stock --experiment update-kinds"),
+        ("dh_builddeb", "kernel package"),
     ],
 )
 def test_a_missing_tool_is_named(
     firsttouch: Firsttouch, fake_linux: Path, configured_cache: Path, tmp_path: Path,
-    tool: str, experiment: str,
+    tool: str, command: str,
 ) -> None:  # fmt: skip
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -121,9 +122,8 @@ def test_a_missing_tool_is_named(
     image = tmp_path / "Image"
     image.write_bytes(b"not booted: the tool is missed before")
     done = firsttouch(
-        "lab", "--source", fake_linux, "--arm", "stock", "--experiment", experiment,
-        PATH=str(tools), FAKE_IMAGE=str(image),
-    )  # fmt: skip
+        *command.split(), "--source", fake_linux, PATH=str(tools), FAKE_IMAGE=str(image)
+    )
     _refused(done, f"{tool} is missing", "firsttouch doctor")
 
 
