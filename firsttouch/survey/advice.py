@@ -134,8 +134,8 @@ def _series_advice(findings: Findings) -> Iterator[str]:
         )
     elif findings.doubled:
         yield (
-            "The kernel series ends the double fault: `firsttouch kernel series` writes "
-            "it, and docs/on-real-hardware.md says how to build and install it."
+            "The kernel series ends the double fault: `firsttouch kernel package` builds a Debian "
+            "package with it, and docs/on-real-hardware.md says how to install and remove it."
         )
     elif host.architecture != "arm64":
         yield "The kernel series is for arm64: it would change nothing on this host."
