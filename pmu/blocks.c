@@ -43,6 +43,7 @@ static void watch_insn(const struct blocks *b, struct qemu_plugin_insn *insn,
 	case INSN_DSB:
 	case INSN_ISB:
 	case INSN_ERET:
+	case INSN_IPI:
 	case INSN_MMU_WRITE:
 		events_watch(b->pmu, insn, kind, op, priv);
 		break;
@@ -58,6 +59,7 @@ static void watch_insn(const struct blocks *b, struct qemu_plugin_insn *insn,
 #endif
 		break;
 	case INSN_SVC:
+		events_watch(b->pmu, insn, kind, op, priv);
 #if !FT_HAS_DISCON
 		exceptions_watch_svc(b->exceptions, insn);
 #endif

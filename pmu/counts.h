@@ -15,6 +15,8 @@ enum event {
 	EV_DC_ZVA,
 	EV_DSB,
 	EV_ISB,
+	EV_SVC,
+	EV_IPI,			/* writes that send one; each may go to many CPUs */
 	/* Exceptions, by where they were taken from, in the vectors' order. */
 	EV_TAKEN_SYNC,
 	EV_TAKEN_IRQ,

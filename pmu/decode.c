@@ -52,6 +52,9 @@ static enum insn_kind system_kind(uint32_t insn)
 			return INSN_MMU_WRITE;
 		if (op1 == 0 && crn == 12 && crm == 0 && op2 == 0)
 			return INSN_VBAR_WRITE;
+		/* ICC_SGI1R, ICC_ASGI1R and ICC_SGI0R */
+		if (insn >> 19 & 1 && op1 == 0 && crn == 12 && crm == 11 && op2 >= 5)
+			return INSN_IPI;
 	}
 	return INSN_PLAIN;
 }
@@ -213,6 +216,18 @@ const char *tlbi_name(unsigned int number)
 	if (nxs || (number >> 7 & 3))
 		return NULL;
 	return el1[number >> 3 & 0xf][number & 7];
+}
+
+bool tlbi_is_broadcast(unsigned int number)
+{
+	unsigned int crm = number >> 3 & 0xf;
+	unsigned int op2 = number & 7;
+
+	/* By IPA, at EL2, local ones are among the others. */
+	if (crm == 4)
+		return op2 == 0 || op2 == 3 || op2 == 4 || op2 == 7;
+	/* 6 and 7 are local; the others are Inner or Outer Shareable. */
+	return crm < 6;
 }
 
 static void set_reg(struct known_regs *k, unsigned int r, uint64_t value)

@@ -21,6 +21,7 @@ enum insn_kind {
 	INSN_SVC,
 	INSN_CALL,		/* BL, BLR */
 	INSN_RETURN,		/* RET */
+	INSN_IPI,		/* MSR ICC_SGI1R_EL1 and its kin: interrupts CPUs */
 	INSN_MMU_WRITE,		/* MSR to a register that changes translation */
 	INSN_VBAR_WRITE,	/* MSR VBAR_EL1 */
 	INSN_REGION_BEGIN,	/* hint #0x7e */
@@ -64,6 +65,8 @@ bool insn_is_atomic(uint32_t insn);
 #define NR_TLBI	1024
 unsigned int tlbi_number(uint32_t insn);
 const char *tlbi_name(unsigned int number);
+/* Whether the CPUs of a shareability domain carry it out, not only this one. */
+bool tlbi_is_broadcast(unsigned int number);
 
 /*
  * Tracks the instructions that build an address (ADR, ADRP, ADD and MOV of

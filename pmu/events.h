@@ -10,8 +10,8 @@
 #include "pmu.h"
 
 /*
- * While a block is translated: @insn is a TLBI, DSB, ISB, ERET or changes
- * translation.
+ * While a block is translated: @insn is a TLBI, DSB, ISB, ERET or SVC, sends
+ * interrupts to other CPUs, or changes translation.
  */
 void events_watch(struct pmu *pmu, struct qemu_plugin_insn *insn,
 		  enum insn_kind kind, uint32_t op, enum privilege priv);

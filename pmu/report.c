@@ -20,6 +20,8 @@ static const char * const event_names[NR_EVENTS] = {
 	[EV_DC_ZVA] = "dc_zva",
 	[EV_DSB] = "dsb",
 	[EV_ISB] = "isb",
+	[EV_SVC] = "svc",
+	[EV_IPI] = "ipi",
 	[EV_TAKEN_SYNC] = "exceptions_taken_sync",
 	[EV_TAKEN_IRQ] = "exceptions_taken_irq",
 	[EV_TAKEN_FIQ] = "exceptions_taken_fiq",
@@ -62,11 +64,15 @@ static void put_privilege(FILE *f, const struct pmu *pmu, const struct counts *n
 
 static void put_tlbi(FILE *f, const struct counts *n)
 {
-	uint64_t total = 0;
+	uint64_t total = 0, broadcast = 0;
 
-	for (unsigned int i = 0; i < NR_TLBI; i++)
+	for (unsigned int i = 0; i < NR_TLBI; i++) {
 		total += n->tlbi[i];
-	fprintf(f, "{\"total\":%" PRIu64 ",\"by_kind\":{", total);
+		if (tlbi_is_broadcast(i))
+			broadcast += n->tlbi[i];
+	}
+	fprintf(f, "{\"total\":%" PRIu64 ",\"broadcast\":%" PRIu64 ",\"by_kind\":{",
+		total, broadcast);
 	for (unsigned int i = 0, some = 0; i < NR_TLBI; i++) {
 		if (!n->tlbi[i])
 			continue;

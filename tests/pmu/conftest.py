@@ -98,7 +98,7 @@ def run_guest(plugin: Path, tmp_path: Path) -> Callable[..., Ran]:
         *options: str,
         qemu: tuple[str, ...] = (),
         out: Path | None = None,
-        board: str = "virt",
+        board: str = "virt,gic-version=3",
         file: Path = plugin,
     ) -> Ran:
         out = out or tmp_path / "counts.json"

@@ -247,3 +247,12 @@ def test_a_line_may_not_shrink_on_the_way_down(build_model: Callable[..., Path])
     done = run(program, "1", "out=none", "l1d=64K:4:128:lru", "l2=1M:8:64:lru", input="")
     assert done.returncode == 2
     assert "shorter than that of the level above" in done.stderr
+
+
+def test_invalidations_by_name_are_broadcasts_if_they_end_in_their_domain(
+    build_model: Callable[..., Path],
+) -> None:
+    program = build_model("invalidations", HERE / "invalidations.c", PMU / "decode.c")
+    told = dict(line.split() for line in must_run(program).splitlines())
+    assert {"vae1", "vae1is", "vae1os", "rvale1is"} <= told.keys()
+    assert told == {name: str(int(name[-2:] in ("is", "os"))) for name in told}

@@ -22,7 +22,7 @@ CACHES = ("l1i=32K:4:64:lru", "l1d=32K:4:64:lru", "l2=256K:8:64:lru")
 # In the order of counts.S.
 REGIONS = (
     *("nothing", "plain", "memory", "loop", "system"),
-    *("calls", "aborts", "zva", "device", "straddle"),
+    *("interrupts", "calls", "aborts", "zva", "device", "straddle"),
 )
 
 
@@ -60,10 +60,21 @@ def test_instructions_loads_and_stores(counted: dict[str, Any]) -> None:
 
 def test_barriers_and_invalidations(counted: dict[str, Any]) -> None:
     system = counted["system"]
-    assert system["tlbi"] == {"total": 4, "by_kind": {"vmalle1": 1, "vae1is": 2, "vale1is": 1}}
+    assert system["tlbi"] == {
+        "total": 6,
+        "broadcast": 4,
+        "by_kind": {"vmalle1": 1, "vae1is": 2, "vale1is": 1, "vae1": 1, "vmalle1is": 1},
+    }
     assert (system["kernel"]["dsb"], system["kernel"]["isb"]) == (3, 2)
-    assert of(system) == (10, 0, 0)
-    assert counted["plain"]["tlbi"] == {"total": 0, "by_kind": {}}
+    assert of(system) == (12, 0, 0)
+    assert counted["plain"]["tlbi"] == {"total": 0, "broadcast": 0, "by_kind": {}}
+
+
+def test_interrupts_that_are_sent(counted: dict[str, Any]) -> None:
+    interrupts = counted["interrupts"]
+    assert of(interrupts) == (6, 0, 0)
+    assert interrupts["kernel"]["ipi"] == 4
+    assert all(counted[name]["kernel"]["ipi"] == 0 for name in REGIONS if name != "interrupts")
 
 
 def test_calls_from_el0(counted: dict[str, Any]) -> None:
@@ -72,6 +83,7 @@ def test_calls_from_el0(counted: dict[str, Any]) -> None:
     # ERET; six times the vector and 5 instructions
     assert of(calls) == (1 + 6 * 6, 0, 0)
     assert calls["user"]["exceptions_taken_sync"] == 6
+    assert (calls["user"]["svc"], calls["kernel"]["svc"]) == (5, 0)
     assert calls["kernel"]["exceptions_taken_sync"] == 0
     assert calls["kernel"]["exceptions_returned"] == 6
 

@@ -56,18 +56,30 @@ main:
 	b.ne	1b
 	end_region
 
-	/* system: 3 DSB, 2 ISB, TLBI of three kinds */
+	/* system: 3 DSB, 2 ISB, TLBI of five kinds */
 	region
 	tlbi	vmalle1
 	tlbi	vae1is, x0
 	tlbi	vae1is, x0
 	tlbi	vale1is, x0
+	tlbi	vae1, x0
+	tlbi	vmalle1is
 	dsb	ish
 	dsb	nsh
 	dsb	sy
 	isb
 	isb
 	dmb	sy
+	end_region
+
+	/* interrupts: three kinds, sent to no CPU; reads and the register beside them */
+	region
+	msr	icc_sgi1r_el1, xzr
+	msr	icc_sgi1r_el1, xzr
+	msr	icc_asgi1r_el1, xzr
+	msr	icc_sgi0r_el1, xzr
+	mrs	x0, icc_rpr_el1
+	msr	icc_pmr_el1, xzr
 	end_region
 
 	/* calls: EL0 executes 5 SVC and a BRK */
