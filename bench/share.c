@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "arch.h"
+#include "cpus.h"
 #include "region.h"
 #include "share.h"
 
@@ -46,6 +47,7 @@ static void *thread_main(void *arg)
 	pthread_mutex_unlock(&meeting->entrance);
 	if (meeting->cancelled)
 		return NULL;
+	cpus_pin(share->cpu);
 	warm_up(share);
 	for (int i = 0; i < 2; i++)	/* first: all are here; second: start */
 		pthread_barrier_wait(&meeting->barrier);
@@ -109,11 +111,12 @@ static void run_alone(struct run *run, struct share *share)
 }
 
 void shares_divide(struct share *shares, unsigned int threads,
-		   const struct memory *memory, size_t page)
+		   unsigned int cpus, const struct memory *memory, size_t page)
 {
 	size_t pages = memory->size / page;
 
 	for (unsigned int i = 0; i < threads; i++) {
+		shares[i].cpu = i % cpus;
 		shares[i].begin = memory->start + pages * i / threads * page;
 		shares[i].end = memory->start + pages * (i + 1) / threads * page;
 	}

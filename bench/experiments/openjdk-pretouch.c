@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arch.h"
+#include "cpus.h"
 #include "memory.h"
 #include "program.h"
 #include "result.h"
@@ -49,6 +50,8 @@ static enum status measure(struct run *run)
 	bool unavailable;
 
 	status = memory_check_size(run, "heap", page_size(), "page");
+	if (!status)
+		status = cpus_keep_to(run);
 	if (status)
 		return status;
 	status = thp_require(run, param_text(run, "thp"),
@@ -97,6 +100,7 @@ static const struct param params[] = {
 		.name = "heap", .help = "bytes of heap, initial and maximal",
 		.type = PARAM_SIZE, .def = "536870912", .min = 8388608,
 	},
+	CPUS_PARAM("that the machine finds; the collector has as many threads"),
 	{
 		.name = "set-thp", .type = PARAM_FLAG, .option = true,
 		.help = "write the policy that --thp names (root; it stays)",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpus.h"
 #include "memory.h"
 #include "region.h"
 #include "result.h"
@@ -71,7 +72,7 @@ static enum status measure_shares(struct run *run, const struct memory *memory,
 	const struct touch *touch = shares->touch;
 	enum status status;
 
-	shares_divide(shares, threads, memory, page);
+	shares_divide(shares, threads, param_number(run, "cpus"), memory, page);
 	folio_stats_take(stats, page);
 	status = shares_touch(run, shares, threads);
 	if (status)
@@ -158,7 +159,11 @@ static enum status measure(struct run *run)
 	bool unavailable;
 	int error;
 
+	if (!param_given(run, "threads"))
+		param_decide(run, "threads", param_number(run, "cpus"));
 	status = check_request(run, touch, page);
+	if (!status)
+		status = cpus_keep_to(run);
 	if (status)
 		return status;
 	if (touch_unavailable(touch))
@@ -188,9 +193,12 @@ static const struct param params[] = {
 		.name = "size", .help = "bytes of memory",
 		.type = PARAM_SIZE, .def = "1073741824", .min = 4096,
 	}, {
-		.name = "threads", .help = "that touch a share each",
-		.type = PARAM_COUNT, .def = "1", .min = 1, .max = MAX_THREADS,
-	}, {
+		.name = "threads",
+		.help = "that touch a share each; one on each of --cpus if not given",
+		.type = PARAM_COUNT, .min = 1, .max = MAX_THREADS,
+	},
+	CPUS_PARAM("that the threads are pinned to, in turn"),
+	{
 		.name = "set-thp", .type = PARAM_FLAG, .option = true,
 		.help = "write the system's huge page policy that --page needs (root)",
 	},
@@ -215,7 +223,7 @@ static const struct experiment populate = {
 "ones.\n"
 "What each touch leaves in its page is checked afterwards. On x86-64 ldadd, swp,\n"
 "cas and casp are LOCK XADD, XCHG, LOCK CMPXCHG and LOCK CMPXCHG16B.",
-	.example = "--by ldadd --page 4k --size 1G --threads 1",
+	.example = "--by ldadd --page 4k --size 1G --cpus 1",
 	.params = params,
 	.metrics = metrics,
 	.measure = measure,

@@ -12,6 +12,7 @@ import pytest
 from tests.bench.conftest import Ftbench, run_as_nobody
 
 PAGE = os.sysconf("SC_PAGESIZE")
+CPUS = len(os.sched_getaffinity(0))
 
 # Arguments, and what the sentence must say.
 REFUSED = {
@@ -53,6 +54,15 @@ REFUSED = {
     "more threads than pages": (
         ["populate", "--page", "base", "--threads", "3", "--size", str(2 * PAGE)],
         "give at most 2",
+    ),
+    "no CPUs": (["populate", "--cpus", "0"], "give at least 1"),
+    "more CPUs than there are": (
+        ["populate", "--page", "base", "--cpus", str(CPUS + 1)],
+        f"this process may use {CPUS}: give at most {CPUS}",
+    ),
+    "more CPUs than a program can have": (
+        ["openjdk-pretouch", "--cpus", str(CPUS + 1)],
+        f"this process may use {CPUS}: give at most {CPUS}",
     ),
     "timeline of threads": (["populate", "--threads", "2", "--timeline"], "--threads 1"),
     "timeline of madvise": (["populate", "--by", "madvise", "--timeline"], "leave it out"),

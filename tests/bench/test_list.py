@@ -18,7 +18,7 @@ CONFLICT = {"hot_color", "level", "ways", "way_size", "rounds", "zero_pages"}
 # All names that other parts of the project use for these.
 PARAMS = {
     "boot": set(),
-    "populate": {"by", "page", "size", "threads"},
+    "populate": {"by", "page", "size", "threads", "cpus"},
     "read-fault": {"size"},
     "file-read-fault": {"cache", "size"},
     "fork-exit": {"size"},
@@ -27,7 +27,7 @@ PARAMS = {
     "zero-conflict": CONFLICT,
     "zero-scan": {"stride", "working_set", "rounds", "zero_pages"},
     "colors-here": {"colors"} | CONFLICT,
-    "openjdk-pretouch": {"java", "collector", "thp", "pretouch", "heap"},
+    "openjdk-pretouch": {"java", "collector", "thp", "pretouch", "heap", "cpus"},
     "programs": {"program"},
 }
 

@@ -41,7 +41,13 @@ def expected(kind: str) -> set[int]:
 def test_populate_takes_exactly_its_faults(ftbench: Ftbench, kind: str) -> None:
     line = ftbench.line("populate", "--by", kind, "--page", "base", "--size", SIZE)
     assert line["experiment"] == "populate"
-    assert line["params"] == {"by": kind, "page": "base", "size": int(SIZE), "threads": 1}
+    assert line["params"] == {
+        "by": kind,
+        "page": "base",
+        "size": int(SIZE),
+        "threads": 1,
+        "cpus": 1,
+    }
     assert line["regions"] == ["populate"]
     assert faults(line) in expected(kind)
     assert line["metrics"]["anon_huge_bytes"] == 0
@@ -65,6 +71,14 @@ def test_threads_do_not_add_faults(ftbench: Ftbench, threads: int) -> None:
         "populate", "--by", "store", "--page", "base", "--size", SIZE, "--threads", str(threads)
     )
     assert faults(line) == PAGES
+
+
+@pytest.mark.parametrize("cpus", range(1, min(4, len(os.sched_getaffinity(0))) + 1))
+def test_each_of_the_cpus_has_a_thread(ftbench: Ftbench, cpus: int) -> None:
+    line = ftbench.line(
+        "populate", "--by", "store", "--page", "base", "--size", SIZE, "--cpus", str(cpus)
+    )
+    assert (line["params"]["threads"], faults(line)) == (cpus, PAGES)
 
 
 def test_repetitions_are_all_kept(ftbench: Ftbench) -> None:
