@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from firsttouch.catalog.contract import HIDDEN
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.finder.sites import LEARN, LOAD_EXCLUSIVE, RMW, Trace
@@ -20,6 +21,12 @@ from firsttouch.tables import Table
 # Cache counts are valid if the model saw at least this many accesses for each
 # access that it did not see.
 _SEEN_PER_UNSEEN = 10_000
+# What cannot be seen where QEMU runs the CPUs in turn, which keeps runs identical.
+_TIMES = ("elapsed_ns", "user_ns", "sys_ns")
+_ONE_CLOCK = "QEMU runs the CPUs in turn on one clock: a CPU that awaits its turn counts as busy"
+_WHOLE_TICKS = (
+    "QEMU runs one CPU at a time, for a whole tick: no CPU waits for a lock that another holds"
+)
 
 
 @dataclass(frozen=True)
@@ -63,12 +70,29 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
             for name, value in counted.items():
                 metrics[name] = metrics.get(name, 0) + value
             missing.update(lost)
+    _combine(metrics, missing, result.cell.cpus)
     if trace := trace_of(result):
         metrics |= _recorded(trace)
     for metric in experiment.metrics:
         if metric.name not in metrics and metric.name not in missing:
             missing[metric.name] = _why_not(metric.name, metrics, missing)
     return Measurement(result, metrics, missing, _timeline(line))
+
+
+def _combine(metrics: dict[str, float], missing: dict[str, str], cpus: int) -> None:
+    """Add the metrics of COMBINED, or why one is missing; drop the times of several CPUs."""
+    if "tlbi_broadcast" in metrics:
+        metrics["tlbi_answers"] = metrics["tlbi_broadcast"] * (cpus - 1)
+    if "aborts" in metrics and "page_faults" in metrics:
+        retries = metrics["aborts"] - metrics["page_faults"]
+        if retries < 0:
+            missing["fault_retries"] = "the kernel took faults of its own, without an exception"
+        else:
+            metrics["fault_retries"] = retries
+    if cpus > 1:
+        for name in _TIMES:
+            if metrics.pop(name, None) is not None:
+                missing[name] = _ONE_CLOCK
 
 
 def _recorded(trace: Trace) -> dict[str, float]:
@@ -90,6 +114,8 @@ def _recorded(trace: Trace) -> dict[str, float]:
 
 def _why_not(metric: str, metrics: Mapping[str, float], missing: Mapping[str, str]) -> str:
     """Return why the guest did not report `metric`."""
+    if metric in HIDDEN:
+        return _WHOLE_TICKS
     if not metrics and missing:
         # The CPU lacks the instruction, or the kernel the page size: all metrics
         # are missing for that reason.
@@ -129,6 +155,15 @@ def _count(region: Table, counts: Counts) -> tuple[dict[str, int], dict[str, str
         "dsb": both("dsb"),
         "isb": both("isb"),
     }
+    # Raw results that are older than these counts lack them.
+    if kernel.has("ipi"):
+        broadcast = region.table("tlbi").take("broadcast", int)
+        metrics |= {
+            "tlbi_broadcast": broadcast,
+            "tlbi_local": metrics["tlbi"] - broadcast,
+            "ipi": both("ipi"),
+            "aborts": both("exceptions_taken_sync") - both("svc"),
+        }
     levels = [level for level in ("l1d", "l2") if kernel.has(level)]
     if not levels:
         return metrics, {}

@@ -22,11 +22,17 @@ from firsttouch.tables import Table, file_of, parse_json
 COUNTED = {
     "instructions_user": "instructions", "instructions_kernel": "instructions",
     "tlbi": "instructions", "dsb": "instructions", "isb": "instructions",
+    "tlbi_broadcast": "instructions", "tlbi_local": "instructions", "ipi": "instructions",
+    "aborts": "exceptions",
 }  # fmt: skip
+# Those that follow from such a count, and from what else is known of a cell.
+COMBINED = {"tlbi_answers": "answers", "fault_retries": "exceptions"}
 MODELLED = {
     "l1d_accesses": "accesses", "l1d_misses": "misses",
     "l2_accesses": "accesses", "l2_misses": "misses",
 }  # fmt: skip
+# Metrics that QEMU cannot show. An experiment names one so that the report says why.
+HIDDEN = {"lock_waits": "waits"}
 # Metrics that the laboratory finds in a recording of page faults.
 RECORDED = {
     "faults": "faults", "doubles": "faults",
@@ -112,7 +118,7 @@ class Contract:
                     raise table.error(f"parameters.{name}", problem)
         _check_quick(table, experiment, benchmark)
         _check_options(table, experiment, benchmark)
-        units = {**benchmark.units, **COUNTED, **MODELLED, **RECORDED}
+        units = {**benchmark.units, **COUNTED, **COMBINED, **MODELLED, **HIDDEN, **RECORDED}
         for number, metric in enumerate(experiment.metrics):
             if metric.name not in units:
                 problem = f"is {metric.name!r}: {nearest(metric.name, units)}"

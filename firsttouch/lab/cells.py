@@ -17,11 +17,12 @@ from firsttouch.tables import Json, Table
 class Cell:
     """One run: a release, an arm, a machine, an experiment and its parameters.
 
-    `cpus` is the number of CPUs of the guest. `midr` is the MIDR_EL1 for QEMU;
-    None leaves that of its CPU model. `board` has further properties of QEMU's
-    board. `layout` numbers arrangements of kernel and program in memory, which
-    ought not to matter; 0 is the arrangement without any change. `profile` asks
-    for counts by function of the kernel, and models the caches.
+    `cpus` is the number of CPUs of the guest, which a parameter of that name
+    decides. `midr` is the MIDR_EL1 for QEMU; None leaves that of its CPU model.
+    `board` has further properties of QEMU's board. `layout` numbers arrangements
+    of kernel and program in memory, which ought not to matter; 0 is the
+    arrangement without any change. `profile` asks for counts by function of the
+    kernel, and models the caches.
     """
 
     release: str
@@ -91,13 +92,14 @@ def make_cell(
     Raises UserError for an unknown property.
     """
     table = Table("cell", more or {})
+    cpus = params.get("cpus")
     cell = Cell(
         release,
         arm,
         machine,
         experiment,
         dict(params),
-        cpus=table.take("cpus", int, 1),
+        cpus=table.take("cpus", int, cpus if isinstance(cpus, int) else 1),
         midr=table.optional("midr", int),
         board=table.strings("board", ()),
         layout=table.take("layout", int, 0),

@@ -23,24 +23,24 @@ PAGES = 1024
 KINDS = ("ldadd", "ldxr")
 
 
-def guard_command(kind: str) -> str:
-    """Return the guest's command that touches the guard's pages by accesses of `kind`."""
+def guard_command(kind: str, cpus: int) -> str:
+    """Return the command that touches the guard's pages by `kind`, a share on each of `cpus`."""
     size = PAGES * PAGE_SIZE
-    return f"{FTBENCH} populate --set-thp --by {kind} --page 4k --size {size} --threads 1"
+    return f"{FTBENCH} populate --set-thp --by {kind} --page 4k --size {size} --cpus {cpus}"
 
 
-def check_double_fault(run: Callable[[str], Table]) -> int:
+def check_double_fault(run: Callable[[str], Table], cpus: int = 1) -> int:
     """Return the page faults that a stock kernel takes for the guard's pages.
 
-    `run` runs one guest command on the stock kernel and returns the line that
-    it printed. Raises GuestError if there are not two faults per page: then
-    QEMU hides the effect.
+    `run` runs one guest command on the stock kernel, on a guest of `cpus` CPUs,
+    and returns the line that it printed. Raises GuestError if there are not two
+    faults per page: then QEMU hides the effect.
     """
     for kind in KINDS:
-        faults = run(guard_command(kind)).table("metrics").optional("page_faults", int)
+        faults = run(guard_command(kind, cpus)).table("metrics").optional("page_faults", int)
         if faults is None:
             continue
-        # The program itself takes a few faults: allow one per ten pages.
+        # The program itself and its threads take a few faults: allow one per ten pages.
         if abs(faults - 2 * PAGES) > PAGES // 10:
             raise GuestError(
                 f"a stock kernel took {faults:,} page faults for {PAGES:,} first touches by "

@@ -24,7 +24,7 @@ from firsttouch.build.programs import (
 )
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Arm, Kernel
-from firsttouch.catalog.contract import COUNTED, MODELLED
+from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Params
 from firsttouch.errors import HostError
 from firsttouch.files import digest
@@ -188,7 +188,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     pmu = None
     if first.profile:
         pmu = Pmu(parts.pmu, caches=True, symbols=_symbols_of(arm, parts))
-    elif not wanted.isdisjoint(COUNTED.keys() | MODELLED.keys()):
+    elif not wanted.isdisjoint(COUNTED.keys() | COMBINED.keys() | MODELLED.keys()):
         pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED))
     machine = plan.catalog.machines[first.machine]
     ftbench = parts.ftbench

@@ -105,6 +105,11 @@ def make_plan(
         of_guests = _groups(experiment, whole, wanted)
         for params in itertools.chain.from_iterable(of_guests):
             contract.check_params(experiment, params)
+            if request.profile and params.get("cpus", 1) != 1:
+                raise UserError(
+                    f"a profile follows one CPU, and {experiment.name} has cells with "
+                    f"{params['cpus']}: select others by --set cpus=1."
+                )
         of_arms = asked or [load_arm(name) for name in dict.fromkeys(experiment.arms)]
         for arm in of_arms:
             _check_disk(arm, experiment)

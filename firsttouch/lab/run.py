@@ -92,7 +92,7 @@ def run_lab(
         known = {job.cells[0].identity: found for job in jobs if (found := results_of(job))}
         missing = [job for job in jobs if job.cells[0].identity not in known]
         try:
-            for job in _stock_by_machine(missing, plan):
+            for job in _to_guard(missing, plan):
                 _guard(job, logs, reporter)
             notify = _notifier(jobs, known, plan, finished) if finished else None
             failures = run_jobs(missing, at_once, logs, reporter, notify)
@@ -174,32 +174,34 @@ def _available_memory() -> int:
     return MEMORY
 
 
-def _stock_by_machine(jobs: Sequence[Job], plan: Plan) -> list[Job]:
-    """Return the first job on a kernel without the features for each machine, for the guard."""
-    return list(
-        {
-            job.cells[0].machine: job
-            for job in reversed(jobs)
-            if plan.catalog.arms[job.cells[0].arm].kernel.unchanged
-        }.values()
-    )
+def _to_guard(jobs: Sequence[Job], plan: Plan) -> list[Job]:
+    """Return the first job on a kernel without the features of each machine and number of CPUs."""
+    found: dict[tuple[str, int], Job] = {}
+    for job in jobs:
+        if plan.catalog.arms[job.cells[0].arm].kernel.unchanged:
+            found.setdefault((job.cells[0].machine, job.guest.cpus), job)
+    return list(found.values())
 
 
 def _guard(job: Job, logs: Path, reporter: Reporter) -> None:
-    """Check for the double fault, once per kernel, machine and QEMU; the store has the outcome."""
-    machine = job.cells[0].machine
+    """Check for the double fault, once per kernel, machine, number of CPUs and QEMU.
+
+    The store keeps the outcome.
+    """
+    machine, cpus = job.cells[0].machine, job.guest.cpus
+    where = machine if cpus == 1 else f"{machine} with {cpus} CPUs"
 
     def run(command: str) -> Table:
         guest = replace(job.guest, commands=(command,), boot=(), disk=None, pmu=None)
         key = guest_key(guest)
-        log = logs / f"guard-{machine}.log"
+        log = logs / f"guard-{machine}-{cpus}.log"
         outcome = kept_outcome(key) or measure_guest(guest, key, log)
         (done,) = outcome.tables("commands")
         return done.tables("lines")[-1]
 
-    faults = check_double_fault(run)
+    faults = check_double_fault(run, cpus)
     arm = job.cells[0].arm
-    reporter.say(f"Guard: {arm} on {machine} takes {faults:,} faults for 1,024 atomics.")
+    reporter.say(f"Guard: {arm} on {where} takes {faults:,} faults for 1,024 atomics.")
 
 
 def run_jobs(

@@ -10,6 +10,7 @@ import pytest
 from firsttouch.analysis.measurement import FaultSample, Measurement, Timeline, measure
 from firsttouch.catalog.contract import COUNTED
 from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.catalog.experiments import Params
 from firsttouch.errors import UserError
 from firsttouch.tables import Json
 from tests.support.results import make_region, make_result
@@ -27,7 +28,9 @@ def _measure(
 def test_both_privileges_are_in_the_metrics() -> None:
     assert _measure(make_region(), page_faults=1).metrics == {
         "page_faults": 1, "instructions_user": 3, "instructions_kernel": 3, "tlbi": 4,
-        "dsb": 6, "isb": 4, "l1d_accesses": 6, "l1d_misses": 4, "l2_accesses": 6, "l2_misses": 4,
+        "tlbi_broadcast": 3, "tlbi_local": 1, "tlbi_answers": 0, "ipi": 0, "aborts": 4,
+        "fault_retries": 3, "dsb": 6, "isb": 4, "l1d_accesses": 6, "l1d_misses": 4,
+        "l2_accesses": 6, "l2_misses": 4,
     }  # fmt: skip
 
 
@@ -38,7 +41,7 @@ def test_regions_of_a_cell_are_added_up() -> None:
 
 def test_counting_alone_gives_no_cache_metrics() -> None:
     measured = _measure(make_region(caches=False))
-    assert sorted(measured.metrics) == sorted(COUNTED)
+    assert sorted(measured.metrics) == sorted([*COUNTED, "tlbi_answers"])
     assert not _CACHES & measured.missing.keys()
 
 
@@ -96,3 +99,33 @@ def test_a_result_without_lines_is_none() -> None:
     empty = type(made)(made.key, made.cell, (), made.counts, made.provenance)
     with pytest.raises(UserError, match="printed nothing"):
         measure(empty, load_experiment("populate"))
+
+
+def test_cpus_that_answer_are_counted_and_what_their_turns_hide_is_absent() -> None:
+    metrics = {"page_faults": 4, "sys_ns": 5, "elapsed_ns": 6}
+    params: Params = {"by": "ldadd", "page": "4k", "size": 4 << 20, "cpus": 4}
+    result = make_result(
+        metrics, experiment="several-cpus", params=params, regions=[make_region(caches=False)]
+    )
+    measured = measure(result, load_experiment("several-cpus"))
+    assert (result.cell.cpus, measured.metrics["tlbi_answers"]) == (4, 3 * 3)
+    assert measured.metrics["fault_retries"] == 0
+    assert not {"sys_ns", "elapsed_ns", "lock_waits"} & measured.metrics.keys()
+    assert "awaits its turn counts as busy" in measured.missing["sys_ns"]
+    assert "for a whole tick: no CPU waits for a lock" in measured.missing["lock_waits"]
+
+
+def test_faults_without_an_exception_leave_no_retries_to_count() -> None:
+    measured = _measure(make_region(), page_faults=5)
+    assert "fault_retries" not in measured.metrics
+    assert "without an exception" in measured.missing["fault_retries"]
+
+
+def test_raw_results_without_the_counts_of_several_cpus_lack_them() -> None:
+    older = make_region(caches=False)
+    for mode in ("user", "kernel"):
+        older[mode] = {"instructions": 3, "dsb": 3, "isb": 2, "untranslated_accesses": 0}
+    older["tlbi"] = {"total": 4, "by_kind": {"vae1is": 4}}
+    metrics = _measure(older, page_faults=1).metrics
+    assert metrics["tlbi"] == 4
+    assert not {"ipi", "tlbi_broadcast", "tlbi_answers", "fault_retries"} & metrics.keys()

@@ -32,6 +32,7 @@ GUARDED_FAULTS = 2048
 class FakeLab:
     """The laboratory with fake kernels and guests; `ran` has each guest that was run.
 
+    `guarded` has the number of CPUs of each guest that the guard ran.
     `counts` is what the modelled PMU reports for a region. A guest that has one
     of the words in `failing` among its commands fails.
     """
@@ -40,7 +41,7 @@ class FakeLab:
     out: Path
     source: KernelSource
     ran: list[Guest] = field(default_factory=list)
-    guards: int = 0
+    guarded: list[int] = field(default_factory=list)
     failing: Mapping[str, BaseException] = field(default_factory=dict)
 
     def run(self, request: Request) -> Outcome:
@@ -78,7 +79,7 @@ class FakeLab:
             outcome["not_modelled"] = []
             self.ran.append(guest)
         else:
-            self.guards += 1
+            self.guarded.append(guest.cpus)
         keep_outcome(key, outcome)
         return Table(log, outcome)
 

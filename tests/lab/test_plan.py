@@ -91,6 +91,14 @@ def test_what_there_is_not_is_refused(
         _plan(contract, **{"experiments": ("populate",), **asked})
 
 
+def test_a_profile_of_several_cpus_is_refused(contract: Contract) -> None:
+    names = ("several-cpus",)
+    with pytest.raises(UserError, match=r"has cells with 2: select others by --set cpus=1"):
+        _plan(contract, experiments=names, profile=True)
+    found = _plan(contract, experiments=names, profile=True, settings={"cpus": "1"})
+    assert {cell.cpus for cell in found.cells} == {1}
+
+
 def test_a_setting_names_only_cells_that_have_the_parameter(contract: Contract) -> None:
     names = ("populate", "file-read-fault")
     found = _plan(contract, experiments=names, settings={"page": "4k"})

@@ -50,6 +50,20 @@ def _lines(request: Request) -> list[str]:
     return (request.out / "results.jsonl").read_text().splitlines()
 
 
+def test_a_guest_has_the_cpus_of_its_cell_and_the_guard_checks_each_number(
+    fake_lab: FakeLab,
+) -> None:
+    request = _asked(
+        fake_lab, experiments=("several-cpus",), settings={"by": "ldadd"}, arms=("on", "stock")
+    )
+    outcome = fake_lab.run(request)
+    wanted = [1, 2, 4, 8]
+    assert sorted(guest.cpus for guest in fake_lab.ran) == sorted(wanted * 2)
+    assert all(guest.commands[0].endswith(f"--cpus {guest.cpus}") for guest in fake_lab.ran)
+    assert fake_lab.guarded == wanted
+    assert [result.cell.cpus for result in outcome.results] == [1, 1, 2, 2, 4, 4, 8, 8]
+
+
 def test_each_cell_is_run_once_and_written_in_order(fake_lab: FakeLab) -> None:
     outcome = fake_lab.run(_asked(fake_lab))
     assert len(fake_lab.ran) == len(outcome.results) == 16
@@ -76,10 +90,10 @@ def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
     one, other = _asked(fake_lab, "one"), _asked(fake_lab, "other")
     fake_lab.run(one)
     fake_lab.ran.clear()
-    guards = fake_lab.guards
+    guarded = list(fake_lab.guarded)
     fake_lab.run(other)
     assert not fake_lab.ran
-    assert fake_lab.guards == guards == 1
+    assert fake_lab.guarded == guarded == [1]
     assert _lines(one) == _lines(other)
 
 

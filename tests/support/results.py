@@ -41,15 +41,18 @@ def make_region(
     kernel: Mapping[str, Json] | None = None,
 ) -> dict[str, Json]:
     """Return a region as the plugin writes it, where everything happened three times."""
-    names = ("instructions", "dsb", "dc_zva", "dc_zva_unplaced", "untranslated_accesses")
-    mode: dict[str, Json] = {**dict.fromkeys(names, 0), "instructions": 3, "dsb": 3, "isb": 2}
+    names = ("instructions", "dsb", "dc_zva", "dc_zva_unplaced", "untranslated_accesses", "ipi")
+    mode: dict[str, Json] = {
+        **dict.fromkeys(names, 0), "instructions": 3, "dsb": 3, "isb": 2,
+        "exceptions_taken_sync": 3, "svc": 1,
+    }  # fmt: skip
     if caches:
         level: dict[str, Json] = {"accesses": 3, "misses": 2, "writebacks": 0}
         mode |= {"l1d": level, "l2": level}
     return {
         "user": {**mode, **(changed or {})},
         "kernel": {**mode, **(kernel or {})},
-        "tlbi": {"total": 4, "by_kind": {"vae1is": 4}},
+        "tlbi": {"total": 4, "broadcast": 3, "by_kind": {"vae1is": 3, "vae1": 1}},
     }
 
 
