@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,12 @@ REGIONS = ("calls", "exceptions", "falling", "system", "stack", "tasks", "interr
 # The stack that all regions stand on; start.S sets the stack pointer before it calls main().
 BASE = "user code/__primary_switched(tail_call)/main(stack_switch)"
 ICOUNT = ("-icount", "shift=0,sleep=off")
+
+
+@pytest.fixture
+def run_guest(run_guest: Callable[..., Ran]) -> Callable[..., Ran]:
+    """Run guests with a GICv2, whose registers profile.S writes."""
+    return functools.partial(run_guest, board="virt")
 
 
 @pytest.fixture(scope="session")
