@@ -4,6 +4,7 @@
 #define FT_BLOCKS_H
 
 #include "exceptions.h"
+#include "pages.h"
 #include "plugin_api.h"
 #include "pmu.h"
 #include "regions.h"
@@ -14,6 +15,7 @@
 struct blocks {
 	struct pmu *pmu;
 	struct regions *regions;
+	struct pages *pages;
 	struct stacks *stacks;
 #if FT_HAS_REGISTERS
 	struct zva *zva;

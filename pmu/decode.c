@@ -28,11 +28,12 @@ static enum insn_kind system_kind(uint32_t insn)
 	uint32_t op1 = insn >> 16 & 7;
 
 	if ((insn & 0xfffff01f) == 0xd503201f) {
-		if (crm == 0xf && op2 == 6)
-			return INSN_REGION_BEGIN;
-		if (crm == 0xf && op2 == 7)
-			return INSN_REGION_END;
-		return INSN_PLAIN;
+		static const enum insn_kind markers[8] = {
+			[4] = INSN_WATCH_BEGIN, [5] = INSN_WATCH_END,
+			[6] = INSN_REGION_BEGIN, [7] = INSN_REGION_END,
+		};
+
+		return crm == 0xf ? markers[op2] : INSN_PLAIN;
 	}
 	if ((insn & 0xfffff000) == 0xd5033000)
 		return barrier_kind(insn);
@@ -160,6 +161,11 @@ unsigned int insn_access_limit(uint32_t insn)
 	if ((insn & 0x3c000000) == 0x38000000)
 		return 1u << (insn >> 30);
 	return 16;
+}
+
+bool insn_is_unprivileged(uint32_t insn)
+{
+	return (insn & 0x3f200c00) == 0x38000800;
 }
 
 bool insn_is_msr(uint32_t insn)

@@ -151,6 +151,15 @@ static bool parse_cache(const struct parser *p, struct hierarchy_setup *setup,
 	return true;
 }
 
+/* @option is NAME=on or NAME=off */
+static bool parse_switch(const struct parser *p, bool *on, const char *option)
+{
+	const char *value = strchr(option, '=') + 1;
+
+	*on = !strcmp(value, "on");
+	return *on || !strcmp(value, "off") || fail(p, "%s: on or off", option);
+}
+
 static bool parse_option(const struct parser *p, struct options *options,
 			 const char *option)
 {
@@ -186,12 +195,10 @@ static bool parse_option(const struct parser *p, struct options *options,
 			return true;
 		return fail(p, "%s: a power of two from 4 to 2048", option);
 	}
-	if (!strncmp(option, "check=", 6)) {
-		options->check = !strcmp(value, "on");
-		if (options->check || !strcmp(value, "off"))
-			return true;
-		return fail(p, "%s: on or off", option);
-	}
+	if (!strncmp(option, "check=", 6))
+		return parse_switch(p, &options->check, option);
+	if (!strncmp(option, "pages=", 6))
+		return parse_switch(p, &options->pages, option);
 	return fail(p, "%s: no such option", option);
 }
 

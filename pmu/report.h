@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "pages.h"
 #include "pmu.h"
 #include "regions.h"
 
@@ -16,6 +17,6 @@ struct qemu_api {
 
 /* Returns false, with errno set, if the file could not be written in full. */
 bool report_write(const struct pmu *pmu, const struct regions *regions,
-		  const struct qemu_api *qemu);
+		  const struct pages *pages, const struct qemu_api *qemu);
 
 #endif

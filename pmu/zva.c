@@ -57,10 +57,17 @@ static void zva_ran(struct zva *z, unsigned int cpu, unsigned int rt,
 	const struct cache *l1d = pmu->caches.cpu[cpu].at[LEVEL_L1D];
 	uint64_t block = pmu->options.zva_block;
 	uint64_t va, pa;
-
 	/* Register 31 is XZR here. */
-	if (rt == 31 || !read_register(z->cpu[cpu].value, z->cpu[cpu].x[rt], &va) ||
-	    !place(pmu, cpu, va & ~(block - 1), &pa)) {
+	bool known = rt != 31 && read_register(z->cpu[cpu].value, z->cpu[cpu].x[rt], &va);
+	bool placed = known && place(pmu, cpu, va & ~(block - 1), &pa);
+
+	if (priv == PRIV_USER && known)
+		pages_zva(z->pages, va, placed ? pa : PHYSICAL_UNKNOWN);
+	else if (priv == PRIV_USER)
+		pages_zva_unplaced(z->pages);
+	if (!l1d)
+		return;
+	if (!placed) {
 		pmu->cpu[cpu].counts.event[priv][EV_ZVA_UNPLACED]++;
 		return;
 	}
@@ -82,7 +89,7 @@ static void on_zva(unsigned int cpu, void *udata)
 void zva_watch(struct zva *z, struct qemu_plugin_insn *after, unsigned int rt,
 	       enum privilege priv)
 {
-	if (z->pmu->has_l1d)
+	if (z->pmu->has_l1d || (z->pmu->options.pages && priv == PRIV_USER))
 		qemu_plugin_register_vcpu_insn_exec_cb(after, on_zva,
 						       QEMU_PLUGIN_CB_R_REGS,
 						       userdata(z, rt << 1 | priv));
