@@ -28,6 +28,7 @@ enum ft_type {
 	FT_ERROR,
 	FT_PAGES,
 	FT_NAMES,
+	FT_UPGRADE,
 };
 
 enum ft_flags {
@@ -38,6 +39,8 @@ enum ft_flags {
 	FT_ATTACHED	= 4,
 	/* FT_PAGES is asked for. */
 	FT_ZERO_PAGES	= 8,
+	/* The kernel tells of each read that gets a page of its own: FT_UPGRADE. */
+	FT_UPGRADES	= 16,
 };
 
 struct ft_start {
@@ -68,6 +71,17 @@ struct ft_code {
 	uint32_t len;
 	uint64_t ip;
 	unsigned char code[FT_CODE_BYTES];
+};
+
+/*
+ * The read of a missing page at an address, the thread's last fault, gets a page of its
+ * own instead of the zero page.
+ */
+struct ft_upgrade {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint64_t address;
 };
 
 /*

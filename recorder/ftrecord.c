@@ -33,6 +33,7 @@
 #include "proc.h"
 #include "program.h"
 #include "rings.h"
+#include "upgrades.h"
 #include "zero.h"
 
 /* A ring that is not full in this time waits no longer. */
@@ -78,11 +79,14 @@ static void open_rings(struct recording *recording)
 		proc_threads(recording->program.pid, threads) : 1;
 	int error;
 
-	/* Faults taken in the kernel are for those who may see them. */
+	/* Faults taken in the kernel, and upgrades, are for those who may see them. */
 	recording->rings.flags |= FT_KERNEL;
+	recording->rings.tracepoint = attached ? 0 : upgrades_tracepoint();
+	if (recording->rings.tracepoint)
+		recording->rings.flags |= FT_UPGRADES;
 	error = rings_open(&recording->rings, threads, nr_threads, !attached);
 	if (error == -EACCES || error == -EPERM) {
-		recording->rings.flags &= ~FT_KERNEL;
+		recording->rings.flags &= ~(FT_KERNEL | FT_UPGRADES);
 		error = rings_open(&recording->rings, threads, nr_threads,
 				   !attached);
 	}

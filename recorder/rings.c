@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "rings.h"
+#include "upgrades.h"
 
 #ifdef __aarch64__
 #define USER_PC		PERF_REG_ARM64_PC
@@ -63,6 +64,8 @@ static int open_event(const struct rings *rings, pid_t thread, int cpu,
 		attr.sample_type |= PERF_SAMPLE_REGS_USER;
 		attr.sample_regs_user = 1ull << USER_PC;
 	}
+	if (rings->flags & FT_UPGRADES)
+		attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
 	return syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
 		       PERF_FLAG_FD_CLOEXEC);
 }
@@ -90,19 +93,34 @@ static void close_all(struct rings *rings)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 
-	for (size_t i = 0; i < rings->nr_rings; i++)
+	for (size_t i = 0; i < rings->nr_rings; i++) {
 		munmap(rings->ring[i].head, page + rings->size);
+		if (rings->flags & FT_UPGRADES)
+			close(rings->ring[i].upgrades);
+	}
 	for (size_t i = 0; i < rings->nr_events; i++)
 		close(rings->events[i]);
 	rings->nr_rings = 0;
 	rings->nr_events = 0;
 }
 
+static int open_upgrades(struct rings *rings, pid_t thread, int cpu, bool on_exec)
+{
+	struct ring *ring = &rings->ring[rings->nr_rings - 1];
+
+	ring->upgrades = upgrades_open(rings->tracepoint, thread, cpu, on_exec);
+	if (ring->upgrades < 0 ||
+	    ioctl(ring->upgrades, PERF_EVENT_IOC_ID, &ring->upgrade) ||
+	    ioctl(ring->upgrades, PERF_EVENT_IOC_SET_OUTPUT, ring->fd))
+		return -errno;
+	return 0;
+}
+
 /* The events of all threads on one CPU write to the ring of the first. */
 static int open_on_cpu(struct rings *rings, int cpu, const pid_t *threads,
 		       size_t nr_threads, bool on_exec)
 {
-	int first = -1;
+	int first = -1, error;
 
 	for (size_t i = 0; i < nr_threads; i++) {
 		int fd = open_event(rings, threads[i], cpu, on_exec);
@@ -117,6 +135,10 @@ static int open_on_cpu(struct rings *rings, int cpu, const pid_t *threads,
 			first = fd;
 			if (!map_ring(rings, fd))
 				return -ENOBUFS;
+			error = rings->flags & FT_UPGRADES ?
+				open_upgrades(rings, threads[i], cpu, on_exec) : 0;
+			if (error)
+				return error;
 		} else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, first)) {
 			return -errno;
 		}
@@ -142,9 +164,10 @@ int rings_open(struct rings *rings, const pid_t *threads, size_t nr_threads,
 		for (size_t cpu = 0; cpu < cpus && !error; cpu++)
 			error = open_on_cpu(rings, cpu, threads, nr_threads,
 					    on_exec);
+		if (error)
+			close_all(rings);
 		if (error != -ENOBUFS)
 			break;
-		close_all(rings);
 	}
 	if (!error && !rings->nr_rings)
 		error = -ESRCH;
@@ -187,8 +210,10 @@ static void drain(struct rings *rings, struct ring *ring, struct code *code,
 	while (at < stop) {
 		copy_record(rings, ring, at, &record, sizeof(record.header));
 		copy_record(rings, ring, at, &record, record.header.size);
-		output_write(output, &record, record.header.size);
 		at += record.header.size;
+		if (rings->flags & FT_UPGRADES)
+			upgrades_unpack(&record.header, ring->upgrade);
+		output_write(output, &record, record.header.size);
 		/* At once: the kernel may need the room. */
 		__atomic_store_n(&ring->head->data_tail, at, __ATOMIC_RELEASE);
 		if (record.header.type != PERF_RECORD_SAMPLE)
@@ -213,6 +238,9 @@ void rings_disable(struct rings *rings)
 {
 	for (size_t i = 0; i < rings->nr_events; i++)
 		ioctl(rings->events[i], PERF_EVENT_IOC_DISABLE, 0);
+	for (size_t i = 0; i < rings->nr_rings; i++)
+		if (rings->flags & FT_UPGRADES)
+			ioctl(rings->ring[i].upgrades, PERF_EVENT_IOC_DISABLE, 0);
 }
 
 uint64_t rings_count(const struct rings *rings)

@@ -18,9 +18,9 @@ from firsttouch.errors import UserError
 _MAGIC = b"FTTRACE1"
 # Types of records: the kernel's, then those of recorder/format.h.
 _COMM, _FORK, _SAMPLE, _MMAP2 = 3, 7, 9, 10
-_START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES = range(100, 108)
+_START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES, _UPGRADE = range(100, 109)
 _MODES, _USER, _COMM_EXEC = 7, 2, 1 << 13
-_CALL_CHAINS, _KERNEL, _ATTACHED = 1, 2, 4
+_CALL_CHAINS, _KERNEL, _ATTACHED, _UPGRADES = 1, 2, 4, 16
 # In a chain of calls, where the kernel's part ends and the user's begins.
 _CONTEXTS = 2**64 - 4096
 _MACHINES = {62: "x86_64", 183: "aarch64"}
@@ -33,6 +33,7 @@ _STARTED = struct.Struct("<IIIIQQ")
 _ENDED = struct.Struct("<iIQQQQQ")
 _CODE_HEAD = struct.Struct("<IIQ")
 _DATA_HEAD = struct.Struct("<II")
+_UPGRADED = struct.Struct("<IIQQ")
 _COUNT = struct.Struct("<Q")
 
 
@@ -50,6 +51,14 @@ class Fault(NamedTuple):
     address: int
     user: bool
     chain: tuple[int, ...]
+
+
+class Upgraded(NamedTuple):
+    """A read fault, the last one at `address`, that gets a page of its own, not the zero page."""
+
+    time: int
+    pid: int
+    address: int
 
 
 class Mapped(NamedTuple):
@@ -85,7 +94,7 @@ class Executed(NamedTuple):
     name: str
 
 
-Event = Fault | Mapped | Forked | Executed
+Event = Fault | Upgraded | Mapped | Forked | Executed
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,8 @@ class Recording:
 
     `code` holds the instructions at the pcs of faults, by process and pc.
     `ending` is None if the recorder was killed. `command` has the words of the
-    command, none for a process that ran already.
+    command, none for a process that ran already. `upgrades` tells whether the
+    kernel told of upgraded faults, of which there may be none.
     """
 
     file: Path
@@ -124,6 +134,7 @@ class Recording:
     call_chains: bool
     kernel: bool
     attached: bool
+    upgrades: bool = False
     kernel_release: str = ""
     command: tuple[str, ...] = ()
     code: dict[tuple[int, int], bytes] = field(default_factory=dict)
@@ -178,11 +189,14 @@ class Recording:
         return Fault(time, pid, tid, pc, address, user, chain)
 
     def _keep(self, data: mmap.mmap, kind: int, at: int) -> Iterator[Event]:
-        """Keep what a record of the recorder's own says; yield the mappings that it has."""
+        """Keep what a record of the recorder's own says; yield the events that it has."""
         if kind == _CODE:
             pid, size, pc = _CODE_HEAD.unpack_from(data, at)
             start = at + _CODE_HEAD.size
             self.code[pid, pc] = data[start : start + size]
+        elif kind == _UPGRADE:
+            pid, _, time, address = _UPGRADED.unpack_from(data, at)
+            yield Upgraded(time, pid, address)
         elif kind == _MAPS:
             pid, size = _DATA_HEAD.unpack_from(data, at)
             start = at + _DATA_HEAD.size
@@ -225,6 +239,7 @@ def open_recording(file: Path) -> Recording:
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
         bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
+        bool(flags & _UPGRADES),
     )  # fmt: skip
 
 
