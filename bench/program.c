@@ -45,23 +45,25 @@ static int enter_root(const char *root)
 }
 
 /* In the child: stops until it is traced, then executes the program. */
-static void become(const char *root, char * const argv[])
+static void become(const struct command *command)
 {
 	char * const environment[] = {
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C", NULL,
 	};
-	int error = enter_root(root);
+	int error = enter_root(command->root);
 
+	if (!error && command->directory && chdir(command->directory))
+		error = -errno;
 	if (error) {
-		fprintf(stderr, "ftbench: entering %s: %s\n", root,
+		fprintf(stderr, "ftbench: entering %s: %s\n", command->root,
 			strerror(-error));
 		_exit(NOT_STARTED);
 	}
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
-	execve(argv[0], argv, environment);
-	fprintf(stderr, "ftbench: %s: %s\n", argv[0], strerror(errno));
+	execve(command->argv[0], command->argv, environment);
+	fprintf(stderr, "ftbench: %s: %s\n", command->argv[0], strerror(errno));
 	_exit(NOT_STARTED);
 }
 
@@ -105,9 +107,20 @@ static int watch(pid_t pid, int64_t *huge)
 	}
 }
 
-static void report(struct run *run, int64_t huge)
+/* Runs the program to its end as if it had never been traced. */
+static int let_go(pid_t pid)
+{
+	int status;
+
+	ptrace(PTRACE_DETACH, pid, NULL, NULL);
+	return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+static void report(struct run *run, const struct command *command, int64_t huge)
 {
 	region_report(run);
+	if (!command->look)
+		return;
 	if (huge < 0)
 		result_absent(run, "anon_huge_bytes",
 			      "the program's /proc/PID/smaps_rollup could not be read: run as root");
@@ -115,8 +128,7 @@ static void report(struct run *run, int64_t huge)
 		result_add(run, "anon_huge_bytes", huge);
 }
 
-enum status program_measure(struct run *run, const char *root,
-			    char * const argv[])
+enum status program_measure(struct run *run, const struct command *command)
 {
 	int64_t huge = -1;
 	int status;
@@ -125,28 +137,28 @@ enum status program_measure(struct run *run, const char *root,
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
-		become(root, argv);
+		become(command);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		return wrong(run, "fork: %s", strerror(errno));
 	if (!WIFSTOPPED(status))
 		return refuse(run,
 			      "%s does not become the root of a program: run as root, and name a directory with proc, sys, dev, tmp and var/tmp",
-			      root);
+			      command->root);
 	ptrace(PTRACE_SETOPTIONS, pid, NULL,
 	       (void *)(PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL));
 
 	region_begin_of(run, run->experiment->name, RUSAGE_CHILDREN);
 	marker_begin();
-	status = watch(pid, &huge);
+	status = command->look ? watch(pid, &huge) : let_go(pid);
 	marker_end();
 	region_end(run);
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
 		return result_unavailable(run, "%s is not there, or does not run: install it",
-					  argv[0]);
+					  command->argv[0]);
 	if (status)
-		return wrong(run, "%s ended with status %#x", argv[0], status);
-	report(run, huge);
+		return wrong(run, "%s ended with status %#x", command->argv[0], status);
+	report(run, command, huge);
 	return STATUS_OK;
 }
 

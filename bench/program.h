@@ -7,16 +7,21 @@
 
 #include "run.h"
 
+struct command {
+	const char *root;	/* the directory that it has as its / */
+	const char *directory;	/* where it starts, in its root; NULL: wherever */
+	char * const *argv;	/* ends in NULL */
+	bool look;		/* at its memory before it ends: program_metric() */
+};
+
 /*
- * Runs @argv (ends in NULL) with the directory @root as its /, and measures it
- * and its children from start to end. If @root is not the machine's own root,
- * the program gets its own mount namespace, with /proc, /dev and empty
- * directories for temporary files below @root; only root can do that. Its
- * standard output goes to its standard error. Adds the metrics of the region
- * and of program_metric().
+ * Runs a command, and measures it and its children from start to end. If its
+ * root is not the machine's own, it gets its own mount namespace, with /proc,
+ * /dev and empty directories for temporary files below the root; only root can
+ * do that. Its standard output goes to its standard error. Adds the metrics of
+ * the region and, if it looks, of program_metric().
  */
-enum status program_measure(struct run *run, const char *root,
-			    char * const argv[]);
+enum status program_measure(struct run *run, const struct command *command);
 
 /* For the shared ones of struct experiment; the parameter is --root. */
 const struct param *program_param(size_t place);

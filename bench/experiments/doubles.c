@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The page faults of a program, recorded one by one. What they show, such as
- * the pages that were read first and then written, is found afterwards.
+ * the pages that were read first and then written, is found afterwards. Then
+ * the program runs once more, without the recorder, and is counted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch.h"
 #include "program.h"
 #include "result.h"
 
@@ -17,6 +19,7 @@
 #define RECORDER	"/ftrecord"
 #define SCRIPTS		"/scripts"
 #define RECORDING	"/tmp/recording"
+#define LONGEST_SCRIPT	4096
 
 /* Writes a line of its own: the recording in hexadecimal. */
 static int print_recording(void)
@@ -35,19 +38,13 @@ static int print_recording(void)
 	return 0;
 }
 
-static enum status measure(struct run *run)
+static enum status record(struct run *run, const char *script)
 {
-	const char *name = param_text(run, "program");
-	char script[256];
 	int status, error;
 	pid_t pid;
 
-	snprintf(script, sizeof(script), SCRIPTS "/%s", name);
-	if (access(RECORDER, X_OK) || access(script, R_OK))
-		return refuse(run,
-			      "there is no %s, or no %s: only the laboratory's guests have them; run `firsttouch trace` here",
-			      RECORDER, script);
 	fflush(NULL);
+	watch_begin();
 	pid = fork();
 	if (!pid) {
 		/* The recording alone goes to standard output. */
@@ -58,13 +55,39 @@ static enum status measure(struct run *run)
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		return wrong(run, "fork: %s", strerror(errno));
+	watch_end();
 	if (status)
 		return wrong(run, "the recorder of %s ended with status %#x",
-			     name, status);
+			     script, status);
 	error = print_recording();
 	if (error)
 		return wrong(run, RECORDING ": %s", strerror(-error));
 	return STATUS_OK;
+}
+
+static enum status measure(struct run *run)
+{
+	static char path[256], text[LONGEST_SCRIPT];
+	char *argv[] = { "/bin/sh", "-c", text, NULL };
+	enum status status;
+	FILE *script;
+
+	snprintf(path, sizeof(path), SCRIPTS "/%s", param_text(run, "program"));
+	script = fopen(path, "re");
+	if (access(RECORDER, X_OK) || !script)
+		return refuse(run,
+			      "there is no %s, or no %s: only the laboratory's guests have them; run `firsttouch trace` here",
+			      RECORDER, path);
+	if (fread(text, 1, sizeof(text), script) == sizeof(text))
+		return refuse(run, "%s is longer than %zu bytes: shorten it",
+			      path, sizeof(text) - 1);
+	fclose(script);
+	status = record(run, path);
+	if (status)
+		return status;
+	return program_measure(run, &(struct command) {
+		.root = param_text(run, "root"), .directory = "/tmp", .argv = argv,
+	});
 }
 
 static const struct param params[] = {
@@ -84,7 +107,8 @@ static const struct experiment doubles = {
 	.summary = "the page faults of a program, recorded one by one",
 	.detail =
 "Runs a script under the recorder of `firsttouch trace`, which a guest of the\n"
-"laboratory has, and prints what was recorded as a line of its own.",
+"laboratory has, and prints what was recorded as a line of its own. Then runs it\n"
+"again without the recorder, and counts its faults and those of its children.",
 	.example = "--program perl-hash",
 	.params = params,
 	.metrics = metrics,

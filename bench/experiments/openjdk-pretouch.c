@@ -76,7 +76,9 @@ static enum status measure(struct run *run)
 	*next = NULL;
 
 	result_add(run, "heap_pages", heap / page_size());
-	return program_measure(run, param_text(run, "root"), argv);
+	return program_measure(run, &(struct command) {
+		.root = param_text(run, "root"), .argv = argv, .look = true,
+	});
 }
 
 static const struct param params[] = {

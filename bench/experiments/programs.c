@@ -80,7 +80,9 @@ static enum status measure(struct run *run)
 	while (strcmp(programs[i].name, name))
 		i++;
 	memcpy(argv, programs[i].argv, sizeof(argv));
-	return program_measure(run, param_text(run, "root"), argv);
+	return program_measure(run, &(struct command) {
+		.root = param_text(run, "root"), .argv = argv, .look = true,
+	});
 }
 
 static const struct param params[] = {
