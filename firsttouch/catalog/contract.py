@@ -39,8 +39,11 @@ RECORDED = {
     "doubles_atomic": "faults", "doubles_exclusive": "faults", "doubles_load_store": "faults",
     "doubles_apart": "faults", "doubles_in_files": "faults",
     "removed_by_rmw": "faults", "removed_by_exclusive": "faults", "removed_by_learn": "faults",
-    "resident": "bytes",
+    "resident": "bytes", "upgraded": "faults",
 }  # fmt: skip
+
+# Those that also need the modelled PMU: which pages did the programs write?
+WATCHED = {"pages_in_vain": "pages", "pages_unsure": "pages"}
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,9 @@ class Contract:
                     raise table.error(f"parameters.{name}", problem)
         _check_quick(table, experiment, benchmark)
         _check_options(table, experiment, benchmark)
-        units = {**benchmark.units, **COUNTED, **COMBINED, **MODELLED, **HIDDEN, **RECORDED}
+        units = {
+            **benchmark.units, **COUNTED, **COMBINED, **MODELLED, **HIDDEN, **RECORDED, **WATCHED,
+        }  # fmt: skip
         for number, metric in enumerate(experiment.metrics):
             if metric.name not in units:
                 problem = f"is {metric.name!r}: {nearest(metric.name, units)}"

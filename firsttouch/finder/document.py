@@ -11,6 +11,7 @@ from firsttouch.finder.found import KINDS
 from firsttouch.finder.sites import REMEDIES, Price, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
 from firsttouch.finder.symbols import Location
+from firsttouch.finder.vain import Vain
 from firsttouch.tables import Json, Table, dump_json, read_document
 
 SCHEMA = 1
@@ -70,11 +71,17 @@ def parse_trace(table: Table) -> Trace:
         sites=tuple(map(_read_site, table.tables("sites"))),
         zero_pages=table.optional("zero_pages", int),
         resident=table.take("resident", int, 0),
+        upgraded=table.optional("upgraded", int),
+        vain=_read_vain(table.table("vain")) if table.optional("vain", dict) else None,
         prices=tuple(
             Price(entry.take("each", float), entry.take("unit", str), entry.take("source", str))
             for entry in table.tables("prices")
         ),
     )
+
+
+def _read_vain(table: Table) -> Vain:
+    return Vain(table.take("pages", int), table.take("unsure", int), table.take("unplaced", int))
 
 
 def _read_site(table: Table) -> Site:

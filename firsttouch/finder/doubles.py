@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE, Found, Pair
 from firsttouch.finder.instructions import UNKNOWN, Access, Instruction, decode, distance
-from firsttouch.finder.records import Executed, Fault, Forked, Mapped, Recording
+from firsttouch.finder.records import Executed, Fault, Forked, Mapped, Recording, Upgraded
 from firsttouch.finder.spaces import (
     PROT_EXEC,
     Place,
@@ -45,6 +45,8 @@ class _Process:
         self.space = space
         self.name = name
         self.first: dict[int, _First] = {}
+        # The last fault of each page, as its place among all faults.
+        self.last: dict[int, int] = {}
         self.doubled: set[int] = set()
         # The pcs of first faults of doubles.
         self.repeated: set[int] = set()
@@ -79,6 +81,8 @@ class _Finder:
         for event in self._recording.events():
             if isinstance(event, Fault):
                 self._fault(event)
+            elif isinstance(event, Upgraded):
+                self._upgrade(event)
             elif isinstance(event, Mapped):
                 self._map(event)
             elif isinstance(event, Forked):
@@ -149,11 +153,18 @@ class _Finder:
         elif access.may_read and not (access is Access.ATOMIC and page in process.doubled):
             process.first[page] = _First(fault, instruction, anonymous)
         columns = self._found.faults
+        process.last[page] = len(columns.time)
         columns.time.append(fault.time - self._recording.time)
         columns.page.append(page)
         columns.space.append(process.name)
         columns.stack.append(self._stack(process, fault))
         columns.double.append(pair)
+
+    def _upgrade(self, event: Upgraded) -> None:
+        row = self._process(event.pid).last.get(event.address >> self._shift)
+        # The kernel asks again for one page if it has no huge one: that is one fault.
+        if row is not None:
+            self._found.upgrades.add(row)
 
     def _double(
         self, process: _Process, first: _First, fault: Fault, second: Instruction, memory: str

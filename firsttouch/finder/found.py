@@ -48,7 +48,8 @@ class Found:
     `repeats` counts, by pair, the doubles at a pc that had one before in the
     same address space. `stacks` are chains of places, the pc first. `reads`
     holds, by address space, the pages of anonymous memory that were read and
-    not written. `names` are those of the address spaces: the command, or the
+    not written. `upgrades` are the faults that the kernel upgraded, as places in
+    `faults`. `names` are those of the address spaces: the command, or the
     program executed; `spaces` what they mapped in the end. `in_kernel` counts
     the faults taken in the kernel.
     """
@@ -61,6 +62,7 @@ class Found:
     names: list[str] = field(default_factory=list)
     spaces: dict[int, Space] = field(default_factory=dict)
     reads: dict[int, set[int]] = field(default_factory=dict)
+    upgrades: set[int] = field(default_factory=set)
     anonymous: int = 0
     in_kernel: int = 0
     undecoded: int = 0

@@ -11,6 +11,7 @@ from firsttouch.finder.found import ATOMIC, EXCLUSIVE, KINDS, Found, Pair
 from firsttouch.finder.records import Recording
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.finder.symbols import Location, Symbols
+from firsttouch.finder.vain import UNIT, Vain, Watch, pages_in_vain
 
 # What removes a double, in the order of the tables.
 RMW, LOAD_EXCLUSIVE, LEARN, POPULATE, HUGE, SOURCE = REMEDIES = (
@@ -63,7 +64,10 @@ class Trace:
     and never written; `zero_pages` those of the command that the kernel still
     maps to the zero page at its end, None if it was not asked or cannot tell.
     `resident` is the most memory in bytes that a process of the command had at
-    a time; 0 if that is not known.
+    a time; 0 if that is not known. `upgraded` read faults got a page of their own
+    instead of the zero page, by write-intent faults; None if the kernel has none or
+    tells nothing of them. `vain` says what of that was never written, where the
+    modelled PMU saw it.
     """
 
     command: tuple[str, ...]
@@ -84,6 +88,8 @@ class Trace:
     sites: tuple[Site, ...]
     zero_pages: int | None = None
     resident: int = 0
+    upgraded: int | None = None
+    vain: Vain | None = None
     prices: tuple[Price, ...] = ()
 
     @property
@@ -109,8 +115,10 @@ class Trace:
         return sum(site.removable[remedy] for site in self.sites)
 
 
-def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
-    """Return the trace of a recording whose events were read."""
+def summarize(
+    recording: Recording, found: Found, symbols: Symbols, watch: Watch | None = None
+) -> Trace:
+    """Return the trace of a recording whose events were read; the PMU's `watch` is of it, too."""
     ending = recording.ending
     times = found.faults.time
     seconds = (ending.time - recording.time if ending else max(times, default=0)) / 1e9
@@ -137,6 +145,12 @@ def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
         sites=_sites(found, symbols, recording.page_size),
         zero_pages=_zero_pages(recording),
         resident=ending.resident * 1024 if ending else 0,
+        upgraded=len(found.upgrades) if recording.upgrades else None,
+        vain=(
+            pages_in_vain(found, watch)
+            if watch and recording.upgrades and recording.page_size == UNIT
+            else None
+        ),
     )
 
 

@@ -24,7 +24,7 @@ from firsttouch.build.programs import (
 )
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Arm, Kernel
-from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
+from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED, WATCHED
 from firsttouch.catalog.experiments import Experiment, Params
 from firsttouch.errors import HostError
 from firsttouch.files import digest
@@ -188,8 +188,10 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     pmu = None
     if first.profile:
         pmu = Pmu(parts.pmu, caches=True, symbols=_symbols_of(arm, parts))
-    elif not wanted.isdisjoint(COUNTED.keys() | COMBINED.keys() | MODELLED.keys()):
-        pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED))
+    elif not wanted.isdisjoint({*COUNTED, *COMBINED, *MODELLED, *WATCHED}):
+        # Other experiments count such pages themselves.
+        pages = bool(experiment.scripts) and not wanted.isdisjoint(WATCHED)
+        pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED), pages=pages)
     machine = plan.catalog.machines[first.machine]
     ftbench = parts.ftbench
     if experiment.runs == _UPDATE_KINDS and parts.kinds:

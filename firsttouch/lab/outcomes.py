@@ -32,14 +32,16 @@ def measure_guest(
 
     For each command the outcome has the lines that it printed and the regions
     that the PMU counted for them. A recording among the lines is replaced by
-    what is found in it; `root` returns the folder with the recorded programs.
-    Raises GuestError and StoppedError as `run_guest` does. Raises GuestError if
-    a command fails, prints nothing, or prints a line that is not a JSON object.
+    what is found in it, and in the pages that the PMU watched; `root` returns
+    the folder with the recorded programs. Raises GuestError and StoppedError as
+    `run_guest` does. Raises GuestError if a command fails, prints nothing, or
+    prints a line that is not a JSON object.
     """
     ended = run_guest(guest, log, stop=stop)
     printed = [printed_objects(number, done, log) for number, done in enumerate(ended.commands)]
     if root:
-        printed = [found_in(lines, root(), log) for lines in printed]
+        watches = iter(ended.counts.watches if ended.counts else ())
+        printed = [found_in(lines, root(), log, watches) for lines in printed]
     outcome: dict[str, Json] = {"commands": _join(printed, ended.counts, log)}
     if ended.counts is not None:
         outcome["not_modelled"] = list(ended.counts.not_modelled)

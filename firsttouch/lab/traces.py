@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from firsttouch import finder
@@ -20,6 +20,7 @@ from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
 from firsttouch.finder.sites import Trace, summarize
 from firsttouch.finder.symbols import Symbols
+from firsttouch.finder.vain import Watch
 from firsttouch.lab.results import Result
 from firsttouch.tables import Json, Table, json_object
 from firsttouch.vm.supervision import log_end
@@ -35,17 +36,23 @@ def finder_digest() -> str:
 
 
 def found_in(
-    lines: Sequence[Mapping[str, Json]], root: Path, log: Path
+    lines: Sequence[Mapping[str, Json]], root: Path, log: Path, watches: Iterator[Watch]
 ) -> list[Mapping[str, Json]]:
     """Return a command's lines, with what is found in a recording in its place.
 
-    `root` has the files of the recorded programs. Raises GuestError, with the
-    end of `log`, if the recording is not whole, or its program failed.
+    `root` has the files of the recorded programs. `watches` are the PMU's, one
+    for each recording, or none. Raises GuestError, with the end of `log`, if the
+    recording is not whole, or its program failed.
     """
-    return [_found(line, root, log) if _RECORDING in line else line for line in lines]
+    return [
+        _found(line, root, log, next(watches, None)) if _RECORDING in line else line
+        for line in lines
+    ]
 
 
-def _found(line: Mapping[str, Json], root: Path, log: Path) -> Mapping[str, Json]:
+def _found(
+    line: Mapping[str, Json], root: Path, log: Path, watch: Watch | None
+) -> Mapping[str, Json]:
     with tempfile.TemporaryDirectory(prefix="firsttouch-recording-") as scratch:
         file = Path(scratch, "data")
         try:
@@ -53,7 +60,7 @@ def _found(line: Mapping[str, Json], root: Path, log: Path) -> Mapping[str, Json
             recording = open_recording(file)
         except (ValueError, UserError) as error:
             raise GuestError(f"a guest recorded no faults: {error}", log_end(log)) from None
-        trace = summarize(recording, find(recording, root), Symbols(root, root / "tmp"))
+        trace = summarize(recording, find(recording, root), Symbols(root, root / "tmp"), watch)
     if trace.status or trace.lost or not trace.complete:
         raise GuestError(
             f"a recorded program ended with status {trace.status}, and {trace.lost:,} faults "

@@ -14,6 +14,7 @@ from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
 from firsttouch.finder.sites import REMEDIES, Price, Site, Trace
 from firsttouch.finder.symbols import Location
+from firsttouch.finder.vain import Vain
 from firsttouch.output.terminal import output_console
 from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.survey.document import read_survey
@@ -45,6 +46,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     written = replace(
         trace(site(40, learn=39), site(2, "load-store")),
         prices=(Price(500.0, "ns", "measured"),),
+        upgraded=9,
+        vain=Vain(3, 2, 1),
     )
     file = tmp_path / FILE_NAME
     file.write_text(trace_document(written, ["sentence"]))
