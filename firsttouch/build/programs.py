@@ -18,6 +18,7 @@ from firsttouch.build.host_tools import (
     toolchain_identity,
 )
 from firsttouch.build.store import Entry
+from firsttouch.catalog.experiments import KINDS
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import digest_files
 from firsttouch.places import REPOSITORY
@@ -26,8 +27,6 @@ from firsttouch.tables import Json
 
 # The plugin is built for one version of QEMU.
 _PMU = "pmu"
-# ftbench with one more experiment, update-kinds, whose code two compilers make.
-KINDS = "ftbench-kinds"
 # Arguments for make. No -g: debug information names the folder of the build.
 _ARGUMENTS = {
     ("libftpmu.so", "native"): ("CFLAGS=-O2",),

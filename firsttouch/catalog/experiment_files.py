@@ -8,7 +8,9 @@ from pathlib import Path
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.experiments import (
     BASE_PAGES,
+    BUILDS,
     PAGES,
+    PLAIN,
     Derived,
     Experiment,
     Metric,
@@ -68,6 +70,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         cited=table.strings("cited", ()),
         chart=table.choice("chart", CHARTS, "dumbbells"),
         quick=_parameters(table.table("quick")) if table.has("quick") else None,
+        build=table.choice("build", BUILDS, PLAIN),
     )
     table.done()
     if experiment.file_size and experiment.file_size not in experiment.parameters:

@@ -83,11 +83,16 @@ class Packages:
     architecture: str = ARM64
 
 
+# The builds of ftbench: the second has what a second compiler made, and takes that to build.
+PLAIN, KINDS = BUILDS = ("ftbench", "ftbench-kinds")
+
+
 @dataclass(frozen=True)
 class Experiment:
     """An experiment of the laboratory; experiments are reported by `order`, then by name.
 
     `runs`: the experiment of ftbench that it runs, usually of the same name.
+    `build`: the build of ftbench that has it, one of `BUILDS`.
     `parameters`: the values of each parameter; every combination is a cell.
     Values that begin with ``@`` come from the machine (see
     catalog/machine_values.py). `compare`: the arm whose change against stock
@@ -123,6 +128,7 @@ class Experiment:
     cited: tuple[str, ...]
     chart: str
     quick: Mapping[str, tuple[Value, ...]] | None = None
+    build: str = PLAIN
 
     def quickly(self) -> Experiment:
         """Return the quick form: the arms stock and `compare`, and the values in `quick`."""

@@ -17,9 +17,10 @@ from firsttouch.build.durations import (
 )
 from firsttouch.build.kernels import kernel_of
 from firsttouch.build.outcomes import kept_outcome
-from firsttouch.build.programs import KINDS, stored_program, stored_scripts
+from firsttouch.build.programs import stored_program, stored_scripts
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Kind
+from firsttouch.catalog.experiments import KINDS
 from firsttouch.catalog.releases import Release
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Parts, disk_of, kernels_of, make_job, needs_kinds, recorder_files

@@ -25,7 +25,7 @@ from firsttouch.build.programs import (
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED, WATCHED
-from firsttouch.catalog.experiments import Experiment, Params
+from firsttouch.catalog.experiments import KINDS, Experiment, Params
 from firsttouch.errors import HostError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
@@ -38,8 +38,6 @@ from firsttouch.vm.pmu import Pmu
 from firsttouch.vm.qemu import file_digest, guest_key, inputs
 
 FTBENCH = "/ftbench"
-# The experiment that only one build of ftbench has: it takes a second compiler.
-_UPDATE_KINDS = "update-kinds"
 # bench/experiments/doubles.c names these.
 _RECORDER, _SCRIPTS = "/ftrecord", "/scripts"
 
@@ -51,7 +49,7 @@ class Parts:
     `recorders` has by experiment the files that its guests need to record
     programs, `roots` what returns the folder with these, unpacked: only a guest
     that runs needs it, and the store takes seconds to check it. `kinds` is the
-    ftbench that has update-kinds, if the plan does.
+    build of ftbench of that name, if a cell of the plan needs it.
     """
 
     source: KernelSource
@@ -140,9 +138,9 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
 
 
 def needs_kinds(plan: Plan) -> bool:
-    """Tell whether a cell of `plan` runs update-kinds."""
+    """Tell whether a cell of `plan` needs the build of ftbench that takes a second compiler."""
     experiments = {cell.experiment for cell in plan.cells}
-    return any(plan.catalog.experiments[name].runs == _UPDATE_KINDS for name in experiments)
+    return any(plan.catalog.experiments[name].build == KINDS for name in experiments)
 
 
 def recorder_files(recorder: Path, scripts: Mapping[str, Path]) -> dict[str, Path]:
@@ -194,7 +192,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED), pages=pages)
     machine = plan.catalog.machines[first.machine]
     ftbench = parts.ftbench
-    if experiment.runs == _UPDATE_KINDS and parts.kinds:
+    if experiment.build == KINDS and parts.kinds:
         ftbench = parts.kinds
     return Guest(
         image=parts.images[arm.kernel],

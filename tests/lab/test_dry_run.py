@@ -19,9 +19,10 @@ from firsttouch.build.durations import (
 )
 from firsttouch.build.images import KernelImage
 from firsttouch.build.outcomes import keep_outcome
-from firsttouch.build.programs import KINDS, build_ftbench, build_init, build_kinds, build_pmu
+from firsttouch.build.programs import build_ftbench, build_init, build_kinds, build_pmu
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.experiments import KINDS
 from firsttouch.catalog.releases import load_release
 from firsttouch.lab.forecast import Forecast, forecast
 from firsttouch.lab.guests import Parts, make_jobs
