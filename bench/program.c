@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/personality.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,6 +61,8 @@ static void become(const struct command *command)
 		_exit(NOT_STARTED);
 	}
 	dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (command->fixed)
+		personality(ADDR_NO_RANDOMIZE);
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
 	execve(command->argv[0], command->argv, environment);

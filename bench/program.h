@@ -12,6 +12,8 @@ struct command {
 	const char *directory;	/* where it starts, in its root; NULL: wherever */
 	char * const *argv;	/* ends in NULL */
 	bool look;		/* at its memory before it ends: program_metric() */
+	/* Without random addresses: they decide what memory is on huge pages. */
+	bool fixed;
 };
 
 /*

@@ -68,7 +68,7 @@ static enum status record(struct run *run, const char *script)
 static enum status measure(struct run *run)
 {
 	static char path[256], text[LONGEST_SCRIPT];
-	char *argv[] = { "/bin/sh", "-c", text, NULL };
+	static char * const argv[] = { "/bin/sh", "-c", text, NULL };
 	enum status status;
 	FILE *script;
 
@@ -87,6 +87,7 @@ static enum status measure(struct run *run)
 		return status;
 	return program_measure(run, &(struct command) {
 		.root = param_text(run, "root"), .directory = "/tmp", .argv = argv,
+		.fixed = true,
 	});
 }
 
@@ -108,7 +109,8 @@ static const struct experiment doubles = {
 	.detail =
 "Runs a script under the recorder of `firsttouch trace`, which a guest of the\n"
 "laboratory has, and prints what was recorded as a line of its own. Then runs it\n"
-"again without the recorder, and counts its faults and those of its children.",
+"again without the recorder and without random addresses, and counts its faults and\n"
+"those of its children.",
 	.example = "--program perl-hash",
 	.params = params,
 	.metrics = metrics,
