@@ -20,7 +20,7 @@ from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
 from firsttouch.finder.sites import Trace, summarize
 from firsttouch.finder.symbols import Symbols
-from firsttouch.finder.vain import Watch
+from firsttouch.finder.vain import Page, Watch
 from firsttouch.lab.results import Result
 from firsttouch.tables import Json, Table, json_object
 from firsttouch.vm.supervision import log_end
@@ -36,7 +36,10 @@ def finder_digest() -> str:
 
 
 def found_in(
-    lines: Sequence[Mapping[str, Json]], root: Path, log: Path, watches: Iterator[Watch]
+    lines: Sequence[Mapping[str, Json]],
+    root: Path,
+    log: Path,
+    watches: Iterator[Mapping[str, Json]],
 ) -> list[Mapping[str, Json]]:
     """Return a command's lines, with what is found in a recording in its place.
 
@@ -51,8 +54,9 @@ def found_in(
 
 
 def _found(
-    line: Mapping[str, Json], root: Path, log: Path, watch: Watch | None
+    line: Mapping[str, Json], root: Path, log: Path, watch: Mapping[str, Json] | None
 ) -> Mapping[str, Json]:
+    watched = _watch(Table(log, watch)) if watch else None
     with tempfile.TemporaryDirectory(prefix="firsttouch-recording-") as scratch:
         file = Path(scratch, "data")
         try:
@@ -60,7 +64,7 @@ def _found(
             recording = open_recording(file)
         except (ValueError, UserError) as error:
             raise GuestError(f"a guest recorded no faults: {error}", log_end(log)) from None
-        trace = summarize(recording, find(recording, root), Symbols(root, root / "tmp"), watch)
+        trace = summarize(recording, find(recording, root), Symbols(root, root / "tmp"), watched)
     if trace.status or trace.lost or not trace.complete:
         raise GuestError(
             f"a recorded program ended with status {trace.status}, and {trace.lost:,} faults "
@@ -68,6 +72,13 @@ def _found(
             log_end(log),
         )
     return {_TRACE: json_object(trace_document(trace, ()))}
+
+
+def _watch(table: Table) -> Watch:
+    return Watch(
+        tuple(Page(*row) for row in table.take("pages", list)),
+        table.take("dc_zva_unplaced", int),
+    )
 
 
 def trace_of(result: Result) -> Trace | None:

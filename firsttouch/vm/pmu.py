@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.catalog.machines import Cache, CpuKind, Machine
-from firsttouch.finder.vain import Page, Watch
-from firsttouch.tables import Json, Table, parse_json
+from firsttouch.tables import Json, parse_json
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class PmuCounts:
 
     regions: tuple[Mapping[str, Json], ...]
     not_modelled: tuple[str, ...]
-    watches: tuple[Watch, ...] = ()
+    watches: tuple[Mapping[str, Json], ...] = ()
 
 
 def read_counts(text: str) -> PmuCounts:
@@ -59,14 +58,7 @@ def read_counts(text: str) -> PmuCounts:
     return PmuCounts(
         table.objects("regions"),
         table.strings("not_modelled"),
-        tuple(map(_watch, table.tables("watches"))),
-    )
-
-
-def _watch(table: Table) -> Watch:
-    return Watch(
-        tuple(Page(*row) for row in table.take("pages", list)),
-        table.take("dc_zva_unplaced", int),
+        table.objects("watches") if table.has("watches") else (),
     )
 
 
