@@ -73,6 +73,11 @@ class KernelPackage(KernelImage):
             find_tool(tool)
         return next(self.obtain(reporter).glob("*.deb"))
 
+    def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
+        # Otherwise the revision grows with each run of make.
+        version = f"KDEB_PKGVERSION={self.source.version}-1"
+        return [*super()._command(tree, objects, *target), version]
+
     def _products(self, workplace: Path) -> list[Path]:
         # dpkg-buildpackage writes packages beside the directory that it builds in.
         return list(workplace.glob("linux-image-*.deb"))
