@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from firsttouch.progress import Reporter
 
 # What bindeb-pkg calls beyond what an image needs.
 _TOOLS = ("dpkg-buildpackage", "dh_builddeb", "depmod")
+# Objects of a build for each option that a configuration sets: 6,717 for the 2,980 of
+# Debian's cloud-arm64 of 6.12.
+_OBJECTS = 2.25
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,8 @@ class KernelPackage(KernelImage):
         return package_duration(self.source.release.name, self.flavour)
 
     def _number_of_objects(self) -> int:
-        return self.source.release.package_objects[self.flavour]
+        options = re.findall(r"=[ym]$", self.source.configuration().read_text(), re.M)
+        return round(_OBJECTS * len(options))
 
 
 def kernel_package(

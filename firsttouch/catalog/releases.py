@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +20,7 @@ class Release:
     with, `binary` that of the image that it distributes for arm64 in the cloud;
     `{version}` in it stands for the version of the source.
 
-    `objects` is the number of object files in a lab build, for its progress bar;
-    `package_objects` has by flavour those of a package.
+    `objects` is the number of object files in a lab build, for its progress bar.
     """
 
     name: str
@@ -31,7 +29,6 @@ class Release:
     binary: str
     suites: tuple[str, ...]
     objects: int
-    package_objects: Mapping[str, int]
 
     @property
     def hooks(self) -> Path:
@@ -65,7 +62,6 @@ def load_release(name: str) -> Release:
         table.take("binary", str),
         table.strings("suites"),
         table.take("objects", int),
-        table.table("package_objects").values_of(int),
     )
     table.done()
     return release

@@ -12,7 +12,7 @@ from firsttouch.build.configuration import FLAVOURS
 from firsttouch.build.images import KernelImage
 from firsttouch.build.kernel_packages import KernelPackage
 from firsttouch.build.sources import KernelSource
-from firsttouch.catalog.releases import load_release, release_names
+from firsttouch.catalog.releases import load_release
 
 
 @pytest.fixture
@@ -51,8 +51,3 @@ def test_a_package_has_the_features_and_none_of_the_laboratorys_options(
         assert option not in stock
     assert "KUNIT" not in text
     assert "COLOR_ZERO_PAGE_MAX" not in text
-
-
-@pytest.mark.parametrize("release", release_names())
-def test_the_size_of_each_build_is_known(release: str) -> None:
-    assert set(load_release(release).package_objects) == set(FLAVOURS)

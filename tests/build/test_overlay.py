@@ -51,7 +51,7 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
     (hooks / "feature.patch").write_text(_HOOK)
     (tmp_path / "linux/mm").mkdir()
     (tmp_path / "linux/mm/feature.c").write_text("feature\n")
-    return Release("6.12", "linux-source-6.12", "linux-config-6.12", "linux-image", (), 1, {})
+    return Release("6.12", "linux-source-6.12", "linux-config-6.12", "linux-image", (), 1)
 
 
 _FEATURE = Patch("feature", (), "a feature", "Why.\n", ("mm/feature.c",), "")
