@@ -131,7 +131,7 @@ void pages_init(struct pages *p, struct pmu *pmu)
 }
 
 /* Where an instruction is if it stopped: user code's stay while the kernel handles a fault. */
-static typeof(&watching->stopped[0][0]) stopped(struct pages *p, uint64_t pc)
+static struct stop *stopped(struct pages *p, uint64_t pc)
 {
 	return &p->stopped[pc >> 55 & 1 ? PRIV_KERNEL : PRIV_USER][pc / 4 % NR_STOPPED];
 }

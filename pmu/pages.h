@@ -75,7 +75,7 @@ struct pages {
 	 * Instructions that did not run again since they stopped, by their addresses. One
 	 * that ran to its end never makes the access whose number is here.
 	 */
-	struct {
+	struct stop {
 		uint64_t pc;
 		unsigned int accesses;
 	} stopped[NR_PRIVS][NR_STOPPED];
