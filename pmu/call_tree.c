@@ -5,13 +5,7 @@
 #include <string.h>
 
 #include "functions.h"
-
-void *must_have(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
-}
+#include "memory.h"
 
 void call_tree_init(struct call_tree *tree)
 {

@@ -51,7 +51,4 @@ void call_tree_restart(struct call_tree *tree);
  */
 struct call_row *call_tree_take(struct call_tree *tree, unsigned int *nr);
 
-/* Ends QEMU if out of memory, as QEMU itself does. */
-void *must_have(void *memory);
-
 #endif

@@ -5,16 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "translation.h"
 
 #define FIRST_SLOTS	1024
-
-static void *must(const struct pages *p, void *memory)
-{
-	if (!memory)
-		pmu_die(p->pmu, "not enough memory for the pages of a watch");
-	return memory;
-}
 
 static struct watch *current(const struct pages *p)
 {
@@ -39,8 +33,8 @@ static void grow(struct pages *p)
 
 	p->nr_slots = p->nr_slots ? 2 * p->nr_slots : FIRST_SLOTS;
 	free(p->slot);
-	p->slot = must(p, calloc(p->nr_slots, sizeof(*p->slot)));
-	w->page = must(p, realloc(w->page, p->nr_slots / 2 * sizeof(*w->page)));
+	p->slot = must_have(calloc(p->nr_slots, sizeof(*p->slot)));
+	w->page = must_have(realloc(w->page, p->nr_slots / 2 * sizeof(*w->page)));
 	for (size_t i = 0; i < w->nr_pages; i++)
 		*slot_of(p, w->page[i].virtual) = i + 1;
 }
@@ -241,7 +235,7 @@ static void on_begin(unsigned int cpu, void *udata)
 	pmu_lock(p->pmu);
 	if (p->open)
 		pmu_die(p->pmu, "a watch of pages (hint #0x7c) begins inside another one");
-	p->watch = must(p, realloc(p->watch, (p->nr_watches + 1) * sizeof(*p->watch)));
+	p->watch = must_have(realloc(p->watch, (p->nr_watches + 1) * sizeof(*p->watch)));
 	memset(&p->watch[p->nr_watches++], 0, sizeof(*p->watch));
 	p->nr_slots = 0;
 	grow(p);

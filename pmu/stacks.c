@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 /*
  * The marks in one counter: calls and returns so far, and the sum of the calls'
  * numbers, from which follows the number of the last one.

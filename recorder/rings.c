@@ -25,19 +25,27 @@
 /* Bytes in a ring: soon enough to read the code of a program that is about to end. */
 #define WAKE_UP		(4ul << 10)
 
-static int open_event(const struct rings *rings, pid_t thread, int cpu,
+static int open_event(struct perf_event_attr attr, pid_t thread, int cpu,
 		      bool on_exec)
 {
+	attr.size = sizeof(attr);
+	attr.sample_period = 1;
+	attr.sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+	attr.disabled = 1;
+	attr.enable_on_exec = on_exec;
+	attr.inherit = 1;
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
+	return syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
+		       PERF_FLAG_FD_CLOEXEC);
+}
+
+static struct perf_event_attr faults_event(const struct rings *rings)
+{
 	struct perf_event_attr attr = {
-		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-			       PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR,
-		.disabled = 1,
-		.enable_on_exec = on_exec,
-		.inherit = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.exclude_callchain_kernel = 1,
@@ -48,8 +56,6 @@ static int open_event(const struct rings *rings, pid_t thread, int cpu,
 		.comm_exec = 1,
 		.task = 1,
 		.sample_id_all = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		.wakeup_watermark = rings->size / 8 < WAKE_UP ?
 				    rings->size / 8 : WAKE_UP,
@@ -66,8 +72,7 @@ static int open_event(const struct rings *rings, pid_t thread, int cpu,
 	}
 	if (rings->flags & FT_UPGRADES)
 		attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
-	return syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
-		       PERF_FLAG_FD_CLOEXEC);
+	return attr;
 }
 
 /*
@@ -108,7 +113,8 @@ static int open_upgrades(struct rings *rings, pid_t thread, int cpu, bool on_exe
 {
 	struct ring *ring = &rings->ring[rings->nr_rings - 1];
 
-	ring->upgrades = upgrades_open(rings->tracepoint, thread, cpu, on_exec);
+	ring->upgrades = open_event(upgrades_event(rings->tracepoint), thread, cpu,
+				    on_exec);
 	if (ring->upgrades < 0 ||
 	    ioctl(ring->upgrades, PERF_EVENT_IOC_ID, &ring->upgrade) ||
 	    ioctl(ring->upgrades, PERF_EVENT_IOC_SET_OUTPUT, ring->fd))
@@ -120,10 +126,11 @@ static int open_upgrades(struct rings *rings, pid_t thread, int cpu, bool on_exe
 static int open_on_cpu(struct rings *rings, int cpu, const pid_t *threads,
 		       size_t nr_threads, bool on_exec)
 {
+	struct perf_event_attr attr = faults_event(rings);
 	int first = -1, error;
 
 	for (size_t i = 0; i < nr_threads; i++) {
-		int fd = open_event(rings, threads[i], cpu, on_exec);
+		int fd = open_event(attr, threads[i], cpu, on_exec);
 
 		/* A thread that has ended, or a CPU that is off. */
 		if (fd < 0 && (errno == ESRCH || errno == ENODEV))

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "upgrades.h"
 
@@ -35,24 +32,13 @@ uint64_t upgrades_tracepoint(void)
 	return number;
 }
 
-int upgrades_open(uint64_t tracepoint, pid_t thread, int cpu, bool on_exec)
+struct perf_event_attr upgrades_event(uint64_t tracepoint)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
+	return (struct perf_event_attr) {
 		.type = PERF_TYPE_TRACEPOINT,
 		.config = tracepoint,
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
-			       PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
-		.disabled = 1,
-		.enable_on_exec = on_exec,
-		.inherit = 1,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_RAW,
 	};
-
-	return syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
-		       PERF_FLAG_FD_CLOEXEC);
 }
 
 void upgrades_unpack(struct perf_event_header *record, uint64_t upgrade)

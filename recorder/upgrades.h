@@ -7,17 +7,16 @@
 #ifndef UPGRADES_H
 #define UPGRADES_H
 
-#include <stdbool.h>
+#include <linux/perf_event.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "output.h"
 
 /* The number of the tracepoint; 0 if the kernel has none, or it may not be read. */
 uint64_t upgrades_tracepoint(void);
 
-/* Opens its event: a file descriptor, or -1. */
-int upgrades_open(uint64_t tracepoint, pid_t thread, int cpu, bool on_exec);
+/* What is told of its event, beside what all events of a ring have. */
+struct perf_event_attr upgrades_event(uint64_t tracepoint);
 
 /* Takes an event's number out of a record. With @upgrade it is now a struct ft_upgrade. */
 void upgrades_unpack(struct perf_event_header *record, uint64_t upgrade);
