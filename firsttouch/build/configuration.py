@@ -25,46 +25,40 @@ _FILE = "config.arm64_none_{flavour}.xz"
 _CLOUD_FILE = _FILE.format(flavour=CLOUD)
 
 
-def known_configuration(release: Release) -> Path | None:
+def known_configuration(release: Release, flavour: str = CLOUD) -> Path | None:
     """Return what `debian_configuration` returns, if the store has it."""
     package = known_package(release.configuration)
-    directory = _entry(package).use() if package else None
+    directory = _entry(package, flavour).use() if package else None
     return directory / "config" if directory else None
 
 
-def flavour_configuration(release: Release, flavour: str, version: str, reporter: Reporter) -> Path:
+def debian_configuration(
+    release: Release,
+    version: str,
+    reporter: Reporter,
+    *,
+    flavour: str = CLOUD,
+    newest: bool = False,
+) -> Path:
     """Return Debian's configuration of `release` for one of FLAVOURS.
 
-    The package that was fetched before is used again. Raises HostError if the
-    archive lacks it. For the cloud it is that of `debian_configuration`.
+    It is of the package that was fetched before, unless `newest` asks for what
+    the archive has now. If the archive lacks the package, that of the cloud
+    comes from the image that Debian distributes of source `version`. Raises
+    HostError if the archive has neither.
     """
-    if flavour == CLOUD:
-        return debian_configuration(release, version, reporter)
-    package = known_package(release.configuration)
-    if package is None or package.entry.use() is None:
-        package = fetch_package(release.configuration, release.suites, reporter, arm64=True)
-    return _extract(package, flavour, release, reporter)
-
-
-def debian_configuration(
-    release: Release, version: str, reporter: Reporter, *, newest: bool = False
-) -> Path:
-    """Return Debian's configuration of `release` for arm64 in the cloud.
-
-    The one that was fetched before is used again, unless `newest` asks for what
-    the archive has now. If the archive lacks its package, it comes from the
-    image that Debian distributes of source `version`. Raises HostError if the
-    archive has neither.
-    """
-    if not newest and (known := known_configuration(release)):
+    if not newest and (known := known_configuration(release, flavour)):
         return known
-    try:
-        package = fetch_package(release.configuration, release.suites, reporter, arm64=True)
-    except HostError:
-        if (beside := _beside_image(release, version, reporter)) is None:
-            raise
-        return given_configuration(release, beside, reporter)
-    return _extract(package, CLOUD, release, reporter)
+    package = None if newest else known_package(release.configuration)
+    if package is None or package.entry.use() is None:
+        try:
+            package = fetch_package(release.configuration, release.suites, reporter, arm64=True)
+        except HostError:
+            beside = _beside_image(release, version, reporter) if flavour == CLOUD else None
+            if beside is None:
+                raise
+            return given_configuration(release, beside, reporter)
+    return _extract(package, flavour, release, reporter)
 
 
 def _extract(package: Package, flavour: str, release: Release, reporter: Reporter) -> Path:
@@ -102,7 +96,7 @@ def given_configuration(release: Release, file: Path, reporter: Reporter) -> Pat
     def make(_: Path, kept: Path) -> None:
         (kept / "config").write_bytes(text)
 
-    kept = _entry(package).obtain(make, reporter.say) / "config"
+    kept = _entry(package, CLOUD).obtain(make, reporter.say) / "config"
     note_package(release.configuration, package)
     return kept
 
@@ -116,7 +110,7 @@ def _beside_image(release: Release, version: str, reporter: Reporter) -> Path | 
     return file if file.exists() else None
 
 
-def _entry(package: Package, flavour: str = CLOUD) -> Entry:
+def _entry(package: Package, flavour: str) -> Entry:
     more = {} if flavour == CLOUD else {"flavour": flavour}
     recipe = {"configuration": package.sha256, **more}
     return Entry("packages", recipe, f"configuration {flavour} of {package.file}")

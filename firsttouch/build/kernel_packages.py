@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch.build.configuration import CLOUD, flavour_configuration
-from firsttouch.build.durations import package_duration
+from firsttouch.build.configuration import CLOUD, debian_configuration
 from firsttouch.build.host_tools import find_tool
 from firsttouch.build.images import KernelImage
 from firsttouch.build.sources import KernelSource
@@ -86,8 +85,8 @@ class KernelPackage(KernelImage):
         # dpkg-buildpackage writes packages beside the directory that it builds in.
         return list(workplace.glob("linux-image-*.deb"))
 
-    def _duration(self) -> str:
-        return package_duration(self.source.release.name, self.flavour)
+    def _note_duration(self, seconds: float) -> None:
+        """Note nothing: only the time of images is estimated before they are built."""
 
     def _number_of_objects(self) -> int:
         options = re.findall(r"=[ym]$", self.source.configuration().read_text(), re.M)
@@ -99,7 +98,7 @@ def kernel_package(
 ) -> KernelPackage:
     """Return the package of `source` in Debian's configuration of `flavour`."""
     configuration = functools.partial(
-        flavour_configuration, source.release, flavour, source.version, reporter
+        debian_configuration, source.release, source.version, reporter, flavour=flavour
     )
     return KernelPackage(
         replace(source, configuration=configuration), changed=changed, flavour=flavour

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import lzma
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,18 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.configuration import (
+    FLAVOURS,
     debian_configuration,
     given_configuration,
     known_configuration,
 )
 from firsttouch.build.distribution import DebianKernel
+from firsttouch.build.packages import Package, known_package, note_package
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import HostError, UserError
+from firsttouch.files import digest_file
+from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch
 
@@ -57,6 +62,38 @@ def test_what_is_no_configuration_of_arm64_is_refused(
     with pytest.raises(UserError, match=r"give config\.arm64_none_cloud-arm64\.xz"):
         given_configuration(release, tmp_path / name, reporter)
     assert known_configuration(release) is None
+
+
+def test_each_flavour_comes_from_the_package_that_was_fetched_before(
+    own_cache: Path, tmp_path: Path, reporter: Reporter
+) -> None:
+    """No archive has a package of this name, so nothing can be fetched."""
+    release = replace(load_release("6.12"), configuration="linux-config-of-a-test")
+    files = tmp_path / "deb/usr/src" / release.configuration
+    files.mkdir(parents=True)
+    for flavour in FLAVOURS:
+        text = _TEXT + flavour.encode()
+        (files / f"config.arm64_none_{flavour}.xz").write_bytes(lzma.compress(text))
+    control = tmp_path / "deb/DEBIAN/control"
+    control.parent.mkdir()
+    control.write_text(
+        "Package: linux-config-of-a-test\nVersion: 6.12.1-1\nArchitecture: arm64\n"
+        "Maintainer: Nobody <nobody@localhost>\nDescription: test\n"
+    )
+    deb = tmp_path / "linux-config-of-a-test_6.12.1-1_arm64.deb"
+    output(["dpkg-deb", "-b", tmp_path / "deb", deb])
+    package = Package(release.configuration, deb.name, deb.stat().st_size, digest_file(deb))
+
+    def keep(_: Path, kept: Path) -> None:
+        shutil.copyfile(deb, kept / "package.deb")
+
+    package.entry.obtain(keep, reporter.say)
+    note_package(release.configuration, package)
+    for flavour in FLAVOURS:
+        found = debian_configuration(release, "6.12.1", reporter, flavour=flavour)
+        assert found.read_bytes() == _TEXT + flavour.encode()
+        assert known_configuration(release, flavour) == found
+    assert known_package(release.configuration) == package
 
 
 def test_a_file_that_is_missing_is_one_sentence(firsttouch: Firsttouch, own_cache: Path) -> None:
