@@ -43,11 +43,6 @@ def image_duration(release: str) -> str:
     return f"image {release}"
 
 
-def package_duration(release: str, flavour: str) -> str:
-    """Return the name under which the duration of a package's build is noted."""
-    return f"package {release} {flavour}"
-
-
 def guest_duration(experiment: str, size: object) -> str:
     """Return the name under which a guest's duration is noted; `size` is the memory it maps."""
     return f"guest {experiment} {size}"

@@ -147,7 +147,7 @@ class KernelImage:
             self.configure(tree, objects)
             self._run_make(tree, objects, workplace / "build.log", reporter)
         if not resumed:
-            note_durations({self._duration(): time.monotonic() - started})
+            self._note_duration(time.monotonic() - started)
         for file in self._products(workplace):
             shutil.copyfile(file, kept / file.name)
         shutil.copyfile(objects / ".config", kept / "config")
@@ -158,9 +158,9 @@ class KernelImage:
         objects = workplace / "objects"
         return [objects / "arch/arm64/boot/Image", objects / SYMBOLS]
 
-    def _duration(self) -> str:
-        """Return the name under which the duration of a build is noted."""
-        return image_duration(self.source.release.name)
+    def _note_duration(self, seconds: float) -> None:
+        """Note what a build from nothing took, for estimates."""
+        note_durations({image_duration(self.source.release.name): seconds})
 
     def _number_of_objects(self) -> int:
         """Return about how many objects a build compiles, for its progress bar."""
