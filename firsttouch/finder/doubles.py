@@ -153,7 +153,8 @@ class _Finder:
         elif access.may_read and not (access is Access.ATOMIC and page in process.doubled):
             process.first[page] = _First(fault, instruction, anonymous)
         columns = self._found.faults
-        process.last[page] = len(columns.time)
+        if self._recording.upgrades:
+            process.last[page] = len(columns.time)
         columns.time.append(fault.time - self._recording.time)
         columns.page.append(page)
         columns.space.append(process.name)
