@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import shutil
 from collections.abc import Callable
@@ -12,13 +13,16 @@ from pathlib import Path
 import pytest
 
 from firsttouch import processes
+from firsttouch.build.configuration import FLAVOURS
 from firsttouch.build.host_tools import cross_compile
 from firsttouch.build.images import KernelImage
+from firsttouch.build.kernel_packages import kernel_package
 from firsttouch.build.overlay import lay_over
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.errors import UserError
 from firsttouch.places import LINUX
+from firsttouch.progress import Reporter
 from firsttouch.tables import read_toml
 from tests.support.kernels import variant_names, with_variant
 
@@ -125,9 +129,30 @@ def test_each_variant_is_a_configuration_that_the_kernel_accepts(
     assert not refused
 
 
-def _accepts(image: KernelImage, folder: Path, variant: str) -> bool:
+@pytest.mark.regress
+@pytest.mark.parametrize("release", release_names())
+def test_each_package_is_a_configuration_that_the_kernel_accepts(
+    sources: Callable[[str], KernelSource], reporter: Reporter, tmp_path: Path, release: str
+) -> None:
+    source = sources(release)
+    lay_over(source, tmp_path / "changed")
+    (tmp_path / "stock").symlink_to(source.tree())
+    refused = [
+        (flavour, kind)
+        for flavour, kind in itertools.product(FLAVOURS, ("changed", "stock"))
+        if not _accepts(
+            kernel_package(source, flavour, reporter, changed=kind == "changed"),
+            tmp_path,
+            f"{kind}-{flavour}",
+            tree=kind,
+        )
+    ]
+    assert not refused
+
+
+def _accepts(image: KernelImage, folder: Path, variant: str, tree: str = "tree") -> bool:
     try:
-        image.configure(folder / "tree", folder / variant)
+        image.configure(folder / tree, folder / variant)
     except UserError as error:
         print(error)
         return False
