@@ -79,15 +79,25 @@ def _answer(_: Block, datasets: Datasets) -> Iterator[str]:
 
 
 def _sources(_: Block, datasets: Datasets) -> Iterator[str]:
-    heads = ["raw results", "cells", "kernel", "QEMU", "compiler"]
-    lines = []
-    for name, dataset in datasets.items():
-        made = dataset.results()[0].provenance
-        lines.append([
+    """Return the tools of all sets, and the kernel and instruments of each."""
+    made = [result.provenance for dataset in datasets.values() for result in dataset.results()]
+    tools = dict.fromkeys([one.qemu for one in made] + [one.compiler for one in made])
+    yield from (f"- {tool}" for tool in tools)
+    yield ""
+    lines = [
+        [
             f"`docs/evidence/{name}.jsonl.xz`", f"{len(dataset.results()):,}",
-            f"Linux {kernel_versions(dataset.cases)}", made.qemu, made.compiler,
-        ])  # fmt: skip
-    yield from markdown_table(heads, [1], lines)
+            f"Linux {kernel_versions(dataset.cases)}",
+            *(", ".join(_short_digests(dataset, part)) for part in ("PMU", "ftbench")),
+        ]
+        for name, dataset in datasets.items()
+    ]  # fmt: skip
+    yield from markdown_table(["raw results", "cells", "kernel", "PMU", "ftbench"], [1], lines)
+
+
+def _short_digests(dataset: Dataset, part: str) -> list[str]:
+    found = {result.provenance.digests.get(part, "") for result in dataset.results()}
+    return [f"`{digest[:8]}`" for digest in sorted(found - {""})]
 
 
 def _colors(_: Block, datasets: Datasets) -> Iterator[str]:
