@@ -213,7 +213,8 @@ class KernelImage:
     def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
         return [
             "make",
-            f"-j{processors()}",
+            # One more than there are CPUs: make itself waits, and links on one.
+            f"-j{processors() + 1}",
             f"-C{tree}",
             f"O={objects}",
             "ARCH=arm64",

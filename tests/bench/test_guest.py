@@ -16,6 +16,7 @@ from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.supervision import run_guest
 from tests.bench.conftest import Line
+from tests.support.kernels import releases_with_stock
 
 MIB = 1 << 20
 PAGES = 16 * MIB // 4096
@@ -91,7 +92,7 @@ def boot(
     return run
 
 
-@pytest.fixture(scope="module", params=release_names())
+@pytest.fixture(scope="module", params=releases_with_stock())
 def ran(request: pytest.FixtureRequest, boot: Boot) -> Ran:
     return boot(request.param, COMMANDS)
 

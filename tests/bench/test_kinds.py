@@ -16,11 +16,11 @@ from firsttouch.build.host_tools import cross_compile
 from firsttouch.build.programs import build_init, build_kinds
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.supervision import run_guest
 from tests.bench.conftest import Ftbench, Line, make_ftbench
+from tests.support.kernels import releases_with_stock
 
 SIZE = 1 << 20
 PAGES = SIZE // 4096
@@ -121,7 +121,7 @@ def _ran(image: Path, machine: str, commands: Sequence[str], log: Path) -> list[
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("release", release_names())
+@pytest.mark.parametrize("release", releases_with_stock())
 def test_faults_on_a_stock_kernel(
     images: Callable[[str, bool], Path], kinds: Ftbench, tmp_path: Path, release: str
 ) -> None:

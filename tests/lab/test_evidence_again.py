@@ -13,16 +13,18 @@ from firsttouch.lab.results import Result, read_results
 from firsttouch.output.evidence.declared import load_evidence
 from firsttouch.tables import Json
 from tests.conftest import Firsttouch
+from tests.support.kernels import releases_with_stock
 
 pytestmark = pytest.mark.kernel
 
-# A few cells of each set that take seconds: the double fault, huge pages, caches, the boot.
+# Of each release's default set a few cells that take seconds: the double fault, huge pages,
+# caches, the boot.
 _AGAIN = {
-    "default-6.12": (
+    "6.12": (
         ("--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k"),
         ("--experiment", "zero-scan", "--arm", "color"),
     ),
-    "default-7.3": (
+    "7.3": (
         ("--experiment", "populate", "--set", "by=ldxr", "--set", "page=2m"),
         ("--experiment", "boot", "--arm", "stock"),
     ),
@@ -31,9 +33,9 @@ _AGAIN = {
 _ALIKE = ("page_faults", "thp_fault_alloc")
 
 
-@pytest.mark.parametrize("name", _AGAIN)
+@pytest.mark.parametrize("release", releases_with_stock())
 def test_cells_measured_again_are_those_of_the_evidence(
-    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]], name: str
+    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]], release: str
 ) -> None:
     """Every count, where all that decides one is the same; else faults, and what differs is said.
 
@@ -41,12 +43,12 @@ def test_cells_measured_again_are_those_of_the_evidence(
     another one because linux/ changed: `make evidence MEASURE=1` is due.
     """
     evidence = load_evidence()
-    one = evidence.sets[name]
+    one = evidence.sets[f"default-{release}"]
     known = {result.cell.identity: result for result in read_results(one.file()).results}
-    for number, words in enumerate(_AGAIN[name]):
+    for number, words in enumerate(_AGAIN[release]):
         out = Path(f"again-{number}")
         store = own_outcomes(f"store-{number}")
-        done = firsttouch("lab", "--release", one.release, *words, "--out", out, **store)
+        done = firsttouch("lab", "--release", release, *words, "--out", out, **store)
         assert done.returncode == 0, done.stderr
         assert "Measuring: done" in done.stderr
         measured = read_results(firsttouch.directory / out).results

@@ -20,7 +20,7 @@ from firsttouch.build.packages import known_package, note_package
 from firsttouch.build.programs import build_ftbench, build_init
 from firsttouch.build.store import store_root
 from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.releases import load_release, release_names
+from firsttouch.catalog.releases import load_release
 from firsttouch.errors import GuestError
 from firsttouch.lab.guard import check_double_fault
 from firsttouch.lab.results import read_results
@@ -30,6 +30,7 @@ from firsttouch.vm.guest import Guest, Timing
 from firsttouch.vm.supervision import run_guest
 from tests.conftest import FAKE_CONFIGURATION, Finished, Firsttouch
 from tests.support.full_disk import small_disk
+from tests.support.kernels import releases_with_stock
 
 pytestmark = pytest.mark.kernel
 
@@ -56,7 +57,7 @@ def _arms(summary: dict[str, Any], metric: str = "page_faults", **params: Any) -
     return arms
 
 
-@pytest.fixture(scope="module", params=release_names())
+@pytest.fixture(scope="module", params=releases_with_stock())
 def measured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def test_a_huge_page_is_populated_by_one_fault(measured: dict[str, Any]) -> None
     assert arms == {"stock": stock * SIZE // (2 << 20), "on": SIZE // (2 << 20)}
 
 
-@pytest.mark.parametrize("release", release_names())
+@pytest.mark.parametrize("release", releases_with_stock())
 def test_each_of_four_cpus_faults_twice_and_the_others_answer(
     firsttouch: Firsttouch, release: str
 ) -> None:

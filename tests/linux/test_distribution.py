@@ -20,13 +20,13 @@ from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.supervision import run_guest
 from tests.conftest import Firsttouch
+from tests.support.kernels import releases_with_stock
 
 pytestmark = pytest.mark.kernel
 
 # Per cent by which a count may differ. Source and configuration of a fault's path are the
 # same; of 7.3, the compiler is another: Debian's gcc 14, and the lab's that of the host.
 _APART = {"6.12": 2.0, "7.3": 2.0}
-_RELEASES = ["6.12", pytest.param("7.3", marks=pytest.mark.regress)]
 _SIZE, _PAGES = "16M", (16 << 20) / 4096
 # What the kernel says at boot of what stands in the path of a fault.
 _ACTIVE = (
@@ -88,7 +88,7 @@ def boot(
 
 
 @pytest.mark.parametrize("by", ["store", "ldadd", "load-store", None])
-@pytest.mark.parametrize("release", _RELEASES)
+@pytest.mark.parametrize("release", releases_with_stock())
 def test_the_labs_kernel_counts_what_debians_counts(
     measure: Measure, release: str, by: str | None
 ) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from _pytest.mark import ParameterSet
+
 from firsttouch.build.images import KernelImage
 from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.releases import release_names
 from firsttouch.places import LINUX, REPOSITORY
 
 _VARIANTS = LINUX / "configs/variants"
@@ -16,6 +20,16 @@ _MISTAKES = REPOSITORY / "tests/linux/mistakes"
 def variant_names() -> list[str]:
     """Return the names of the variants of the lab's configuration."""
     return sorted(path.name for path in _VARIANTS.iterdir())
+
+
+def releases_with_stock() -> list[ParameterSet]:
+    """The releases, for tests that boot a stock kernel; all but the oldest for `make regress`.
+
+    Kernels are most of what `make test` takes from nothing, so it builds the
+    changed kernel of each release, and one stock kernel.
+    """
+    oldest, *newer = release_names()
+    return [pytest.param(oldest), *(pytest.param(n, marks=pytest.mark.regress) for n in newer)]
 
 
 def mistakes() -> dict[str, Path]:

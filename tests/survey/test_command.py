@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
-from firsttouch.catalog.releases import release_names
 from firsttouch.cli.main import main
 from firsttouch.errors import UserError
 from firsttouch.places import REPOSITORY
@@ -27,6 +25,7 @@ from firsttouch.survey.on_host import survey_host
 from firsttouch.survey.rounds import TaskRunner
 from firsttouch.survey.tasks import Task
 from tests.conftest import Finished, Firsttouch
+from tests.support.kernels import releases_with_stock
 
 PAGE = os.sysconf("SC_PAGESIZE")
 # Enough for each first touch once on a host that is busy with other tests.
@@ -242,15 +241,8 @@ def test_a_file_system_without_links_holds_a_survey(
     assert [file.name for file in (here / "out").iterdir()] == ["survey.json"]
 
 
-def _releases() -> list[ParameterSet]:
-    """The newest for `make test`: a survey is the same program on each."""
-    *older, newest = release_names()
-    return [*(pytest.param(name, marks=pytest.mark.regress) for name in older),
-            pytest.param(newest)]  # fmt: skip
-
-
 @pytest.mark.kernel
-@pytest.mark.parametrize("release", _releases())
+@pytest.mark.parametrize("release", releases_with_stock())
 @pytest.mark.parametrize(("arm", "faults"), [("stock", 2), ("on", 1)])
 def test_a_guest_finds_the_double_fault_or_its_absence(
     firsttouch: Firsttouch, release: str, arm: str, faults: int
