@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What ./on-real-hardware refuses. tests/linux/test_package.py carries out the rest."""
+"""What ./on-real-hardware refuses, and what it leaves when a step fails.
+
+tests/linux/test_package.py carries out the steps on a Debian system.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,44 @@ from firsttouch.places import REPOSITORY
 def script(tmp_path: Path) -> Path:
     """The script in a checkout of its own, with a command that must not be called."""
     copy = Path(shutil.copy(REPOSITORY / "on-real-hardware", tmp_path))
-    command = tmp_path / ".venv/bin/firsttouch"
-    command.parent.mkdir(parents=True)
-    command.write_text("#!/bin/sh\nexit 1\n")
-    command.chmod(0o755)
+    _replace(copy, "firsttouch", "exit 1")
     return copy
+
+
+def _replace(script: Path, command: str, does: str) -> None:
+    """Have `script` find a command that does what lines of shell say."""
+    file = script.parent / ".venv/bin" / command
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{does}\n")
+    file.chmod(0o755)
+
+
+@pytest.fixture
+def debian(script: Path) -> Path:
+    """The script on a Debian for arm64, whose apt fails and whose dpkg writes `purged`."""
+    _replace(script, "sudo", 'exec "$@"')
+    _replace(script, "dpkg-deb", "echo linux-image-6.12.5-first-touch-arm64")
+    _replace(script, "dpkg", '[ "$1" = --print-architecture ] && echo arm64 || echo "$@" >purged')
+    _replace(script, "apt-get", "exit 100")
+    _replace(script, "firsttouch", "mkdir -p out/hardware/before")
+    return script
+
+
+def _run(script: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [script, *words], cwd=script.parent, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "say install, compare or undo"),
-        (("remove",), "say install, compare or undo"),
-        (("compare",), "nothing is installed: run ./on-real-hardware install"),
-        (("undo",), "nothing is installed: run ./on-real-hardware install"),
+        ((), "give install, compare or undo"),
+        (("remove",), "give install, compare or undo"),
+        (("compare",), "nothing was installed: run ./on-real-hardware install"),
+        (("undo",), "nothing was installed: run ./on-real-hardware install"),
         # The one on x86-64, the other on arm64.
-        (("install", "none.deb"), ("not Debian's arm64", "none.deb is no package")),
+        (("install", "none.deb"), ("does not run Debian for arm64", "none.deb is no package")),
     ],
 )
 def test_what_cannot_be_done_is_refused(
@@ -59,3 +84,24 @@ def test_a_missing_command_is_named(script: Path) -> None:
     )
     assert done.returncode == 2
     assert "firsttouch is missing: run ./setup" in done.stderr
+
+
+def test_an_installation_that_failed_can_be_undone(debian: Path) -> None:
+    done = _run(debian, "install", "some.deb")
+    assert done.returncode == 2
+    assert "apt did not install linux-image-6.12.5-first-touch-arm64" in done.stderr
+    done = _run(debian, "undo")
+    assert done.returncode == 0, done.stderr
+    purged = debian.parent / "purged"
+    assert purged.read_text() == "--purge linux-image-6.12.5-first-touch-arm64\n"
+    # The surveys stay.
+    assert [file.name for file in (debian.parent / "out/hardware").iterdir()] == ["before"]
+
+
+def test_a_build_that_fails_names_what_installs_its_tools(debian: Path) -> None:
+    _replace(debian, "firsttouch", "echo 'dh_builddeb is missing' >&2; exit 2")
+    done = _run(debian, "install")
+    assert done.returncode == 2
+    assert "dh_builddeb is missing" in done.stderr
+    assert "if tools are missing, run ./setup package" in done.stderr
+    assert not (debian.parent / "out").exists()
