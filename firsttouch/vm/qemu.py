@@ -115,13 +115,13 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
     firmware = ["-bios", files["firmware"]] if guest.firmware else ["-dtb", files["device tree"]]
     disk = []
     if guest.disk:
-        address = _RAM_BASE + guest.memory
-        disk = ["-device", f"loader,file={_value(files['disk'])},addr={address:#x},force-raw=on"]
+        file, address = option_value(files["disk"]), _RAM_BASE + guest.memory
+        disk = ["-device", f"loader,file={file},addr={address:#x},force-raw=on"]
     plugin = []
     if guest.pmu:
-        options = [f"file={_value(files['PMU'])}", f"out={_value(files[COUNTS])}"]
+        options = [f"file={option_value(files['PMU'])}", f"out={option_value(files[COUNTS])}"]
         if guest.pmu.symbols:
-            options.append(f"profile={_value(files['symbols'])}")
+            options.append(f"profile={option_value(files['symbols'])}")
         plugin = ["-plugin", ",".join([*options, *guest.pmu.options(guest.machine, guest.cpus)])]
     return [
         *board_arguments(guest),
@@ -130,7 +130,7 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
         "-append", guest.command_line(),
         "-serial", f"file:{files[LOG]}",
         "-device", _PORTS[guest.port],
-        "-chardev", f"file,id=results,path={_value(files[RESULTS])}",
+        "-chardev", f"file,id=results,path={option_value(files[RESULTS])}",
         "-device", "virtserialport,chardev=results,name=results",
         *firmware,
         *disk,
@@ -171,7 +171,7 @@ def _nodes(guest: Guest, memory: int) -> list[str]:
     return words
 
 
-def _value(path: str) -> str:
+def option_value(path: str) -> str:
     """Return a path for use in an option of QEMU, with its commas doubled."""
     return path.replace(",", ",,")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def run_guest(
         results, counts = Path(scratch, RESULTS), Path(scratch, COUNTS_FILE)
         results.write_bytes(b"")
         started = command(guest, Path(scratch), log)
-        complaint = _watch(started, Path(scratch, "qemu"), (log, results), silence, stop)
+        complaint = run_qemu(started, Path(scratch, "qemu"), (log, results), silence, stop)
         if not splats:
             _check_splats(log)
         commands = read_channel(results.read_bytes().decode(errors="replace"))
@@ -73,14 +73,18 @@ def run_guest(
         return Ended(tuple(commands), _read_counts(counts, log) if guest.pmu else None)
 
 
-def _watch(
-    started: list[str],
+def run_qemu(
+    started: Sequence[str],
     said: Path,
-    written: tuple[Path, Path],
+    written: Sequence[Path],
     silence: float,
-    stop: threading.Event | None,
+    stop: threading.Event | None = None,
 ) -> str:
-    """Run QEMU to its end; return why that was a failure, empty if it was not."""
+    """Run the command `started` of QEMU to its end; return why that failed, empty if it did not.
+
+    It is ended if none of the files `written` grows for `silence` seconds. `said`
+    gets QEMU's own messages. Raises StoppedError as soon as `stop` is set.
+    """
     with said.open("w") as sink, kept(started, stdout=sink) as qemu:
         size, since = 0, time.monotonic()
         while qemu.poll() is None:

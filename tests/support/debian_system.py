@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import platform
 import shlex
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,9 +20,11 @@ from firsttouch.build.outcomes import keep_outcome, kept_outcome
 from firsttouch.build.store import Entry
 from firsttouch.errors import GuestError, HostError
 from firsttouch.files import digest, digest_file, write_atomically
-from firsttouch.processes import kept, output
+from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
+from firsttouch.vm.qemu import option_value
+from firsttouch.vm.supervision import log_end, run_qemu
 
 _SUITE = "trixie"
 _PACKAGES = (
@@ -221,36 +222,35 @@ class DebianSystem:
         output(["mke2fs", "-q", "-t", "ext4", "-L", "steps", "-d", steps, paths["disk of steps"]])
         paths |= {"disk": self.disk, "firmware": _FIRMWARE}
         written = [paths["console"], paths["results"]]
-        with kept([QEMU, *_arguments(paths)]) as qemu:
-            seen, since = 0, time.monotonic()
-            while qemu.poll() is None:
-                time.sleep(0.5)
-                if (now := sum(file.stat().st_size for file in written)) != seen:
-                    seen, since = now, time.monotonic()
-                elif time.monotonic() - since > silence:
-                    break
-        console = paths["console"].read_text(errors="replace").splitlines()
-        if qemu.returncode:
-            raise GuestError(f"the system was ended with status {qemu.returncode}", console[-20:])
+        if complaint := run_qemu(
+            [QEMU, *_arguments(paths)], scratch / "QEMU's messages", written, silence
+        ):
+            raise GuestError(f"the system {complaint}", log_end(paths["console"]))
         return paths["results"].read_text(errors="replace")
 
 
 def _arguments(paths: Mapping[str, Path]) -> list[str]:
-    """Return QEMU's arguments; a path that is not given stands as its name."""
+    """Return QEMU's arguments; a path that is not given stands as its name.
+
+    -bios and -serial take a path as it is.
+    """
 
     def path(name: str) -> str:
-        return str(paths.get(name, name)).replace(",", ",,")
+        return str(paths.get(name, name))
+
+    def value(name: str) -> str:
+        return option_value(path(name))
 
     return [
         "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none",
         "-M", "virt,gic-version=3", "-cpu", "neoverse-n1", "-smp", "1", "-m", "2G",
         "-bios", path("firmware"),
         "-serial", f"file:{path('console')}",
-        "-drive", f"if=none,id=disk,format=raw,snapshot=on,file={path('disk')}",
+        "-drive", f"if=none,id=disk,format=raw,snapshot=on,file={value('disk')}",
         "-device", "virtio-blk-pci,drive=disk",
-        "-drive", f"if=none,id=steps,format=raw,readonly=on,file={path('disk of steps')}",
+        "-drive", f"if=none,id=steps,format=raw,readonly=on,file={value('disk of steps')}",
         "-device", "virtio-blk-pci,drive=steps",
         "-device", "virtio-serial-pci",
-        "-chardev", f"file,id=results,path={path('results')}",
+        "-chardev", f"file,id=results,path={value('results')}",
         "-device", "virtserialport,chardev=results,name=results",
     ]  # fmt: skip

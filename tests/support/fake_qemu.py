@@ -21,7 +21,7 @@ from firsttouch.vm.devicetree import device_tree
 _SCRIPT = """#!/usr/bin/python3
 import hashlib, json, os, re, sys
 given = sys.argv[1:]
-if "-kernel" not in given:
+if "-kernel" not in given and "-bios" not in given:
     os.execv({real!r}, [{real!r}, *given])
 paths = {{}}
 for word in given:
