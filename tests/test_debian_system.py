@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from firsttouch.errors import GuestError
 from tests.support import debian_system, fake_qemu
-from tests.support.debian_system import DebianSystem
+from tests.support.debian_system import DebianSystem, arm64_programs
 from tests.support.fake_qemu import FakeQemu
 
 
@@ -57,3 +58,29 @@ def test_a_silent_system_is_ended(system: DebianSystem, qemu: FakeQemu, tmp_path
     )
     with pytest.raises(GuestError, match="the system printed nothing for 1 s"):
         system.run(tmp_path / "steps", tmp_path / "here, there", silence=1)
+
+
+@pytest.mark.parametrize("mounted", [False, True])
+def test_a_host_that_was_made_to_run_arm64_programs_is_put_back(
+    mounted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """mount and umount are replaced: they fill and empty a directory."""
+    binfmt, tools, interpreter = (tmp_path / name for name in ("binfmt", "tools", "conf"))
+    binfmt.mkdir()
+    tools.mkdir()
+    interpreter.write_text(":qemu-aarch64:\n")
+    for name, does in (("mount", f"touch {binfmt}/register"), ("umount", f"rm {binfmt}/*")):
+        (tools / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setattr(debian_system, "_BINFMT", binfmt)
+    monkeypatch.setattr(debian_system, "_INTERPRETER", interpreter)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    if mounted:
+        (binfmt / "register").touch()
+    with arm64_programs():
+        assert (binfmt / "register").read_text() == ":qemu-aarch64:"
+    if mounted:
+        assert (binfmt / "qemu-aarch64").read_text() == "-1"
+    else:
+        assert not list(binfmt.iterdir())

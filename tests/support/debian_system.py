@@ -10,7 +10,7 @@ from __future__ import annotations
 import platform
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,25 +93,29 @@ WantedBy=multi-user.target
 
 
 @contextmanager
-def _arm64_programs() -> Iterator[None]:
-    """Let this host run arm64 programs while the context lasts; HostError if it cannot."""
-    name = _BINFMT / "qemu-aarch64"
-    if platform.machine() == "aarch64" or name.exists():
+def arm64_programs() -> Iterator[None]:
+    """Let this host run arm64 programs while the context lasts; HostError if it cannot.
+
+    At the end, the host is as it was: what this mounts and registers is undone.
+    """
+    register, entry = _BINFMT / "register", _BINFMT / "qemu-aarch64"
+    if platform.machine() == "aarch64":
         yield
         return
-    try:
-        if not (_BINFMT / "register").exists():
-            output(["mount", "-t", "binfmt_misc", "binfmt_misc", _BINFMT])
-        (_BINFMT / "register").write_text(_INTERPRETER.read_text().strip())
-    except (OSError, HostError) as error:
-        raise HostError(
-            f"this host does not run arm64 programs ({error}): install qemu-user-static, and "
-            "let root enable its entry of binfmt_misc."
-        ) from None
-    try:
+    with ExitStack() as undo:
+        try:
+            if not register.exists():
+                output(["mount", "-t", "binfmt_misc", "binfmt_misc", _BINFMT])
+                undo.callback(output, ["umount", _BINFMT])
+            if not entry.exists():
+                register.write_text(_INTERPRETER.read_text().strip())
+                undo.callback(entry.write_text, "-1")
+        except (OSError, HostError) as error:
+            raise HostError(
+                f"this host does not run arm64 programs ({error}): install qemu-user-static, and "
+                "let root enable its entry of binfmt_misc."
+            ) from None
         yield
-    finally:
-        name.write_text("-1")
 
 
 def debian_disk(reporter: Reporter) -> Path:
@@ -144,7 +148,7 @@ def _bootstrap(workplace: Path, reporter: Reporter) -> None:
     reporter.say(f"Making Debian {_SUITE} for arm64 by mmdebstrap; this takes some minutes")
     sources, partial = workplace / "mirror.sources", workplace / "partial.tar"
     sources.write_text(mirror_archive(_SUITE).source)
-    with _arm64_programs():
+    with arm64_programs():
         output(
             ["mmdebstrap", "--quiet", "--architectures=arm64", "--variant=minbase",
              f"--include={','.join(_PACKAGES)}", _SUITE, partial, sources]
