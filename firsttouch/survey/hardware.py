@@ -6,7 +6,7 @@ docs/hardware/README.md says how they are laid out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from firsttouch.catalog.collection import Catalog
@@ -15,6 +15,7 @@ from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbell
 from firsttouch.output.html.figure import Figure, SmallTable, pictures
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, TouchFinding, examine
+from firsttouch.survey.formats import with_spread
 from firsttouch.survey.tasks import kind_name
 
 _CAPTION = (
@@ -47,12 +48,13 @@ def hardware_figures(folder: Path, catalog: Catalog) -> list[Figure]:
 def _figure(name: str, surveys: Mapping[str, Findings], catalog: Catalog) -> Figure:
     """Return the figure of a machine; `surveys` are by the mode of write-intent faults."""
     host = next(iter(surveys.values())).host
+    kinds = _by_kind(surveys)
     bars = tuple(
         Bar(
             kind_name(kind, host),
             {mode: touch.busy.median for mode, touch in measured.items() if touch.busy},
         )
-        for kind, measured in _by_kind(surveys)
+        for kind, measured in kinds.items()
     )
     groups = (Group("", bars),)
     wide, narrow = pictures(
@@ -64,7 +66,7 @@ def _figure(name: str, surveys: Mapping[str, Findings], catalog: Catalog) -> Fig
     kernels = ", ".join(f"{mode}: {found.host.kernel}" for mode, found in surveys.items())
     rows = tuple(
         (kind_name(kind, host), *(_words(measured.get(mode)) for mode in surveys))
-        for kind, measured in _by_kind(surveys)
+        for kind, measured in kinds.items()
     )
     return Figure(
         f"{name}: {host.processor} ({kernels})",
@@ -77,16 +79,18 @@ def _figure(name: str, surveys: Mapping[str, Findings], catalog: Catalog) -> Fig
     )
 
 
-def _by_kind(surveys: Mapping[str, Findings]) -> Iterator[tuple[str, dict[str, TouchFinding]]]:
-    """Yield each kind of touch of base pages that was measured, with its findings by mode."""
+def _by_kind(surveys: Mapping[str, Findings]) -> dict[str, dict[str, TouchFinding]]:
+    """Return the kinds of touch of base pages that were measured: findings by mode for each."""
+    kinds: dict[str, dict[str, TouchFinding]] = {}
     for kind in dict.fromkeys(t.kind for found in surveys.values() for t in found.touches):
         found = {mode: touch for mode, one in surveys.items() if (touch := one.touch(kind))}
         if measured := {mode: touch for mode, touch in found.items() if touch.busy}:
-            yield kind, measured
+            kinds[kind] = measured
+    return kinds
 
 
 def _words(touch: TouchFinding | None) -> str:
     if touch is None or touch.busy is None:
         return "not measured"
     faults = "" if touch.faults is None else f", {touch.faults:.2f} faults"
-    return f"{touch.busy.median:,.0f} ± {touch.busy.spread / 2:,.0f} ns{faults}"
+    return f"{with_spread(touch.busy, 'ns')}{faults}"
