@@ -16,12 +16,12 @@ from firsttouch.places import REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
-# Who needs a package, by how its reason begins.
+# Who needs a package, by how its reason begins; and what does not work without it.
 _NEEDED_BY = {
-    "": "The laboratory needs",
-    "package: ": "`firsttouch kernel package` also needs",
-    "tests: ": "Its tests also need",
-    "regress: ": "The tests of make regress also need",
+    "": ("The laboratory needs", "the laboratory"),
+    "package: ": ("`firsttouch kernel package` also needs", "`firsttouch kernel package`"),
+    "tests: ": ("Its tests also need", "some tests of `make test`"),
+    "regress: ": ("The tests of make regress also need", "some tests of `make regress`"),
 }
 
 
@@ -59,7 +59,7 @@ def _run(_options: argparse.Namespace, _reporter: Reporter) -> int:
     one that is missing.
     """
     packages = _packages()
-    for key, title in _NEEDED_BY.items():
+    for key, (title, _) in _NEEDED_BY.items():
         print(f"{title}:")
         for package in packages:
             if package.needed_by == key:
@@ -71,7 +71,12 @@ def _run(_options: argparse.Namespace, _reporter: Reporter) -> int:
         raise HostError(f"the laboratory does not work here: {_remedy(needed)}.")
     print("The laboratory works here.")
     if lacking:
-        print(f"What needs the missing packages does not work here: {_remedy(lacking)}.")
+        keys = {package.needed_by for package in lacking}
+        without = ", ".join(what for key, (_, what) in _NEEDED_BY.items() if key in keys)
+        print(
+            f"Some things do not work here, because packages are missing: {without}. "
+            f"For them, {_remedy(lacking)}."
+        )
     return 0
 
 
