@@ -15,12 +15,12 @@ from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbell
 from firsttouch.output.html.figure import Figure, SmallTable, pictures
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, TouchFinding, examine
-from firsttouch.survey.formats import with_spread
+from firsttouch.survey.formats import PLUS_MINUS, with_spread
 from firsttouch.survey.tasks import kind_name
 
 _CAPTION = (
-    "Processor time of the first touch of a base page, in ns: medians, and in the table half the "
-    "width of the middle half of the samples. These are times of one machine, not counts."
+    "Processor time of the first touch of a base page, in ns. "
+    f"{PLUS_MINUS} These are times of one machine, not counts."
 )
 # The name of a kernel without the features.
 _STOCK = "stock"
