@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="firsttouch",
         description="Measure what the first touch of a page costs on arm64 Linux, "
-        "and what two kernel features save.",
+        "and what three kernel features save.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
