@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+"""AArch32 tasks: what is learned does not depend on the instruction set; no decoder reads it."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.catalog.releases import release_names
+from firsttouch.vm.supervision import run_guest
+from tests.linux.conftest import HERE, MakeGuest
+
+pytestmark = [pytest.mark.kernel, pytest.mark.regress]
+
+_PAGES = 1024
+# Faults of the lessons, and of pages that the kernel maps to probe: less than one page in ten.
+_LESSONS = _PAGES // 10
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("aarch32") / "aarch32"
+    command = ["arm-linux-gnueabihf-gcc", "-static", "-O2", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([*command, "-o", made, HERE / "aarch32.c"], check=True)
+    return made
+
+
+@pytest.mark.parametrize("release", release_names())
+@pytest.mark.parametrize(
+    ("arm", "per_page"), [("off", 2), ("on", 2), ("learn", 1), ("rmw+learn", 1)]
+)
+def test_an_update_takes_one_fault_where_it_is_learned(
+    make_guest: MakeGuest, program: Path, tmp_path: Path, release: str, arm: str, per_page: int
+) -> None:
+    guest = make_guest(release, None, arm=arm)
+    guest = replace(guest, commands=("/aarch32",), files={"/aarch32": program})
+    (done,) = run_guest(guest, tmp_path / "log").commands
+    (line,) = done.objects()
+    faults = dict(line)
+    assert faults.pop("bits") == 32
+    assert faults.keys() == {"load, store", "ldrex, strex"}
+    for count in faults.values():
+        assert per_page * _PAGES <= int(str(count)) < per_page * _PAGES + _LESSONS
