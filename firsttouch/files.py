@@ -8,7 +8,8 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from firsttouch.errors import HostError
@@ -37,6 +38,31 @@ def digest_files(root: Path, files: Iterable[Path]) -> str:
 
 def write_atomically(path: Path, data: str | bytes) -> None:
     """Write a file by a rename: a reader, and a host that crashes, see all of it or none."""
+    with _written(path, data) as partial:
+        partial.rename(path)
+
+
+def write_once(path: Path, data: str | bytes) -> bool:
+    """Write a file as `write_atomically` does, but by a link: False if the file is there already.
+
+    Of several processes that write the same file, also on other hosts, one gets True.
+    """
+    with _written(path, data) as partial:
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            return replied_twice(partial)
+        return True
+
+
+def replied_twice(linked: Path) -> bool:
+    """Tell whether a link of `linked` that failed was made: a share may lose a reply and retry."""
+    return linked.stat().st_nlink > 1
+
+
+@contextmanager
+def _written(path: Path, data: str | bytes) -> Iterator[Path]:
+    """Yield a file with `data`, on the disk, beside `path`; remove it at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # Unique across hosts too: the directory may be on a share.
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
@@ -45,7 +71,7 @@ def write_atomically(path: Path, data: str | bytes) -> None:
             file.write(data.encode() if isinstance(data, str) else data)
             file.flush()
             os.fsync(file.fileno())
-        partial.rename(path)
+        yield partial
     except OSError as error:
         # An error of write(2) names no file.
         error.filename = error.filename or str(path)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from firsttouch.files import replied_twice
 from firsttouch.tables import json_object
 
 # Seconds. A holder touches its claim three times in a lease.
@@ -107,8 +108,7 @@ def _take(path: Path, own: Path) -> bool:
     try:
         os.link(own, path)
     except FileExistsError:
-        # A network file system may make the link, lose the reply and try again.
-        return own.stat().st_nlink > 1
+        return replied_twice(own)
     return True
 
 

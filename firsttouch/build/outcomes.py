@@ -16,29 +16,44 @@ from firsttouch.build.store import note_use, store_root
 from firsttouch.files import digest, write_atomically
 from firsttouch.tables import Json, Table, json_object
 
-OUTCOMES = "outcomes"
+OUTCOMES, OUTCOME = "outcomes", "outcome"
 
 
-def _place(key: str) -> Path:
+def outcome_place(key: str, root: Path | None = None) -> Path:
+    """Return the file that keeps the outcome of `key`: in the store, or below `root`."""
     # 256 directories, so that none has more than a few thousand entries.
-    return store_root() / OUTCOMES / key[:2] / f"{key}.json"
+    return (root or store_root()) / OUTCOMES / key[:2] / f"{key}.json"
 
 
 def kept_outcome(key: str) -> Table | None:
-    """Return the outcome that is kept under `key`; None if it is missing or damaged."""
-    place = _place(key)
+    """Return the outcome that the store keeps under `key`; None if it is missing or damaged."""
+    place = outcome_place(key)
     note_use(place)
-    try:
-        document = json_object(place.read_text())
-        outcome = document.get("outcome") if document else None
-        if document is None or document.get("digest") != digest(outcome):
-            return None
-    except (OSError, UnicodeDecodeError):
-        return None
-    return Table(place, document).table("outcome")
+    document = read_sealed(place, OUTCOME)
+    return document.table(OUTCOME) if document else None
 
 
 def keep_outcome(key: str, outcome: Mapping[str, Json]) -> None:
-    """Keep `outcome` under `key`; it is on the disk when this returns."""
-    document = {"digest": digest(outcome), "outcome": outcome}
-    write_atomically(_place(key), json.dumps(document) + "\n")
+    """Keep `outcome` under `key` in the store; it is on the disk when this returns."""
+    write_atomically(outcome_place(key), sealed(OUTCOME, outcome))
+
+
+def drop_outcome(key: str) -> None:
+    """Remove the outcome of `key` from the store, because it cannot be trusted."""
+    outcome_place(key).unlink(missing_ok=True)
+
+
+def sealed(name: str, contents: Json, **more: Json) -> str:
+    """Return a document whose digest covers its `contents`, which it has under `name`."""
+    return json.dumps({"digest": digest(contents), name: contents, **more}) + "\n"
+
+
+def read_sealed(place: Path, name: str) -> Table | None:
+    """Return the document that `sealed` made; None if it is missing or damaged."""
+    try:
+        document = json_object(place.read_text())
+    except (OSError, UnicodeDecodeError):
+        return None
+    if document is None or document.get("digest") != digest(document.get(name)):
+        return None
+    return Table(place, document)

@@ -7,6 +7,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
@@ -15,16 +16,17 @@ from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.listing import print_forecast, print_list
-from firsttouch.cli.options import Commands, add_selection, request_of
+from firsttouch.cli.options import Commands, add_selection, request_of, share_of, where_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable, write_atomically
 from firsttouch.finder.sites import Trace
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.forecast import forecast
 from firsttouch.lab.guests import build_parts, make_jobs
-from firsttouch.lab.plan import Plan, Request, make_plan
+from firsttouch.lab.here import guests_at_once
+from firsttouch.lab.plan import HERE, Plan, Request, make_plan
 from firsttouch.lab.results import Result
-from firsttouch.lab.run import Outcome, guests_at_once, run_lab, source_of
+from firsttouch.lab.run import Outcome, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.lab.traces import trace_of
 from firsttouch.output.export import summary
@@ -43,6 +45,18 @@ def add_command(commands: Commands) -> None:
     """Add `firsttouch lab`."""
     lab = commands.add_parser("lab", help="build, boot, measure and compare")
     add_selection(lab, Path("out"))
+    lab.add_argument(
+        "--on",
+        default=HERE,
+        metavar="WHERE",
+        help=f"where guests run: {HERE} (default), or a directory that all hosts of "
+        "`firsttouch worker` share, such as ./share",
+    )
+    lab.add_argument(
+        "--audit",
+        metavar="PERCENT",
+        help="run so many of the guests twice, such as 1%%, on different hosts if there are any",
+    )
     only = add_form(lab)
     only.add_argument(
         "--list", action="store_true", help="print the experiments, machines, arms and releases"
@@ -77,7 +91,11 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.list:
         return 0 if print_list(output_console()) else 2
-    request = request_of(options, quick=options.quick)
+    request = replace(
+        request_of(options, quick=options.quick),
+        on=where_of(options.on),
+        audit=share_of("--audit", options.audit),
+    )
     contract = parse_contract(ftbench_list(reporter))
     if options.dry_run:
         return print_plan(request, contract, reporter)

@@ -27,6 +27,7 @@ from firsttouch.cli import (
     survey,
     trace,
     tried,
+    worker,
 )
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.progress import Reporter
@@ -43,6 +44,8 @@ _EXAMPLES = """examples:
   firsttouch lab --release 7.3 --machine cortex-a72
   firsttouch lab --source ~/linux                  your own kernel tree
   firsttouch lab --experiment boot --arm on --show-qemu
+  firsttouch lab --on /nfs/share                   the same, on hosts that share a directory
+  firsttouch worker /nfs/share                     what each of these hosts runs
   firsttouch try ~/my.patch                        what a patch changes, per fault
   firsttouch try --boot init_on_alloc=0            the same for a boot parameter
   firsttouch profile --experiment populate --set by=store --set page=4k --arm stock --arm on
@@ -84,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (
         doctor,
         lab,
+        worker,
         tried,
         profile,
         guest,

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from firsttouch.catalog.arms import Arm, arm_names
 from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.errors import UserError
-from firsttouch.lab.plan import DEFAULT_RELEASE, Request
+from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, Request
 from firsttouch.quantities import parse_size
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -136,3 +136,23 @@ def settings_of(pairs: Sequence[str]) -> dict[str, str]:
             raise UserError(f"--set {pair}: write PARAM=VALUE, such as by=ldadd.")
         settings[name] = value
     return settings
+
+
+def where_of(text: str) -> str:
+    """Return the value of --on; UserError if it is neither ``here`` nor a path with a slash."""
+    if text != HERE and "/" not in text:
+        raise UserError(f"--on {text}: write {HERE}, or a directory as a path: ./{text}.")
+    return text
+
+
+def share_of(option: str, text: str | None) -> float:
+    """Return the part of 1 in `text`, the value of `option`; UserError if it is no percentage."""
+    if text is None:
+        return 0.0
+    try:
+        share = float(text.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 1:
+        raise UserError(f"{option} {text}: write a percentage, such as 1%.")
+    return share

@@ -28,7 +28,20 @@ def measure_guest(
     stop: threading.Event | None = None,
     root: Callable[[], Path] | None = None,
 ) -> Table:
-    """Run `guest`, keep its outcome under `key` and return it.
+    """Run `guest` as `guest_outcome` does, keep its outcome under `key` and return it."""
+    outcome = guest_outcome(guest, log, stop=stop, root=root)
+    keep_outcome(key, outcome)
+    return Table(log, outcome)
+
+
+def guest_outcome(
+    guest: Guest,
+    log: Path,
+    *,
+    stop: threading.Event | None = None,
+    root: Callable[[], Path] | None = None,
+) -> dict[str, Json]:
+    """Run `guest` and return its outcome.
 
     For each command the outcome has the lines that it printed and the regions
     that the PMU counted for them. A recording among the lines is replaced by
@@ -45,8 +58,7 @@ def measure_guest(
     outcome: dict[str, Json] = {"commands": _join(printed, ended.counts, log)}
     if ended.counts is not None:
         outcome["not_modelled"] = list(ended.counts.not_modelled)
-    keep_outcome(key, outcome)
-    return Table(log, outcome)
+    return outcome
 
 
 def printed_objects(number: int, done: Done, log: Path) -> list[Mapping[str, Json]]:

@@ -23,6 +23,8 @@ from firsttouch.tables import Json
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
+# Where guests run: on this host, else through the share of that path.
+HERE = "here"
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Request:
     and its control.
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
-    form; `profile` for counts by function.
+    form; `profile` for counts by function. `audit` is the share of guests that
+    run twice.
     """
 
     release: str = DEFAULT_RELEASE
@@ -48,6 +51,8 @@ class Request:
     quick: bool = False
     profile: bool = False
     out: Path = Path("out")
+    on: str = HERE
+    audit: float = 0.0
 
 
 @dataclass(frozen=True)

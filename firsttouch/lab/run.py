@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-import concurrent.futures
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.build.claims import claimed
-from firsttouch.build.durations import guest_duration, note_durations
-from firsttouch.build.host_tools import DTC, find_tool, processors, qemu_cpus
+from firsttouch.build.host_tools import DTC, find_tool, qemu_cpus
 from firsttouch.build.images import check_path
 from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.sources import (
@@ -27,20 +23,21 @@ from firsttouch.build.store import store_root
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.releases import Release, load_release
-from firsttouch.errors import GuestError, UserError
+from firsttouch.errors import GuestError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
+from firsttouch.lab.follow import by_hand, run_in_share
 from firsttouch.lab.guard import check_double_fault
 from firsttouch.lab.guests import Job, build_parts, make_jobs
+from firsttouch.lab.here import audit_here, guests_at_once, ignore, run_jobs
+from firsttouch.lab.hosts import Record, audited
 from firsttouch.lab.outcomes import measure_guest, results_of
-from firsttouch.lab.plan import Plan, Request, make_plan
+from firsttouch.lab.plan import HERE, Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, Result, read_results, write_results
+from firsttouch.lab.share import open_share
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_number_of, format_size
 from firsttouch.tables import Table
-from firsttouch.vm.guest import MEMORY
 from firsttouch.vm.qemu import guest_key
-from firsttouch.vm.supervision import StoppedError
 
 
 @dataclass(frozen=True)
@@ -84,6 +81,8 @@ def run_lab(
     if (request.out / FILE_NAME).exists():
         # Raises UserError for another schema, so that such results are not overwritten.
         read_results(request.out)
+    share = None if request.on == HERE else open_share(Path(request.on), make=True)
+    record = Record()
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
@@ -94,12 +93,24 @@ def run_lab(
         try:
             for job in _to_guard(missing, plan):
                 _guard(job, logs, reporter)
-            notify = _notifier(jobs, known, plan, finished) if finished else None
-            failures = run_jobs(missing, at_once, logs, reporter, notify)
+            notify = _notifier(jobs, known, plan, finished) if finished else ignore
+            audits = audited([job.key for job in jobs], request.audit)
+            if share:
+                failures = run_in_share(
+                    jobs, missing, audits, share, logs, reporter, record, notify, by_hand(reporter)
+                )
+            else:
+                failures = run_jobs(missing, at_once, logs, reporter, record, notify)
+                failures += audit_here(jobs, audits, at_once, logs, reporter, record)
+            if audits:
+                reporter.say(record.sentence(len(audits), len(jobs)))
+            for cell, _ in failures:
+                known.pop(cell.identity, None)
         finally:
             # An interrupted run leaves the results that it has.
             results = collect(jobs, plan, known)
             write_results(request.out, results)
+            record.write(request.out)
     asked = {cell.identity for cell in plan.cells}
     failed = [(cell, error) for cell, error in failures if cell.identity in asked]
     return Outcome(tuple(results), plan.catalog, tuple(failed))
@@ -125,7 +136,7 @@ def source_of(request: Request, release: Release, reporter: Reporter) -> KernelS
 def _notifier(
     jobs: Sequence[Job], known: Known, plan: Plan, finished: Finished
 ) -> Callable[[Job], None]:
-    """Return a function for `run_jobs` to call as each job ends; it calls `finished` when due."""
+    """Return a function to call as each job ends; it calls `finished` when due."""
 
     def owner(job: Job) -> tuple[str, str]:
         return job.cells[0].machine, job.cells[0].experiment
@@ -152,26 +163,6 @@ def collect(jobs: Sequence[Job], plan: Plan, known: Known) -> list[Result]:
         for result in known.get(job.cells[0].identity) or results_of(job) or ()
     }
     return [found[cell.identity] for cell in plan.cells if cell.identity in found]
-
-
-def guests_at_once(jobs: int | None) -> int:
-    """Return how many guests run at once: `jobs`, or as many as CPUs and memory allow.
-
-    Raises UserError if `jobs` is less than 1.
-    """
-    if jobs is not None:
-        if jobs < 1:
-            raise UserError(f"--jobs {jobs} is too few: give at least 1.")
-        return jobs
-    return max(1, min(processors(), _available_memory() // MEMORY))
-
-
-def _available_memory() -> int:
-    """Return the bytes of memory that new processes can use without swapping."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return MEMORY
 
 
 def _to_guard(jobs: Sequence[Job], plan: Plan) -> list[Job]:
@@ -202,65 +193,3 @@ def _guard(job: Job, logs: Path, reporter: Reporter) -> None:
     faults = check_double_fault(run, cpus)
     arm = job.cells[0].arm
     reporter.say(f"Guard: {arm} on {where} takes {faults:,} faults for 1,024 atomics.")
-
-
-def run_jobs(
-    jobs: Sequence[Job],
-    at_once: int,
-    logs: Path,
-    reporter: Reporter,
-    ended: Callable[[Job], None] | None = None,
-) -> list[tuple[Cell, GuestError]]:
-    """Run the guests of `jobs`, up to `at_once` of them at a time; return the cells that failed.
-
-    `ended` is called as each job ends, in the thread of the caller.
-    """
-    if not jobs:
-        return []
-    failures: list[tuple[Cell, GuestError]] = []
-    stop = threading.Event()
-    cells = sum(len(job.cells) for job in jobs)
-    said: set[str] = set()
-    took: dict[str, float] = {}
-    at_once = min(at_once, len(jobs))
-    guests = format_number_of(at_once, "guests")
-    reporter.say(f"Running {guests} at once, {format_size(MEMORY)} each (--jobs).")
-    with (
-        reporter.step("Measuring", "cells", cells) as step,
-        concurrent.futures.ThreadPoolExecutor(at_once) as pool,
-    ):
-        running: dict[concurrent.futures.Future[float], Job] = {}
-        try:
-            for job in jobs:
-                running[pool.submit(_timed, job, logs / job.cells[0].log_name, stop)] = job
-            for done in concurrent.futures.as_completed(running):
-                job = running[done]
-                try:
-                    first = job.cells[0]
-                    took[guest_duration(first.experiment, first.params.get("size"))] = done.result()
-                except GuestError as error:
-                    failures += [(cell, error) for cell in job.cells]
-                    # Report an error once, even if it ends several guests; details come last.
-                    if str(error) not in said:
-                        said.add(str(error))
-                        reporter.say(f"Failed: {first.title}; the other cells continue.")
-                except StoppedError:
-                    continue
-                for _ in job.cells:
-                    step.advance()
-                if ended:
-                    ended(job)
-        finally:
-            # After an error or an interrupt some guests may still be running.
-            stop.set()
-            for future in running:
-                future.cancel()
-            note_durations(took)
-    return failures
-
-
-def _timed(job: Job, log: Path, stop: threading.Event) -> float:
-    """Run the guest of `job`; return the seconds that it took."""
-    started = time.monotonic()
-    measure_guest(job.guest, job.key, log, stop=stop, root=job.root)
-    return time.monotonic() - started

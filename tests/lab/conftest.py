@@ -115,7 +115,8 @@ def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -
     lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
     monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)
-    monkeypatch.setattr("firsttouch.lab.run.measure_guest", lab.measure_guest)
+    for module in ("run", "here"):
+        monkeypatch.setattr(f"firsttouch.lab.{module}.measure_guest", lab.measure_guest)
     return lab
 
 

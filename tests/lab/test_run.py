@@ -25,10 +25,10 @@ from firsttouch.cli.options import settings_of, size_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import make_jobs
+from firsttouch.lab.here import guests_at_once
 from firsttouch.lab.outcomes import results_of
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import Result, read_results
-from firsttouch.lab.run import guests_at_once
 from firsttouch.progress import Reporter
 from firsttouch.tables import Table
 from firsttouch.vm.guest import MEMORY, Guest
@@ -315,7 +315,8 @@ def test_an_interrupt_while_guests_are_still_handed_out_stops_those_that_run(
             raise KeyboardInterrupt
         return submit(*args, **named)
 
-    monkeypatch.setattr("firsttouch.lab.run.measure_guest", runs_until_stopped)
+    for module in ("run", "here"):
+        monkeypatch.setattr(f"firsttouch.lab.{module}.measure_guest", runs_until_stopped)
     monkeypatch.setattr(concurrent.futures.ThreadPoolExecutor, "submit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fake_lab.run(_asked(fake_lab, jobs=1))

@@ -64,7 +64,8 @@ def ran(
         keep_outcome(key, outcome)
         return Table(log, outcome)
 
-    monkeypatch.setattr("firsttouch.lab.run.measure_guest", measure)
+    for module in ("run", "here"):
+        monkeypatch.setattr(f"firsttouch.lab.{module}.measure_guest", measure)
     return ran
 
 

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What belongs to hosts, and so to no result: who ran which guest, how long, and the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from firsttouch.files import write_atomically
+from firsttouch.tables import dump_json
+
+FILE_NAME = "hosts.json"
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A guest that this run had run: its key and cells, where, and the seconds that it took."""
+
+    key: str
+    cells: tuple[str, ...]
+    host: str
+    worker: str
+    seconds: float
+
+
+@dataclass
+class Record:
+    """What a run notes of hosts.
+
+    `audited` has, by key, the title and the two hosts of guests that ran twice
+    and gave the same bytes.
+    """
+
+    ran: list[Ran] = field(default_factory=list)
+    audited: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+
+    def sentence(self, sampled: int, guests: int) -> str:
+        """Return what came of the audit of so many of so many guests."""
+        hosts = {host for _, pair in self.audited.values() for host in pair}
+        return (
+            f"Audit: of {guests:,} guests {sampled:,} were to run twice; {len(self.audited):,} "
+            f"gave the same bytes ({', '.join(sorted(hosts)) or 'no host'})."
+        )
+
+    def write(self, directory: Path) -> None:
+        """Write `directory`/hosts.json."""
+        hosts: dict[str, dict[str, float]] = {}
+        for ran in self.ran:
+            of_host = hosts.setdefault(ran.host, {"guests": 0, "cells": 0, "seconds": 0.0})
+            of_host["guests"] += 1
+            of_host["cells"] += len(ran.cells)
+            of_host["seconds"] = round(of_host["seconds"] + ran.seconds, 3)
+        document: Mapping[str, object] = {
+            "schema": SCHEMA,
+            "hosts": hosts,
+            "guests": [vars(ran) for ran in self.ran],
+            "audited": [
+                {"key": key, "cell": title, "hosts": pair}
+                for key, (title, pair) in self.audited.items()
+            ],
+        }
+        write_atomically(directory / FILE_NAME, dump_json(document))
+
+
+def audited(keys: Sequence[str], share: float) -> set[str]:
+    """Return the keys whose guests are run twice: about this share of them, at least one.
+
+    The digest decides, so that the same request audits the same guests.
+    """
+    if not share:
+        return set()
+    least = min(keys, default="")
+    return {key for key in keys if int(key[:8], 16) < share * 2**32 or key == least}
