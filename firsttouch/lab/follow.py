@@ -20,7 +20,7 @@ from firsttouch.errors import GuestError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job
-from firsttouch.lab.hosts import Ran, Record
+from firsttouch.lab.hosts import Audited, Ran, Record
 from firsttouch.lab.orders import Posting, make_posting
 from firsttouch.lab.share import Order, PostedPlan, Share, host_of, in_batches
 from firsttouch.progress import Reporter
@@ -131,8 +131,11 @@ class Following:
             self._end(key, ended)
         again = self.plan.audited(key) if first and key in self.audits else None
         if first and again and first.take("digest", str) == again.take("digest", str):
-            hosts = tuple(table.table("by").take("host", str) for table in (first, again))
-            self.record.audited[key] = (job.cells[0].title, hosts)
+            by = [table.table("by") for table in (first, again)]
+            hosts, workers = (
+                tuple(one.take(what, str) for one in by) for what in ("host", "worker")
+            )
+            self.record.audited.append(Audited(key, job.cells[0].title, hosts, workers))
             self.audits.discard(key)
         if key in self.missing | self.audits:
             self.plan.reopen(self._batch_of[key])

@@ -17,7 +17,7 @@ from firsttouch.errors import GuestError, UserError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job
-from firsttouch.lab.hosts import Ran, Record
+from firsttouch.lab.hosts import Audited, Ran, Record
 from firsttouch.lab.outcomes import guest_outcome, measure_guest
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of, format_size
@@ -97,7 +97,7 @@ def audit_here(
 
     def done(job: Job, _seconds: float) -> None:
         host = socket.gethostname()
-        record.audited[job.key] = (job.cells[0].title, (host, host))
+        record.audited.append(Audited(job.key, job.cells[0].title, (host, host), ("", "")))
 
     folder = logs / "audit"
     return _run_all([*again.values()], at_once, folder, reporter, "Auditing", measure, done)

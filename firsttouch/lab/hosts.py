@@ -25,20 +25,26 @@ class Ran:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Audited:
+    """A guest that ran twice and gave the same bytes: its first cell, and the two places."""
+
+    key: str
+    cell: str
+    hosts: tuple[str, ...]
+    workers: tuple[str, ...]
+
+
 @dataclass
 class Record:
-    """What a run notes of hosts.
-
-    `audited` has, by key, the title and the two hosts of guests that ran twice
-    and gave the same bytes.
-    """
+    """What a run notes of hosts."""
 
     ran: list[Ran] = field(default_factory=list)
-    audited: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    audited: list[Audited] = field(default_factory=list)
 
     def sentence(self, sampled: int, guests: int) -> str:
         """Return what came of the audit of so many of so many guests."""
-        hosts = {host for _, pair in self.audited.values() for host in pair}
+        hosts = {host for audited in self.audited for host in audited.hosts}
         return (
             f"Audit: of {guests:,} guests {sampled:,} were to run twice; {len(self.audited):,} "
             f"gave the same bytes ({', '.join(sorted(hosts)) or 'no host'})."
@@ -56,10 +62,7 @@ class Record:
             "schema": SCHEMA,
             "hosts": hosts,
             "guests": [vars(ran) for ran in self.ran],
-            "audited": [
-                {"key": key, "cell": title, "hosts": pair}
-                for key, (title, pair) in self.audited.items()
-            ],
+            "audited": [vars(audited) for audited in self.audited],
         }
         write_atomically(directory / FILE_NAME, dump_json(document))
 

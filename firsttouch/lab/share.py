@@ -31,7 +31,14 @@ from pathlib import Path
 from firsttouch.build.claims import LEASE, is_claimed
 from firsttouch.build.outcomes import OUTCOME, outcome_place, read_sealed, sealed
 from firsttouch.errors import HostError, UserError
-from firsttouch.files import digest, digest_file, write_atomically, write_once
+from firsttouch.files import (
+    canonical,
+    digest,
+    digest_bytes,
+    digest_file,
+    write_atomically,
+    write_once,
+)
 from firsttouch.processes import output
 from firsttouch.tables import Json, Table, json_object, parse_json
 
@@ -169,8 +176,10 @@ class PostedPlan:
         for name, orders in batches.items():
             place = self.path / _ORDERS / f"{name}.json"
             if not place.exists():
-                listed = [order_document(order) for order in orders]
-                write_atomically(place, sealed(_ORDERS, {"listed": listed}))
+                # As `sealed`, but encoded once: a plan may have 100,000 orders.
+                text = canonical({"listed": [vars(order) for order in orders]})
+                sha256 = digest_bytes(text.encode())
+                write_atomically(place, f'{{"digest": "{sha256}", "{_ORDERS}": {text}}}\n')
         if not self.is_open():
             write_atomically(self.path / "plan.json", sealed(_PLAN, common))
 
@@ -289,11 +298,6 @@ class PostedPlan:
         with contextlib.suppress(FileNotFoundError):
             self.path.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
-
-
-def order_document(order: Order) -> dict[str, Json]:
-    """Return an order as a batch has it."""
-    return {"key": order.key, "title": order.title, "audit": order.audit, "guest": order.guest}
 
 
 def in_batches(orders: Sequence[Order]) -> dict[str, Sequence[Order]]:
