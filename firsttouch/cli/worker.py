@@ -50,7 +50,9 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     find_tool(DTC)
     qemu_digest()
     host, stop = socket.gethostname(), threading.Event()
-    reporter.say(f"{host} takes guests from {share.root}, {format_number_of(at_once, 'guests')}.")
+    reporter.say(
+        f"{host} takes guests from {share.root}, {format_number_of(at_once, 'guests')} at once."
+    )
     make = make_guest_runner(reporter)
     workers = [Worker(share, make, host, reporter.say, stop) for _ in range(at_once)]
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
@@ -61,5 +63,5 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         finally:
             stop.set()
     ran = format_number_of(sum(worker.ran for worker in workers), "guests")
-    reporter.say(f"{host} ran {ran}; the share has had none for {options.idle:.0f} s.")
+    reporter.say(f"{host} ran {ran}; the share has none left.")
     return 0

@@ -96,12 +96,13 @@ class Following:
             if now - tended >= _TEND:
                 self.post()
                 living = self.plan.living()
-                tend(self.plan, len(living))
                 # News may be lost, and what they told of, too.
                 quiet = now - heard >= _TEND
                 for key in sorted(self.missing | self.audits) if quiet else self._suspects:
                     self._look(key, ended)
                 self._give_up({host_of(worker) for worker in living}, ended)
+                if self.missing or self.audits:
+                    tend(self.plan, len(living))
                 tended = time.monotonic()
             time.sleep(_POLL)
 
@@ -200,14 +201,16 @@ def run_in_share(
     if not wanted:
         return []
     posting = make_posting([same[0] for same in wanted.values()], audits, reporter)
+    plan.forget_failures()
     lacking = {job.key for job in missing}
     for key in audits - lacking:
         # Its first run was before: what this host knows of it is what it kept.
         if (known := kept_outcome(key)) is not None:
             by: dict[str, Json] = {"host": socket.gethostname(), "worker": "", "seconds": 0.0}
-            share.keep(outcome_place(key, share.root), dict(known.rest()), by)
+            place = outcome_place(key, share.root)
+            if (other := share.keep(place, dict(known.rest()), by)) is not None:
+                plan.disagree(key, other, socket.gethostname(), "they gave different bytes")
     following = Following(plan, posting, wanted, reporter, logs, record, lacking, set(audits))
-    plan.forget_failures()
     with reporter.step("Measuring", "cells", sum(len(job.cells) for job in missing)) as step:
 
         def done(job: Job) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import socket
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -118,11 +119,13 @@ def make_guest_runner(reporter: Reporter) -> MakeRunner:
         if common is None:
             return None
         own = Table("this host", _host())
+        host = socket.gethostname()
         if common.take("qemu", str) != own.take("qemu", str):
             raise HostError(
-                f"this host has another QEMU than the run (here {own.take('qemu_version', str)}, "
-                f"there {common.take('qemu_version', str)}; sha256 {own.take('qemu', str)[:12]} "
-                f"and {common.take('qemu', str)[:12]}): install the same package on both."
+                f"{host} has another QEMU than the run ({own.take('qemu_version', str)}, "
+                f"sha256 {own.take('qemu', str)[:12]}; the run has "
+                f"{common.take('qemu_version', str)}, sha256 {common.take('qemu', str)[:12]}): "
+                "install the same package on both."
             )
         table = common.table("machines")
         machines = {name: _read_machine(table.table(name)) for name in table.values_of(dict)}
@@ -148,15 +151,16 @@ def make_guest_runner(reporter: Reporter) -> MakeRunner:
 
 
 def _difference(order: Order, common: Table, own: Table) -> str:
+    host = socket.gethostname()
     for name, title in (("firsttouch", "code of firsttouch"), ("dtc", "device tree compiler")):
         if common.take(name, str) != own.take(name, str):
             return (
-                f"this host makes another guest of {order.title}, because it has another {title} "
-                f"than the run ({own.take(name, str)[:40]} and {common.take(name, str)[:40]}): "
+                f"{host} makes another guest of {order.title}, because it has another {title} than "
+                f"the run ({own.take(name, str)[:40]} and {common.take(name, str)[:40]}): "
                 "install the same on both."
             )
     return (
-        f"this host makes another guest of {order.title} from the same files: compare what "
+        f"{host} makes another guest of {order.title} from the same files: compare what "
         "`firsttouch lab --show-qemu` writes here and on the host of the run."
     )
 

@@ -250,6 +250,20 @@ class PostedPlan:
         """Keep how a guest failed on a host."""
         any(write_once(place, sealed("failure", failure)) for place in self._failures(key))
 
+    def disagree(self, key: str, first: Table, host: str, why: str) -> str:
+        """Note that two hosts ran a guest and do not agree, and remove its outcome; return that.
+
+        Which of them is right is open.
+        """
+        hosts = " and ".join(dict.fromkeys([first.table("by").take("host", str), host]))
+        sentence = (
+            f"two runs of the same guest do not agree, on {hosts} ({why}): run it with "
+            "--audit 100% on other hosts to learn which is wrong"
+        )
+        self.add_failure(key, {"host": "", "error": sentence, "detail": [], "log": ""})
+        outcome_place(key, self.share.root).unlink(missing_ok=True)
+        return sentence
+
     def forget_failures(self) -> None:
         """Have all that failed run again."""
         shutil.rmtree(self.path / "failures", ignore_errors=True)

@@ -64,6 +64,7 @@ class Worker:
         self.name = worker_name(self.host)
         self.ran = 0
         self._in_a_row = 0
+        self._runners: dict[Path, Runner] = {}
         # The orders of batches that were not done when this worker last looked.
         self._left: dict[tuple[Path, str], list[Order]] = {}
         self._living: tuple[float, list[str]] = (-_LIVING, [])
@@ -74,54 +75,46 @@ class Worker:
         Raises HostError if this host cannot run the guests of a plan, or fails
         those that others run; OSError if a file cannot be written.
         """
-        runners: dict[Path, Runner] = {}
         last, poll = time.monotonic(), _POLL
         with contextlib.ExitStack() as entered:
-            while not self.stop.is_set() and time.monotonic() - last <= idle:
+            while not self.stop.is_set():
+                before = self.ran
                 for plan in self.share.plans():
-                    if not plan.has_entered(self.name):
-                        self._enter(plan, entered)
-                        runners.pop(plan.path, None)
-                    if plan.path not in runners:
-                        if (runner := self._runner(plan)) is None:
-                            continue
-                        runners[plan.path] = runner
-                    before = self.ran
-                    if self._pass(plan, runners[plan.path]):
+                    if self._serve(plan, entered):
                         last = time.monotonic()
-                    if self.ran > before:
-                        poll = _POLL
+                if time.monotonic() - last > idle:
+                    return
+                poll = min(1.5 * poll, _SLOW_POLL) if self.ran == before else _POLL
                 self.stop.wait(poll)
-                poll = min(1.5 * poll, _SLOW_POLL)
 
-    def _enter(self, plan: PostedPlan, entered: contextlib.ExitStack) -> None:
-        claim = plan.enter(self.name)
-        self._write(lambda: entered.enter_context(claimed(claim, lease=self.share.lease)))
-
-    def _runner(self, plan: PostedPlan) -> Runner | None:
-        try:
-            return self.make_runner(plan)
-        except HostError as error:
-            plan.tell(self.name, {"stopped": str(error)})
-            raise
-
-    def _pass(self, plan: PostedPlan, run: Runner) -> bool:
+    def _serve(self, plan: PostedPlan, entered: contextlib.ExitStack) -> bool:
         """Run what can be run of a plan; tell whether something may be left for this worker."""
-        left = False
-        batches = plan.open_batches()
-        self._left = {place: some for place, some in self._left.items() if place[1] in batches}
         try:
-            for batch in _rotated(batches):
-                if self._in_a_row >= _IN_A_ROW and not self._is_fit(plan, run):
-                    return True
-                states = self._batch(plan, batch, run)
-                left = left or not states.isdisjoint({_State.RAN, _State.OTHERS})
+            if not plan.has_entered(self.name):
+                claim = plan.enter(self.name)
+                self._write(lambda: entered.enter_context(claimed(claim, lease=self.share.lease)))
+                self._runners.pop(plan.path, None)
+            if plan.path not in self._runners and (runner := self.make_runner(plan)):
+                self._runners[plan.path] = runner
+            return plan.path not in self._runners or self._pass(plan, self._runners[plan.path])
         except (_Gone, StoppedError):
             return False
         except (HostError, OSError) as error:
+            if not plan.is_open():
+                return False
             with contextlib.suppress(OSError):
                 plan.tell(self.name, {"stopped": str(error)})
             raise
+
+    def _pass(self, plan: PostedPlan, run: Runner) -> bool:
+        left = False
+        batches = plan.open_batches()
+        self._left = {place: some for place, some in self._left.items() if place[1] in batches}
+        for batch in _rotated(batches):
+            if self._in_a_row >= _IN_A_ROW and not self._is_fit(plan, run):
+                return True
+            states = self._batch(plan, batch, run)
+            left = left or not states.isdisjoint({_State.RAN, _State.OTHERS})
         return left
 
     def _batch(self, plan: PostedPlan, batch: str, run: Runner) -> set[_State]:
@@ -214,17 +207,9 @@ class Worker:
         self._write(lambda: plan.tell(self.name, {"key": order.key}))
 
     def _differ(self, plan: PostedPlan, order: Order, first: Table, error: str) -> None:
-        """Note that two runs of a guest differ, and remove the outcome: which is right is open."""
-        host = first.table("by").take("host", str)
         why = f"it failed on {self.host}: {error}" if error else "they gave different bytes"
-        sentence = (
-            f"{host} and {self.host} do not agree on the same guest ({why}): repeat it by "
-            "--audit on other hosts, and leave out the one that is wrong"
-        )
-        self.say(f"{order.title}: {sentence}.")
-        failed: dict[str, Json] = {"host": "", "error": sentence, "detail": [], "log": ""}
-        self._write(lambda: plan.add_failure(order.key, failed))
-        outcome_place(order.key, self.share.root).unlink(missing_ok=True)
+        said = self._write(lambda: plan.disagree(order.key, first, self.host, why))
+        self.say(f"{order.title}: {said}.")
         self._write(lambda: plan.tell(self.name, {"key": order.key}))
 
     def _is_given_up(self, plan: PostedPlan, key: str) -> bool:

@@ -63,20 +63,8 @@ class FakeLab:
         for word, error in self.failing.items():
             if any(word in command for command in guest.commands):
                 raise error
-        commands: list[Json] = []
-        for number, command in enumerate(guest.commands):
-            words = command.split()
-            faults = GUARDED_FAULTS + number + 100 * len(guest.boot)
-            line: dict[str, Json] = {
-                "experiment": words[1],
-                "metrics": {"page_faults": faults, "sys_ns": 1000},
-                "unavailable": {},
-                "regions": ["measured"] if guest.pmu else [],
-            }
-            commands.append({"lines": [line], "regions": [_region()] if guest.pmu else []})
-        outcome: dict[str, Json] = {"commands": commands}
+        outcome = fake_outcome(guest)
         if guest.pmu:
-            outcome["not_modelled"] = []
             self.ran.append(guest)
         else:
             self.guarded.append(guest.cpus)
@@ -93,6 +81,22 @@ class FakeLab:
         return Parts(
             source, {Kernel("stock"): stock, Kernel("changed"): changed}, ftbench, init, pmu, {}
         )
+
+
+def fake_outcome(guest: Guest) -> dict[str, Json]:
+    """Return what a guest that is not booted gives."""
+    commands: list[Json] = []
+    for number, command in enumerate(guest.commands):
+        words = command.split()
+        faults = GUARDED_FAULTS + number + 100 * len(guest.boot)
+        line: dict[str, Json] = {
+            "experiment": words[1],
+            "metrics": {"page_faults": faults, "sys_ns": 1000},
+            "unavailable": {},
+            "regions": ["measured"] if guest.pmu else [],
+        }
+        commands.append({"lines": [line], "regions": [_region()] if guest.pmu else []})
+    return {"commands": commands, **({"not_modelled": []} if guest.pmu else {})}
 
 
 def _region() -> dict[str, Json]:
