@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Workers that boot real guests: the results of a share are those of this host alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Firsttouch
+
+pytestmark = pytest.mark.kernel
+
+# Two guests on each of two kernels, the guard, and one guest that many cells share.
+_PLAN = (
+    "--experiment", "populate", "--set", "by=ldadd", "--arm", "stock", "--arm", "on",
+    "--size", "4M",
+)  # fmt: skip
+
+
+def _finish(process: subprocess.Popen[str]) -> str:
+    said, errors = process.communicate(timeout=900)
+    assert process.returncode == 0, errors
+    return said + errors
+
+
+def test_two_workers_give_the_bytes_of_here(
+    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]], tmp_path: Path
+) -> None:
+    here = firsttouch("lab", *_PLAN, "--out", "here", **own_outcomes("store-here"))
+    assert here.returncode == 0, here.stderr
+    front = firsttouch.start(
+        "lab", *_PLAN, "--out", "there", "--on", "./share", "--audit", "30%",
+        **own_outcomes("store-there"),
+    )  # fmt: skip
+    while not list((tmp_path / "share").glob("plans/*/plan.json")):
+        assert front.poll() is None, front.communicate()
+    workers = [
+        firsttouch.start(
+            "worker", "./share", "--jobs", "1", "--idle", "5",
+            XDG_CACHE_HOME=str(tmp_path / f"worker-{number}"),
+        )
+        for number in range(2)
+    ]  # fmt: skip
+    said = _finish(front)
+    for worker in workers:
+        _finish(worker)
+    for name in ("results.jsonl", "summary.json"):
+        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
+    hosts = json.loads((tmp_path / "there" / "hosts.json").read_text())
+    assert hosts["guests"]
+    assert len({ran["worker"] for ran in hosts["guests"]}) == 2
+    assert hosts["audited"]
+    for audited in hosts["audited"]:
+        assert len(set(audited["workers"])) == 2
+    assert f"{len(hosts['audited'])} gave the same bytes" in said
