@@ -194,15 +194,15 @@ def run_in_share(
     interrupted.
     """
     plan = share.plan(digest([[job.key for job in jobs], sorted(audits)])[:16])
+    lacking = {job.key for job in missing}
     wanted: dict[str, list[Job]] = {}
     for job in jobs:
-        if job.key in audits or job in missing:
+        if job.key in lacking or job.key in audits:
             wanted.setdefault(job.key, []).append(job)
     if not wanted:
         return []
     posting = make_posting([same[0] for same in wanted.values()], audits, reporter)
     plan.forget_failures()
-    lacking = {job.key for job in missing}
     for key in audits - lacking:
         # Its first run was before: what this host knows of it is what it kept.
         if (known := kept_outcome(key)) is not None:

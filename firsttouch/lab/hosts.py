@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
-from firsttouch.tables import dump_json
+from firsttouch.tables import dump_json, parse_json
 
 FILE_NAME = "hosts.json"
 SCHEMA = 1
@@ -65,6 +66,15 @@ class Record:
             "audited": [vars(audited) for audited in self.audited],
         }
         write_atomically(directory / FILE_NAME, dump_json(document))
+
+
+def number_audited(directory: Path) -> int:
+    """Return how many guests `directory`/hosts.json says ran twice; 0 if there is none."""
+    place = directory / FILE_NAME
+    try:
+        return len(parse_json(place.read_text(), place).tables("audited"))
+    except (OSError, UserError):
+        return 0
 
 
 def audited(keys: Sequence[str], share: float) -> set[str]:

@@ -99,6 +99,8 @@ class Worker:
             return plan.path not in self._runners or self._pass(plan, self._runners[plan.path])
         except (_Gone, StoppedError):
             return False
+        except LostPartError:
+            return True
         except (HostError, OSError) as error:
             if not plan.is_open():
                 return False
@@ -160,6 +162,8 @@ class Worker:
             # Another worker may have ended it before this one had the claim.
             if plan.audited(key) if first else self.share.outcome(key):
                 return _State.RAN
+            if not first and self._is_given_up(plan, key):
+                return _State.FAILED
             try:
                 self._run(plan, order, run, first)
             except LostPartError:

@@ -14,10 +14,10 @@ from tests.conftest import Firsttouch
 
 pytestmark = pytest.mark.kernel
 
-# Two guests on each of two kernels, the guard, and one guest that many cells share.
+# A guest on a stock kernel, two on a changed one, and the guard's.
 _PLAN = (
-    "--experiment", "populate", "--set", "by=ldadd", "--arm", "stock", "--arm", "on",
-    "--size", "4M",
+    "--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k", "--size", "4M",
+    "--arm", "stock", "--arm", "off", "--arm", "on",
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def test_two_workers_give_the_bytes_of_here(
     here = firsttouch("lab", *_PLAN, "--out", "here", **own_outcomes("store-here"))
     assert here.returncode == 0, here.stderr
     front = firsttouch.start(
-        "lab", *_PLAN, "--out", "there", "--on", "./share", "--audit", "30%",
+        "lab", *_PLAN, "--out", "there", "--on", "./share", "--audit", "100%",
         **own_outcomes("store-there"),
     )  # fmt: skip
     while not list((tmp_path / "share").glob("plans/*/plan.json")):
@@ -51,9 +51,8 @@ def test_two_workers_give_the_bytes_of_here(
     for name in ("results.jsonl", "summary.json"):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
     hosts = json.loads((tmp_path / "there" / "hosts.json").read_text())
-    assert hosts["guests"]
     assert len({ran["worker"] for ran in hosts["guests"]}) == 2
-    assert hosts["audited"]
+    assert len(hosts["audited"]) == len(hosts["guests"]) == 3
     for audited in hosts["audited"]:
         assert len(set(audited["workers"])) == 2
     assert f"{len(hosts['audited'])} gave the same bytes" in said

@@ -16,9 +16,10 @@ from firsttouch.analysis.changes import changes
 from firsttouch.analysis.claims import list_claims
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.files import write_atomically
+from firsttouch.lab.hosts import number_audited
 from firsttouch.output.changes import changes_section
 from firsttouch.output.html.figure import Figure
-from firsttouch.output.html.provenance import origins
+from firsttouch.output.html.provenance import audit, origins
 from firsttouch.output.html.published import claim_lines
 from firsttouch.output.html.sections import sections
 from firsttouch.output.html.style import page_style
@@ -32,14 +33,15 @@ _TEMPLATES = Path(__file__).parent / "templates"
 def write_report(dataset: Dataset, directory: Path, hardware: Sequence[Figure] = ()) -> Path:
     """Write `directory`/report.html; return the file. The same arguments give the same bytes."""
     file = directory / FILE_NAME
-    write_atomically(file, render(dataset, hardware))
+    write_atomically(file, render(dataset, hardware, number_audited(directory)))
     return file
 
 
-def render(dataset: Dataset, hardware: Sequence[Figure] = ()) -> str:
+def render(dataset: Dataset, hardware: Sequence[Figure] = (), audited: int = 0) -> str:
     """Return report.html for `dataset`: one file that loads nothing else.
 
-    `hardware` are the figures of real machines.
+    `hardware` are the figures of real machines, `audited` is the number of
+    guests that ran twice.
     """
     claims = list_claims(dataset)
     drawn = sections(dataset)
@@ -59,7 +61,7 @@ def render(dataset: Dataset, hardware: Sequence[Figure] = ()) -> str:
             for gap in dataset.gaps
             for reason in gap.reasons.values()
         ),
-        origins=origins(dataset),
+        origins=[*origins(dataset), *audit(audited)],
         cells=len(dataset.results()),
         notes=dataset.notes,
         quick=QUICK if dataset.quick else "",
