@@ -203,6 +203,10 @@ class PostedPlan:
         """Return the names of the batches that have none left."""
         return _names(self.path / "done")
 
+    def is_closed(self, batch: str) -> bool:
+        """Tell whether a batch has none left."""
+        return (self.path / "done" / batch).exists()
+
     def read(self, batch: str) -> list[Order] | None:
         """Return the orders of a batch; None, and remove it, if it is damaged."""
         place = self.path / _ORDERS / f"{batch}.json"

@@ -115,6 +115,9 @@ class Worker:
         for batch in _rotated(batches):
             if self._in_a_row >= _IN_A_ROW and not self._is_fit(plan, run):
                 return True
+            # Other workers close batches while this one walks through the list.
+            if plan.is_closed(batch):
+                continue
             states = self._batch(plan, batch, run)
             left = left or not states.isdisjoint({_State.RAN, _State.OTHERS})
         return left
