@@ -22,7 +22,7 @@ from tests.support.results import make_profiled
 
 # Commands that build a kernel, boot a guest or measure this host for half a minute
 # are only parsed here; other tests run them.
-_LONG = ("survey", "guest", "kernel", "profile")
+_LONG = ("survey", "guest", "kernel", "profile", "worker")
 
 
 def _examples(text: str) -> list[list[str]]:
