@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A real Slurm on this host, of Debian's packages, in a directory of its own.
+
+munged, slurmctld and two slurmd run while a context lasts, and no longer. Each
+slurmd is in a namespace of process numbers and has a host name of its own: to
+claims, and to the laboratory, the nodes are two hosts. Whatever kills a node's
+first process kills its jobs with it, as a power failure does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NODES = ("ftn1", "ftn2")
+# One spreads jobs over the nodes, jobs of another end after a minute, one preempts these.
+PARTITIONS = ("cells", "minute", "urgent")
+_PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
+_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+# Seconds.
+_START = 60.0
+# After this a job that lost its node starts again; Slurm's default is two minutes.
+_REQUEUE = 10
+_CONFIGURATION = """\
+ClusterName=firsttouch
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={directory}/munge/socket,cred_expire={requeue}
+CredType=cred/munge
+StateSaveLocation={directory}/state
+SlurmdSpoolDir={directory}/spool.%n
+SlurmctldPidFile={directory}/slurmctld.pid
+SlurmdPidFile={directory}/slurmd.%n.pid
+SlurmctldLogFile={directory}/slurmctld.log
+SlurmdLogFile={directory}/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SchedulerParameters=sched_min_interval=500000,bf_interval=5,batch_sched_delay=0
+ReturnToService=2
+SlurmdTimeout=10
+SlurmctldTimeout=10
+MessageTimeout=5
+InactiveLimit=0
+KillWait=3
+MinJobAge=300
+UnkillableStepTimeout=30
+MaxArraySize={largest}
+NodeName={nodes[0]} NodeHostname={nodes[0]} NodeAddr=127.0.0.1 Port={ports[1]} {node}
+NodeName={nodes[1]} NodeHostname={nodes[1]} NodeAddr=127.0.0.1 Port={ports[2]} {node}
+PartitionName=cells Nodes=ALL LLN=YES Default=YES MaxTime=60 DefaultTime=10 PriorityTier=10 State=UP
+PartitionName=minute Nodes=ALL MaxTime=1 PriorityTier=10 State=UP
+PartitionName=urgent Nodes=ALL MaxTime=10 PriorityTier=20 State=UP
+"""
+
+
+@dataclass
+class SlurmCluster:
+    """A running Slurm; `environment` lets Slurm's commands find it."""
+
+    directory: Path
+    environment: Mapping[str, str]
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, name: str) -> None:
+        """Start a daemon: munged, slurmctld or one of NODES."""
+        munge = self.directory / "munge"
+        commands: dict[str, list[str | Path]] = {
+            "munged": [
+                "munged", "--foreground", f"--key-file={munge}/key", f"--socket={munge}/socket",
+                f"--pid-file={munge}/pid", f"--seed-file={munge}/seed", f"--log-file={munge}/log",
+            ],
+            "slurmctld": ["slurmctld", "-D"],
+            **{
+                node: [
+                    "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "sh",
+                    "-c", 'hostname "$0" && exec slurmd -D -N "$0"', node,
+                ]
+                for node in NODES
+            },
+        }  # fmt: skip
+        with (self.directory / f"{name}.out").open("ab") as printed:
+            self.processes[name] = subprocess.Popen(
+                commands[name], env=self.environment, cwd=self.directory,
+                stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+
+    def kill(self, name: str) -> None:
+        """Kill a daemon at once; with a node die its jobs."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def processes_of_jobs(self, *words: str) -> list[int]:
+        """Return the processes on the nodes whose command has these words, one after the other.
+
+        Only those in the nodes' own namespaces: the same command may run on this host.
+        """
+        nodes = [self._first_process(node) for node in NODES if node in self.processes]
+        spaces = {Path(f"/proc/{first}/ns/pid").readlink() for first in nodes}
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                command = "\0" + (process / "cmdline").read_text(errors="replace")
+                on_node = (process / "ns/pid").readlink() in spaces
+                if on_node and "\0".join(["", *words, ""]) in command:
+                    found.append(int(process.name))
+        return found
+
+    def _first_process(self, node: str) -> int:
+        """Return the first process of a node's namespace: the child of unshare."""
+        parent = self.processes[node].pid
+        return int(Path(f"/proc/{parent}/task/{parent}/children").read_text())
+
+    def run_on(self, node: str, *command: str) -> str:
+        """Return what a command prints that sees the processes and mounts of a node."""
+        first = str(self._first_process(node))
+        return self.run("nsenter", "--target", first, "--mount", "--pid", "--uts", *command)
+
+    def run(self, *command: str) -> str:
+        """Return what one of Slurm's commands prints."""
+        return subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+
+    def wait_until_ready(self) -> None:
+        """Wait until both nodes take jobs; AssertionError with their logs after a minute."""
+        end = time.monotonic() + _START
+        states: list[str] = []
+        while time.monotonic() < end:
+            try:
+                states = self.run("sinfo", "-h", "-N", "-p", "cells", "-o", "%t").split()
+            except subprocess.SubprocessError as error:
+                states = [str(error)]
+            if len(states) == len(NODES) and {*states} <= {"idle", "mix", "alloc", "comp"}:
+                return
+            time.sleep(0.2)
+        raise AssertionError(f"Slurm did not start: {states}\n{self.logs()}")
+
+    def logs(self) -> str:
+        """Return the ends of the daemons' logs."""
+        files = sorted(self.directory.glob("*.out"))
+        return "\n".join(
+            f"== {file.name}\n{file.read_text(errors='replace')[-2000:]}" for file in files
+        )
+
+
+@contextmanager
+def slurm_cluster(largest_array: int = 1001) -> Iterator[SlurmCluster]:
+    """Run a Slurm while the context lasts; AssertionError with the name of what is missing."""
+    for program in _PROGRAMS:
+        assert shutil.which(program, path=_PATH), f"{program} is missing: run `./setup regress`"
+    assert os.geteuid() == 0, "the nodes have namespaces of their own: run these tests as root"
+    # The path of a socket has at most 107 bytes; pytest's directories may be longer.
+    directory = Path(tempfile.mkdtemp(prefix="ft-slurm-"))
+    # munged refuses a socket that others cannot reach.
+    directory.chmod(0o755)
+    with ExitStack() as ending:
+        ending.callback(shutil.rmtree, directory, ignore_errors=True)
+        for name in ("munge", "state", *(f"spool.{node}" for node in NODES)):
+            (directory / name).mkdir(mode=0o755)
+        key = directory / "munge/key"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o400)
+        configuration = directory / "slurm.conf"
+        configuration.write_text(
+            _CONFIGURATION.format(
+                host=socket.gethostname(), directory=directory, nodes=NODES,
+                ports=_free_ports(1 + len(NODES)), largest=largest_array, requeue=_REQUEUE,
+                node="CPUs=2 RealMemory=12000 State=UNKNOWN",
+            )
+        )  # fmt: skip
+        environment = {**os.environ, "PATH": _PATH, "SLURM_CONF": str(configuration)}
+        cluster = SlurmCluster(directory, environment)
+        ending.callback(_end, cluster)
+        cluster.start("munged")
+        for name in ("slurmctld", *NODES):
+            cluster.start(name)
+        cluster.wait_until_ready()
+        yield cluster
+
+
+def _end(cluster: SlurmCluster) -> None:
+    for name in list(cluster.processes):
+        cluster.kill(name)
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as open_ones:
+        sockets = [open_ones.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
