@@ -20,6 +20,8 @@ from firsttouch.quantities import format_number_of
 
 # Longer than a claim's lease: what a killed worker held is taken over before this one ends.
 _IDLE = 120.0
+# Seconds in which a signal to QEMU and all other processes of a job has reached this one, too.
+_GRACE = 1.0
 
 
 def add_command(commands: Commands) -> None:
@@ -54,7 +56,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         f"{host} takes guests from {share.root}, {format_number_of(at_once, 'guests')} at once."
     )
     make = make_guest_runner(reporter)
-    workers = [Worker(share, make, host, reporter.say, stop) for _ in range(at_once)]
+    workers = [Worker(share, make, host, reporter.say, stop, _GRACE) for _ in range(at_once)]
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         running = [pool.submit(worker.work, options.idle) for worker in workers]
         try:

@@ -52,13 +52,17 @@ class _Gone(Exception):  # noqa: N818
 
 @dataclass
 class Worker:
-    """One worker, which runs one guest at a time; `say` gets what happens to it."""
+    """One worker, which runs one guest at a time; `say` gets what happens to it.
+
+    A guest that ends within `grace` seconds before `stop` is set has not failed.
+    """
 
     share: Share
     make_runner: MakeRunner
     host: str
     say: Callable[[str], None]
     stop: threading.Event = field(default_factory=threading.Event)
+    grace: float = 0.0
 
     def __post_init__(self) -> None:
         self.name = worker_name(self.host)
@@ -187,6 +191,9 @@ class Worker:
             try:
                 outcome = run(order, log, self.stop)
             except GuestError as error:
+                # A cluster ends QEMU and this process together, and QEMU may be faster.
+                if self.stop.wait(self.grace):
+                    raise StoppedError from None
                 self._in_a_row += 1
                 self.say(f"Failed: {order.title}: {error}")
                 failed = {
