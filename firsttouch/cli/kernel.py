@@ -7,12 +7,14 @@ import argparse
 from pathlib import Path
 
 from firsttouch.build.configuration import CLOUD, FLAVOURS, given_configuration
-from firsttouch.build.images import KernelImage, check_path
+from firsttouch.build.images import check_path
 from firsttouch.build.kernel_packages import kernel_package
+from firsttouch.build.kernels import obtain_image
 from firsttouch.build.overlay import all_series
 from firsttouch.build.series import write_series
 from firsttouch.build.sources import KernelSource, debian_source, user_source
 from firsttouch.build.store import store_root
+from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
 from firsttouch.cli.options import Commands, add_source, release_of
 from firsttouch.errors import HostError, UserError
@@ -36,7 +38,9 @@ def add_command(commands: Commands) -> None:
     fetch.set_defaults(run=_fetch)
     build = actions.add_parser("build", help="build one image and print its path")
     add_source(build)
-    build.add_argument("--stock", action="store_true", help="without linux/")
+    which = build.add_mutually_exclusive_group()
+    which.add_argument("--stock", action="store_true", help="without linux/")
+    which.add_argument("--arm", metavar="A", help="the kernel that this arm boots")
     build.set_defaults(run=_build, kept="built objects are kept; run the same command to resume")
     package = actions.add_parser(
         "package", help="build a Debian package to install on a machine, and print its path"
@@ -90,8 +94,12 @@ def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
 
 def _build(options: argparse.Namespace, reporter: Reporter) -> int:
     check_path(store_root())
-    image = KernelImage(_source(options, reporter), not options.stock)
-    print(image.obtain(reporter) / "Image")
+    kernel = (
+        load_arm(options.arm).kernel
+        if options.arm
+        else Kernel("stock" if options.stock else "changed")
+    )
+    print(obtain_image(kernel, _source(options, reporter), reporter))
     return 0
 
 
