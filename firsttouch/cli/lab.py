@@ -16,7 +16,14 @@ from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.listing import print_forecast, print_list
-from firsttouch.cli.options import Commands, add_selection, request_of, share_of, where_of
+from firsttouch.cli.options import (
+    Commands,
+    add_selection,
+    request_of,
+    share_of,
+    where_of,
+    workers_of,
+)
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable, write_atomically
 from firsttouch.finder.sites import Trace
@@ -24,7 +31,7 @@ from firsttouch.lab.cells import Cell
 from firsttouch.lab.forecast import forecast
 from firsttouch.lab.guests import build_parts, make_jobs
 from firsttouch.lab.here import guests_at_once
-from firsttouch.lab.plan import HERE, Plan, Request, make_plan
+from firsttouch.lab.plan import HERE, SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result
 from firsttouch.lab.run import Outcome, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
@@ -49,8 +56,14 @@ def add_command(commands: Commands) -> None:
         "--on",
         default=HERE,
         metavar="WHERE",
-        help=f"where guests run: {HERE} (default), or a directory that all hosts of "
-        "`firsttouch worker` share, such as ./share",
+        help=f"where guests run: {HERE} (default), {SLURM} or {SLURM}:PARTITION, or a directory "
+        "that all hosts of `firsttouch worker` share, such as ./share",
+    )
+    lab.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="jobs of Slurm at once, a guest each (default: as many as CPUs are in service)",
     )
     lab.add_argument(
         "--audit",
@@ -94,6 +107,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     request = replace(
         request_of(options, quick=options.quick),
         on=where_of(options.on),
+        workers=workers_of(options.workers, options.on),
         audit=share_of("--audit", options.audit),
     )
     contract = parse_contract(ftbench_list(reporter))

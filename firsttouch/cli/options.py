@@ -11,7 +11,7 @@ from typing import TypeAlias
 from firsttouch.catalog.arms import Arm, arm_names
 from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.errors import UserError
-from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, Request
+from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, Request
 from firsttouch.quantities import parse_size
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -139,10 +139,23 @@ def settings_of(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def where_of(text: str) -> str:
-    """Return the value of --on; UserError if it is neither ``here`` nor a path with a slash."""
-    if text != HERE and "/" not in text:
-        raise UserError(f"--on {text}: write {HERE}, or a directory as a path: ./{text}.")
-    return text
+    """Return the value of --on; UserError if it is none, and no path with a slash."""
+    name, colon, partition = text.partition(":")
+    if "/" in text or text in (HERE, SLURM) or (name == SLURM and partition):
+        return text
+    raise UserError(
+        f"--on {text}: write {HERE}, {SLURM}, {SLURM}:PARTITION, or a directory as a path: "
+        f"./{name if colon else text}."
+    )
+
+
+def workers_of(number: int | None, where: str) -> int | None:
+    """Return the value of --workers; UserError if it is less than 1, or without Slurm."""
+    if number is not None and where.partition(":")[0] != SLURM:
+        raise UserError(f"--workers {number} starts jobs of Slurm: give --on {SLURM}, too.")
+    if number is not None and number < 1:
+        raise UserError(f"--workers {number} is too few: give at least 1.")
+    return number
 
 
 def share_of(option: str, text: str | None) -> float:

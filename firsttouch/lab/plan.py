@@ -23,8 +23,9 @@ from firsttouch.tables import Json
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
-# Where guests run: on this host, else through the share of that path.
-HERE = "here"
+# Where guests run: on this host, on the nodes of Slurm (``slurm``, ``slurm:PARTITION``),
+# else through the share of that path.
+HERE, SLURM = "here", "slurm"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Request:
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
     form; `profile` for counts by function. `audit` is the share of guests that
-    run twice.
+    run twice. `workers` is how many Slurm starts; None means as many as it has CPUs.
     """
 
     release: str = DEFAULT_RELEASE
@@ -52,6 +53,7 @@ class Request:
     profile: bool = False
     out: Path = Path("out")
     on: str = HERE
+    workers: int | None = None
     audit: float = 0.0
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,9 +33,11 @@ from firsttouch.lab.guests import Job, build_parts, make_jobs
 from firsttouch.lab.here import audit_here, guests_at_once, ignore, run_jobs
 from firsttouch.lab.hosts import Record, audited
 from firsttouch.lab.outcomes import measure_guest, results_of
-from firsttouch.lab.plan import HERE, Plan, Request, make_plan
+from firsttouch.lab.plan import HERE, SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, Result, read_results, write_results
 from firsttouch.lab.share import open_share
+from firsttouch.lab.slurm import find_partition
+from firsttouch.lab.slurm_jobs import build_kernels, slurm_workers
 from firsttouch.progress import Reporter
 from firsttouch.tables import Table
 from firsttouch.vm.qemu import guest_key
@@ -81,12 +84,18 @@ def run_lab(
     if (request.out / FILE_NAME).exists():
         # Raises UserError for another schema, so that such results are not overwritten.
         read_results(request.out)
-    share = None if request.on == HERE else open_share(Path(request.on), make=True)
+    where, _, name = request.on.partition(":")
+    partition = find_partition(name) if where == SLURM else None
+    # What the nodes get is beside the results: all hosts of a cluster see both.
+    folder = request.out / "share" if partition else Path(request.on)
+    share = None if request.on == HERE else open_share(folder, make=True)
     record = Record()
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
         logs = request.out / "log"
+        if partition:
+            build_kernels(plan, source, partition, logs / "slurm", reporter)
         jobs = make_jobs(plan, build_parts(source, plan, logs, reporter))
         known = {job.cells[0].identity: found for job in jobs if (found := results_of(job))}
         missing = [job for job in jobs if job.cells[0].identity not in known]
@@ -96,9 +105,15 @@ def run_lab(
             notify = _notifier(jobs, known, plan, finished) if finished else ignore
             audits = audited([job.key for job in jobs], request.audit)
             if share:
-                failures = run_in_share(
-                    jobs, missing, audits, share, logs, reporter, record, notify, by_hand(reporter)
-                )
+                guests = len(missing) + len(audits)
+                with (
+                    slurm_workers(partition, request.workers, guests, logs / "slurm", reporter)
+                    if partition
+                    else contextlib.nullcontext(by_hand(reporter))
+                ) as tend:
+                    failures = run_in_share(
+                        jobs, missing, audits, share, logs, reporter, record, notify, tend
+                    )
             else:
                 failures = run_jobs(missing, at_once, logs, reporter, record, notify)
                 failures += audit_here(jobs, audits, at_once, logs, reporter, record)

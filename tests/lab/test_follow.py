@@ -313,7 +313,10 @@ def _said(capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["lab", "--on", "slrum"], "--on slrum: write here, or a directory as a path: ./slrum."),
+        (
+            ["lab", "--on", "slrum"],
+            "--on slrum: write here, slurm, slurm:PARTITION, or a directory as",
+        ),
         (["lab", "--audit", "some"], "--audit some: write a percentage, such as 1%."),
         (["lab", "--audit", "0%"], "--audit 0%: write a percentage"),
         (["worker"], "the following arguments are required: SHARE"),
