@@ -34,24 +34,29 @@ _ARGUMENTS = {
     # This one only lists what it can measure, for which it needs no clang.
     (KINDS, "native"): (KINDS, "BUILDS="),
 }
+# Orders of ftbench's objects, and by how many objects each begins after the one before.
+ORDERS, _APART = 4, 8
 _SOURCES = {".c", ".h", ".S", ".ld", ".sh", ""}
 
 
-def build_ftbench(reporter: Reporter, *, native: bool = False) -> Path:
+def build_ftbench(reporter: Reporter, *, native: bool = False, order: int = 0) -> Path:
     """Return ftbench, static, for arm64; `native`: for this host.
 
-    Raises BuildError with the compiler's errors if it does not build.
+    `order` is that of its objects, less than `ORDERS`. Raises BuildError with
+    the compiler's errors if it does not build.
     """
-    return _build("bench", "ftbench", reporter, native=native)
+    return _build("bench", "ftbench", reporter, native=native, order=order)
 
 
-def build_kinds(reporter: Reporter, *, native: bool = False) -> Path:
+def build_kinds(reporter: Reporter, *, native: bool = False, order: int = 0) -> Path:
     """Return ftbench with update-kinds, static, for arm64; `native`: for this host, to list it.
+
+    `order` is as of `build_ftbench`.
 
     For arm64 it raises HostError if clang, the second compiler of update-kinds,
     is missing. Raises BuildError with the compiler's errors if it does not build.
     """
-    return _build("bench", KINDS, reporter, native=native)
+    return _build("bench", KINDS, reporter, native=native, order=order)
 
 
 def build_init(reporter: Reporter) -> Path:
@@ -96,9 +101,9 @@ def _scripts(scripts: Mapping[str, str]) -> Entry:
     return Entry("programs", {"scripts": dict(scripts)}, "scripts")
 
 
-def stored_program(name: str, product: str, *, native: bool = False) -> Path | None:
+def stored_program(name: str, product: str, *, native: bool = False, order: int = 0) -> Path | None:
     """Return `product` of folder `name`, for arm64 or for this host, if the store has it."""
-    kept = _entry(name, product, native=native).use()
+    kept = _entry(name, product, native=native, order=order).use()
     return kept / product if kept else None
 
 
@@ -107,24 +112,27 @@ def ftbench_list(reporter: Reporter) -> str:
     return processes.output([build_kinds(reporter, native=True), "--list=json"])
 
 
-def _build(name: str, product: str, reporter: Reporter, *, native: bool = False) -> Path:
+def _build(
+    name: str, product: str, reporter: Reporter, *, native: bool = False, order: int = 0
+) -> Path:
     """Return `product`, which the Makefile of folder `name` makes, for arm64 or for this host."""
 
     def make(workplace: Path, kept: Path) -> None:
         prefix = "" if native else cross_compile()
-        made = run_make(REPOSITORY / name, workplace, prefix, *_arguments(product, native=native))
+        words = _arguments(product, native=native, order=order)
+        made = run_make(REPOSITORY / name, workplace, prefix, *words)
         shutil.copy(made / product, kept / product)
 
-    return _entry(name, product, native=native).obtain(make, reporter.say) / product
+    return _entry(name, product, native=native, order=order).obtain(make, reporter.say) / product
 
 
-def _entry(name: str, product: str, *, native: bool) -> Entry:
+def _entry(name: str, product: str, *, native: bool, order: int = 0) -> Entry:
     """Return the store's entry of `product`, which the Makefile of folder `name` makes."""
     folder = REPOSITORY / name
     recipe: dict[str, Json] = {
         "sources": digest_files(folder, _sources(folder)),
         "tools": toolchain_identity(native=native),
-        "variables": list(_arguments(product, native=native)),
+        "variables": list(_arguments(product, native=native, order=order)),
     }
     if name == _PMU:
         recipe["qemu"] = qemu_version()
@@ -133,8 +141,9 @@ def _entry(name: str, product: str, *, native: bool) -> Entry:
     return Entry("programs", recipe, f"{product} for {'this host' if native else 'arm64'}")
 
 
-def _arguments(product: str, *, native: bool) -> tuple[str, ...]:
-    return _ARGUMENTS.get((product, "native" if native else "arm64"), ())
+def _arguments(product: str, *, native: bool, order: int) -> tuple[str, ...]:
+    words = _ARGUMENTS.get((product, "native" if native else "arm64"), ())
+    return (*words, f"FIRST={1 + order * _APART}") if order else words
 
 
 def _sources(folder: Path) -> Iterable[Path]:

@@ -71,6 +71,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         chart=table.choice("chart", CHARTS, "dumbbells"),
         quick=_parameters(table.table("quick")) if table.has("quick") else None,
         build=table.choice("build", BUILDS, PLAIN),
+        layouts=table.take("layouts", int, 1),
     )
     table.done()
     if experiment.file_size and experiment.file_size not in experiment.parameters:
@@ -78,6 +79,8 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
             "file_size",
             f"is {experiment.file_size!r}: {nearest(experiment.file_size, experiment.parameters)}",
         )
+    if experiment.layouts < 1:
+        raise table.error("layouts", f"is {experiment.layouts}: give how many, at least 1.")
     if scripts and not experiment.root:
         raise table.error("scripts", "has no packages to run on: add [root].")
     _check_references(table, experiment)

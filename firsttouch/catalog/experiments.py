@@ -106,6 +106,7 @@ class Experiment:
     `chart`: the picture in the report; ``dumbbells`` and ``lines`` draw any
     experiment. `quick`: the values that `firsttouch lab --quick` uses instead
     of those in `parameters`; an experiment where it is None has no quick form.
+    `layouts`: how many layouts (lab/layouts.py) each cell runs in.
     """
 
     name: str
@@ -129,12 +130,13 @@ class Experiment:
     chart: str
     quick: Mapping[str, tuple[Value, ...]] | None = None
     build: str = PLAIN
+    layouts: int = 1
 
     def quickly(self) -> Experiment:
-        """Return the quick form: the arms stock and `compare`, and the values in `quick`."""
+        """Return the quick form: the arms stock and `compare`, the values in `quick`, 1 layout."""
         arms = tuple(arm for arm in self.arms if arm in (BASE, self.compare))
         parameters = {**self.parameters, **(self.quick or {})}
-        return replace(self, arms=arms, parameters=parameters)
+        return replace(self, arms=arms, parameters=parameters, layouts=1)
 
     def combinations(self) -> list[Params]:
         """Return the parameters of each cell, in the order in which they are reported."""

@@ -31,6 +31,7 @@ from firsttouch.lab.cells import Cell
 from firsttouch.lab.forecast import forecast
 from firsttouch.lab.guests import build_parts, make_jobs
 from firsttouch.lab.here import guests_at_once
+from firsttouch.lab.layouts import parse_layouts
 from firsttouch.lab.plan import HERE, SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result
 from firsttouch.lab.run import Outcome, run_lab, source_of
@@ -52,6 +53,12 @@ def add_command(commands: Commands) -> None:
     """Add `firsttouch lab`."""
     lab = commands.add_parser("lab", help="build, boot, measure and compare")
     add_selection(lab, Path("out"))
+    lab.add_argument(
+        "--layouts",
+        metavar="N",
+        help="run each cell in the first N layouts of kernel and program, or in layouts A-B, and "
+        "show how its figures are distributed (default: as the experiment's file says, mostly 1)",
+    )
     lab.add_argument(
         "--on",
         default=HERE,
@@ -104,8 +111,9 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.list:
         return 0 if print_list(output_console()) else 2
+    layouts = parse_layouts(options.layouts) if options.layouts is not None else ()
     request = replace(
-        request_of(options, quick=options.quick),
+        request_of(options, quick=options.quick, layouts=layouts),
         on=where_of(options.on),
         workers=workers_of(options.workers, options.on),
         audit=share_of("--audit", options.audit),
@@ -136,11 +144,12 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
 def _programs(dataset: Dataset) -> dict[str, dict[str, Trace]]:
     """Return traces by program and arm; none if anything else was measured, too."""
     programs: dict[str, dict[str, Trace]] = {}
-    for result in dataset.results():
-        trace = trace_of(result)
-        if trace is None:
-            return {}
-        programs.setdefault(str(result.cell.params["program"]), {})[result.cell.arm] = trace
+    for case in dataset.cases:
+        for arm, measured in case.arms.items():
+            trace = trace_of(measured.result)
+            if trace is None:
+                return {}
+            programs.setdefault(str(case.params["program"]), {})[arm] = trace
     return programs
 
 

@@ -92,6 +92,7 @@ def request_of(
     quick: bool = False,
     profile: bool = False,
     tried: tuple[Arm, ...] = (),
+    layouts: tuple[int, ...] = (),
 ) -> Request:
     """Return the request that the options of `add_selection` make; UserError for a wrong value."""
     return Request(
@@ -103,6 +104,7 @@ def request_of(
         tried=tried,
         size=size_of("--size", options.size),
         settings=settings_of(options.settings),
+        layouts=layouts,
         jobs=options.jobs,
         quick=quick,
         profile=profile,

@@ -20,8 +20,8 @@ class Cell:
     `cpus` is the number of CPUs of the guest, which a parameter of that name
     decides. `midr` is the MIDR_EL1 for QEMU; None leaves that of its CPU model.
     `board` has further properties of QEMU's board. `layout` numbers arrangements
-    of kernel and program in memory, which ought not to matter; 0 is the
-    arrangement without any change. `profile` asks for counts by function of the
+    of kernel and program in memory, which ought not to matter (lab/layouts.py);
+    0 is the arrangement without any change. `profile` asks for counts by function of the
     kernel, and models the caches.
     """
 
@@ -48,17 +48,21 @@ class Cell:
     def title(self) -> str:
         """The cell's name in messages and in the name of its log."""
         values = " ".join(f"{name}={value}" for name, value in self.params.items())
-        return f"{self.experiment} {values} {self.arm} {self.machine} {self.release}"
+        layout = f" layout {self.layout}" if self.layout else ""
+        return f"{self.experiment} {values} {self.arm} {self.machine} {self.release}{layout}"
 
     @property
     def log_name(self) -> str:
         """The name of the file that gets the guest's kernel log."""
         return self.title.replace(" ", "_").replace("/", "-") + ".log"
 
-    def command(self, source: Path | None = None, tried: Arm | None = None) -> str:
+    def command(
+        self, source: Path | None = None, tried: Arm | None = None, *, several: bool = False
+    ) -> str:
         """Return the shell command that runs only this cell, on the kernel in `source` if given.
 
         If the cell's arm was `tried`, the command also runs stock beside it.
+        `several` tells whether the experiment has several layouts without being asked.
         """
         kernel = ["--source", str(source)] if source else ["--release", self.release]
         words = [
@@ -68,6 +72,8 @@ class Cell:
         ]  # fmt: skip
         for name, value in self.params.items():
             words += ["--size", str(value)] if name == "size" else ["--set", f"{name}={value}"]
+        if self.layout or several:
+            words += ["--layouts", f"{self.layout}-{self.layout}"]
         # Last, because all that follows --arm belongs to the arm.
         return shlex.join([*words, *(tried.options() if tried else [])])
 

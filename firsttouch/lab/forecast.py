@@ -23,7 +23,15 @@ from firsttouch.catalog.arms import Kind
 from firsttouch.catalog.experiments import KINDS
 from firsttouch.catalog.releases import Release
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import Parts, disk_of, kernels_of, make_job, needs_kinds, recorder_files
+from firsttouch.lab.guests import (
+    Parts,
+    disk_of,
+    kernels_of,
+    make_job,
+    needs_kinds,
+    recorder_files,
+    relinked_of,
+)
 from firsttouch.lab.plan import Plan
 
 _KINDS: Mapping[Kind, str] = {
@@ -76,6 +84,11 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
         name: stored_program(folder, name, native=folder == "pmu") for folder, name in wanted
     }
     parts += [Part(name, path) for name, path in programs.items()]
+    relinked = {
+        (build, order): stored_program("bench", build, order=order)
+        for build, order in relinked_of(plan)
+    }
+    parts += [Part(f"{build}, order {order}", relinked[build, order]) for build, order in relinked]
     disks: dict[Disk, Path | None] = {}
     for group in plan.groups:
         disk = disk_of(plan, group)
@@ -85,10 +98,13 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
     ready = {kind: path / "Image" for kind, path in images.items() if path}
     made = None
     ftbench, init, pmu, *more = programs.values()
-    if source and ftbench and init and pmu and all(more):
+    if source and ftbench and init and pmu and all(more) and all(relinked.values()):
         have = {disk: path for disk, path in disks.items() if path}
         kinds = programs.get(KINDS)
-        made = Parts(source, ready, ftbench, init, pmu, have, _recorders(plan), kinds=kinds)
+        linked = {name: path for name, path in relinked.items() if path}
+        made = Parts(
+            source, ready, ftbench, init, pmu, have, _recorders(plan), kinds=kinds, relinked=linked
+        )
     seconds = 0.0
     measured = True
     for kernel, path in images.items():

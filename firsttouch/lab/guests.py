@@ -29,6 +29,7 @@ from firsttouch.catalog.experiments import KINDS, Experiment, Params
 from firsttouch.errors import HostError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
+from firsttouch.lab.layouts import layout_of
 from firsttouch.lab.plan import Plan
 from firsttouch.lab.traces import finder_digest
 from firsttouch.progress import Reporter
@@ -49,7 +50,8 @@ class Parts:
     `recorders` has by experiment the files that its guests need to record
     programs, `roots` what returns the folder with these, unpacked: only a guest
     that runs needs it, and the store takes seconds to check it. `kinds` is the
-    build of ftbench of that name, if a cell of the plan needs it.
+    build of ftbench of that name, if a cell of the plan needs it. `relinked` has
+    the builds for layouts whose order is not 0, by build and order.
     """
 
     source: KernelSource
@@ -61,6 +63,7 @@ class Parts:
     recorders: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
     roots: Mapping[str, Callable[[], Path]] = field(default_factory=dict)
     kinds: Path | None = None
+    relinked: Mapping[tuple[str, int], Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Job:
 
     `key` is the digest of everything that decides what the guest does. `root`
     returns the folder with the programs that the guest records, for their symbols.
+    `several` tells whether the experiment's file asks for several layouts.
     """
 
     guest: Guest
@@ -77,6 +81,7 @@ class Job:
     source: KernelSource
     arm: Arm
     root: Callable[[], Path] | None = None
+    several: bool = False
 
     def cell_key(self, position: int) -> str:
         """Return the key of the cell at `position`."""
@@ -92,7 +97,9 @@ class Job:
             "tried": self.arm.meaning if self.arm.tried else "",
             "boot": self.guest.command_line(),
             "commands": list(self.guest.commands),
-            "command": cell.command(self.source.given, self.arm if self.arm.tried else None),
+            "command": cell.command(
+                self.source.given, self.arm if self.arm.tried else None, several=self.several
+            ),
         }
 
     @functools.cached_property
@@ -134,13 +141,26 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
             )
             roots[name] = functools.cache(functools.partial(unpack, experiment.root, reporter))
     pmu = build_pmu(reporter)
-    return Parts(source, images, ftbench, init, pmu, disks, recorders, roots, kinds)
+    relinked = {
+        (build, order): (build_kinds if build == KINDS else build_ftbench)(reporter, order=order)
+        for build, order in relinked_of(plan)
+    }
+    return Parts(source, images, ftbench, init, pmu, disks, recorders, roots, kinds, relinked)
 
 
 def needs_kinds(plan: Plan) -> bool:
     """Tell whether a cell of `plan` needs the build of ftbench that takes a second compiler."""
     experiments = {cell.experiment for cell in plan.cells}
     return any(plan.catalog.experiments[name].build == KINDS for name in experiments)
+
+
+def relinked_of(plan: Plan) -> list[tuple[str, int]]:
+    """Return the builds and orders of ftbench that layouts of `plan` need beside the first."""
+    found = {
+        (plan.catalog.experiments[cell.experiment].build, layout_of(cell.layout).order)
+        for cell in plan.cells
+    }
+    return sorted((build, order) for build, order in found if order)
 
 
 def recorder_files(recorder: Path, scripts: Mapping[str, Path]) -> dict[str, Path]:
@@ -168,7 +188,9 @@ def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
     key, root = guest_key(guest), parts.roots.get(cells[0].experiment)
     if plan.catalog.experiments[cells[0].experiment].scripts:
         key = digest([key, finder_digest()])
-    return Job(guest, key, cells, parts.source, plan.catalog.arms[cells[0].arm], root)
+    several = plan.catalog.experiments[cells[0].experiment].layouts > 1
+    arm = plan.catalog.arms[cells[0].arm]
+    return Job(guest, key, cells, parts.source, arm, root, several)
 
 
 def disk_of(plan: Plan, cells: tuple[Cell, ...]) -> Disk | None:
@@ -191,14 +213,17 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         pages = bool(experiment.scripts) and not wanted.isdisjoint(WATCHED)
         pmu = Pmu(parts.pmu, caches=not wanted.isdisjoint(MODELLED), pages=pages)
     machine = plan.catalog.machines[first.machine]
+    layout = layout_of(first.layout)
     ftbench = parts.ftbench
-    if experiment.build == KINDS and parts.kinds:
+    if layout.order:
+        ftbench = parts.relinked[experiment.build, layout.order]
+    elif experiment.build == KINDS and parts.kinds:
         ftbench = parts.kinds
     return Guest(
         image=parts.images[arm.kernel],
         init=parts.init,
         machine=machine,
-        boot=machine.boot_words(arm.boot),
+        boot=(*machine.boot_words(arm.boot), *layout.words),
         commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),
         files={FTBENCH: ftbench, **_recorder(cells, parts)},
         disk=parts.disks[disk] if disk else None,
@@ -207,6 +232,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         board=(*machine.board, *first.board),
         pmu=pmu,
         port=port_for(arm.kernel),
+        kaslr_seed=layout.kaslr_seed,
     )
 
 

@@ -34,6 +34,8 @@ class Request:
 
     `tried` are arms without a file, to be run in place of `arms`, beside stock
     and its control.
+    `layouts` are those of each cell; those of the default plan are as many as
+    the experiment's file says, and one alone for a profile or for `tried` arms.
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
     form; `profile` for counts by function. `audit` is the share of guests that
@@ -48,6 +50,7 @@ class Request:
     tried: tuple[Arm, ...] = ()
     size: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    layouts: tuple[int, ...] = ()
     jobs: int | None = None
     quick: bool = False
     profile: bool = False
@@ -118,17 +121,24 @@ def make_plan(
                     f"{params['cpus']}: select others by --set cpus=1."
                 )
         of_arms = asked or [load_arm(name) for name in dict.fromkeys(experiment.arms)]
-        for arm in of_arms:
+        layouts = _layouts(request, experiment)
+        for layout, arm in itertools.product(layouts, of_arms):
             _check_disk(arm, experiment)
             for group in of_guests:
                 groups.append(
                     tuple(
-                        make_cell(release, arm.name, machine.name, experiment.name, params, more)
+                        make_cell(
+                            release, arm.name, machine.name, experiment.name, params,
+                            {**more, "layout": layout},
+                        )
                         for params in group
                     )
-                )
-        for params, arm in itertools.product(wanted, of_arms):
-            cell = make_cell(release, arm.name, machine.name, experiment.name, params, more)
+                )  # fmt: skip
+        for params, arm, layout in itertools.product(wanted, of_arms, layouts):
+            cell = make_cell(
+                release, arm.name, machine.name, experiment.name, params,
+                {**more, "layout": layout},
+            )  # fmt: skip
             cells[cell.identity] = cell
     if not cells:
         values = " ".join(f"{name}={value}" for name, value in request.settings.items())
@@ -143,6 +153,12 @@ def _check_disk(arm: Arm, experiment: Experiment) -> None:
             f"{experiment.name} needs a disk, whose driver is a module of Debian's kernel: "
             f"leave out the arm {arm.name}, or name other experiments."
         )
+
+
+def _layouts(request: Request, experiment: Experiment) -> Sequence[int]:
+    """Return the layouts of an experiment's cells, the one without changes first."""
+    single = request.profile or request.tried
+    return request.layouts or range(1 if single else experiment.layouts)
 
 
 def _groups(

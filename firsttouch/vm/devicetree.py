@@ -14,20 +14,22 @@ from pathlib import Path
 from firsttouch.build.host_tools import DTC
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.processes import output
-
-# Where a kernel with KASLR puts itself: somewhere, and the same place each time.
-_SEED = "0x66697273 0x74746f75"
+from firsttouch.vm.guest import KASLR_SEED
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=1024)
 def device_tree(
-    qemu: tuple[str, ...], machine: Machine, cpus: int, disk: tuple[int, int] | None
+    qemu: tuple[str, ...],
+    machine: Machine,
+    cpus: int,
+    disk: tuple[int, int] | None,
+    seed: int = KASLR_SEED,
 ) -> bytes:
     """Return the device tree blob for a guest started by `qemu`.
 
     `qemu` is the command line without kernel and disk; it must contain ``-M``.
     `cpus` is the number of CPUs in it. `disk` is the guest physical address and
-    the size, in bytes, of a RAM-backed disk. Raises HostError if QEMU or the
+    the size, in bytes, of a RAM-backed disk. `seed` is for KASLR. Raises HostError if QEMU or the
     device tree compiler is missing or fails.
     """
     # Names without a path, because a comma in a path would end QEMU's option.
@@ -35,7 +37,7 @@ def device_tree(
         command = list(qemu)
         command[command.index("-M") + 1] += ",dumpdtb=base"
         output(command, cwd=Path(folder))
-        Path(folder, "source").write_text(overlay_source(machine, cpus, disk))
+        Path(folder, "source").write_text(overlay_source(machine, cpus, disk, seed))
         # No -@, because the overlay gives all targets by path.
         compile_overlay = [DTC, "-q", "-I", "dts", "-O", "dtb", "-o", "overlay", "source"]
         output(compile_overlay, cwd=Path(folder))
@@ -43,8 +45,10 @@ def device_tree(
         return Path(folder, "tree").read_bytes()
 
 
-def overlay_source(machine: Machine, cpus: int, disk: tuple[int, int] | None) -> str:
-    """Return the overlay's source: cache properties of each CPU, cache nodes, the disk."""
+def overlay_source(
+    machine: Machine, cpus: int, disk: tuple[int, int] | None, seed: int = KASLR_SEED
+) -> str:
+    """Return the overlay's source: cache properties of each CPU, cache nodes, seed, the disk."""
     kinds = machine.kinds_of(cpus)
     lines = ["/dts-v1/;", "/plugin/;"]
     for number, kind in enumerate(kinds):
@@ -64,7 +68,7 @@ def overlay_source(machine: Machine, cpus: int, disk: tuple[int, int] | None) ->
         nodes += _unified("l3", "l3-cache", 3, machine.l3, "")
     if nodes:
         lines += _target("/cpus", nodes)
-    lines += _target("/chosen", [f"kaslr-seed = <{_SEED}>;"])
+    lines += _target("/chosen", [f"kaslr-seed = {_cells(seed)};"])
     if disk:
         lines += _target("/", _ram_disk(*disk))
     return "\n".join(lines) + "\n"
@@ -102,10 +106,14 @@ def _unified(label: str, node: str, level: int, cache: Cache, below: str) -> lis
 
 
 def _ram_disk(address: int, size: int) -> list[str]:
-    cells = f"<{address >> 32:#x} {address & 0xFFFFFFFF:#x} {size >> 32:#x} {size & 0xFFFFFFFF:#x}>"
     return [
         f"pmem@{address:x} {{",
         '\tcompatible = "pmem-region";',
-        f"\treg = {cells};",
+        f"\treg = {_cells(address, size)};",
         "};",
     ]
+
+
+def _cells(*values: int) -> str:
+    """Return values of 64 bits, each as two cells."""
+    return f"<{' '.join(f'{value >> 32:#x} {value & 0xFFFFFFFF:#x}' for value in values)}>"

@@ -28,6 +28,8 @@ _RESERVED_MEMORY = 512 << 20
 # reports the first access of an LSE atomic as a write.
 Timing = Literal["identical", "interleaved", "parallel"]
 Port = Literal["mmio", "pci"]
+# Where a kernel with KASLR puts itself: somewhere, and the same place each time.
+KASLR_SEED = 0x6669_7273_7474_6F75
 # vmstat_update() runs every second by default and also drains free pages: it
 # cost 820,000 instructions in one cell and none in the next.
 _QUIET = "sysctl.vm.stat_interval=3600"
@@ -47,7 +49,8 @@ class Guest:
     ``mte=on``. A guest with `firmware` gets the machine's caches from ACPI
     tables, which `tables`, an archive for the initial RAM disk, may replace.
     A guest without firmware gets them from a device tree; only this kind can
-    have a disk. `port` is the bus of the results channel.
+    have a disk. `port` is the bus of the results channel. `kaslr_seed`, of 64
+    bits, is for the device tree.
     """
 
     image: Path
@@ -68,6 +71,7 @@ class Guest:
     port: Port = "mmio"
     firmware: Path | None = None
     tables: bytes = b""
+    kaslr_seed: int = KASLR_SEED
 
     def command_line(self) -> str:
         """Return the kernel's command line."""

@@ -79,7 +79,7 @@ def inputs(guest: Guest) -> Inputs:
     if not guest.firmware:
         disk = (_RAM_BASE + guest.memory, guest.disk.stat().st_size) if guest.disk else None
         board = (QEMU, *board_arguments(guest))
-        blobs["device tree"] = device_tree(board, guest.machine, guest.cpus, disk)
+        blobs["device tree"] = device_tree(board, guest.machine, guest.cpus, disk, guest.kaslr_seed)
     return Inputs(files, blobs)
 
 
