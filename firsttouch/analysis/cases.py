@@ -28,12 +28,16 @@ class Platform:
 
 @dataclass(frozen=True)
 class Case:
-    """One combination of parameters of an experiment on a platform; a measurement for each arm."""
+    """One combination of parameters of an experiment on a platform; a measurement for each arm.
+
+    All of them ran in the same `layout`.
+    """
 
     platform: Platform
     experiment: Experiment
     params: Params
     arms: Mapping[str, Measurement]
+    layout: int = 0
 
     def value(self, arm: str, metric: str) -> float | None:
         """Return the value of `metric` on `arm`; None if it was not measured."""

@@ -30,6 +30,8 @@ from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME, Result, read_results
 from firsttouch.places import EXPERIMENTS
 
+_Key = tuple[Platform, str, tuple[tuple[str, Value], ...]]
+
 
 @dataclass(frozen=True)
 class Row:
@@ -38,7 +40,9 @@ class Row:
     `arms` has the arms with this figure. `change_percent` is the change of the
     second arm of the case's pair against the first; None if it is undefined.
     `verdict` judges the `published` figure only if the pair is stock and the
-    arm that the experiment compares.
+    arm that the experiment compares. `layouts` has this row in each layout of
+    the case that was measured, in order, the row itself first; it is empty if
+    that is the only one.
     """
 
     case: Case
@@ -48,6 +52,7 @@ class Row:
     change_percent: float | None
     published: Published | None
     verdict: str
+    layouts: tuple[Row, ...] = ()
 
     def change(self, arm: str) -> float | None:
         """Return by how many per cent `arm` differs from stock; None if that is undefined."""
@@ -65,13 +70,18 @@ class Gap:
 
 @dataclass(frozen=True)
 class Dataset:
-    """All figures of some results. `notes` has a sentence for each thing that cannot be shown."""
+    """All figures of some results. `notes` has a sentence for each thing that cannot be shown.
+
+    A case, its rows and its gaps are those of its first layout; `further` has
+    the same cases in other layouts.
+    """
 
     catalog: Catalog
     cases: tuple[Case, ...]
     rows: tuple[Row, ...]
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
+    further: tuple[Case, ...] = ()
 
     @property
     def quick(self) -> bool:
@@ -80,7 +90,8 @@ class Dataset:
 
     def results(self) -> list[Result]:
         """Return the results behind the figures, in the order of the cases and their arms."""
-        return [measured.result for case in self.cases for measured in case.arms.values()]
+        cases = (*self.cases, *self.further)
+        return [measured.result for case in cases for measured in case.arms.values()]
 
     def platforms(self) -> list[Platform]:
         """Return the platforms, in order of release and machine."""
@@ -105,6 +116,7 @@ class Dataset:
             cases=tuple(case for case in self.cases if case.experiment.name in names),
             rows=tuple(row for row in self.rows if row.case.experiment.name in names),
             gaps=tuple(gap for gap in self.gaps if gap.case.experiment.name in names),
+            further=tuple(case for case in self.further if case.experiment.name in names),
         )
 
     def find(
@@ -123,7 +135,7 @@ class Dataset:
 def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[str] = ()) -> Dataset:
     """Return the dataset of `results`; `notes` gets what the catalogue lacks or cannot read."""
     said = list(notes)
-    groups: dict[tuple[Platform, str, tuple[tuple[str, Value], ...]], dict[str, Measurement]] = {}
+    groups: dict[tuple[_Key, int], dict[str, Measurement]] = {}
     unknown: dict[str, int] = {}
     for result in results:
         cell = result.cell
@@ -138,7 +150,7 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
             continue
         platform = Platform(cell.release, cell.machine)
         key = (platform, cell.experiment, tuple(cell.params.items()))
-        groups.setdefault(key, {})[cell.arm] = measured
+        groups.setdefault((key, cell.layout), {})[cell.arm] = measured
     for name, count in unknown.items():
         why = catalog.broken.get(name, f"experiments/{name}.toml is missing")
         said.append(f"{why.rstrip('.')}: {count:,} of its results are not shown.")
@@ -149,16 +161,44 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
                 catalog.experiments[name],
                 dict(params),
                 {arm: arms[arm] for arm in sorted(arms, key=catalog.arm_order)},
+                layout,
             )
-            for (platform, name, params), arms in groups.items()
+            for ((platform, name, params), layout), arms in groups.items()
         ),
         key=lambda case: (
             case.platform, case.experiment.order, case.experiment.name,
-            case.experiment.place(case.params),
+            case.experiment.place(case.params), case.layout,
         ),
     )  # fmt: skip
+    firsts: dict[_Key, int] = {}
+    for case in cases:
+        firsts.setdefault(_key(case), case.layout)
+    shown = [case for case in cases if case.layout == firsts[_key(case)]]
+    further = [case for case in cases if case.layout != firsts[_key(case)]]
     rows, gaps = _rows(cases)
-    return Dataset(catalog, tuple(cases), tuple(rows), tuple(gaps), tuple(said))
+    return Dataset(
+        catalog,
+        tuple(shown),
+        tuple(_with_layouts(rows, firsts)),
+        tuple(gap for gap in gaps if gap.case.layout == firsts[_key(gap.case)]),
+        tuple(said),
+        tuple(further),
+    )
+
+
+def _key(case: Case) -> _Key:
+    """Return what a case shares with the same case in other layouts."""
+    return case.platform, case.experiment.name, tuple(case.params.items())
+
+
+def _with_layouts(rows: Iterable[Row], firsts: Mapping[_Key, int]) -> Iterable[Row]:
+    """Return the rows of each case's first layout, each with those of all its layouts."""
+    same: dict[tuple[_Key, str], list[Row]] = {}
+    for row in rows:
+        same.setdefault((_key(row.case), row.metric), []).append(row)
+    for (key, _), found in same.items():
+        if found[0].case.layout == firsts[key]:
+            yield replace(found[0], layouts=tuple(found)) if len(found) > 1 else found[0]
 
 
 def read_dataset(place: Path, folder: Path = EXPERIMENTS) -> Dataset:
@@ -196,11 +236,9 @@ def read_dataset(place: Path, folder: Path = EXPERIMENTS) -> Dataset:
 
 
 def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:
-    by_params = {
-        (case.platform, case.experiment.name, tuple(case.params.items())): case for case in cases
-    }
+    by_params = {(_key(case), case.layout): case for case in cases}
     rows, gaps = [], []
-    for (platform, name, _), case in by_params.items():
+    for ((platform, name, _), layout), case in by_params.items():
         experiment = case.experiment
         figures: list[tuple[str, str, dict[str, float]]] = []
         for metric in experiment.metrics:
@@ -214,7 +252,7 @@ def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:
                 gaps.append(Gap(case, metric.name, reasons))
         for derived in experiment.derived:
             at_floor = {name: derived.above.get(name, value) for name, value in case.params.items()}
-            floor = by_params.get((platform, name, tuple(at_floor.items())))
+            floor = by_params.get(((platform, name, tuple(at_floor.items())), layout))
             if floor is not case or not derived.above:
                 figures.append((derived.name, derived.unit, _derive(derived, case, floor)))
         for figure, unit, arms in figures:

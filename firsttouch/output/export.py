@@ -8,6 +8,12 @@ from dataclasses import asdict
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.comparison import Comparison
 from firsttouch.analysis.dataset import Dataset, Row
+from firsttouch.analysis.distributions import (
+    Distribution,
+    changes_over,
+    values_over,
+    verdict_share,
+)
 from firsttouch.tables import Json
 
 SCHEMA = 2
@@ -56,8 +62,25 @@ def _row(row: Row) -> dict[str, Json]:
         ),
         "verdict": row.verdict,
         # Number of arrangements of kernel and program in memory behind the figure.
-        "layouts": 1,
+        "layouts": len(row.layouts) or 1,
+        **({"distribution": _distribution(row)} if row.layouts else {}),
     }
+
+
+def _distribution(row: Row) -> dict[str, Json]:
+    """Return how the row's figures are distributed; the row itself is of its first layout."""
+    return {
+        "change_percent": _spread(changes_over(row)),
+        "arms": {arm: _spread(values_over(row, arm)) for arm in row.arms},
+        # In which share of the layouts is the verdict that of the row?
+        "verdict_share": verdict_share(row),
+    }
+
+
+def _spread(found: Distribution | None) -> Json:
+    if found is None:
+        return None
+    return {"minimum": found.least, "median": found.median, "maximum": found.most}
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Json]:

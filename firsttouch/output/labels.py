@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from firsttouch.analysis.dataset import Row
+from firsttouch.analysis.distributions import changes_over, depends_on_layout, verdict_share
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment
-from firsttouch.quantities import format_count, format_size, format_value, parse_size
+from firsttouch.quantities import (
+    format_change,
+    format_count,
+    format_number_of,
+    format_size,
+    format_value,
+    parse_size,
+)
 
 # Verdicts have a sign as well as a colour.
 SIGNS = {
@@ -39,6 +49,30 @@ def change_head(pairs: Collection[tuple[str, str] | None], experiment: Experimen
         return "change"
     ((base, compared),) = told
     return f"change {base} -> {compared}"
+
+
+# Heads of the columns of changes over layouts.
+SPREAD = ("least", "median", "most")
+
+
+def spread_words(row: Row) -> tuple[str, str, str]:
+    """Return the least, the median and the largest change over layouts; empty without layouts."""
+    found = changes_over(row)
+    if found is None:
+        return "", "", ""
+    least, median, most = map(format_change, (found.least, found.median, found.most))
+    return least, median, most
+
+
+def share_words(row: Row) -> str:
+    """Return in which share of layouts a row's verdict holds; empty if there is nothing to say."""
+    share = verdict_share(row)
+    if share is None:
+        return ""
+    # 99.6 % of many layouts is not all of them.
+    percent = math.floor(100 * share)
+    only = "only " if depends_on_layout(row) else ""
+    return f"in {only}{percent} % of {format_number_of(len(row.layouts), 'layouts')}"
 
 
 def page_label(page: str | int) -> str:

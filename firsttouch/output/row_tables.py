@@ -14,9 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from firsttouch.analysis.dataset import Dataset, Row
+from firsttouch.analysis.distributions import changes_over
 from firsttouch.analysis.names import format_params, varying
 from firsttouch.output.cache_tables import print_cache_tables
-from firsttouch.output.labels import change_head, group_by_reason
+from firsttouch.output.labels import SPREAD, change_head, group_by_reason, share_words, spread_words
 from firsttouch.output.plain import fits, heading, may_wrap, plain, plain_table, print_table
 from firsttouch.quantities import format_change, format_value
 
@@ -58,10 +59,11 @@ def _filled(
     """Return a table of `rows`; a cell has a column if `beside` is set, or else its own line."""
     pairs = {row.case.pair() for row in rows} - {None}
     verdicts = [verdict_text(row.verdict) for row in rows]
+    spread = SPREAD if any(changes_over(row) for row in rows) else ()
     names = ["cell", "metric", "unit"] if beside else ["metric", "unit"]
     table = plain_table(
         names,
-        [*arms, *([change_head(pairs, rows[0].case.experiment)] if pairs else [])],
+        [*arms, *([change_head(pairs, rows[0].case.experiment)] if pairs else []), *spread],
         ["verdict"] if any(verdict.plain for verdict in verdicts) else [],
         # Four arms leave room for one blank between columns.
         gap=2 if len(arms) < 4 else 1,
@@ -78,7 +80,8 @@ def _filled(
             plain("" if row.unit == "ns" else row.unit),
             *(plain(format_value(row.arms.get(arm), row.unit)) for arm in arms),
             *([plain(_change(row))] if pairs else []),
-            verdict,
+            *(map(plain, spread_words(row)) if spread else ()),
+            verdict_with_share(row, verdict),
         )
     return table
 
@@ -87,6 +90,12 @@ def _change(row: Row) -> str:
     """Return the change of a row; empty if there is none, or if it rounds to zero."""
     text = format_change(row.change_percent)
     return "" if text in (format_change(None), format_change(0)) else text
+
+
+def verdict_with_share(row: Row, verdict: Text) -> Text:
+    """Return the verdict of a row with the share of layouts that it holds in, if there are some."""
+    share = share_words(row)
+    return Text.assemble(verdict, plain(f" ({share})")) if share else verdict
 
 
 def verdict_text(verdict: str) -> Text:

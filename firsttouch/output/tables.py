@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
+from firsttouch.analysis.distributions import changes_over
 from firsttouch.analysis.names import format_params, varying
-from firsttouch.output.labels import QUICK, change_head
+from firsttouch.output.labels import QUICK, SPREAD, change_head, share_words, spread_words
 from firsttouch.quantities import format_change, format_value
 
 FORMATS = ("md", "csv")
@@ -41,8 +43,9 @@ def _csv(dataset: Dataset) -> str:
     """Return a line for each figure of each arm; numbers are unrounded, sizes in bytes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for row in dataset.rows:
+    several = any(row.layouts for row in dataset.rows)
+    writer.writerow((*_COLUMNS, *(["layout"] if several else [])))
+    for row in itertools.chain.from_iterable(row.layouts or (row,) for row in dataset.rows):
         case, pair = row.case, row.case.pair()
         for arm, value in row.arms.items():
             result = case.arms[arm].result
@@ -57,6 +60,7 @@ def _csv(dataset: Dataset) -> str:
                 row.verdict if compared and row.verdict != "no claim" else "",
                 "quick" if result.quick else "",
                 result.provenance.command,
+                *([case.layout] if several else []),
             ))  # fmt: skip
     return text.getvalue()
 
@@ -122,7 +126,9 @@ def _table(dataset: Dataset, cases: Sequence[Case]) -> Iterator[str]:
     change = [change_head(pairs, cases[0].experiment)] if pairs else []
     judged = ["verdict"] if any(row.verdict != "no claim" for row in rows) else []
     heads = ["cell", "metric", "unit", *arms, *change, *judged]
-    figures = len(arms) + len(change)
+    spread = SPREAD if any(changes_over(row) for row in rows) else ()
+    heads[3 + len(arms) + len(change) : 3 + len(arms) + len(change)] = spread
+    figures = len(arms) + len(change) + len(spread)
     lines = (
         [
             format_params(varying(row.case.experiment, row.case.params)),
@@ -130,6 +136,7 @@ def _table(dataset: Dataset, cases: Sequence[Case]) -> Iterator[str]:
             "ms" if row.unit == "ns" else row.unit,
             *(format_value(row.arms.get(arm), row.unit).removesuffix(" ms") for arm in arms),
             *([format_change(row.change_percent)] if change else []),
+            *(spread_words(row) if spread else ()),
             *([_verdict(row)] if judged else []),
         ]
         for row in rows
@@ -147,7 +154,7 @@ def markdown_table(
 
 
 def _verdict(row: Row) -> str:
-    return "" if row.verdict == "no claim" else row.verdict
+    return "" if row.verdict == "no claim" else f"{row.verdict} {share_words(row)}".rstrip()
 
 
 def _line(cells: Sequence[str]) -> str:

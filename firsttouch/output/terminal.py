@@ -16,13 +16,14 @@ from rich.text import Text
 from firsttouch.analysis.answers import answer, answering
 from firsttouch.analysis.claims import NOT_MEASURED, Claim, list_claims
 from firsttouch.analysis.dataset import Dataset, Row
+from firsttouch.analysis.distributions import HOLDS, depends_on_layout, verdict_share
 from firsttouch.analysis.names import cell_name
 from firsttouch.catalog.arms import BASE
-from firsttouch.output.labels import QUICK
+from firsttouch.output.labels import QUICK, SPREAD, share_words, spread_words
 from firsttouch.output.plain import heading, may_wrap, plain, plain_table, print_table
 from firsttouch.output.row_tables import verdict_text
 from firsttouch.progress import PipeConsole
-from firsttouch.quantities import format_change, format_value
+from firsttouch.quantities import format_change, format_number_of, format_value
 
 _WIDTH = 100
 LINES = 25
@@ -52,7 +53,12 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
     claims = list_claims(dataset)
     measured = _grouped(claim for claim in claims if claim.verdict != NOT_MEASURED)
     head = [*_sentences(dataset, claims)]
-    tail = [*_not_reproduced(measured), *_unmeasured(claims), *_where_the_rest_is(report)]
+    tail = [
+        *_over_layouts(claims),
+        *_not_reproduced(measured),
+        *_unmeasured(claims),
+        *_where_the_rest_is(report),
+    ]
     for part in head:
         console.print(part)
     room = LINES - _height([*head, *tail], console)
@@ -131,7 +137,9 @@ def _claim_lines(
     """Return the lines of the table of `shown`, and a line that counts the other `groups`."""
     compared = {group[0].experiment.compare for group in shown}
     other = compared.pop() if len(compared) == 1 else "changed"
-    table = plain_table(["published figure"], [BASE, other, "change"], ["verdict"])
+    layouts = any(group[0].row and group[0].row.layouts for group in shown)
+    changes = SPREAD if layouts else ("change",)
+    table = plain_table(["published figure"], [BASE, other, *changes], ["verdict"])
     may_wrap(table, 0, 24)
     several = len({str(group[0].platform) for group in groups}) > 1
     for group in shown:
@@ -144,7 +152,7 @@ def _claim_lines(
         table.add_row(
             plain(group[0].published.figure + where),
             *_values(row, group[0].experiment.compare),
-            format_change(row.change_percent),
+            *(map(plain, spread_words(row) if layouts else (format_change(row.change_percent),))),
             verdict,
         )
     with console.capture() as printed:
@@ -157,6 +165,26 @@ def _claim_lines(
 def _values(row: Row, compare: str) -> tuple[Text, Text]:
     base, other = (format_value(row.arms.get(arm), row.unit) for arm in (BASE, compare))
     return plain(base), plain(other)
+
+
+def _over_layouts(claims: Sequence[Claim]) -> Iterable[Text]:
+    """Return a sentence on the layouts, and one for each verdict that too few of them have."""
+    rows = [claim.row for claim in claims if claim.row and verdict_share(claim.row) is not None]
+    if not rows:
+        return
+    most = format_number_of(max(len(row.layouts) for row in rows), "layouts")
+    holding = sum(not depends_on_layout(row) for row in rows)
+    yield plain(
+        f"Changes are over {most} of kernel and program, values of the first. {holding} of "
+        f"{format_number_of(len(rows), 'verdicts')} hold in {HOLDS * 100:.0f} % of layouts or more."
+    )
+    for claim in claims:
+        if claim.row and depends_on_layout(claim.row):
+            yield plain(
+                f"Depends on the layout: {claim.published.figure} "
+                f"({cell_name(claim.experiment, claim.row.case.params)}): {claim.verdict} "
+                f"{share_words(claim.row)}."
+            )
 
 
 def _not_reproduced(groups: Iterable[Sequence[Claim]]) -> Iterable[Text]:

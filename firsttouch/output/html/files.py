@@ -11,7 +11,7 @@ from firsttouch.analysis.dataset import Dataset
 from firsttouch.files import write_atomically
 from firsttouch.output.html.figure import Figure, Picture
 from firsttouch.output.html.flame import flame_graph
-from firsttouch.output.html.sections import CHARTS
+from firsttouch.output.html.sections import figures_of
 from firsttouch.output.html.style import picture_style
 from firsttouch.output.profile import case_title, profile_command
 from firsttouch.output.tables import measuring_command
@@ -58,7 +58,7 @@ def figure_files(dataset: Dataset) -> dict[str, str]:
             cases = dataset.of(platform, experiment.name)
             if cases:
                 command = measuring_command(cases)
-                for figure in CHARTS[experiment.chart](dataset, cases, experiment.name):
+                for figure in figures_of(dataset, cases, experiment.name):
                     files[_file_name(experiment.name, figure)] = _document(dataset, figure, command)
     return files
 

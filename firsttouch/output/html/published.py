@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from firsttouch.analysis.claims import Claim
+from firsttouch.analysis.dataset import Row
 from firsttouch.analysis.names import cell_name
 from firsttouch.catalog.arms import BASE
-from firsttouch.output.labels import SIGNS
+from firsttouch.output.labels import SIGNS, share_words, spread_words
 from firsttouch.quantities import format_change, format_value
 
 # The arm in the head of the table. For a value of another arm, its name follows the value.
@@ -18,7 +19,10 @@ _SHOWN_ARM = "on"
 
 @dataclass(frozen=True)
 class ClaimLine:
-    """One line of the table; `command` measures the figure, and is empty if a cell answers it."""
+    """One line of the table; `command` measures the figure, and is empty if a cell answers it.
+
+    `spread` has the changes over layouts, `share` how many of these have the verdict.
+    """
 
     figure: str
     source: str
@@ -29,6 +33,8 @@ class ClaimLine:
     verdict: str
     sign: str
     command: str
+    spread: str = ""
+    share: str = ""
 
 
 def claim_lines(claims: Iterable[Claim]) -> list[ClaimLine]:
@@ -58,4 +64,12 @@ def _line(claim: Claim, *, several: bool) -> ClaimLine:
         claim.verdict,
         SIGNS[claim.verdict],
         "" if row else claim.command(),
+        _spread(row) if row else "",
+        share_words(row) if row else "",
     )
+
+
+def _spread(row: Row) -> str:
+    """Return the changes over layouts in words; empty if there is one."""
+    least, median, most = spread_words(row)
+    return f"{least} to {most}, median {median}" if median else ""

@@ -15,6 +15,7 @@ from firsttouch.output.html.any_experiment import dumbbells, lines
 from firsttouch.output.html.cache_charts import set_conflict, zero_conflict, zero_scan
 from firsttouch.output.html.faults_per_page import faults_per_page
 from firsttouch.output.html.figure import Chart, Figure
+from firsttouch.output.html.strips import strips
 from firsttouch.output.html.timeline import timeline, why_not_sampled
 from firsttouch.output.labels import SIGNS, change_head, group_by_reason
 from firsttouch.quantities import format_change, format_value
@@ -95,7 +96,7 @@ def _section(dataset: Dataset, experiment: Experiment, cases: Sequence[Case], na
     for index, platform in enumerate(dataset.platforms()):
         own = [case for case in cases if case.platform == platform]
         if own:
-            figures += CHARTS[experiment.chart](dataset, own, f"{name}-{index}")
+            figures += figures_of(dataset, own, f"{name}-{index}")
             tables += _tables(dataset, experiment, own)
     return Section(
         experiment.name,
@@ -106,6 +107,12 @@ def _section(dataset: Dataset, experiment: Experiment, cases: Sequence[Case], na
         shlex.join(["firsttouch", "lab", "--experiment", experiment.name]),
         "" if figures else _why(dataset, cases),
     )
+
+
+def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
+    """Return the figures of an experiment's cases on one platform; `name` names their pictures."""
+    drawn = CHARTS[cases[0].experiment.chart](dataset, cases, name)
+    return [*drawn, *strips(dataset, cases, f"{name}-layouts")]
 
 
 def _why(dataset: Dataset, cases: Sequence[Case]) -> str:

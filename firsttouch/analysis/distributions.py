@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Distributions of a row over layouts: its values, its changes, how often its verdict is the same.
+
+A layout is an arrangement of kernel and program in memory that ought not to
+matter (lab/layouts.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from firsttouch.analysis.dataset import Row
+
+# A verdict holds if it is the same in at least this share of layouts.
+HOLDS = 0.95
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One figure in several layouts; `values` are in the order of the layouts, one or more."""
+
+    values: tuple[float, ...]
+
+    @property
+    def least(self) -> float:
+        """The smallest value."""
+        return min(self.values)
+
+    @property
+    def median(self) -> float:
+        """The value in the middle, or the mean of the two there."""
+        return float(median(self.values))
+
+    @property
+    def most(self) -> float:
+        """The largest value."""
+        return max(self.values)
+
+
+def values_over(row: Row, arm: str) -> Distribution | None:
+    """Return the values of `arm`; None if fewer than two layouts have one."""
+    return _distribution(one.arms.get(arm) for one in row.layouts)
+
+
+def changes_over(row: Row, arm: str | None = None) -> Distribution | None:
+    """Return the changes in per cent, of `arm` against stock or of the row's pair of arms.
+
+    Returns None if fewer than two layouts have one.
+    """
+    return _distribution(
+        one.change_percent if arm is None else one.change(arm) for one in _comparable(row)
+    )
+
+
+def verdict_share(row: Row) -> float | None:
+    """Return the share of layouts in which the verdict is the row's; None without a verdict."""
+    if row.verdict == "no claim" or not row.layouts:
+        return None
+    same = [one.verdict == row.verdict for one in _comparable(row)]
+    return sum(same) / len(same)
+
+
+def depends_on_layout(row: Row) -> bool:
+    """Tell whether the row's verdict is the same in too few layouts to hold."""
+    share = verdict_share(row)
+    return share is not None and share < HOLDS
+
+
+def _comparable(row: Row) -> list[Row]:
+    """Return the row in each layout in which the same two arms were compared."""
+    return [one for one in row.layouts if one.case.pair() == row.case.pair()]
+
+
+def _distribution(values: Iterable[float | None]) -> Distribution | None:
+    found = tuple(value for value in values if value is not None)
+    return Distribution(found) if len(found) > 1 else None
