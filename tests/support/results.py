@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from firsttouch.catalog.experiments import Params
 from firsttouch.lab.cells import make_cell
@@ -32,6 +33,18 @@ def make_result(
     made = Provenance("6.12.1", "QEMU 7.2", "gcc 12", {"QEMU": "q" * 64}, "console=ttyAMA0",
                       ("/ftbench populate",), cell.command())  # fmt: skip
     return Result(f"key of {cell.title}", cell, (line,), counts, made)
+
+
+def in_layouts(
+    arm: str, found: Sequence[Mapping[str, float] | None], params: Params = POPULATE
+) -> list[Result]:
+    """Return what a cell came to in layout 0 and on, each with its metrics; None is left out."""
+    results = []
+    for layout, metrics in enumerate(found):
+        if metrics is not None:
+            result = make_result(metrics, arm, params=params)
+            results.append(replace(result, cell=replace(result.cell, layout=layout)))
+    return results
 
 
 def make_region(

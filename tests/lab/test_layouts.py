@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Layouts: the same on every host, each cell in as many as asked, and layout 0 the guest as is."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firsttouch.build.packages import unpack
+from firsttouch.build.programs import ORDERS, build_init
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.experiments import KINDS, PLAIN, Packages
+from firsttouch.catalog.machines import load_machine
+from firsttouch.catalog.releases import load_release
+from firsttouch.cli.main import _parser as parser
+from firsttouch.cli.options import request_of
+from firsttouch.errors import UserError
+from firsttouch.lab.guests import Parts, make_jobs, relinked_of
+from firsttouch.lab.layouts import Layout, layout_of, parse_layouts
+from firsttouch.lab.plan import Plan, Request, make_plan
+from firsttouch.lab.results import FILE_NAME, read_results
+from firsttouch.places import EXPERIMENTS
+from firsttouch.progress import Reporter
+from firsttouch.tables import Table
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.qemu import inputs
+from firsttouch.vm.supervision import run_guest
+from tests.conftest import Firsttouch
+from tests.support.contract import real_contract
+
+_BUSYBOX = Packages("trixie", ("busybox-static",))
+_SEVERAL = 'arms = ["stock", "on"]\nlayouts = 3\n'
+
+
+def _plan(folder: Path = EXPERIMENTS, **asked: Any) -> Plan:
+    asked = {"experiments": ("read-fault",), "arms": ("stock", "on"), **asked}
+    return make_plan(Request(**asked), "6.12", real_contract(), folder)
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> Path:
+    """experiments/ where read-fault asks for three layouts."""
+    folder = Path(shutil.copytree(EXPERIMENTS, tmp_path / "experiments"))
+    file = folder / "read-fault.toml"
+    text = re.sub(r"(?m)^arms = .*\n", "", file.read_text())
+    file.write_text(text.replace("[parameters]", f"{_SEVERAL}\n[parameters]", 1))
+    return folder
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Parts:
+    """Parts that nothing builds or boots."""
+    names = ("stock", "changed", "init", "libftpmu.so", *(f"ftbench {n}" for n in range(ORDERS)))
+    for name in names:
+        (tmp_path / name).write_text(name)
+    return Parts(
+        KernelSource(
+            load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path, lambda: tmp_path
+        ),
+        {Kernel("stock"): tmp_path / "stock", Kernel("changed"): tmp_path / "changed"},
+        tmp_path / "ftbench 0", tmp_path / "init", tmp_path / "libftpmu.so", {},
+        relinked={(PLAIN, order): tmp_path / f"ftbench {order}" for order in range(1, ORDERS)},
+    )  # fmt: skip
+
+
+def test_layout_0_changes_nothing() -> None:
+    assert layout_of(0) == Layout()
+    assert Layout().words == () and Layout().order == 0
+
+
+def test_a_number_decides_its_layout_on_every_host() -> None:
+    """Changing these changes what every stored result of a layout means."""
+    first, second = layout_of(1), layout_of(2)
+    assert [len(word) for word in (*first.words, *second.words)] == [458, 738, 266, 946]
+    assert (first.kaslr_seed, second.kaslr_seed) == (0xCCE5FE6B887A787C, 0x7BA7D0530CF63144)
+    assert (first.order, second.order) == (1, 2)
+
+
+def test_many_layouts_differ_in_everything_and_fit_the_command_line() -> None:
+    found = [layout_of(number) for number in range(1, 200)]
+    assert len({layout.kaslr_seed for layout in found}) == len(found)
+    for place in (0, 1):
+        assert len({layout.words[place] for layout in found}) > 100
+    assert {layout.order for layout in found} == set(range(ORDERS))
+    for layout in found:
+        # arm64 has 2,048 bytes, and an arm's words need some hundreds.
+        assert len(" ".join(layout.words)) < 1600
+        # The first word pads the line alone, the second also becomes the environment.
+        assert re.fullmatch(r"layout\.padding=x* LAYOUT=x*", " ".join(layout.words))
+
+
+@pytest.mark.parametrize(
+    ("text", "layouts"), [("1", (0,)), ("3", (0, 1, 2)), ("2-4", (2, 3, 4)), ("7-7", (7,))]
+)
+def test_layouts_are_asked_for_by_how_many_or_from_the_first_to_the_last(
+    text: str, layouts: tuple[int, ...]
+) -> None:
+    assert parse_layouts(text) == layouts
+
+
+@pytest.mark.parametrize("text", ["0", "", "-1", "4-2", "many", "1-2-3", "10001", "9" * 9])
+def test_any_other_request_says_what_to_give(text: str) -> None:
+    with pytest.raises(UserError, match=r"--layouts .*give how many, such as 20"):
+        parse_layouts(text)
+
+
+def test_each_cell_runs_in_each_layout_the_first_layout_of_all_first() -> None:
+    one, three = _plan(), _plan(layouts=(0, 1, 2))
+    assert [cell for cell in three.cells if not cell.layout] == list(one.cells)
+    assert three.groups[: len(one.groups)] == one.groups
+    assert [cell.layout for cell in three.cells] == [0, 1, 2] * len(one.cells)
+    assert len({cell.identity for cell in three.cells}) == 3 * len(one.cells)
+    assert len({cell.log_name for cell in three.cells}) == 3 * len(one.cells)
+    grouped = {cell.identity for group in three.groups for cell in group}
+    assert grouped == {cell.identity for cell in three.cells}
+
+
+def test_an_experiments_file_may_ask_for_several_and_a_request_for_others(several: Path) -> None:
+    assert {cell.layout for cell in _plan(several).cells} == {0, 1, 2}
+    assert {cell.layout for cell in _plan(several, layouts=(5,)).cells} == {5}
+    assert {cell.layout for cell in _plan(several, quick=True).cells} == {0}
+    assert {cell.layout for cell in _plan(several, profile=True).cells} == {0}
+
+
+def test_no_layout_at_all_is_refused(several: Path) -> None:
+    file = several / "read-fault.toml"
+    file.write_text(file.read_text().replace("layouts = 3", "layouts = 0"))
+    with pytest.raises(UserError, match=r"layouts is 0: give how many, at least 1"):
+        _plan(several)
+
+
+def test_the_command_of_a_cell_runs_only_that_layout(parts: Parts, several: Path) -> None:
+    for plan in (_plan(arms=("on",), layouts=(0, 1)), _plan(several, arms=("on",))):
+        for job in make_jobs(plan, parts):
+            (cell,) = job.cells
+            command = str(job.provenance(cell)["command"])
+            options = parser().parse_args(shlex.split(command)[1:])
+            layouts = parse_layouts(options.layouts) if options.layouts else ()
+            again = request_of(options, layouts=layouts)
+            folder = several if job.several else EXPERIMENTS
+            assert make_plan(again, "6.12", real_contract(), folder).cells == (cell,)
+
+
+def test_guests_of_layout_0_are_those_of_a_run_without_layouts(parts: Parts) -> None:
+    plain, several = make_jobs(_plan(), parts), make_jobs(_plan(layouts=(0, 1, 2)), parts)
+    assert [job.guest for job in several[: len(plain)]] == [job.guest for job in plain]
+    assert [job.key for job in several[: len(plain)]] == [job.key for job in plain]
+    assert len({job.key for job in several}) == len(several)
+
+
+def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(parts: Parts) -> None:
+    first, second = (job.guest for job in make_jobs(_plan(arms=("on",), layouts=(0, 5)), parts))
+    layout = layout_of(5)
+    assert second == replace(
+        first, boot=(*first.boot, *layout.words), kaslr_seed=layout.kaslr_seed,
+        files={"/ftbench": parts.relinked[PLAIN, 5 % ORDERS]},
+    )  # fmt: skip
+    trees = [inputs(guest).blobs["device tree"] for guest in (first, second)]
+    assert layout.kaslr_seed.to_bytes(8) in trees[1]
+    assert trees[1].replace(
+        layout.kaslr_seed.to_bytes(8), first.kaslr_seed.to_bytes(8)
+    ) == trees[0]  # fmt: skip
+
+
+def test_each_build_of_ftbench_is_linked_in_the_orders_that_its_cells_need() -> None:
+    assert relinked_of(_plan(layouts=(0,))) == []
+    assert relinked_of(_plan(layouts=(0, 1, 5, 6))) == [(PLAIN, 1), (PLAIN, 2)]
+    kinds = _plan(experiments=("update-kinds", "read-fault"), layouts=(3,))
+    assert relinked_of(kinds) == [(PLAIN, 3), (KINDS, 3)]
+
+
+@pytest.mark.kernel
+def test_layouts_of_a_real_cell_take_the_same_faults_and_layout_0_is_the_cell_without(
+    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]]
+) -> None:
+    words = ("--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k", "--size", "1M",
+             "--arm", "stock", "--arm", "on")  # fmt: skip
+    for out, more in (("one", ()), ("three", ("--layouts", "3"))):
+        done = firsttouch("lab", *words, *more, "--out", out, **own_outcomes(f"store {out}"))
+        assert done.returncode == 0, done.stderr
+    one, three = ((firsttouch.directory / out / FILE_NAME).read_text() for out in ("one", "three"))
+    lines = three.splitlines(keepends=True)
+    assert "".join(line for line in lines if json.loads(line)["cell"]["layout"] == 0) == one
+    results = read_results(firsttouch.directory / "three").results
+    assert [result.cell.layout for result in results] == [0, 1, 2] * 2
+    for arm, faults in (("stock", 512), ("on", 256)):
+        own = [result for result in results if result.cell.arm == arm]
+        found = [Table("", result.lines[-1]).table("metrics").numbers() for result in own]
+        assert [metrics["page_faults"] for metrics in found] == [faults] * 3
+        for name in ("device tree", "initial RAM disk", "ftbench"):
+            assert len({result.provenance.digests[name] for result in own}) == 3, name
+        assert len({result.provenance.boot for result in own}) == 3
+    summary = json.loads((firsttouch.directory / "three/summary.json").read_text())
+    (row,) = (row for row in summary["rows"] if row["metric"] == "page_faults")
+    assert row["layouts"] == 3
+    assert row["distribution"]["change_percent"] == dict.fromkeys(
+        ("minimum", "median", "maximum"), -50.0
+    )
+    assert row["distribution"]["verdict_share"] == 1
+
+
+@pytest.mark.kernel
+def test_a_layout_moves_the_kernel_and_reaches_the_programs_environment(
+    images: Callable[[str, bool], Path], reporter: Reporter, tmp_path: Path
+) -> None:
+    """/proc/kallsyms says where the kernel is, environ what a command has from init."""
+    told = []
+    for number in range(3):
+        layout = layout_of(number)
+        guest = Guest(
+            images("6.12", True), build_init(reporter), load_machine("neoverse-n1"), layout.words,
+            ("/busybox cat /proc/self/environ", "/busybox grep -w _text /proc/kallsyms"),
+            {"/busybox": unpack(_BUSYBOX, reporter) / "usr/bin/busybox"},
+            kaslr_seed=layout.kaslr_seed,
+        )  # fmt: skip
+        environment, text = run_guest(guest, tmp_path / f"{number}.log").commands
+        padding = [word for word in environment.lines[0].split("\0") if word.startswith("LAYOUT=")]
+        assert padding == list(layout.words[1:])
+        told.append(text.lines[0].split()[0])
+    assert len(set(told)) == 3
