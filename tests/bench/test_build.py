@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.host_tools import cross_compile
+from firsttouch.build.programs import ORDERS, build_ftbench
+from firsttouch.progress import Reporter
 from tests.bench.conftest import BENCH, REPOSITORY, Ftbench
 
 pytestmark = pytest.mark.long
@@ -48,6 +50,24 @@ def test_same_bytes_whoever_builds_it_where_and_when(arm64_ftbench: Path, tmp_pa
         check=True,
     )  # fmt: skip
     assert (output / "ftbench").read_bytes() == arm64_ftbench.read_bytes()
+
+
+def test_another_order_is_the_same_program_in_another_place(
+    arm64_ftbench: Path, tmp_path: Path
+) -> None:
+    """Layouts of the laboratory have it; the first order is that of a build without one."""
+    first = build_ftbench(Reporter())
+    assert first.read_bytes() == arm64_ftbench.read_bytes()
+    places = [_functions(build_ftbench(Reporter(), order=order)) for order in range(ORDERS)]
+    assert len({tuple(sorted(found)) for found in places}) == 1
+    assert len({found["region_begin"] for found in places}) == ORDERS
+
+
+def _functions(program: Path) -> dict[str, str]:
+    """Return the address of each function of ftbench's own, by name."""
+    listed = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    found = (line.split() for line in listed.splitlines())
+    return {words[2]: words[0] for words in found if len(words) == 3 and words[1] == "T"}
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,7 @@ def _other_file(guest: Guest, name: str) -> Path:
         pytest.param(lambda guest: replace(guest, cpus=2), id="CPUs"),
         pytest.param(lambda guest: replace(guest, memory=2 << 30), id="memory"),
         pytest.param(lambda guest: replace(guest, nodes=2), id="nodes"),
+        pytest.param(lambda guest: replace(guest, kaslr_seed=1), id="seed of KASLR"),
         pytest.param(lambda guest: replace(guest, board=("its=off",)), id="board"),
         pytest.param(lambda guest: replace(guest, timing="interleaved"), id="timing"),
     ],
