@@ -8,7 +8,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from firsttouch.analysis.dataset import Row
-from firsttouch.analysis.distributions import changes_over, depends_on_layout, verdict_share
+from firsttouch.analysis.distributions import (
+    Distribution,
+    changes_over,
+    depends_on_layout,
+    verdict_share,
+)
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.quantities import (
@@ -58,10 +63,18 @@ SPREAD = ("least", "median", "most")
 def spread_words(row: Row) -> tuple[str, str, str]:
     """Return the least, the median and the largest change over layouts; empty without layouts."""
     found = changes_over(row)
-    if found is None:
-        return "", "", ""
-    least, median, most = map(format_change, (found.least, found.median, found.most))
-    return least, median, most
+    return changes_of(found) if found else ("", "", "")
+
+
+def changes_of(found: Distribution) -> tuple[str, str, str]:
+    """Return the least, the median and the largest of changes over layouts."""
+    return format_change(found.least), format_change(found.median), format_change(found.most)
+
+
+def change_range(found: Distribution) -> str:
+    """Return changes over layouts as words."""
+    least, median, most = changes_of(found)
+    return f"{least} to {most}, median {median}"
 
 
 def share_words(row: Row) -> str:

@@ -15,6 +15,9 @@ from rich.console import Console
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.analysis.distributions import Distribution
 from firsttouch.catalog.collection import load_known
+from firsttouch.errors import UserError
+from firsttouch.output.evidence.declared import Block, Column, ResultSet, Selection
+from firsttouch.output.evidence.pivot import pivot
 from firsttouch.output.export import summary
 from firsttouch.output.html.files import figure_files
 from firsttouch.output.html.page import render
@@ -178,3 +181,16 @@ def test_a_scale_is_never_so_narrow_that_nothing_looks_like_much(
     scale = scale_of(Distribution(values), 10, 20)
     assert [scale.low, scale.high] == pytest.approx([low, high])
     assert 10 <= scale.at(min(values)) <= scale.at(max(values)) <= 20
+
+
+def test_a_document_may_show_changes_over_layouts(one: Dataset, doubtful: Dataset) -> None:
+    selection = Selection("populate", {"by": "ldadd"}, "page_faults", "ldadd")
+    column = Column("change", "", ("on",), "over layouts")
+    block = Block("name", "rows", ("set",), (), (selection,), (column,), "", "")
+    assert list(pivot(block, {"set": doubtful}))[-1] == (
+        "| ldadd 4k | `page_faults` | -50.00 % to -10.00 %, median -50.00 % |"
+    )
+    with pytest.raises(UserError, match="page_faults was measured in one layout on on"):
+        list(pivot(block, {"set": one}))
+    asked = ResultSet("name", "6.12", (), ("populate",), size="64M", layouts=100)
+    assert asked.arguments()[-4:] == ["--size", "64M", "--layouts", "100"]

@@ -22,7 +22,8 @@ KINDS = ("rows", "colors", "spread", "knee", "answer", "sources", "cells", "func
 class ResultSet:
     """A request to the laboratory, and the file that has what came of it.
 
-    `profile` asks for counts by function.
+    `profile` asks for counts by function, `layouts` for that many layouts of
+    each cell; 0 is as many as the experiment's file says.
     """
 
     name: str
@@ -33,6 +34,7 @@ class ResultSet:
     size: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     profile: bool = False
+    layouts: int = 0
 
     def file(self, folder: Path = EVIDENCE) -> Path:
         """Return the file of the set's raw results."""
@@ -49,7 +51,8 @@ class ResultSet:
             words += ["--arm", arm]
         for name, value in self.settings.items():
             words += ["--set", f"{name}={value}"]
-        return [*words, *(["--size", self.size] if self.size else [])]
+        words += ["--size", self.size] if self.size else []
+        return [*words, *(["--layouts", str(self.layouts)] if self.layouts else [])]
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ class Selection:
 
 @dataclass(frozen=True)
 class Column:
-    """A figure of each of `arms`; its change against stock, or its value per page, if so asked.
+    """A figure of each of `arms`; if so asked, its change against stock, that change over
+    layouts, or its value per page.
 
     An empty `metric` is the row's.
     """
@@ -161,6 +165,7 @@ def _read_set(table: Table) -> ResultSet:
         table.take("size", str, ""),
         {name: str(value) for name, value in table.table("settings").scalars().items()},
         table.take("profile", bool, False),
+        table.take("layouts", int, 0),
     )
     table.done()
     return found
@@ -217,7 +222,7 @@ def _read_column(table: Table) -> Column:
         table.take("head", str, ""),
         table.take("metric", str, ""),
         table.strings("arms"),
-        table.choice("show", ("value", "change", "per page"), "value"),
+        table.choice("show", ("value", "change", "over layouts", "per page"), "value"),
     )
     table.done()
     return found

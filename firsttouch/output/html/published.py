@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.claims import Claim
 from firsttouch.analysis.dataset import Row
+from firsttouch.analysis.distributions import changes_over
 from firsttouch.analysis.names import cell_name
 from firsttouch.catalog.arms import BASE
-from firsttouch.output.labels import SIGNS, share_words, spread_words
+from firsttouch.output.labels import SIGNS, change_range, share_words
 from firsttouch.quantities import format_change, format_value
 
 # The arm in the head of the table. For a value of another arm, its name follows the value.
@@ -71,5 +72,5 @@ def _line(claim: Claim, *, several: bool) -> ClaimLine:
 
 def _spread(row: Row) -> str:
     """Return the changes over layouts in words; empty if there is one."""
-    least, median, most = spread_words(row)
-    return f"{least} to {most}, median {median}" if median else ""
+    found = changes_over(row)
+    return change_range(found) if found else ""

@@ -15,8 +15,8 @@ from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.figure import Figure, SmallTable, pictures
 from firsttouch.output.html.scales import Scale
 from firsttouch.output.html.svg import CHARACTER, Drawing, Symbols, shorten
-from firsttouch.output.labels import share_words
-from firsttouch.quantities import format_change, format_number_of
+from firsttouch.output.labels import change_range, changes_of, share_words
+from firsttouch.quantities import format_number_of
 
 _TOP, _ROW, _LABEL = 34.0, 38.0, 15.0
 # Multiples of the golden ratio leave no gap and hit no place twice.
@@ -41,10 +41,9 @@ class Strip:
         return f"{cell_name(self.row.case.experiment, self.row.case.params)}: {self.row.metric}"
 
     @property
-    def importance(self) -> tuple[bool, float]:
-        """A strip with a claim first, then the one with the larger spread."""
-        judged = self.row.verdict != "no claim" and self.arm == self.row.case.experiment.compare
-        return judged, self.changes.most - self.changes.least
+    def judged(self) -> bool:
+        """Whether a published figure is about these changes."""
+        return self.row.verdict != "no claim" and self.arm == self.row.case.experiment.compare
 
 
 def strips(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
@@ -63,13 +62,14 @@ def strips(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
     ]
     if not every:
         return []
-    shown = sorted(every, key=lambda strip: strip.importance, reverse=True)[:_MOST]
+    every.sort(key=lambda one: (one.judged, one.changes.most - one.changes.least), reverse=True)
+    shown = every[:_MOST]
     drawn = symbols(dataset.catalog, {strip.arm for strip in shown})
     layouts = format_number_of(max(len(strip.changes.values) for strip in shown), "layouts")
     wide, narrow = pictures(
         name,
         f"{experiment.title}: changes in {layouts}, {platform}",
-        f"{'; '.join(f'{s.label}, {s.arm}: {_words(s.changes)}' for s in shown)}.",
+        f"{'; '.join(f'{s.label}, {s.arm}: {change_range(s.changes)}' for s in shown)}.",
         lambda width: draw_strips(width, shown, drawn),
     )
     left = len(every) - len(shown)
@@ -90,8 +90,8 @@ def strips(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
                 tuple(
                     (
                         f"{strip.label}, {strip.arm}",
-                        *map(format_change, _numbers(strip.changes)),
-                        share_words(strip.row) if strip.importance[0] else "",
+                        *changes_of(strip.changes),
+                        share_words(strip.row) if strip.judged else "",
                     )
                     for strip in shown
                 ),
@@ -102,26 +102,25 @@ def strips(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
 
 def draw_strips(width: float, shown: Sequence[Strip], drawn: Symbols) -> Drawing:
     """Return the picture of strips: each with its label above, its ends in numbers beside it."""
-    room = CHARACTER * max(
-        len(format_change(end)) for strip in shown for end in _numbers(strip.changes)
-    )
+    room = CHARACTER * max(len(end) for strip in shown for end in changes_of(strip.changes))
     drawing = Drawing(width, 0)
     y = _TOP + drawing.legend(4, 16, drawn)
     for strip in shown:
-        least, median, most = _numbers(strip.changes)
+        changes = strip.changes
+        least, _, most = changes_of(changes)
         drawing.text(0, y + _LABEL - 3, shorten(strip.label, width), "t")
         middle = y + (_LABEL + _ROW) / 2
-        scale = scale_of(strip.changes, room + 14, width - room - 14)
+        scale = scale_of(changes, room + 14, width - room - 14)
         drawing.line(scale.start, middle, scale.end, middle, "grid")
         symbol = drawn[strip.arm]
         points = [
-            (scale.at(value), middle + _apart(place))
-            for place, value in enumerate(strip.changes.values)
+            (scale.at(value), middle + _apart(place)) for place, value in enumerate(changes.values)
         ]
         drawing.marks(symbol.shape, points, 3.0, f"m {symbol.kind}")
-        drawing.line(scale.at(median), middle - 11, scale.at(median), middle + 11, "join")
-        drawing.text(scale.at(least) - 9, middle + 4, format_change(least), "t number", "end")
-        drawing.text(scale.at(most) + 9, middle + 4, format_change(most), "t number")
+        bar = scale.at(changes.median)
+        drawing.line(bar, middle - 11, bar, middle + 11, "join")
+        drawing.text(scale.at(changes.least) - 9, middle + 4, least, "t number", "end")
+        drawing.text(scale.at(changes.most) + 9, middle + 4, most, "t number")
         y += _ROW
     drawing.height = y + 8
     return drawing
@@ -136,12 +135,3 @@ def scale_of(changes: Distribution, start: float, end: float) -> Scale:
     """Return the scale of one strip: from its least to its most, both moved apart if too close."""
     more = max(0.0, _NARROWEST - (changes.most - changes.least)) / 2
     return Scale(changes.least - more, changes.most + more, start, end)
-
-
-def _numbers(changes: Distribution) -> tuple[float, float, float]:
-    return changes.least, changes.median, changes.most
-
-
-def _words(changes: Distribution) -> str:
-    least, median, most = map(format_change, _numbers(changes))
-    return f"{least} to {most}, median {median}"
