@@ -185,7 +185,7 @@ def test_layouts_of_a_real_cell_take_the_same_faults_and_layout_0_is_the_cell_wi
     words = ("--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k", "--size", "1M",
              "--arm", "stock", "--arm", "on")  # fmt: skip
     for out, more in (("one", ()), ("three", ("--layouts", "3"))):
-        done = firsttouch("lab", *words, *more, "--out", out, **own_outcomes(f"store {out}"))
+        done = firsttouch("lab", *words, *more, "--out", out, **own_outcomes(f"store-{out}"))
         assert done.returncode == 0, done.stderr
     one, three = ((firsttouch.directory / out / FILE_NAME).read_text() for out in ("one", "three"))
     lines = three.splitlines(keepends=True)
