@@ -155,7 +155,7 @@ def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
         return {"boot_us": 128_000 + 70 * (arm != "stock")}
     if name == "doubles":
         return {"faults": 3000, "doubles": 30 if arm == "stock" else 20, "doubles_atomic": 10}
-    if name == "programs":
+    if name in ("programs", "zero-programs"):
         return {"page_faults": 3000, "instructions_kernel": 30_000_000, "tlbi": 1000}
     if "heap" in params:
         heap = parse_size(params["heap"]) // 4096
