@@ -79,15 +79,18 @@ def _markdown(dataset: Dataset) -> Iterator[str]:
             yield ""
             yield (
                 f"Kernel {platform.release} ({kernel_versions(cases)}) on {platform.machine}: "
-                f"`{measuring_command(cases)}`"
+                f"`{measuring_command(cases, dataset.further)}`"
             )
             yield ""
             yield from _table(dataset, cases)
             yield ""
 
 
-def measuring_command(cases: Sequence[Case]) -> str:
-    """Return a command that measures all of `cases`; without --set, it may measure more."""
+def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> str:
+    """Return a command that measures all of `cases`; without --set, it may measure more.
+
+    `further` has their other layouts, and may have more.
+    """
     first = cases[0]
     tried = tried_options(first)
     words = [
@@ -97,6 +100,11 @@ def measuring_command(cases: Sequence[Case]) -> str:
     sizes = {case.params["size"] for case in cases if "size" in case.params}
     if len(sizes) == 1 and sizes != set(first.experiment.parameters["size"]):
         words += ["--size", str(sizes.pop())]
+    here = (first.platform, first.experiment.name)
+    layouts = {case.layout for case in further if (case.platform, case.experiment.name) == here}
+    layouts |= {case.layout for case in cases}
+    if layouts != {0} or first.experiment.layouts > 1:
+        words += ["--layouts", f"{min(layouts)}-{max(layouts)}"]
     return shlex.join([*words, *tried])
 
 

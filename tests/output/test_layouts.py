@@ -110,6 +110,7 @@ def test_tables_have_the_least_the_median_and_the_most(one: Dataset, doubtful: D
     assert "least" not in _table(one)
     table = export(doubtful, "md")
     assert "| change | least | median | most | verdict |" in table
+    assert "--layouts 0-3`" in table and "--layouts" not in export(one, "md")
     (line,) = (line for line in table.splitlines() if "page_faults" in line)
     assert line.endswith(
         "| 200 | 100 | -50.00 % | -50.00 % | -50.00 % | -10.00 % | "

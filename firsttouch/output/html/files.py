@@ -57,7 +57,7 @@ def figure_files(dataset: Dataset) -> dict[str, str]:
         for experiment in dataset.catalog.experiments.values():
             cases = dataset.of(platform, experiment.name)
             if cases:
-                command = measuring_command(cases)
+                command = measuring_command(cases, dataset.further)
                 for figure in figures_of(dataset, cases, experiment.name):
                     files[_file_name(experiment.name, figure)] = _document(dataset, figure, command)
     return files
