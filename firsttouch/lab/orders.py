@@ -216,6 +216,7 @@ def _read_guest(
         port=_PORTS[table.take("port", str)],
         firmware=optional("firmware"),
         tables=bytes.fromhex(table.take("tables", str)),
+        kaslr_seed=table.take("kaslr_seed", int),
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from firsttouch.build.outcomes import outcome_place
 from firsttouch.cli.main import main
 from firsttouch.errors import GuestError, HostError
 from firsttouch.lab import follow
+from firsttouch.lab.layouts import layout_of
 from firsttouch.lab.orders import make_guest_runner
 from firsttouch.lab.plan import Request
 from firsttouch.lab.share import PostedPlan, Share, open_share
@@ -107,6 +108,17 @@ def test_results_are_those_of_here_byte_for_byte(
     assert len(list(elsewhere.glob("outcomes/*/*.json"))) == 16
     # A worker's guests are made of the parts in its own store, which the share gave it.
     assert all(guest.image.is_relative_to(own_cache / "parts") for guest in fake_lab.ran)
+
+
+def test_a_worker_makes_the_guest_of_a_layout(fake_lab: FakeLab, elsewhere: Path) -> None:
+    request = replace(
+        _SMALL, settings={"page": "4k", "by": "ldadd"}, layouts=(4,),
+        out=fake_lab.out, on=str(elsewhere),
+    )  # fmt: skip
+    with _workers(elsewhere, "one"):
+        outcome = fake_lab.run(request)
+    assert not outcome.failures
+    assert [guest.kaslr_seed for guest in fake_lab.ran] == 2 * [layout_of(4).kaslr_seed]
 
 
 def test_a_run_that_was_interrupted_is_joined_by_the_same_command(
