@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`./setup regress` lets no package start a service, and leaves nothing of that behind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from firsttouch.places import REPOSITORY
+
+_ANOTHERS = "#!/bin/sh\nexit 104\n"
+
+
+def _run(folder: Path, then: str) -> tuple[int, str]:
+    """Run the function of ./setup in `folder`, then a line; return the status and what it said."""
+    text = (REPOSITORY / "setup").read_text()
+    function = re.search(r"^hold_services\(\) \{.*?^\}$", text, re.M | re.S)
+    assert function
+    script = f"set -eu\n{function[0].replace('/usr/sbin', str(folder))}\nhold_services\n{then}\n"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert not done.stderr
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [("", 0), ("exit 2", 2), *((f"kill -{s} $$", 128 + n) for s, n in
+      (("HUP", 1), ("INT", 2), ("TERM", 15)))],
+)  # fmt: skip
+def test_services_are_held_until_the_end_however_it_comes(
+    tmp_path: Path, end: str, status: int
+) -> None:
+    policy = tmp_path / "policy-rc.d"
+    assert _run(tmp_path, f"{policy} || echo $?\n{end}") == (status, "101\n")
+    assert not policy.exists()
+
+
+def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
+    policy = tmp_path / "policy-rc.d"
+    assert _run(tmp_path, "kill -KILL $$") == (-9, "")
+    assert policy.exists()
+    assert _run(tmp_path, "") == (0, "")
+    assert not policy.exists()
+
+
+def test_the_policy_of_another_stays(tmp_path: Path) -> None:
+    policy = tmp_path / "policy-rc.d"
+    policy.write_text(_ANOTHERS)
+    assert _run(tmp_path, "") == (0, "")
+    assert policy.read_text() == _ANOTHERS
