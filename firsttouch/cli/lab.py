@@ -19,8 +19,8 @@ from firsttouch.cli.listing import print_forecast, print_list
 from firsttouch.cli.options import (
     Commands,
     add_selection,
+    fraction_of,
     request_of,
-    share_of,
     where_of,
     workers_of,
 )
@@ -116,7 +116,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         request_of(options, quick=options.quick, layouts=layouts),
         on=where_of(options.on),
         workers=workers_of(options.workers, options.on),
-        audit=share_of("--audit", options.audit),
+        audit=fraction_of("--audit", options.audit),
     )
     contract = parse_contract(ftbench_list(reporter))
     if options.dry_run:

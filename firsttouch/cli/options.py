@@ -160,14 +160,14 @@ def workers_of(number: int | None, where: str) -> int | None:
     return number
 
 
-def share_of(option: str, text: str | None) -> float:
+def fraction_of(option: str, text: str | None) -> float:
     """Return the part of 1 in `text`, the value of `option`; UserError if it is no percentage."""
     if text is None:
         return 0.0
     try:
-        share = float(text.removesuffix("%")) / 100
+        fraction = float(text.removesuffix("%")) / 100
     except ValueError:
-        share = -1.0
-    if not 0 < share <= 1:
+        fraction = -1.0
+    if not 0 < fraction <= 1:
         raise UserError(f"{option} {text}: write a percentage, such as 1%.")
-    return share
+    return fraction

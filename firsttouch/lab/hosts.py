@@ -77,12 +77,12 @@ def number_audited(directory: Path) -> int:
         return 0
 
 
-def audited(keys: Sequence[str], share: float) -> set[str]:
-    """Return the keys whose guests are run twice: about this share of them, at least one.
+def audited(keys: Sequence[str], fraction: float) -> set[str]:
+    """Return the keys whose guests are run twice: about this fraction of them, at least one.
 
     The digest decides, so that the same request audits the same guests.
     """
-    if not share:
+    if not fraction:
         return set()
     least = min(keys, default="")
-    return {key for key in keys if int(key[:8], 16) < share * 2**32 or key == least}
+    return {key for key in keys if int(key[:8], 16) < fraction * 2**32 or key == least}

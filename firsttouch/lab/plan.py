@@ -38,8 +38,8 @@ class Request:
     the experiment's file says, and one alone for a profile or for `tried` arms.
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
-    form; `profile` for counts by function. `audit` is the share of guests that
-    run twice. `workers` is how many Slurm starts; None means as many as it has CPUs.
+    form; `profile` for counts by function. `audit` is the fraction of guests
+    that run twice. `workers` is how many Slurm starts; None means as many as it has CPUs.
     """
 
     release: str = DEFAULT_RELEASE
