@@ -3,7 +3,7 @@
 
 An outcome is one JSON file that appears by an atomic rename. It holds the
 digest of its contents; a damaged outcome counts as missing. If two processes
-run the same guest, both write the same bytes.
+run the same guest, both must find the same contents.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ from firsttouch.build.store import note_use, store_root
 from firsttouch.files import digest, write_atomically
 from firsttouch.tables import Json, Table, json_object
 
-OUTCOMES, OUTCOME = "outcomes", "outcome"
+OUTCOMES, OUTCOME, CLAIMS = "outcomes", "outcome", "claims"
 
 
 def outcome_place(key: str, root: Path | None = None) -> Path:
     """Return the file that keeps the outcome of `key`: in the store, or below `root`."""
     # 256 directories, so that none has more than a few thousand entries.
     return (root or store_root()) / OUTCOMES / key[:2] / f"{key}.json"
+
+
+def guest_claim(name: str, root: Path | None = None) -> Path:
+    """Return the claim of a guest, in the store or below `root`; `name` begins with its key."""
+    return (root or store_root()) / CLAIMS / name[:2] / name
 
 
 def kept_outcome(key: str) -> Table | None:

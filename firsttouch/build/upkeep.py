@@ -8,14 +8,17 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from firsttouch.build.claims import claimed, claimed_if_free, clock, is_claimed
-from firsttouch.build.outcomes import OUTCOMES
+from firsttouch.build.outcomes import CLAIMS, OUTCOMES
 from firsttouch.build.store import MANIFEST, PRUNING, RUNS, read_manifest, store_root
 
 # Folders of the store that hold no entries.
-_NOT_SHELVES = (RUNS, OUTCOMES, "apt")
+_NOT_SHELVES = (RUNS, OUTCOMES, CLAIMS, "apt")
+# Where half-written files and claims can be.
+_DEEP = ("", "*/", f"{OUTCOMES}/*/", f"{CLAIMS}/*/")
 # Seconds: far longer than the time between two touches of a claim, or a write.
 _LITTER = 24 * 3600
 # Suffix of a directory that is being removed.
@@ -68,13 +71,13 @@ def prune(keep: int) -> list[Held]:
 
 def _sweep(root: Path) -> None:
     """Remove what killed processes left: claims, half-written files, half-removed entries."""
-    for litter in [*root.glob(".*"), *root.glob("*/.*"), *root.glob(f"{OUTCOMES}/*/.*")]:
+    for litter in chain(*(root.glob(f"{deep}.*") for deep in _DEEP)):
         with contextlib.suppress(OSError):
             if litter.suffix == _PRUNED:
                 shutil.rmtree(litter)
             elif litter.is_file() and clock(root) - litter.stat().st_mtime > _LITTER:
                 litter.unlink()
-    for claim in root.glob("*/*.claim"):
+    for claim in [*root.glob("*/*.claim"), *root.glob(f"{CLAIMS}/*/[!.]*")]:
         # Taking an abandoned claim and releasing it removes its file.
         with claimed_if_free(claim):
             pass

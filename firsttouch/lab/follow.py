@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import socket
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from firsttouch.build.outcomes import (
     OUTCOME,
     drop_outcome,
     keep_outcome,
-    kept_outcome,
     outcome_place,
+    read_sealed,
 )
 from firsttouch.errors import GuestError
 from firsttouch.files import digest
@@ -22,36 +22,52 @@ from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job
 from firsttouch.lab.hosts import Audited, Ran, Record
 from firsttouch.lab.orders import Posting, make_posting
-from firsttouch.lab.share import Order, PostedPlan, Share, host_of, in_batches
+from firsttouch.lab.share import Order, PostedPlan, Share, host_of, in_batches, ran_by
 from firsttouch.progress import Reporter
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Table
 
 # Seconds between two looks at the news of workers, and between two at the share itself.
 _POLL, _TEND = 0.5, 5.0
+# Guests of which a quiet run looks at the files at a time.
+_LOOKED_AT = 1000
 # Called at the start and every few seconds with the plan and the number of its living
 # workers: whoever starts workers does it here.
 Tend = Callable[[PostedPlan, int], None]
 
 
-def by_hand(reporter: Reporter) -> Tend:
-    """Return what asks the user to start workers whenever none lives."""
+@dataclass(frozen=True)
+class Crew:
+    """The workers of a run: their share, and who looks after them.
+
+    Those that are not `remote` are of this process: they have its jobs, and end
+    with it. The others have only the share: all that guests need is copied into
+    it, a guest that fails is tried on a second host, and they outlive the run.
+    """
+
+    share: Share
+    tend: Tend
+    remote: bool = True
+
+
+@contextlib.contextmanager
+def by_hand(share: Share, reporter: Reporter) -> Iterator[Crew]:
+    """Yield workers that the user is asked to start whenever none lives."""
     said = False
 
-    def tend(plan: PostedPlan, living: int) -> None:
+    def tend(_plan: PostedPlan, living: int) -> None:
         nonlocal said
         if living == 0 and not said:
-            reporter.say(
-                f"Waiting for workers: run `firsttouch worker {plan.share.root}` on each host."
-            )
+            reporter.say(f"Waiting for workers: run `firsttouch worker {share.root}` on each host.")
         said = living == 0
 
-    return tend
+    yield Crew(share, tend)
 
 
 @dataclass
 class Following:
     """A run of `jobs` in a share, by key: those of `missing` results, and those of `audits`."""
 
+    crew: Crew
     plan: PostedPlan
     posting: Posting
     jobs: Mapping[str, Sequence[Job]]
@@ -78,6 +94,8 @@ class Following:
         self._hosts: set[str] = set()
         # What one host has failed.
         self._suspects: frozenset[str] = frozenset()
+        self._said: set[str] = set()
+        self._looked_at = 0
 
     def post(self) -> None:
         """Write the plan, or what the share lost of it."""
@@ -85,7 +103,7 @@ class Following:
             self.plan.share.add_part(sha256, file)
         self.plan.post(self.posting.common, self._batches)
 
-    def follow(self, tend: Tend, ended: Callable[[Job], None]) -> None:
+    def follow(self, ended: Callable[[Job], None]) -> None:
         """Wait until every job has ended; call `ended` for each."""
         tended = heard = -_TEND
         while self.missing or self.audits:
@@ -98,44 +116,52 @@ class Following:
                 living = self.plan.living()
                 # News may be lost, and what they told of, too.
                 quiet = now - heard >= _TEND
-                for key in sorted(self.missing | self.audits) if quiet else self._suspects:
+                for key in self._next_to_look_at() if quiet else self._suspects:
                     self._look(key, ended)
                 self._give_up({host_of(worker) for worker in living}, ended)
                 if self.missing or self.audits:
-                    tend(self.plan, len(living))
+                    self.crew.tend(self.plan, len(living))
                 tended = time.monotonic()
             time.sleep(_POLL)
 
+    def _next_to_look_at(self) -> list[str]:
+        left = sorted(self.missing | self.audits)
+        begin = self._looked_at if self._looked_at < len(left) else 0
+        self._looked_at = begin + _LOOKED_AT
+        return left[begin : self._looked_at]
+
     def _hear(self, worker: str, line: Table, ended: Callable[[Job], None]) -> None:
         host = host_of(worker)
-        if host not in self._hosts:
+        if self.crew.remote and host not in self._hosts:
             self._hosts.add(host)
             self.reporter.say(f"{host} runs guests.")
-        if line.has("stopped"):
+        if not line.has("stopped"):
+            if (key := line.take("key", str)) in self.jobs:
+                self._look(key, ended)
+        elif self.crew.remote:
             self.reporter.say(f"A worker on {host} stopped: {line.take('stopped', str)}")
-        elif (key := line.take("key", str)) in self.jobs:
-            self._look(key, ended)
 
     def _look(self, key: str, ended: Callable[[Job], None]) -> None:
         """Take over what the share has of a job; have workers look again at one that it lost."""
         share, job = self.plan.share, self.jobs[key][0]
         failures = self.plan.failures(key)
-        if len(failures) > 1 or any(not failure.take("host", str) for failure in failures):
+        needed = 2 if self.crew.remote else 1
+        if len(failures) >= needed or any(not failure.take("host", str) for failure in failures):
             self._fail(key, failures, ended)
             return
         if failures:
             self._suspects = self._suspects | {key}
         first = share.outcome(key) if key in self.missing | self.audits else None
         if first and key in self.missing:
-            keep_outcome(key, dict(first.table(OUTCOME).rest()))
-            self.record.ran.append(_ran(job, first))
+            if self.crew.remote:
+                keep_outcome(key, dict(first.table(OUTCOME).rest()))
+            titles = tuple(cell.title for cell in job.cells)
+            self.record.ran.append(Ran(key, titles, **vars(ran_by(first))))
             self._end(key, ended)
         again = self.plan.audited(key) if first and key in self.audits else None
         if first and again and first.take("digest", str) == again.take("digest", str):
-            by = [table.table("by") for table in (first, again)]
-            hosts, workers = (
-                tuple(one.take(what, str) for one in by) for what in ("host", "worker")
-            )
+            by = ran_by(first), ran_by(again)
+            hosts, workers = tuple(one.host for one in by), tuple(one.worker for one in by)
             self.record.audited.append(Audited(key, job.cells[0].title, hosts, workers))
             self.audits.discard(key)
         if key in self.missing | self.audits:
@@ -163,8 +189,11 @@ class Following:
             # Hosts do not agree: no outcome of this guest can be trusted.
             drop_outcome(key)
             self.record.ran[:] = [ran for ran in self.record.ran if ran.key != key]
-        self.failed[key] = GuestError(last.take("error", str), last.strings("detail"))
-        self.reporter.say(f"Failed: {job.cells[0].title}; the other cells continue.")
+        self.failed[key] = error = GuestError(last.take("error", str), last.strings("detail"))
+        # Say an error once, even if it ends several guests; details come last.
+        if str(error) not in self._said:
+            self._said.add(str(error))
+            self.reporter.say(f"Failed: {job.cells[0].title}; the other cells continue.")
         self.audits.discard(key)
         self._suspects = self._suspects - {key}
         if key in self.missing:
@@ -176,24 +205,23 @@ class Following:
             ended(job)
 
 
-def run_in_share(
+def run_jobs(
     jobs: Sequence[Job],
     missing: Sequence[Job],
     audits: set[str],
-    share: Share,
+    crew: Crew,
     logs: Path,
     reporter: Reporter,
     record: Record,
     ended: Callable[[Job], None],
-    tend: Tend,
 ) -> list[tuple[Cell, GuestError]]:
-    """Have workers of a share run the `missing` of a plan's `jobs`; return the cells that failed.
+    """Have a crew run the `missing` of a plan's `jobs`; return the cells that failed.
 
     `audits` has the keys of those that are to be run twice. `ended` is called as
     each job ends. The same plan joins its run in the share, if that was
     interrupted.
     """
-    plan = share.plan(digest([[job.key for job in jobs], sorted(audits)])[:16])
+    plan = crew.share.plan(digest([[job.key for job in jobs], sorted(audits)])[:16])
     lacking = {job.key for job in missing}
     wanted: dict[str, list[Job]] = {}
     for job in jobs:
@@ -201,16 +229,16 @@ def run_in_share(
             wanted.setdefault(job.key, []).append(job)
     if not wanted:
         return []
-    posting = make_posting([same[0] for same in wanted.values()], audits, reporter)
+    first = [same[0] for same in wanted.values()]
     plan.forget_failures()
-    for key in audits - lacking:
-        # Its first run was before: what this host knows of it is what it kept.
-        if (known := kept_outcome(key)) is not None:
-            by: dict[str, Json] = {"host": socket.gethostname(), "worker": "", "seconds": 0.0}
-            place = outcome_place(key, share.root)
-            if (other := share.keep(place, dict(known.rest()), by)) is not None:
-                plan.disagree(key, other, socket.gethostname(), "they gave different bytes")
-    following = Following(plan, posting, wanted, reporter, logs, record, lacking, set(audits))
+    if crew.remote:
+        posting = make_posting(first, audits, reporter)
+        for key in audits - lacking:
+            _hand_over(key, plan)
+    else:
+        orders = [Order(job.key, job.cells[0].title, job.key in audits, {}) for job in first]
+        posting = Posting(tuple(orders), {}, {})
+    following = Following(crew, plan, posting, wanted, reporter, logs, record, lacking, set(audits))
     with reporter.step("Measuring", "cells", sum(len(job.cells) for job in missing)) as step:
 
         def done(job: Job) -> None:
@@ -219,9 +247,10 @@ def run_in_share(
             ended(job)
 
         try:
-            following.follow(tend, done)
+            following.follow(done)
         except KeyboardInterrupt:
-            reporter.say(f"The workers go on. To cancel what they have left: rm -r {plan.path}")
+            if crew.remote:
+                reporter.say(f"The workers go on. To cancel what they have left: rm -r {plan.path}")
             raise
     plan.remove()
     return [
@@ -232,8 +261,11 @@ def run_in_share(
     ]
 
 
-def _ran(job: Job, found: Table) -> Ran:
-    by = found.table("by")
-    titles = tuple(cell.title for cell in job.cells)
-    return Ran(job.key, titles, by.take("host", str), by.take("worker", str),
-               by.take("seconds", float))  # fmt: skip
+def _hand_over(key: str, plan: PostedPlan) -> None:
+    """Give the share an outcome of the store, of which this host is to be audited."""
+    document = read_sealed(outcome_place(key), OUTCOME)
+    if document is None:
+        return
+    by, outcome = ran_by(document), dict(document.table(OUTCOME).rest())
+    if (other := plan.share.keep(outcome_place(key, plan.share.root), outcome, by)) is not None:
+        plan.disagree(key, other, by.host, "they gave different bytes")

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.build.claims import claimed
+from firsttouch.build.durations import guest_duration, note_durations
 from firsttouch.build.host_tools import DTC, find_tool, qemu_cpus
 from firsttouch.build.images import check_path
 from firsttouch.build.outcomes import kept_outcome
@@ -27,10 +29,10 @@ from firsttouch.catalog.releases import Release, load_release
 from firsttouch.errors import GuestError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.follow import by_hand, run_in_share
+from firsttouch.lab.follow import Crew, by_hand, run_jobs
 from firsttouch.lab.guard import check_double_fault
 from firsttouch.lab.guests import Job, build_parts, make_jobs
-from firsttouch.lab.here import audit_here, guests_at_once, ignore, run_jobs
+from firsttouch.lab.here import guests_at_once, own_workers
 from firsttouch.lab.hosts import Record, audited
 from firsttouch.lab.outcomes import measure_guest, results_of
 from firsttouch.lab.plan import HERE, SLURM, Plan, Request, make_plan
@@ -89,11 +91,18 @@ def run_lab(
     # What the nodes get is beside the results: all hosts of a cluster see both.
     folder = request.out / "share" if partition else Path(request.on)
     share = None if request.on == HERE else open_share(folder, make=True)
-    record = Record()
+    record, logs = Record(), request.out / "log"
+
+    def crew(jobs: Sequence[Job], guests: int) -> contextlib.AbstractContextManager[Crew]:
+        if share is None:
+            return own_workers(jobs, at_once, request.out, logs, reporter)
+        if partition is None:
+            return by_hand(share, reporter)
+        return slurm_workers(share, partition, request.workers, guests, logs / "slurm", reporter)
+
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        logs = request.out / "log"
         if partition:
             build_kernels(plan, source, partition, logs / "slurm", reporter)
         jobs = make_jobs(plan, build_parts(source, plan, logs, reporter))
@@ -102,21 +111,10 @@ def run_lab(
         try:
             for job in _to_guard(missing, plan):
                 _guard(job, logs, reporter)
-            notify = _notifier(jobs, known, plan, finished) if finished else ignore
+            notify = _notifier(jobs, known, plan, finished)
             audits = audited([job.key for job in jobs], request.audit)
-            if share:
-                guests = len(missing) + len(audits)
-                with (
-                    slurm_workers(partition, request.workers, guests, logs / "slurm", reporter)
-                    if partition
-                    else contextlib.nullcontext(by_hand(reporter))
-                ) as tend:
-                    failures = run_in_share(
-                        jobs, missing, audits, share, logs, reporter, record, notify, tend
-                    )
-            else:
-                failures = run_jobs(missing, at_once, logs, reporter, record, notify)
-                failures += audit_here(jobs, audits, at_once, logs, reporter, record)
+            with crew(jobs, len(missing) + len(audits)) as workers:
+                failures = run_jobs(jobs, missing, audits, workers, logs, reporter, record, notify)
             if audits:
                 reporter.say(record.sentence(len(audits), len(jobs)))
             for cell, _ in failures:
@@ -126,9 +124,22 @@ def run_lab(
             results = collect(jobs, plan, known)
             write_results(request.out, results)
             record.write(request.out)
+            _note_durations(record, jobs)
     asked = {cell.identity for cell in plan.cells}
     failed = [(cell, error) for cell, error in failures if cell.identity in asked]
     return Outcome(tuple(results), plan.catalog, tuple(failed))
+
+
+def _note_durations(record: Record, jobs: Sequence[Job]) -> None:
+    """Note how long guests took on this host, for the forecast of its next run."""
+    first = {job.key: job.cells[0] for job in jobs}
+    took = {
+        guest_duration(first[ran.key].experiment, first[ran.key].params.get("size")): ran.seconds
+        for ran in record.ran
+        if ran.host == socket.gethostname()
+    }
+    if took:
+        note_durations(took)
 
 
 def release_of(request: Request, reporter: Reporter) -> Release:
@@ -149,9 +160,9 @@ def source_of(request: Request, release: Release, reporter: Reporter) -> KernelS
 
 
 def _notifier(
-    jobs: Sequence[Job], known: Known, plan: Plan, finished: Finished
+    jobs: Sequence[Job], known: Known, plan: Plan, finished: Finished | None
 ) -> Callable[[Job], None]:
-    """Return a function to call as each job ends; it calls `finished` when due."""
+    """Return a function to call as each job ends; it calls `finished`, if any, when due."""
 
     def owner(job: Job) -> tuple[str, str]:
         return job.cells[0].machine, job.cells[0].experiment
@@ -160,7 +171,7 @@ def _notifier(
 
     def ended(job: Job) -> None:
         left[owner(job)] -= 1
-        if not left[owner(job)]:
+        if finished and not left[owner(job)]:
             own = [other for other in jobs if owner(other) == owner(job)]
             finished(collect(own, plan, known), plan.catalog)
 

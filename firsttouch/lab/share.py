@@ -23,13 +23,14 @@ import json
 import math
 import os
 import shutil
+import socket
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.build.claims import LEASE, is_claimed
-from firsttouch.build.outcomes import OUTCOME, outcome_place, read_sealed, sealed
+from firsttouch.build.outcomes import OUTCOME, guest_claim, outcome_place, read_sealed, sealed
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import (
     canonical,
@@ -65,10 +66,11 @@ class Order:
 
 @dataclass(frozen=True)
 class Share:
-    """The directory; `lease` is in seconds."""
+    """The directory; `lease` is in seconds, `board` the folder of plans if that is elsewhere."""
 
     root: Path
     lease: float = LEASE
+    board: Path | None = None
 
     def part(self, sha256: str) -> Path:
         """Return the place of the file with this content."""
@@ -91,17 +93,15 @@ class Share:
 
     def claim(self, name: str) -> Path:
         """Return the claim of a guest: its key, or a name that begins with it."""
-        return self.root / "claims" / name[:2] / name
+        return guest_claim(name, self.root)
 
     def outcome(self, key: str) -> Table | None:
         """Return the document with an outcome and who ran it; None if it is missing or damaged."""
         return read_sealed(outcome_place(key, self.root), OUTCOME)
 
-    def keep(
-        self, place: Path, outcome: Mapping[str, Json], by: Mapping[str, Json]
-    ) -> Table | None:
+    def keep(self, place: Path, outcome: Mapping[str, Json], by: By) -> Table | None:
         """Keep an outcome at `place`; if another is there that differs, return that instead."""
-        text = sealed(OUTCOME, outcome, by=by)
+        text = sealed(OUTCOME, outcome, by=vars(by))
         if write_once(place, text):
             return None
         there = read_sealed(place, OUTCOME)
@@ -111,14 +111,33 @@ class Share:
 
     def plans(self) -> list[PostedPlan]:
         """Return the plans whose runs have not ended."""
-        with contextlib.suppress(FileNotFoundError), os.scandir(self.root / "plans") as found:
-            names = sorted(entry.name for entry in found if not entry.name.startswith("."))
-            return [plan for name in names if (plan := self.plan(name)).is_open()]
-        return []
+        names = sorted(_names(self._board))
+        return [plan for name in names if (plan := self.plan(name)).is_open()]
 
     def plan(self, name: str) -> PostedPlan:
         """Return the plan called `name`, which may not be there."""
-        return PostedPlan(self, self.root / "plans" / name)
+        return PostedPlan(self, self._board / name)
+
+    @property
+    def _board(self) -> Path:
+        return self.board or self.root / "plans"
+
+
+@dataclass(frozen=True)
+class By:
+    """Who ran a guest, and the seconds that it took."""
+
+    host: str
+    worker: str
+    seconds: float
+
+
+def ran_by(outcome: Table) -> By:
+    """Return who ran the guest of an outcome; of what has no such note, this host."""
+    if not outcome.has("by"):
+        return By(socket.gethostname(), "", 0.0)
+    by = outcome.table("by")
+    return By(by.take("host", str), by.take("worker", str), by.take("seconds", float))
 
 
 def copy_part(file: Path, place: Path, sha256: str) -> bool:
@@ -259,7 +278,7 @@ class PostedPlan:
 
         Which of them is right is open.
         """
-        hosts = " and ".join(dict.fromkeys([first.table("by").take("host", str), host]))
+        hosts = " and ".join(dict.fromkeys([ran_by(first).host, host]))
         sentence = (
             f"two runs of the same guest do not agree, on {hosts} ({why}): run it with "
             "--audit 100% on other hosts to learn which is wrong"

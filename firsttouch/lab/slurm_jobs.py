@@ -22,9 +22,9 @@ from firsttouch.build.kernels import kernel_of
 from firsttouch.build.sources import KernelSource
 from firsttouch.errors import HostError
 from firsttouch.files import digest
-from firsttouch.lab.follow import Tend
+from firsttouch.lab.follow import Crew
 from firsttouch.lab.plan import Plan
-from firsttouch.lab.share import PostedPlan
+from firsttouch.lab.share import PostedPlan, Share
 from firsttouch.lab.slurm import Partition, describe, live_tasks, own_command
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
@@ -206,9 +206,14 @@ def build_kernels(
 
 @contextmanager
 def slurm_workers(
-    partition: Partition, wanted: int | None, guests: int, logs: Path, reporter: Reporter
-) -> Iterator[Tend]:
-    """Yield what starts workers of a share as jobs, and end them with the context.
+    share: Share,
+    partition: Partition,
+    wanted: int | None,
+    guests: int,
+    logs: Path,
+    reporter: Reporter,
+) -> Iterator[Crew]:
+    """Yield workers of `share` that are jobs, which end with the context.
 
     They are `wanted`, or as many as CPUs are in service, and no more than `guests`.
     """
@@ -221,7 +226,7 @@ def slurm_workers(
         def tend(plan: PostedPlan, _living: int) -> None:
             nonlocal done
             if not arrays:
-                command = own_command("worker", plan.share.root, "--jobs", "1", "--idle", _IDLE)
+                command = own_command("worker", share.root, "--jobs", "1", "--idle", _IDLE)
                 array = Array(
                     f"firsttouch-{digest(str(plan.path))[:12]}", f"exec {command}",
                     partition.worker_options(), count, "workers", logs, reporter,
@@ -234,6 +239,6 @@ def slurm_workers(
             done += sum(line.has("key") for _, line in plan.news(read))
             arrays[0].attend(done)
 
-        yield tend
+        yield Crew(share, tend)
         for array in arrays:
             array.cancel()

@@ -20,8 +20,8 @@ from firsttouch.build.outcomes import outcome_place
 from firsttouch.errors import GuestError, HostError
 from firsttouch.files import digest
 from firsttouch.lab.orders import LostPartError, MakeRunner, Runner
-from firsttouch.lab.share import Order, PostedPlan, Share, host_of, worker_name
-from firsttouch.tables import Json, Table
+from firsttouch.lab.share import By, Order, PostedPlan, Share, host_of, ran_by, worker_name
+from firsttouch.tables import Table
 from firsttouch.vm.supervision import StoppedError
 
 _T = TypeVar("_T")
@@ -55,6 +55,7 @@ class Worker:
     """One worker, which runs one guest at a time; `say` gets what happens to it.
 
     A guest that ends within `grace` seconds before `stop` is set has not failed.
+    A run's `own` worker takes the guests in their order, and a full disk ends it.
     """
 
     share: Share
@@ -63,6 +64,7 @@ class Worker:
     say: Callable[[str], None]
     stop: threading.Event = field(default_factory=threading.Event)
     grace: float = 0.0
+    own: bool = False
 
     def __post_init__(self) -> None:
         self.name = worker_name(self.host)
@@ -116,7 +118,7 @@ class Worker:
         left = False
         batches = plan.open_batches()
         self._left = {place: some for place, some in self._left.items() if place[1] in batches}
-        for batch in _rotated(batches):
+        for batch in self._in_turn(batches):
             if self._in_a_row >= _IN_A_ROW and not self._is_fit(plan, run):
                 return True
             # Other workers close batches while this one walks through the list.
@@ -132,7 +134,7 @@ class Worker:
         if orders is None:
             return {_State.OTHERS}
         states = {}
-        for order in _rotated(orders):
+        for order in self._in_turn(orders):
             if self.stop.is_set():
                 raise StoppedError
             if self._in_a_row >= _IN_A_ROW:
@@ -208,10 +210,7 @@ class Worker:
                 return
         self._in_a_row = 0
         self.ran += 1
-        by: dict[str, Json] = {
-            "host": self.host, "worker": self.name,
-            "seconds": round(time.monotonic() - started, 3),
-        }  # fmt: skip
+        by = By(self.host, self.name, round(time.monotonic() - started, 3))
         place = plan.audit(order.key) if first else outcome_place(order.key, self.share.root)
         other = self._write(lambda: self.share.keep(place, outcome, by))
         if first and first.take("digest", str) != digest(outcome):
@@ -236,14 +235,13 @@ class Worker:
 
         Another host is to do it; without one, another worker; without one, the same.
         """
-        by = first.table("by")
-        host, worker = by.take("host", str), by.take("worker", str)
-        if host != self.host:
+        by = ran_by(first)
+        if by.host != self.host:
             return True
         living = self._others(plan)
-        if any(host_of(one) != host for one in living):
+        if any(host_of(one) != self.host for one in living):
             return False
-        return worker != self.name or not living
+        return by.worker != self.name or not living
 
     def _others(self, plan: PostedPlan) -> list[str]:
         """Return the other living workers, as of a few seconds ago."""
@@ -265,7 +263,7 @@ class Worker:
         for batch in (*_rotated(plan.closed_batches()), *_rotated(plan.open_batches())):
             for order in (plan.read(batch) or [])[:_SAMPLE]:
                 known = self.share.outcome(order.key)
-                if known and known.table("by").take("host", str) != self.host:
+                if known and ran_by(known).host != self.host:
                     self._check(order, known, run)
                     return True
         return False
@@ -280,10 +278,13 @@ class Worker:
         if digest(outcome) != known.take("digest", str):
             raise HostError(
                 f"{self.host} failed {self._in_a_row} guests in a row and one that "
-                f"{known.table('by').take('host', str)} has run ({order.title}: {why}): this "
-                "worker takes no more."
+                f"{ran_by(known).host} has run ({order.title}: {why}): this worker takes no more."
             )
         self._in_a_row = 0
+
+    def _in_turn(self, items: Sequence[_T]) -> list[_T]:
+        """Return the items in the order in which this worker takes them."""
+        return [*items] if self.own else _rotated(items)
 
     def _write(self, action: Callable[[], _T]) -> _T:
         """Do what writes to the share; while that is full, wait: nothing finished is lost."""
@@ -292,7 +293,8 @@ class Worker:
             try:
                 return action()
             except OSError as error:
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT) or self.stop.is_set():
+                full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+                if not full or self.own or self.stop.is_set():
                     raise
             if not said:
                 self.say(f"{self.share.root} is full: free some space there; this worker waits.")

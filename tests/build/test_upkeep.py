@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build import upkeep
-from firsttouch.build.claims import claimed
-from firsttouch.build.outcomes import keep_outcome
+from firsttouch.build.claims import _holder, claimed
+from firsttouch.build.outcomes import guest_claim, keep_outcome
 from firsttouch.build.store import PRUNING, Entry, note_use
 from firsttouch.build.upkeep import held, prune
 from firsttouch.places import REPOSITORY
@@ -28,7 +29,7 @@ _FILL = """
 import os, sys
 from pathlib import Path
 from firsttouch.build.store import Entry
-from firsttouch.build.outcomes import keep_outcome
+from firsttouch.build.outcomes import guest_claim, keep_outcome
 for name in sys.argv[1:]:
     make = lambda workplace, kept: (kept / "file").write_bytes(bytes(10 * 1024))
     Entry("kind", {"name": name}, f"thing {name}").obtain(make, print)
@@ -210,14 +211,25 @@ def test_a_prune_that_is_killed_leaves_nothing_half_and_the_next_one_ends_it(
 
 
 def test_what_killed_processes_left_of_files_is_swept_away_in_time(filled: Path) -> None:
-    for folder in (filled, filled / "kind", filled / "runs", filled / "outcomes/ab"):
-        folder.mkdir(exist_ok=True)
+    deep = ("", "kind", "runs", "outcomes/ab", "claims/ab")
+    for folder in (filled / name for name in deep):
+        folder.mkdir(parents=True, exist_ok=True)
         for name, age in ((".young.0", 3600), (".old.0", 2 * 24 * 3600)):
             (folder / name).touch()
             os.utime(folder / name, (time.time() - age,) * 2)
     prune(1 << 30)
     litter = [path.name for path in filled.rglob(".*.0")]
-    assert litter == [".young.0"] * 4
+    assert litter == [".young.0"] * len(deep)
+
+
+def test_the_claim_of_a_run_that_was_killed_is_swept_away(filled: Path) -> None:
+    abandoned = guest_claim("ab" * 32)
+    abandoned.parent.mkdir(parents=True)
+    # No process has this number.
+    abandoned.write_text(json.dumps({**_holder(), "pid": 1 << 30}))
+    with claimed(guest_claim("cd" * 32)):
+        prune(1 << 30)
+        assert [claim.name for claim in filled.glob("claims/*/[!.]*")] == ["cd" * 32]
 
 
 def test_results_are_pruned_as_all_else(filled: Path) -> None:

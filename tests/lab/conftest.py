@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.build.outcomes import keep_outcome
 from firsttouch.build.sources import KernelSource
 from firsttouch.build.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
+from firsttouch.lab import follow
 from firsttouch.lab.guests import Parts
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.run import Outcome, run_lab
 from firsttouch.progress import Reporter
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
 from tests.conftest import Firsttouch
 from tests.support.contract import real_contract
@@ -32,7 +32,7 @@ GUARDED_FAULTS = 2048
 class FakeLab:
     """The laboratory with fake kernels and guests; `ran` has each guest that was run.
 
-    `guarded` has the number of CPUs of each guest that the guard ran.
+    `guarded` has those of the guard.
     `counts` is what the modelled PMU reports for a region. A guest that has one
     of the words in `failing` among its commands fails.
     """
@@ -41,7 +41,7 @@ class FakeLab:
     out: Path
     source: KernelSource
     ran: list[Guest] = field(default_factory=list)
-    guarded: list[int] = field(default_factory=list)
+    guarded: list[Guest] = field(default_factory=list)
     failing: Mapping[str, BaseException] = field(default_factory=dict)
 
     def run(self, request: Request) -> Outcome:
@@ -50,26 +50,20 @@ class FakeLab:
     def dataset(self, outcome: Outcome) -> Dataset:
         return make_dataset(outcome.results, outcome.catalog)
 
-    def measure_guest(
+    def guest_outcome(
         self,
         guest: Guest,
-        key: str,
         log: Path,
         *,
         stop: threading.Event | None = None,
         root: Callable[[], Path] | None = None,
-    ) -> Table:
+    ) -> dict[str, Json]:
         assert root is None, "no recording is made here"
         for word, error in self.failing.items():
             if any(word in command for command in guest.commands):
                 raise error
-        outcome = fake_outcome(guest)
-        if guest.pmu:
-            self.ran.append(guest)
-        else:
-            self.guarded.append(guest.cpus)
-        keep_outcome(key, outcome)
-        return Table(log, outcome)
+        (self.ran if guest.pmu else self.guarded).append(guest)
+        return fake_outcome(guest)
 
     def build_parts(
         self, source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
@@ -119,8 +113,10 @@ def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -
     lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
     monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)
-    for module in ("run", "here"):
-        monkeypatch.setattr(f"firsttouch.lab.{module}.measure_guest", lab.measure_guest)
+    for module in ("outcomes", "here"):
+        monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", lab.guest_outcome)
+    monkeypatch.setattr(follow, "_POLL", 0.01)
+    monkeypatch.setattr(follow, "_TEND", 0.2)
     return lab
 
 
@@ -143,7 +139,7 @@ def own_outcomes(
         store.mkdir(parents=True)
         for shelf in store_root().iterdir():
             # Not the claims of runs that go on now: a link to one that ends is never free.
-            if shelf.is_dir() and shelf.name not in ("outcomes", "runs"):
+            if shelf.is_dir() and shelf.name not in ("outcomes", "claims", "runs"):
                 (store / shelf.name).symlink_to(shelf)
         return {"XDG_CACHE_HOME": str(store.parent)}
 

@@ -8,7 +8,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,14 +17,16 @@ import pytest
 from firsttouch.build.outcomes import outcome_place
 from firsttouch.cli.main import main
 from firsttouch.errors import GuestError, HostError
+from firsttouch.files import digest
 from firsttouch.lab import follow
+from firsttouch.lab.follow import Crew, Tend
 from firsttouch.lab.layouts import layout_of
 from firsttouch.lab.orders import make_guest_runner
 from firsttouch.lab.plan import Request
-from firsttouch.lab.share import PostedPlan, Share, open_share
+from firsttouch.lab.share import By, PostedPlan, Share, open_share
 from firsttouch.lab.worker import Worker
 from firsttouch.progress import Reporter
-from firsttouch.tables import Json
+from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import Guest
 from tests.lab.conftest import FakeLab, fake_outcome
 from tests.support import fake_qemu
@@ -48,10 +50,15 @@ def elsewhere(fake_lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("firsttouch.lab.orders.guest_outcome", outcome)
     monkeypatch.setattr("firsttouch.lab.here.guest_outcome", outcome)
-    monkeypatch.setattr(follow, "_POLL", 0.01)
-    monkeypatch.setattr(follow, "_TEND", 0.2)
     open_share(tmp_path / "share", make=True)
     return tmp_path / "share"
+
+
+def _tended(monkeypatch: pytest.MonkeyPatch, tend: Tend) -> None:
+    """Have `tend` look after the workers of `--on DIRECTORY`."""
+    monkeypatch.setattr(
+        "firsttouch.lab.run.by_hand", lambda share, _: nullcontext(Crew(share, tend))
+    )
 
 
 @contextmanager
@@ -131,7 +138,7 @@ def test_a_run_that_was_interrupted_is_joined_by_the_same_command(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("firsttouch.lab.run.by_hand", lambda _: interrupt)
+        _tended(patch, interrupt)
         with pytest.raises(KeyboardInterrupt):
             fake_lab.run(request)
     (plan,) = open_share(elsewhere).plans()
@@ -146,7 +153,7 @@ def test_a_run_that_was_interrupted_is_joined_by_the_same_command(
     def note(found: PostedPlan, _living: int) -> None:
         joined.append(found.batches())
 
-    monkeypatch.setattr("firsttouch.lab.run.by_hand", lambda _: note)
+    _tended(monkeypatch, note)
     outcome = fake_lab.run(request)
     assert len(outcome.results) == 16
     assert len(fake_lab.ran) == 16
@@ -170,6 +177,35 @@ def test_a_guest_that_fails_is_reported_once_with_its_log(
     fake_lab.failing = {}
     with _workers(elsewhere, "one"):
         assert len(fake_lab.run(request).results) == 16
+
+
+def test_a_quiet_run_looks_at_some_of_its_guests_at_a_time(
+    fake_lab: FakeLab, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """News may be lost, and a look at 100,000 guests takes longer than the time between two."""
+    monkeypatch.setattr(follow, "_LOOKED_AT", 5)
+    monkeypatch.setattr(PostedPlan, "tell", lambda *_: None)
+    looks: list[int] = []
+
+    def note(plan: PostedPlan, _living: int) -> None:
+        looks.append(len(looked))
+        looked.clear()
+
+    looked: list[str] = []
+    failures = PostedPlan.failures
+
+    def count(plan: PostedPlan, key: str) -> list[Table]:
+        if threading.current_thread() is threading.main_thread():
+            looked.append(key)
+        return failures(plan, key)
+
+    monkeypatch.setattr(PostedPlan, "failures", count)
+    _tended(monkeypatch, note)
+    with _workers(elsewhere, "one"):
+        outcome = fake_lab.run(replace(_SMALL, out=fake_lab.out, on=str(elsewhere)))
+    assert len(outcome.results) == 16
+    assert len(looks) > 3
+    assert max(looks) <= 5
 
 
 def test_one_host_alone_fails_a_guest_for_good(fake_lab: FakeLab, elsewhere: Path) -> None:
@@ -200,20 +236,38 @@ def test_an_audit_that_differs_fails_the_run(
     # Nothing that was in doubt is kept.
     keys = [path.stem for path in own_cache.glob("outcomes/*/*.json")]
     assert len(keys) == 1, "the guard's alone"
-    if on == "elsewhere":
-        assert all("do not agree, on" in str(error) for _, error in outcome.failures)
-        assert not list(elsewhere.glob("outcomes/*/*.json"))
+    assert all("do not agree, on" in str(error) for _, error in outcome.failures)
+    assert not list(elsewhere.glob("outcomes/*/*.json"))
 
 
-def test_what_the_store_has_can_be_audited(fake_lab: FakeLab, elsewhere: Path) -> None:
+@pytest.mark.parametrize("on", ["here", "elsewhere"])
+def test_what_the_store_has_can_be_audited(fake_lab: FakeLab, elsewhere: Path, on: str) -> None:
     fake_lab.run(replace(_SMALL, out=fake_lab.out))
     fake_lab.ran.clear()
-    request = replace(_SMALL, out=fake_lab.out, on=str(elsewhere), audit=1.0)
+    where = "here" if on == "here" else str(elsewhere)
+    request = replace(_SMALL, out=fake_lab.out, on=where, audit=1.0)
     with _workers(elsewhere, "one"):
         outcome = fake_lab.run(request)
     assert not outcome.failures
     assert len(outcome.results) == len(fake_lab.ran) == len(_hosts(request)["audited"]) == 16
     assert not _hosts(request)["guests"]
+
+
+def test_an_audit_finds_that_store_and_share_differ(
+    fake_lab: FakeLab, elsewhere: Path, own_cache: Path
+) -> None:
+    done = fake_lab.run(replace(_SMALL, out=fake_lab.out))
+    (result, *_) = done.results
+    share = open_share(elsewhere)
+    kept = [path.stem for path in own_cache.glob("outcomes/*/*.json")]
+    (key,) = [key for key in kept if digest([key, 0]) == result.key]
+    share.keep(outcome_place(key, share.root), {"commands": []}, By("one", "one~1", 1.0))
+    request = replace(_SMALL, out=fake_lab.out, on=str(elsewhere), audit=1.0)
+    with _workers(elsewhere, "two"):
+        outcome = fake_lab.run(request)
+    ((cell, error),) = outcome.failures
+    assert cell == result.cell
+    assert "two runs of the same guest do not agree, on one and " in str(error)
 
 
 @pytest.mark.parametrize("loss", ["outcome", "part", "batch"])
@@ -254,7 +308,7 @@ def test_a_part_that_is_damaged_is_copied_again(
             damaged.append(file)
             thread.start()
 
-    monkeypatch.setattr("firsttouch.lab.run.by_hand", lambda _: damage)
+    _tended(monkeypatch, damage)
     worker = Worker(open_share(elsewhere), make_guest_runner(Reporter()), "one", print)
     thread = threading.Thread(target=worker.work, args=(600,))
     outcome = fake_lab.run(replace(_SMALL, out=fake_lab.out, on=str(elsewhere)))
@@ -270,7 +324,7 @@ def _posted(fake_lab: FakeLab, elsewhere: Path, monkeypatch: pytest.MonkeyPatch)
     def interrupt(_plan: PostedPlan, _living: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("firsttouch.lab.run.by_hand", lambda _: interrupt)
+    _tended(monkeypatch, interrupt)
     with pytest.raises(KeyboardInterrupt):
         fake_lab.run(replace(_SMALL, out=fake_lab.out, on=str(elsewhere)))
 

@@ -9,6 +9,8 @@ import json
 import os
 import shlex
 import threading
+import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ from firsttouch.lab.outcomes import results_of
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import Result, read_results
 from firsttouch.progress import Reporter
-from firsttouch.tables import Table
+from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import MEMORY, Guest
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import StoppedError
@@ -60,7 +62,7 @@ def test_a_guest_has_the_cpus_of_its_cell_and_the_guard_checks_each_number(
     wanted = [1, 2, 4, 8]
     assert sorted(guest.cpus for guest in fake_lab.ran) == sorted(wanted * 2)
     assert all(guest.commands[0].endswith(f"--cpus {guest.cpus}") for guest in fake_lab.ran)
-    assert fake_lab.guarded == wanted
+    assert [guest.cpus for guest in fake_lab.guarded] == wanted
     assert [result.cell.cpus for result in outcome.results] == [1, 1, 2, 2, 4, 4, 8, 8]
 
 
@@ -93,7 +95,8 @@ def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
     guarded = list(fake_lab.guarded)
     fake_lab.run(other)
     assert not fake_lab.ran
-    assert fake_lab.guarded == guarded == [1]
+    assert fake_lab.guarded == guarded
+    assert [guest.cpus for guest in guarded] == [1]
     assert _lines(one) == _lines(other)
 
 
@@ -284,6 +287,7 @@ def test_what_an_interrupted_run_has_finished_is_kept(fake_lab: FakeLab) -> None
         fake_lab.run(request)
     done = len(fake_lab.ran)
     assert 0 < done < 16
+    assert not (request.out / ".plan").exists()
     assert len(_lines(request)) == done
     fake_lab.failing = {}
     fake_lab.run(request)
@@ -297,10 +301,10 @@ def test_an_interrupt_while_guests_are_still_handed_out_stops_those_that_run(
     started = threading.Event()
 
     def runs_until_stopped(
-        guest: Guest, key: str, log: Path, *, stop: threading.Event | None = None, **more: Any
-    ) -> Table:
+        guest: Guest, log: Path, *, stop: threading.Event | None = None, **more: Any
+    ) -> Mapping[str, Json]:
         if stop is None:
-            return fake_lab.measure_guest(guest, key, log, **more)
+            return fake_lab.guest_outcome(guest, log, **more)
         started.set()
         stopped.append(stop.wait(20))
         raise StoppedError
@@ -315,12 +319,38 @@ def test_an_interrupt_while_guests_are_still_handed_out_stops_those_that_run(
             raise KeyboardInterrupt
         return submit(*args, **named)
 
-    for module in ("run", "here"):
-        monkeypatch.setattr(f"firsttouch.lab.{module}.measure_guest", runs_until_stopped)
+    for module in ("outcomes", "here"):
+        monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", runs_until_stopped)
     monkeypatch.setattr(concurrent.futures.ThreadPoolExecutor, "submit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        fake_lab.run(_asked(fake_lab, jobs=1))
+        fake_lab.run(_asked(fake_lab, jobs=2))
     assert stopped == [True]
+
+
+def test_two_runs_at_once_run_no_guest_twice(
+    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(guest: Guest, log: Path, **more: Any) -> Mapping[str, Json]:
+        time.sleep(0.05)
+        return fake_lab.guest_outcome(guest, log, **more)
+
+    monkeypatch.setattr("firsttouch.lab.here.guest_outcome", slow)
+    requests = [_asked(fake_lab, name, jobs=2) for name in ("one", "other")]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(fake_lab.run, requests))
+    assert len(fake_lab.ran) == 16
+    assert outcomes[0].results == outcomes[1].results
+    assert len(outcomes[0].results) == 16
+
+
+def test_what_a_killed_run_left_of_its_plan_is_in_nobodys_way(fake_lab: FakeLab) -> None:
+    request = _asked(fake_lab)
+    left = request.out / ".plan/0123456789abcdef"
+    (left / "orders").mkdir(parents=True)
+    (left / "plan.json").write_text("{}")
+    assert len(fake_lab.run(request).results) == 16
+    assert not (request.out / ".plan").exists()
+    assert not list(store_root().glob("claims/*/*"))
 
 
 def test_a_guest_that_hides_the_double_fault_stops_the_run(

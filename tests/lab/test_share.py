@@ -23,7 +23,7 @@ from firsttouch.build.outcomes import outcome_place
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.lab import worker as workers
 from firsttouch.lab.orders import Runner
-from firsttouch.lab.share import Order, PostedPlan, Share, in_batches, open_share
+from firsttouch.lab.share import By, Order, PostedPlan, Share, in_batches, open_share
 from firsttouch.lab.worker import Worker
 from firsttouch.places import REPOSITORY
 from firsttouch.tables import Json
@@ -161,8 +161,8 @@ def test_a_write_that_the_share_loses_is_noticed_and_the_guest_run_again(
     lost: list[Path] = []
     keep = Share.keep
 
-    def losing(self: Share, place: Path, *rest: Mapping[str, Json]) -> object:
-        kept = keep(self, place, *rest)
+    def losing(self: Share, place: Path, outcome: Mapping[str, Json], by: By) -> object:
+        kept = keep(self, place, outcome, by)
         if len(lost) < 3:
             lost.append(place)
             if loss == "lost":
@@ -197,10 +197,10 @@ def test_a_full_share_loses_nothing_that_was_finished(
     monkeypatch.setattr(workers, "_FULL", 0.01)
     keep, refused = Share.keep, itertools.count()
 
-    def full(self: Share, place: Path, *rest: Mapping[str, Json]) -> object:
+    def full(self: Share, place: Path, outcome: Mapping[str, Json], by: By) -> object:
         if next(refused) < 5:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))
-        return keep(self, place, *rest)
+        return keep(self, place, outcome, by)
 
     monkeypatch.setattr(Share, "keep", full)
     said: list[str] = []
@@ -269,7 +269,7 @@ def test_a_second_outcome_with_other_bytes_names_both_hosts(share: Share) -> Non
     def slow(order: Order, _log: Path, _stop: threading.Event) -> Mapping[str, Json]:
         share.keep(
             outcome_place(order.key, share.root), {"commands": []},
-            {"host": "awake", "worker": "a", "seconds": 1},
+            By("awake", "a", 1.0),
         )  # fmt: skip
         return given(order)
 

@@ -265,10 +265,10 @@ def test_there_are_as_many_workers_as_have_work_and_an_array_may_have(
     fake_slurm: FakeSlurm, tmp_path: Path, wanted: int | None, guests: int, count: int
 ) -> None:
     reporter = Reporter(Console(file=fake_slurm.out, width=1000))
-    plan = Share(tmp_path / "my share").plan("p")
+    share = Share(tmp_path / "my share")
     partition = slurm.find_partition("cells")
-    with slurm_workers(partition, wanted, guests, tmp_path / "l", reporter) as tend:
-        tend(plan, 0)
+    with slurm_workers(share, partition, wanted, guests, tmp_path / "l", reporter) as crew:
+        crew.tend(share.plan("p"), 0)
     (given,) = fake_slurm.given("sbatch")
     assert f"--array=0-{count - 1}" in given
     assert "--partition=cells" in given and "--mem=5120M" in given

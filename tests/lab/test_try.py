@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from firsttouch.analysis.dataset import read_dataset
-from firsttouch.build.outcomes import keep_outcome
 from firsttouch.cli.main import main
 from firsttouch.lab import guests
 from firsttouch.lab.results import read_results
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
 from tests.conftest import TRIED
 from tests.lab.conftest import FakeLab
@@ -44,9 +43,9 @@ def ran(
     monkeypatch.setattr("firsttouch.lab.run.build_parts", guests.build_parts)
     ran: list[Guest] = []
 
-    def measure(guest: Guest, key: str, log: Path, **more: Any) -> Table:
+    def outcome(guest: Guest, log: Path, **more: Any) -> Mapping[str, Json]:
         if guest.pmu is None:
-            return fake_lab.measure_guest(guest, key, log, **more)
+            return fake_lab.guest_outcome(guest, log, **more)
         ran.append(guest)
         synced = 10 * _FAULTS * ("isb();" in guest.image.read_text())
         freed = 500 * _FAULTS * ("init_on_alloc=0" in guest.boot)
@@ -58,14 +57,10 @@ def ran(
         line: dict[str, Json] = {
             "metrics": {"page_faults": _FAULTS}, "unavailable": {}, "regions": ["measured"],
         }  # fmt: skip
-        outcome: dict[str, Json] = {
-            "commands": [{"lines": [line], "regions": [region]}], "not_modelled": [],
-        }  # fmt: skip
-        keep_outcome(key, outcome)
-        return Table(log, outcome)
+        return {"commands": [{"lines": [line], "regions": [region]}], "not_modelled": []}
 
-    for module in ("run", "here"):
-        monkeypatch.setattr(f"firsttouch.lab.{module}.measure_guest", measure)
+    for module in ("outcomes", "here"):
+        monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", outcome)
     return ran
 
 
