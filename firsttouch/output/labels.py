@@ -88,6 +88,11 @@ def share_words(row: Row) -> str:
     return f"in {only}{percent} % of {format_number_of(len(row.layouts), 'layouts')}"
 
 
+def verdict_words(row: Row) -> str:
+    """Return a row's verdict and in which share of layouts it holds; empty if nothing is judged."""
+    return "" if row.verdict == "no claim" else f"{row.verdict} {share_words(row)}".rstrip()
+
+
 def page_label(page: str | int) -> str:
     """Return a page size for people: ``4 KiB``."""
     try:

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from firsttouch.analysis.cases import Case
-from firsttouch.analysis.dataset import Dataset, Row
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.distributions import changes_over
 from firsttouch.analysis.names import format_params, varying
-from firsttouch.output.labels import QUICK, SPREAD, change_head, share_words, spread_words
+from firsttouch.output.labels import QUICK, SPREAD, change_head, spread_words, verdict_words
 from firsttouch.quantities import format_change, format_value
 
 FORMATS = ("md", "csv")
@@ -145,7 +145,7 @@ def _table(dataset: Dataset, cases: Sequence[Case]) -> Iterator[str]:
             *(format_value(row.arms.get(arm), row.unit).removesuffix(" ms") for arm in arms),
             *([format_change(row.change_percent)] if change else []),
             *(spread_words(row) if spread else ()),
-            *([_verdict(row)] if judged else []),
+            *([verdict_words(row)] if judged else []),
         ]
         for row in rows
     )
@@ -159,10 +159,6 @@ def markdown_table(
     yield _line(heads)
     yield _line(["---:" if column in figures else "---" for column in range(len(heads))])
     yield from map(_line, rows)
-
-
-def _verdict(row: Row) -> str:
-    return "" if row.verdict == "no claim" else f"{row.verdict} {share_words(row)}".rstrip()
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -16,8 +17,9 @@ from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.analysis.distributions import Distribution
 from firsttouch.catalog.collection import load_known
 from firsttouch.errors import UserError
-from firsttouch.output.evidence.declared import Block, Column, ResultSet, Selection
-from firsttouch.output.evidence.pivot import pivot
+from firsttouch.lab.results import Result
+from firsttouch.output.evidence.declared import Block, ResultSet, Selection
+from firsttouch.output.evidence.layouts import layouts
 from firsttouch.output.export import summary
 from firsttouch.output.html.files import figure_files
 from firsttouch.output.html.page import render
@@ -26,7 +28,7 @@ from firsttouch.output.html.svg import Drawing
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.tables import export
 from firsttouch.output.terminal import LINES, print_answers
-from tests.support.results import in_layouts
+from tests.support.results import in_layouts, make_result
 
 _CATALOG = load_known(["populate"], ["neoverse-n1"], ["stock", "on"])
 
@@ -184,14 +186,49 @@ def test_a_scale_is_never_so_narrow_that_nothing_looks_like_much(
     assert 10 <= scale.at(min(values)) <= scale.at(max(values)) <= 20
 
 
-def test_a_document_may_show_changes_over_layouts(one: Dataset, doubtful: Dataset) -> None:
-    selection = Selection("populate", {"by": "ldadd"}, "page_faults", "ldadd")
-    column = Column("change", "", ("on",), "over layouts")
-    block = Block("name", "rows", ("set",), (), (selection,), (column,), "", "")
-    assert list(pivot(block, {"set": doubtful}))[-1] == (
-        "| ldadd 4k | `page_faults` | -50.00 % to -10.00 %, median -50.00 % |"
+def _conflict(misses: Sequence[tuple[float, float]], arm: str) -> list[Result]:
+    """Misses of two hot colours in each layout."""
+    return [
+        replace(made, cell=replace(made.cell, layout=layout))
+        for layout, both in enumerate(misses)
+        for color, value in enumerate(both)
+        for made in [
+            make_result(
+                {"l2_misses": value}, arm, experiment="zero-conflict",
+                params={"level": "l2", "hot_color": color, "rounds": 1},
+            )
+        ]
+    ]  # fmt: skip
+
+
+def _block(*rows: Selection) -> Block:
+    return Block("layouts", "layouts", ("a", "b"), (), rows, (), "", "")
+
+
+def test_a_documents_table_of_layouts_has_changes_and_the_share_of_the_verdict(
+    doubtful: Dataset,
+) -> None:
+    catalog = load_known(["zero-conflict"], ["neoverse-n1"], ["stock", "color-l2"])
+    colors = make_dataset(
+        [*_conflict([(8, 0), (6, 0)], "stock"), *_conflict([(2, 2), (3, 3)], "color-l2")], catalog
     )
-    with pytest.raises(UserError, match="page_faults was measured in one layout on on"):
-        list(pivot(block, {"set": one}))
+    faults = Selection("populate", {"page": "4k"}, "page_faults", "faults")
+    worst, mean = (Selection("zero-conflict", {}, name, name) for name in ("worst", "mean"))
+    table = list(layouts(_block(faults, worst, mean), {"a": doubtful, "b": colors}))
+    assert table[2:] == [
+        "| faults | `on` | -50.00 % | -50.00 % | -50.00 % | -10.00 % | 4 "
+        "| reproduced in only 75 % of 4 layouts |",
+        "| worst | `color-l2` | -75.00 % | -75.00 % | -62.50 % | -50.00 % | 2 |  |",
+        "| mean | `color-l2` | -50.00 % | -50.00 % | -25.00 % | 0.00 % | 2 |  |",
+    ]
+
+
+def test_a_figure_of_one_layout_is_not_in_a_table_of_layouts(one: Dataset) -> None:
+    row = Selection("populate", {}, "page_faults", "faults")
+    with pytest.raises(UserError, match="faults was not measured in several layouts"):
+        list(layouts(_block(row), {"a": one}))
+
+
+def test_the_command_of_a_set_names_its_layouts() -> None:
     asked = ResultSet("name", "6.12", (), ("populate",), size="64M", layouts=100)
     assert asked.arguments()[-4:] == ["--size", "64M", "--layouts", "100"]

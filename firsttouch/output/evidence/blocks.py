@@ -24,6 +24,7 @@ from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.output.evidence.declared import Block, Evidence
 from firsttouch.output.evidence.functions import functions
+from firsttouch.output.evidence.layouts import layouts
 from firsttouch.output.evidence.pivot import pivot
 from firsttouch.output.tables import kernel_versions, markdown_table
 from firsttouch.output.terminal import print_answers
@@ -162,4 +163,5 @@ _DRAWN: Mapping[str, Callable[[Block, Datasets], Iterator[str]]] = {
     "answer": _answer,
     "sources": _sources,
     "functions": functions,
+    "layouts": layouts,
 }

@@ -15,7 +15,8 @@ from firsttouch.tables import Table, read_toml
 
 # In a checkout; an installed package has no documents.
 EVIDENCE = REPOSITORY / "docs/evidence"
-KINDS = ("rows", "colors", "spread", "knee", "answer", "sources", "cells", "functions")
+KINDS = ("rows", "colors", "spread", "knee", "answer", "sources", "cells", "functions",
+         "layouts")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Column:
-    """A figure of each of `arms`; if so asked, its change against stock, that change over
-    layouts, or its value per page.
+    """A figure of each of `arms`; if so asked, its change against stock, or its value per page.
 
     An empty `metric` is the row's.
     """
@@ -222,7 +222,7 @@ def _read_column(table: Table) -> Column:
         table.take("head", str, ""),
         table.take("metric", str, ""),
         table.strings("arms"),
-        table.choice("show", ("value", "change", "over layouts", "per page"), "value"),
+        table.choice("show", ("value", "change", "per page"), "value"),
     )
     table.done()
     return found

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
-from firsttouch.analysis.distributions import changes_over
 from firsttouch.analysis.names import format_params, varying
 from firsttouch.errors import UserError
 from firsttouch.output.evidence.declared import Block, Column, Selection
-from firsttouch.output.labels import change_range
 from firsttouch.output.tables import markdown_table
 from firsttouch.quantities import format_change, format_ratio, format_value
 
@@ -91,11 +89,6 @@ def _figure(block: Block, row: Row, column: Column, arm: str) -> str:
         raise UserError(f"{block.name}: {row.metric} was not measured on {arm}.")
     if column.show == "change":
         return format_change(row.change(arm))
-    if column.show == "over layouts":
-        found = changes_over(row, arm)
-        if found is None:
-            raise UserError(f"{block.name}: {row.metric} was measured in one layout on {arm}.")
-        return change_range(found)
     pages = row.case.pages()
     if column.show == "value":
         return format_value(value, row.unit)
