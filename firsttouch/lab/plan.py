@@ -99,6 +99,14 @@ def make_plan(
         check_size(request.size)
     _check_settings(request, experiments, machines, contract)
     more: dict[str, Json] = {"profile": True} if request.profile else {}
+
+    def cell_of(
+        machine: Machine, experiment: Experiment, params: Params, arm: Arm, layout: int
+    ) -> Cell:
+        return make_cell(
+            release, arm.name, machine.name, experiment.name, params, {**more, "layout": layout}
+        )
+
     cells: dict[str, Cell] = {}
     groups: list[tuple[Cell, ...]] = []
     for machine, experiment in itertools.product(machines, experiments):
@@ -126,19 +134,10 @@ def make_plan(
             _check_disk(arm, experiment)
             for group in of_guests:
                 groups.append(
-                    tuple(
-                        make_cell(
-                            release, arm.name, machine.name, experiment.name, params,
-                            {**more, "layout": layout},
-                        )
-                        for params in group
-                    )
-                )  # fmt: skip
+                    tuple(cell_of(machine, experiment, params, arm, layout) for params in group)
+                )
         for params, arm, layout in itertools.product(wanted, of_arms, layouts):
-            cell = make_cell(
-                release, arm.name, machine.name, experiment.name, params,
-                {**more, "layout": layout},
-            )  # fmt: skip
+            cell = cell_of(machine, experiment, params, arm, layout)
             cells[cell.identity] = cell
     if not cells:
         values = " ".join(f"{name}={value}" for name, value in request.settings.items())
