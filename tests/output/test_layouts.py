@@ -216,10 +216,10 @@ def test_a_documents_table_of_layouts_has_changes_and_the_share_of_the_verdict(
     worst, mean = (Selection("zero-conflict", {}, name, name) for name in ("worst", "mean"))
     table = list(layouts(_block(faults, worst, mean), {"a": doubtful, "b": colors}))
     assert table[2:] == [
-        "| faults | `on` | -50.00 % | -50.00 % | -50.00 % | -10.00 % | 4 "
+        "| faults | `on` | -50.00 % | -50.00 % | -50.00 % | -10.00 % "
         "| reproduced in only 75 % of 4 layouts |",
-        "| worst | `color-l2` | -75.00 % | -75.00 % | -62.50 % | -50.00 % | 2 |  |",
-        "| mean | `color-l2` | -50.00 % | -50.00 % | -25.00 % | 0.00 % | 2 |  |",
+        "| worst | `color-l2` | -75.00 % | -75.00 % | -62.50 % | -50.00 % |  |",
+        "| mean | `color-l2` | -50.00 % | -50.00 % | -25.00 % | 0.00 % |  |",
     ]
 
 

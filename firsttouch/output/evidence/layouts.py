@@ -17,7 +17,7 @@ from firsttouch.output.labels import changes_of, verdict_words
 from firsttouch.output.tables import markdown_table
 from firsttouch.quantities import format_change
 
-_HEADS = ("", "arm", "first", "least", "median", "most", "layouts", "verdict")
+_HEADS = ("", "arm", "first", "least", "median", "most", "verdict")
 # What colours are about: the hot lines with the most misses, and all of them.
 _SPREADS = ("worst", "mean")
 
@@ -36,7 +36,7 @@ def layouts(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
                 "it, or take the row out."
             )
         lines += found
-    yield from markdown_table(_HEADS, range(2, 7), lines)
+    yield from markdown_table(_HEADS, range(2, 6), lines)
 
 
 def _lines(selection: Selection, dataset: Dataset) -> Iterator[list[str]]:
@@ -77,4 +77,4 @@ def _is_of(selection: Selection, case: Case) -> bool:
 
 def _line(label: str, arm: str, changes: Distribution, verdict: str) -> list[str]:
     first = format_change(changes.values[0])
-    return [label, f"`{arm}`", first, *changes_of(changes), f"{len(changes.values):,}", verdict]
+    return [label, f"`{arm}`", first, *changes_of(changes), verdict]
