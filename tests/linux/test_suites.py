@@ -103,6 +103,9 @@ _SPECIAL = (
         "DAX",
         _with_disk,
         ("mm/zero_page_io",),
+        # With DAX a file system has the kernel's page for a block.
+        "page=$(($(sed -n '/^KernelPageSize/{s/[^0-9]//g;p;q}' /proc/self/smaps) * 1024))\n"
+        "mke2fs -b $page -i $page /dev/pmem0 >/dev/null\n"
         "mkdir /mnt && mount -t ext4 -o dax=always /dev/pmem0 /mnt",
         "/mnt",
     ),
