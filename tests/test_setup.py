@@ -20,7 +20,9 @@ def _run(folder: Path, then: str) -> tuple[int, str]:
     function = re.search(r"^hold_services\(\) \{.*?^\}$", text, re.M | re.S)
     assert function
     script = f"set -eu\n{function[0].replace('/usr/sbin', str(folder))}\nhold_services\n{then}\n"
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    # A shell cannot trap what its parent ignores, such as the hang-up that nohup ignores.
+    command = ["env", "--default-signal", "sh", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.stderr
     return done.returncode, done.stdout
 
