@@ -48,9 +48,9 @@ def _available_memory() -> int:
 
 @contextmanager
 def own_workers(
-    jobs: Sequence[Job], at_once: int, out: Path, logs: Path, reporter: Reporter
+    jobs: Sequence[Job], guests: int, at_once: int, out: Path, logs: Path, reporter: Reporter
 ) -> Iterator[Crew]:
-    """Yield the workers that run the guests of `jobs`; they end with the context.
+    """Yield the workers that run so many `guests`, of those of `jobs`; they end with the context.
 
     The store has the outcomes and the claims, so that two runs never run the
     same guest at once. The plan is in `out`, which belongs to this run.
@@ -67,20 +67,20 @@ def own_workers(
         log = logs / job.cells[0].log_name
         return guest_outcome(job.guest, log, stop=stop, root=job.root)
 
+    count = min(at_once, guests)
+    if count:
+        number = format_number_of(count, "guests")
+        reporter.say(f"Running {number} at once, {format_size(MEMORY)} each (--jobs).")
     with ExitStack() as left, concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         left.callback(shutil.rmtree, board, ignore_errors=True)
         working: list[concurrent.futures.Future[None]] = []
 
-        def tend(plan: PostedPlan, _living: int) -> None:
-            if not working:
-                count = min(at_once, sum(len(plan.read(batch) or ()) for batch in plan.batches()))
-                guests = format_number_of(count, "guests")
-                reporter.say(f"Running {guests} at once, {format_size(MEMORY)} each (--jobs).")
-                for _ in range(count):
-                    worker = Worker(
-                        share, lambda _: run, socket.gethostname(), lambda _: None, stop, own=True
-                    )
-                    working.append(pool.submit(worker.work, math.inf))
+        def tend(_plan: PostedPlan, _living: int) -> None:
+            while len(working) < count:
+                worker = Worker(
+                    share, lambda _: run, socket.gethostname(), lambda _: None, stop, own=True
+                )
+                working.append(pool.submit(worker.work, math.inf))
             for one in working:
                 if one.done():
                     one.result()

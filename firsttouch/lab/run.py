@@ -95,7 +95,7 @@ def run_lab(
 
     def crew(jobs: Sequence[Job], guests: int) -> contextlib.AbstractContextManager[Crew]:
         if share is None:
-            return own_workers(jobs, at_once, request.out, logs, reporter)
+            return own_workers(jobs, guests, at_once, request.out, logs, reporter)
         if partition is None:
             return by_hand(share, reporter)
         return slurm_workers(share, partition, request.workers, guests, logs / "slurm", reporter)
