@@ -8,11 +8,14 @@ the mistake in question.
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from firsttouch.build.overlay import apply, apply_patch, changed_files, patches_of
 from firsttouch.build.sources import KernelSource
 from firsttouch.progress import Reporter
 from tests.linux.conftest import MakeGuest
@@ -21,7 +24,7 @@ from tests.support.kernels import mistakes
 from tests.support.ktap import parse
 from tests.support.selftests import build_selftests
 
-pytestmark = [pytest.mark.kernel, pytest.mark.regress]
+pytestmark = pytest.mark.kernel
 
 # The arm, the suite, and what tests of it that find the mistake are called.
 _FOUND_BY = {
@@ -40,6 +43,23 @@ def test_each_mistake_has_its_test() -> None:
     assert _FOUND_BY.keys() == mistakes().keys()
 
 
+def test_each_mistake_applies_to_the_code_as_it_is(
+    sources: Callable[[str], KernelSource], tmp_path: Path
+) -> None:
+    source = sources("6.12")
+    series = patches_of(source.release)
+    hooks = [hook for patch in series if (hook := patch.hook(source.release))]
+    for name in {name for patch in (*hooks, *mistakes().values()) for name in changed_files(patch)}:
+        if (source.tree() / name).exists():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source.tree() / name, tmp_path / name)
+    for patch in series:
+        apply(patch, source.release, tmp_path)
+    for mistake in mistakes().values():
+        apply_patch(mistake, source.version, tmp_path)
+
+
+@pytest.mark.regress
 @pytest.mark.parametrize("mistake", _FOUND_BY)
 def test_is_found(
     make_guest: MakeGuest,
