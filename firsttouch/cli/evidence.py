@@ -15,8 +15,9 @@ from pathlib import Path
 from firsttouch.build.rebuilt import load_rebuilt
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.cli.failures import exit_status
 from firsttouch.cli.main import main as firsttouch
-from firsttouch.errors import FirsttouchError, UserError, nearest
+from firsttouch.errors import UserError, nearest
 from firsttouch.files import write_atomically
 from firsttouch.lab.results import pack_results, read_results
 from firsttouch.lab.traces import trace_of
@@ -69,17 +70,17 @@ def main() -> int:
     options = parser.parse_args()
     if options.set and not options.measure:
         parser.error("--set says what is measured: give --measure (MEASURE=1), too.")
-    try:
-        evidence = load_evidence()
-        sets = chosen(evidence, options.set)
-        if options.measure and not measure(evidence, sets, options.out):
-            return 1
-        for name in options.trace:
-            trace(evidence, name)
-        draw(evidence, REPOSITORY)
-    except FirsttouchError as error:
-        print("\n    ".join([f"make evidence: {error}", *error.detail]), file=sys.stderr)
-        return 2
+    return exit_status(lambda: _run(options), options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    evidence = load_evidence()
+    sets = chosen(evidence, options.set)
+    if options.measure and not measure(evidence, sets, options.out):
+        return 1
+    for name in options.trace:
+        trace(evidence, name)
+    draw(evidence, REPOSITORY)
     return 0
 
 

@@ -1,42 +1,88 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Messages of a command that cannot continue, and its exit status."""
+"""How a command ends: its exit status, and a message if it cannot continue."""
 
 from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
+import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
 from firsttouch.build.store import store_root
 from firsttouch.errors import FirsttouchError
 from firsttouch.files import least_room
+from firsttouch.signals import interrupt_on_signals
+from firsttouch.spelling import ERRORS
 
 # The text by which a compiler or another tool reports a full disk.
 _NO_SPACE = os.strerror(errno.ENOSPC)
-STANDARD_OUTPUT = "standard output"
+_STANDARD_OUTPUT = "standard output"
 
 
-def report_error(error: FirsttouchError, options: argparse.Namespace) -> int:
+def exit_status(run: Callable[[], int], options: argparse.Namespace) -> int:
+    """Run a command and return its exit status; print why it ended if it could not continue.
+
+    If a signal ended the command, the status is 128 + the signal's number: 130
+    after Ctrl-C, 141 if the reader of a pipe has ended.
+    """
+    interrupt_on_signals()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A character that the terminal cannot show must not end the command.
+            stream.reconfigure(errors=ERRORS)
+    try:
+        try:
+            status = run()
+            _flush()
+            return status
+        except FirsttouchError as error:
+            return _report_error(error, options)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            return _report_os_error(error, options)
+        except KeyboardInterrupt as interrupt:
+            number = next(iter(interrupt.args), signal.SIGINT)
+            return _report_interrupt(number, options)
+    except BrokenPipeError:
+        _let_go(sys.stdout, sys.stderr)
+        return 128 + signal.SIGPIPE
+
+
+def _flush() -> None:
+    try:
+        print(end="", flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        error.filename = _STANDARD_OUTPUT
+        # Python would flush it again at exit, and fail again.
+        _let_go(sys.stdout)
+        raise
+
+
+def _report_error(error: FirsttouchError, options: argparse.Namespace) -> int:
     """Print an error of this project, or the full disk that caused it."""
     if any(_NO_SPACE in line for line in error.detail):
-        return _report(full_disk(options), error.detail)
+        return _report(_full_disk(options), error.detail)
     return _report(str(error), error.detail, error.exit_status)
 
 
-def report_os_error(error: OSError, options: argparse.Namespace) -> int:
+def _report_os_error(error: OSError, options: argparse.Namespace) -> int:
     """Print an error of the operating system, with what to do about it."""
     reason = error.strerror or str(error)
     where = f"{error.filename}: " if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        if error.filename == STANDARD_OUTPUT or (not error.filename and _is_full(sys.stdout)):
+        if error.filename == _STANDARD_OUTPUT or (not error.filename and _is_full(sys.stdout)):
             # It cannot be written when the process ends, either.
-            let_go(sys.stdout)
-            return _report(f"{STANDARD_OUTPUT}: {reason}: print to another file.")
-        return _report(full_disk(options, reason))
+            _let_go(sys.stdout)
+            return _report(f"{_STANDARD_OUTPUT}: {reason}: print to another file.")
+        return _report(_full_disk(options, reason))
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return _report(f"{where}{reason}: change its permissions, then run the same command again.")
     if reason.startswith("No usable temporary directory"):
@@ -44,7 +90,7 @@ def report_os_error(error: OSError, options: argparse.Namespace) -> int:
     return _report(f"{where}{reason}: check this path, then run the same command again.")
 
 
-def full_disk(options: argparse.Namespace, reason: str = _NO_SPACE) -> str:
+def _full_disk(options: argparse.Namespace, reason: str = _NO_SPACE) -> str:
     """Return a message: which of the places that a command writes to is full, and what to do."""
     out: Path | None = getattr(options, "out", None)
     directory: Path | None = getattr(options, "directory", None)
@@ -75,13 +121,13 @@ def _is_full(stream: TextIO) -> bool:
     return False
 
 
-def report_interrupt(number: int, options: argparse.Namespace) -> int:
+def _report_interrupt(number: int, options: argparse.Namespace) -> int:
     """Print that a signal ended the command, and what the command keeps, if anything."""
     kept: str = getattr(options, "kept", "")
     return _report(f"interrupted{f'; {kept}' if kept else ''}.", status=128 + number)
 
 
-def let_go(*streams: TextIO) -> None:
+def _let_go(*streams: TextIO) -> None:
     """Redirect closed outputs to /dev/null, so that the flush at the end of the process works."""
     for stream in streams:
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -7,9 +7,6 @@ Exit status: 0 if all ran, 1 if something measured failed, 2 if the request cann
 from __future__ import annotations
 
 import argparse
-import io
-import signal
-import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -29,10 +26,8 @@ from firsttouch.cli import (
     tried,
     worker,
 )
-from firsttouch.errors import FirsttouchError, UserError
+from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
-from firsttouch.signals import interrupt_on_signals
-from firsttouch.spelling import ERRORS
 
 _EXAMPLES = """examples:
   firsttouch lab                                   the default plan: stock against changed
@@ -103,32 +98,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit status. Errors that a user can fix raise nothing.
-
-    If a signal ended the command, the status is 128 + the signal's number: 130
-    after Ctrl-C, 141 if the reader of a pipe has ended.
-    """
-    interrupt_on_signals()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A character that the terminal cannot show must not end the command.
-            stream.reconfigure(errors=ERRORS)
+    """Run the command line; return the exit status. Errors that a user can fix raise nothing."""
     options = argparse.Namespace()
-    try:
-        try:
-            return _run(arguments, options)
-        except FirsttouchError as error:
-            return failures.report_error(error, options)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            return failures.report_os_error(error, options)
-        except KeyboardInterrupt as interrupt:
-            number = next(iter(interrupt.args), signal.SIGINT)
-            return failures.report_interrupt(number, options)
-    except BrokenPipeError:
-        failures.let_go(sys.stdout, sys.stderr)
-        return 128 + signal.SIGPIPE
+    return failures.exit_status(lambda: _run(arguments, options), options)
 
 
 def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
@@ -140,13 +112,4 @@ def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     except SystemExit as done:
         # argparse exits after --help and --version.
         status = int(done.code or 0)
-    try:
-        print(end="", flush=True)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        error.filename = failures.STANDARD_OUTPUT
-        # Python would flush it again at exit, and fail again.
-        failures.let_go(sys.stdout)
-        raise
     return status

@@ -51,12 +51,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # -- pipes
 
 
-def _piped_into_nothing(arguments: Sequence[str], cwd: Path, stream: str) -> tuple[int, str]:
+def _piped_into_nothing(
+    arguments: Sequence[str], cwd: Path, stream: str, command: Sequence[str] = COMMAND
+) -> tuple[int, str]:
     """Run the command into a pipe without a reader; return its status and its other output."""
     read, write = os.pipe()
     os.close(read)
     with subprocess.Popen(
-        [*COMMAND, *arguments],
+        [*command, *arguments],
         cwd=cwd,
         env=_environment(XDG_CACHE_HOME=str(cwd / "cache")),
         stdout=write if stream == "stdout" else subprocess.PIPE,
@@ -81,6 +83,12 @@ def test_a_reader_who_has_gone_ends_the_command_in_silence(results: Path, line: 
 
 def test_an_error_that_nobody_reads_is_no_traceback(tmp_path: Path) -> None:
     assert _piped_into_nothing(["lab", "--wrong"], tmp_path, "stderr") == (141, "")
+
+
+def test_make_evidence_ends_in_silence_too(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "firsttouch.cli.evidence"]
+    arguments = ["--measure", "--set", "unknown"]
+    assert _piped_into_nothing(arguments, tmp_path, "stderr", command) == (141, "")
 
 
 def test_a_command_that_prints_without_buffer_is_quiet_too(results: Path) -> None:
