@@ -22,7 +22,8 @@ from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job
 from firsttouch.lab.hosts import Audited, Ran, Record
 from firsttouch.lab.orders import Posting, make_posting
-from firsttouch.lab.share import Order, PostedPlan, Share, host_of, in_batches, ran_by
+from firsttouch.lab.posted import Order, PostedPlan, host_of, in_batches, posted_plan
+from firsttouch.lab.share import Share, ran_by
 from firsttouch.progress import Reporter
 from firsttouch.tables import Table
 
@@ -221,7 +222,7 @@ def run_jobs(
     each job ends. The same plan joins its run in the share, if that was
     interrupted.
     """
-    plan = crew.share.plan(digest([[job.key for job in jobs], sorted(audits)])[:16])
+    plan = posted_plan(crew.share, digest([[job.key for job in jobs], sorted(audits)])[:16])
     lacking = {job.key for job in missing}
     wanted: dict[str, list[Job]] = {}
     for job in jobs:

@@ -18,7 +18,8 @@ from firsttouch.errors import UserError
 from firsttouch.lab.follow import Crew
 from firsttouch.lab.guests import Job
 from firsttouch.lab.outcomes import guest_outcome
-from firsttouch.lab.share import Order, PostedPlan, Share
+from firsttouch.lab.posted import Order, PostedPlan
+from firsttouch.lab.share import Share
 from firsttouch.lab.worker import Worker
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of, format_size

@@ -20,7 +20,8 @@ from firsttouch.errors import HostError
 from firsttouch.files import digest, digest_files
 from firsttouch.lab.guests import Job
 from firsttouch.lab.outcomes import guest_outcome
-from firsttouch.lab.share import Order, PostedPlan, Share, copy_part
+from firsttouch.lab.posted import Order, PostedPlan
+from firsttouch.lab.share import Share, copy_part
 from firsttouch.lab.traces import finder_digest
 from firsttouch.processes import output
 from firsttouch.progress import Reporter

@@ -24,7 +24,8 @@ from firsttouch.errors import HostError
 from firsttouch.files import digest
 from firsttouch.lab.follow import Crew
 from firsttouch.lab.plan import Plan
-from firsttouch.lab.share import PostedPlan, Share
+from firsttouch.lab.posted import PostedPlan
+from firsttouch.lab.share import Share
 from firsttouch.lab.slurm import Partition, describe, live_tasks, own_command
 from firsttouch.processes import output
 from firsttouch.progress import Reporter

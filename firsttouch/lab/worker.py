@@ -20,7 +20,8 @@ from firsttouch.build.outcomes import outcome_place
 from firsttouch.errors import GuestError, HostError
 from firsttouch.files import digest
 from firsttouch.lab.orders import LostPartError, MakeRunner, Runner
-from firsttouch.lab.share import By, Order, PostedPlan, Share, host_of, ran_by, worker_name
+from firsttouch.lab.posted import Order, PostedPlan, host_of, open_plans, worker_name
+from firsttouch.lab.share import By, Share, ran_by
 from firsttouch.tables import Table
 from firsttouch.vm.supervision import StoppedError
 
@@ -85,7 +86,7 @@ class Worker:
         with contextlib.ExitStack() as entered:
             while not self.stop.is_set():
                 before = self.ran
-                for plan in self.share.plans():
+                for plan in open_plans(self.share):
                     if self._serve(plan, entered):
                         last = time.monotonic()
                 if time.monotonic() - last > idle:

@@ -25,7 +25,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from firsttouch.build.outcomes import OUTCOME, outcome_place, sealed
-from firsttouch.lab.share import Order, PostedPlan, Share, in_batches, open_share
+from firsttouch.lab.posted import Order, PostedPlan, in_batches, posted_plan
+from firsttouch.lab.share import Share, open_share
 from firsttouch.lab.worker import Worker
 from firsttouch.tables import Json
 from tests.support.idle_worker import given, idle_runner, make_orders
@@ -68,7 +69,7 @@ def work(root: Path, number: int, seconds: float, told: multiprocessing.Queue[ob
 
 def post(share: Share, orders: Sequence[Order]) -> tuple[PostedPlan, float]:
     """Post a plan; return it and the seconds that it took."""
-    plan = share.plan("bench")
+    plan = posted_plan(share, "bench")
     began = time.perf_counter()
     plan.post({}, in_batches(orders))
     return plan, time.perf_counter() - began

@@ -23,7 +23,8 @@ from firsttouch.lab.follow import Crew, Tend
 from firsttouch.lab.layouts import layout_of
 from firsttouch.lab.orders import make_guest_runner
 from firsttouch.lab.plan import Request
-from firsttouch.lab.share import By, PostedPlan, Share, open_share
+from firsttouch.lab.posted import PostedPlan, open_plans
+from firsttouch.lab.share import By, Share, open_share
 from firsttouch.lab.worker import Worker
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json, Table
@@ -111,7 +112,7 @@ def test_results_are_those_of_here_byte_for_byte(
     # Where it ran is in no result.
     assert b'"one"' not in _bytes(there)
     # Nothing is left of the plan, and all outcomes are.
-    assert not open_share(elsewhere).plans()
+    assert not open_plans(open_share(elsewhere))
     assert len(list(elsewhere.glob("outcomes/*/*.json"))) == 16
     # A worker's guests are made of the parts in its own store, which the share gave it.
     assert all(guest.image.is_relative_to(own_cache / "parts") for guest in fake_lab.ran)
@@ -141,7 +142,7 @@ def test_a_run_that_was_interrupted_is_joined_by_the_same_command(
         _tended(patch, interrupt)
         with pytest.raises(KeyboardInterrupt):
             fake_lab.run(request)
-    (plan,) = open_share(elsewhere).plans()
+    (plan,) = open_plans(open_share(elsewhere))
     assert f"The workers go on. To cancel what they have left: rm -r {plan.path}" in (
         capsys.readouterr().err.replace("\n", " ")
     )
@@ -333,7 +334,7 @@ def _refusal(elsewhere: Path) -> str:
     worker = Worker(open_share(elsewhere), make_guest_runner(Reporter()), "other", print)
     with pytest.raises(HostError) as error:
         worker.work(idle=0)
-    (plan,) = open_share(elsewhere).plans()
+    (plan,) = open_plans(open_share(elsewhere))
     ((name, line),) = plan.news({})
     assert name.startswith("other~")
     assert line.take("stopped", str) == str(error.value)

@@ -24,7 +24,8 @@ from firsttouch.build.outcomes import outcome_place
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.lab import worker as workers
 from firsttouch.lab.orders import Runner
-from firsttouch.lab.share import By, Order, PostedPlan, Share, in_batches, open_share
+from firsttouch.lab.posted import Order, PostedPlan, in_batches, open_plans, posted_plan
+from firsttouch.lab.share import By, Share, open_share
 from firsttouch.lab.worker import Worker
 from firsttouch.places import REPOSITORY
 from firsttouch.tables import Json
@@ -38,7 +39,7 @@ def share(tmp_path: Path) -> Share:
 
 def _post(share: Share, number: int, *, audit: bool = False) -> tuple[PostedPlan, list[Order]]:
     orders = make_orders(number, audit=audit)
-    plan = share.plan("plan")
+    plan = posted_plan(share, "plan")
     plan.post({}, in_batches(orders))
     return plan, orders
 
@@ -85,7 +86,7 @@ def test_a_worker_runs_each_guest_once(share: Share) -> None:
 def test_what_another_plan_has_run_is_not_run_again(share: Share) -> None:
     _post(share, 20)
     _worker(share).work(idle=0)
-    share.plan("plan").remove()
+    posted_plan(share, "plan").remove()
     plan, orders = _post(share, 20)
     second = _worker(share, lambda *_: pytest.fail("ran"))
     second.work(idle=0)
@@ -259,7 +260,7 @@ def test_cells_that_fail_on_every_host_stop_no_host(share: Share) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    plan = share.plan("plan")
+    plan = posted_plan(share, "plan")
     assert all(len(plan.failures(key)) == 2 for key in bad)
     assert all(share.outcome(order.key) for order in orders[10:])
 
@@ -333,7 +334,7 @@ def test_workers_leave_a_plan_that_is_removed(share: Share) -> None:
 
     _worker(share, run).work(idle=0)
     assert len(ran) == 5
-    assert not share.plans()
+    assert not open_plans(share)
 
 
 def _operations(monkeypatch: pytest.MonkeyPatch, share: Share, number: int) -> float:

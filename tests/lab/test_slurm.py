@@ -16,7 +16,8 @@ from rich.console import Console
 
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.lab import slurm, slurm_jobs
-from firsttouch.lab.share import Order, Share
+from firsttouch.lab.posted import Order, posted_plan
+from firsttouch.lab.share import Share
 from firsttouch.lab.slurm import Partition, Task
 from firsttouch.lab.slurm_jobs import Array, slurm_workers
 from firsttouch.lab.worker import Worker
@@ -268,7 +269,7 @@ def test_there_are_as_many_workers_as_have_work_and_an_array_may_have(
     share = Share(tmp_path / "my share")
     partition = slurm.find_partition("cells")
     with slurm_workers(share, partition, wanted, guests, tmp_path / "l", reporter) as crew:
-        crew.tend(share.plan("p"), 0)
+        crew.tend(posted_plan(share, "p"), 0)
     (given,) = fake_slurm.given("sbatch")
     assert f"--array=0-{count - 1}" in given
     assert "--partition=cells" in given and "--mem=5120M" in given
@@ -281,7 +282,7 @@ def test_there_are_as_many_workers_as_have_work_and_an_array_may_have(
 
 def test_a_guest_that_slurm_ended_with_its_worker_has_not_failed(tmp_path: Path) -> None:
     """Slurm signals all processes of a job, and QEMU may end first."""
-    plan = Share(tmp_path).plan("p")
+    plan = posted_plan(Share(tmp_path), "p")
     plan.post({}, {"batch": [Order("ab", "guest", False, {})]})
 
     def run(_order: Order, _log: Path, stop: threading.Event) -> Mapping[str, Json]:

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from firsttouch.lab.orders import Runner
-from firsttouch.lab.share import Order, PostedPlan, Share, open_share
+from firsttouch.lab.posted import Order, PostedPlan
+from firsttouch.lab.share import Share, open_share
 from firsttouch.lab.worker import Worker
 from firsttouch.tables import Json
 
