@@ -156,6 +156,7 @@ FT_SINCE void qemu_plugin_register_vcpu_insn_exec_inline(
 #if FT_HAS_REGISTERS
 struct qemu_plugin_register;
 
+/* Its size is that of the array's elements, which newer QEMUs have made larger. */
 typedef struct {
 	struct qemu_plugin_register *handle;
 	const char *name;
@@ -175,6 +176,7 @@ typedef struct {
 
 GByteArray *g_byte_array_new(void);
 GByteArray *g_byte_array_set_size(GByteArray *array, unsigned int length);
+unsigned int g_array_get_element_size(GArray *array);
 char *g_array_free(GArray *array, int free_segment);
 
 #if FT_API >= 7

@@ -13,26 +13,32 @@
 void zva_find_registers(struct zva *z, unsigned int cpu)
 {
 	GArray *registers = qemu_plugin_get_registers();
-	const qemu_plugin_reg_descriptor *r = registers->data;
+	/* Newer QEMUs have added members to the end of a descriptor. */
+	const unsigned int size = g_array_get_element_size(registers);
 
 	z->cpu[cpu].value = g_byte_array_new();
 	for (unsigned int i = 0; i < registers->len; i++) {
+		const qemu_plugin_reg_descriptor *r = registers->data + i * size;
 		unsigned int n;
 		char end;
 
-		if (sscanf(r[i].name, "x%u%c", &n, &end) == 1 && n < 31)
-			z->cpu[cpu].x[n] = r[i].handle;
+		if (sscanf(r->name, "x%u%c", &n, &end) == 1 && n < 31) {
+			z->cpu[cpu].x[n] = r->handle;
+			z->cpu[cpu].has |= 1U << n;
+		}
 	}
 	g_array_free(registers, 1);
 }
 
-static bool read_register(GByteArray *bytes, struct qemu_plugin_register *r,
+static bool read_register(const struct zva *z, unsigned int cpu, unsigned int n,
 			  uint64_t *value)
 {
-	if (!r)
+	GByteArray *bytes = z->cpu[cpu].value;
+
+	if (!(z->cpu[cpu].has & 1U << n))
 		return false;
 	g_byte_array_set_size(bytes, 0);
-	qemu_plugin_read_register(r, bytes);
+	qemu_plugin_read_register(z->cpu[cpu].x[n], bytes);
 	if (bytes->len != sizeof(*value))
 		return false;
 	memcpy(value, bytes->data, sizeof(*value));
@@ -57,8 +63,8 @@ static void zva_ran(struct zva *z, unsigned int cpu, unsigned int rt,
 	const struct cache *l1d = pmu->caches.cpu[cpu].at[LEVEL_L1D];
 	uint64_t block = pmu->options.zva_block;
 	uint64_t va, pa;
-	/* Register 31 is XZR here. */
-	bool known = rt != 31 && read_register(z->cpu[cpu].value, z->cpu[cpu].x[rt], &va);
+	/* Register 31 is XZR here: none has it. */
+	bool known = read_register(z, cpu, rt, &va);
 	bool placed = known && place(pmu, cpu, va & ~(block - 1), &pa);
 
 	if (priv == PRIV_USER && known)

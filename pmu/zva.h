@@ -18,6 +18,7 @@ struct zva {
 	struct pages *pages;
 	struct {
 		struct qemu_plugin_register *x[31];
+		uint32_t has;	/* a bit for each of them: a handle may be 0 */
 		GByteArray *value;
 	} cpu[MAX_CPUS];
 } USERDATA_CONTEXT;
