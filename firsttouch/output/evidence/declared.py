@@ -17,7 +17,6 @@ from firsttouch.tables import Table, read_toml
 EVIDENCE = REPOSITORY / "docs/evidence"
 KINDS = ("rows", "colors", "spread", "knee", "answer", "sources", "cells", "functions",
          "layouts")  # fmt: skip
-SHOWN = ("value", "change", "per page", "over layouts")
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,7 @@ class ResultSet:
     """A request to the laboratory, and the file that has what came of it.
 
     `profile` asks for counts by function, `layouts` for that many layouts of
-    each cell; 0 is as many as the experiment's file says. QEMUs older than
-    version `qemu` do not count all that the set is about.
+    each cell; 0 is as many as the experiment's file says.
     """
 
     name: str
@@ -38,7 +36,6 @@ class ResultSet:
     settings: Mapping[str, str] = field(default_factory=dict)
     profile: bool = False
     layouts: int = 0
-    qemu: int = 0
 
     def file(self, folder: Path = EVIDENCE) -> Path:
         """Return the file of the set's raw results."""
@@ -75,7 +72,10 @@ class Selection:
 
 @dataclass(frozen=True)
 class Column:
-    """A figure of each of `arms`, as `show` says; an empty `metric` is the row's."""
+    """A figure of each of `arms`; if so asked, its change against stock, or its value per page.
+
+    An empty `metric` is the row's.
+    """
 
     head: str
     metric: str
@@ -166,7 +166,6 @@ def _read_set(table: Table) -> ResultSet:
         {name: str(value) for name, value in table.table("settings").scalars().items()},
         table.take("profile", bool, False),
         table.take("layouts", int, 0),
-        table.take("qemu", int, 0),
     )
     table.done()
     return found
@@ -223,7 +222,7 @@ def _read_column(table: Table) -> Column:
         table.take("head", str, ""),
         table.take("metric", str, ""),
         table.strings("arms"),
-        table.choice("show", SHOWN, "value"),
+        table.choice("show", ("value", "change", "per page"), "value"),
     )
     table.done()
     return found
