@@ -24,7 +24,7 @@ test: setup
 	@$(PYTHON) -m pytest -m "not regress"
 
 test-fast: setup
-	@$(PYTHON) -m pytest -m "not kernel and not long"
+	@$(PYTHON) -m pytest -m "not kernel and not long and not regress"
 
 regress:
 	@./setup regress

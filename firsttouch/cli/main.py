@@ -108,8 +108,7 @@ def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     parser = _parser()
     try:
         parser.parse_args(arguments, options)
-        status: int = options.run(options, Reporter())
+        return int(options.run(options, Reporter()))
     except SystemExit as done:
         # argparse exits after --help and --version.
-        status = int(done.code or 0)
-    return status
+        return int(done.code or 0)

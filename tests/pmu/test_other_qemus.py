@@ -17,7 +17,7 @@ from tests.pmu.conftest import HERE, PMU, QEMU, REPOSITORY, must_run
 
 pytestmark = pytest.mark.regress
 
-# The oldest version of the plugin's interface that each suite's QEMU is known to have.
+# The version of the plugin's interface that the QEMU of a suite has at least.
 _APIS = {"trixie": 4, "forky": 7}
 
 
