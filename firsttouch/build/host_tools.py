@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import re
 import shutil
 from pathlib import Path
 
@@ -56,6 +57,14 @@ def toolchain_identity(*, native: bool = False) -> str:
 def qemu_version() -> str:
     """Return the first line of ``qemu-system-aarch64 --version``; HostError if it is missing."""
     return _version(QEMU)
+
+
+def qemu_major() -> int:
+    """Return the first number of QEMU's version; HostError if it is missing."""
+    found = re.search(r"version (\d+)", qemu_version())
+    if found is None:
+        raise HostError(f"{QEMU} --version printed {qemu_version()!r}: put a QEMU on PATH.")
+    return int(found[1])
 
 
 @functools.cache

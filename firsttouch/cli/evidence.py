@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from firsttouch.build.host_tools import qemu_major, qemu_version
 from firsttouch.build.rebuilt import load_rebuilt
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiment_files import load_experiment
@@ -76,7 +77,9 @@ def main() -> int:
 def _run(options: argparse.Namespace) -> int:
     evidence = load_evidence()
     sets = chosen(evidence, options.set)
-    if options.measure and not measure(evidence, sets, options.out):
+    if options.measure and not measure(
+        evidence, measurable(sets, asked=bool(options.set)), options.out
+    ):
         return 1
     for name in options.trace:
         trace(evidence, name)
@@ -90,6 +93,21 @@ def chosen(evidence: Evidence, names: Sequence[str]) -> list[ResultSet]:
         if name not in evidence.sets:
             raise UserError(f"tables.toml has no set {name}: {nearest(name, evidence.sets)}")
     return [evidence.sets[name] for name in names or evidence.sets]
+
+
+def measurable(sets: Sequence[ResultSet], *, asked: bool) -> list[ResultSet]:
+    """Return the sets that the QEMU on PATH can measure, and say which stay as they are.
+
+    Raises UserError if one of them was `asked` for by its name.
+    """
+    found = [one for one in sets if one.qemu <= qemu_major()]
+    for one in sets:
+        if one not in found:
+            needs = f"{one.name} needs QEMU {one.qemu} on PATH, and this is {qemu_version()}"
+            if asked:
+                raise UserError(f"{needs}: put a newer one first on PATH.")
+            print(f"make evidence: {needs}: it stays as it is.", flush=True)
+    return found
 
 
 def measure(evidence: Evidence, sets: Sequence[ResultSet], out: Path) -> bool:

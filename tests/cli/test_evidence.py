@@ -22,6 +22,7 @@ documents = ["page.md"]
 name = "one"
 release = "6.12"
 experiments = ["populate"]
+qemu = 1
 [[set]]
 name = "two"
 release = "6.12"
@@ -84,7 +85,8 @@ def test_every_set_is_measured_by_its_command_and_the_documents_are_drawn(
         "|  | faults, stock | faults, on | change, on |\n| --- | ---: | ---: | ---: |\n"
         "| ldadd | 2 | 1 | -50.00 % |\n\n"
         f"- Linux 6.12.1, source `sha256:{'5' * 64}`: "
-        "`firsttouch lab --release 6.12 --experiment populate`\n\n<!-- end -->\n"
+        "`firsttouch lab --release 6.12 --experiment populate`, QEMU emulator version 7.2.22\n\n"
+        "<!-- end -->\n"
     )
 
 
@@ -116,6 +118,23 @@ def test_a_set_without_a_measurement_is_refused(
         command.main()
     assert ended.value.code == 2
     assert "give --measure (MEASURE=1), too." in capsys.readouterr().err
+
+
+def test_a_set_for_a_newer_qemu_stays_as_it_is_and_says_so_if_it_was_asked_for(
+    evidence: Evidence, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = evidence.sets.values()
+    new = replace(two, qemu=1000)
+    assert command.measurable([one, replace(two, qemu=1)], asked=True) == [
+        one,
+        replace(two, qemu=1),
+    ]
+    assert command.measurable([one, new], asked=False) == [one]
+    said = capsys.readouterr().out
+    assert said.startswith("make evidence: two needs QEMU 1000 on PATH, and this is QEMU emulator")
+    assert said.endswith(": it stays as it is.\n")
+    with pytest.raises(UserError, match=r"two needs QEMU 1000 .*: put a newer one first on PATH"):
+        command.measurable([one, new], asked=True)
 
 
 def test_drawing_twice_changes_nothing(

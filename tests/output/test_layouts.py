@@ -18,8 +18,9 @@ from firsttouch.analysis.distributions import Distribution
 from firsttouch.catalog.collection import load_known
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result
-from firsttouch.output.evidence.declared import Block, ResultSet, Selection
+from firsttouch.output.evidence.declared import Block, Column, ResultSet, Selection
 from firsttouch.output.evidence.layouts import layouts
+from firsttouch.output.evidence.pivot import pivot
 from firsttouch.output.export import summary
 from firsttouch.output.html.files import figure_files
 from firsttouch.output.html.page import render
@@ -221,6 +222,18 @@ def test_a_documents_table_of_layouts_has_changes_and_the_share_of_the_verdict(
         "| worst | `color-l2` | -75.00 % | -75.00 % | -62.50 % | -50.00 % |  |",
         "| mean | `color-l2` | -50.00 % | -50.00 % | -25.00 % | 0.00 % |  |",
     ]
+
+
+def test_a_column_has_the_median_of_all_layouts_and_their_range(
+    one: Dataset, doubtful: Dataset
+) -> None:
+    column = Column("", "", ("stock", "on"), "over layouts")
+    row = Selection("populate", {"page": "4k"}, "page_faults", "faults")
+    block = Block("ranges", "rows", ("a",), (), (row,), (column,), "", "")
+    table = list(pivot(block, {"a": doubtful}))
+    assert table[2:] == ["| faults ldadd | `page_faults` | 200 (200 to 200) | 100 (100 to 180) |"]
+    with pytest.raises(UserError, match="page_faults was not measured in several layouts"):
+        list(pivot(block, {"a": one}))
 
 
 def test_a_figure_of_one_layout_is_not_in_a_table_of_layouts(one: Dataset) -> None:

@@ -54,12 +54,18 @@ def _apart(lines: list[str]) -> str:
 
 
 def _origin(evidence: Evidence, datasets: Datasets) -> Iterator[str]:
-    """Say of each set where its figures come from: kernel, source, and the command."""
+    """Say of each set where its figures come from: kernel, source, and the command.
+
+    Of a set that not every QEMU can measure, say which QEMU did.
+    """
     for name, dataset in datasets.items():
-        command = shlex.join(["firsttouch", *evidence.sets[name].arguments()])
+        one = evidence.sets[name]
+        command = shlex.join(["firsttouch", *one.arguments()])
+        used = dict.fromkeys(result.provenance.qemu for result in dataset.results())
         yield (
             f"- Linux {kernel_versions(dataset.cases)}, source "
             f"{_digest(dataset, 'kernel source')}: `{command}`"
+            f"{''.join(f', {qemu}' for qemu in used) if one.qemu else ''}"
         )
 
 

@@ -17,6 +17,7 @@ from firsttouch.tables import Table, read_toml
 EVIDENCE = REPOSITORY / "docs/evidence"
 KINDS = ("rows", "colors", "spread", "knee", "answer", "sources", "cells", "functions",
          "layouts")  # fmt: skip
+SHOWN = ("value", "change", "per page", "over layouts")
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class ResultSet:
     """A request to the laboratory, and the file that has what came of it.
 
     `profile` asks for counts by function, `layouts` for that many layouts of
-    each cell; 0 is as many as the experiment's file says.
+    each cell; 0 is as many as the experiment's file says. QEMUs older than
+    version `qemu` do not count all that the set is about.
     """
 
     name: str
@@ -36,6 +38,7 @@ class ResultSet:
     settings: Mapping[str, str] = field(default_factory=dict)
     profile: bool = False
     layouts: int = 0
+    qemu: int = 0
 
     def file(self, folder: Path = EVIDENCE) -> Path:
         """Return the file of the set's raw results."""
@@ -72,10 +75,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Column:
-    """A figure of each of `arms`; if so asked, its change against stock, or its value per page.
-
-    An empty `metric` is the row's.
-    """
+    """A figure of each of `arms`, as `show` says; an empty `metric` is the row's."""
 
     head: str
     metric: str
@@ -166,6 +166,7 @@ def _read_set(table: Table) -> ResultSet:
         {name: str(value) for name, value in table.table("settings").scalars().items()},
         table.take("profile", bool, False),
         table.take("layouts", int, 0),
+        table.take("qemu", int, 0),
     )
     table.done()
     return found
@@ -222,7 +223,7 @@ def _read_column(table: Table) -> Column:
         table.take("head", str, ""),
         table.take("metric", str, ""),
         table.strings("arms"),
-        table.choice("show", ("value", "change", "per page"), "value"),
+        table.choice("show", SHOWN, "value"),
     )
     table.done()
     return found

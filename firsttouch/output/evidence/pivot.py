@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
+from firsttouch.analysis.distributions import values_over
 from firsttouch.analysis.names import format_params, varying
 from firsttouch.errors import UserError
 from firsttouch.output.evidence.declared import Block, Column, Selection
@@ -89,6 +90,14 @@ def _figure(block: Block, row: Row, column: Column, arm: str) -> str:
         raise UserError(f"{block.name}: {row.metric} was not measured on {arm}.")
     if column.show == "change":
         return format_change(row.change(arm))
+    if column.show == "over layouts":
+        found = values_over(row, arm)
+        if found is None:
+            raise UserError(f"{block.name}: {row.metric} was not measured in several layouts.")
+        least, median, most = (
+            format_value(one, row.unit) for one in (found.least, found.median, found.most)
+        )
+        return f"{median} ({least} to {most})"
     pages = row.case.pages()
     if column.show == "value":
         return format_value(value, row.unit)
