@@ -201,7 +201,8 @@ def test_a_row_that_was_not_measured_is_an_error(drawing: Drawing) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "key"), [("kind = 'row'", "kind"), ("sets = ['default']", "sets")]
+    ("folder", "key"),
+    [("kind = 'row'", "kind"), ("sets = ['default']", "sets"), ("like = 'b'", "like")],
 )
 def test_a_mistake_in_the_tables_is_named(tmp_path: Path, folder: str, key: str) -> None:
     (tmp_path / "tables.toml").write_text(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
@@ -138,9 +138,13 @@ def load_evidence(folder: Path = EVIDENCE) -> Evidence:
     file = folder / "tables.toml"
     top = read_toml(file)
     documents = top.strings("documents")
-    sets = [_read_set(table) for table in top.tables("set")]
+    sets: list[ResultSet] = []
+    for table in top.tables("set"):
+        sets.append(_read_set(table, {one.name: one for one in sets}))
     known = [one.name for one in sets]
-    blocks = [_read_block(table, known) for table in top.tables("block")]
+    blocks: list[Block] = []
+    for table in top.tables("block"):
+        blocks.append(_read_block(table, known, {one.name: one for one in blocks}))
     pictures = [_read_picture(table, known) for table in top.tables("picture")]
     top.done()
     for names in (known, [block.name for block in blocks]):
@@ -155,10 +159,14 @@ def load_evidence(folder: Path = EVIDENCE) -> Evidence:
     )
 
 
-def _read_set(table: Table) -> ResultSet:
+def _read_set(table: Table, before: Mapping[str, ResultSet]) -> ResultSet:
+    name, release = table.take("name", str), table.take("release", str)
+    if like := table.choice("like", ["", *before], ""):
+        table.done()
+        return replace(before[like], name=name, release=release)
     found = ResultSet(
-        table.take("name", str),
-        table.take("release", str),
+        name,
+        release,
         table.strings("machines", ()),
         table.strings("experiments", ()),
         table.strings("arms", ()),
@@ -180,18 +188,21 @@ def _read_picture(table: Table, sets: list[str]) -> Picture:
     return picture
 
 
-def _read_block(table: Table, sets: list[str]) -> Block:
-    block = Block(
-        table.take("name", str),
-        table.choice("kind", KINDS, "rows"),
-        table.strings("sets"),
-        table.strings("heads", ()),
-        tuple(_read_selection(one) for one in table.tables("rows")),
-        tuple(_read_column(one) for one in table.tables("columns")),
-        table.take("machine", str, ""),
-        table.take("level", str, ""),
-        tuple(_read_group(one) for one in table.tables("groups")),
-    )
+def _read_block(table: Table, sets: list[str], before: Mapping[str, Block]) -> Block:
+    if like := table.choice("like", ["", *before], ""):
+        block = replace(before[like], name=table.take("name", str), sets=table.strings("sets"))
+    else:
+        block = Block(
+            table.take("name", str),
+            table.choice("kind", KINDS, "rows"),
+            table.strings("sets"),
+            table.strings("heads", ()),
+            tuple(_read_selection(one) for one in table.tables("rows")),
+            tuple(_read_column(one) for one in table.tables("columns")),
+            table.take("machine", str, ""),
+            table.take("level", str, ""),
+            tuple(_read_group(one) for one in table.tables("groups")),
+        )
     for name in block.sets:
         if name not in sets:
             raise table.error("sets", f"names {name!r}: {nearest(name, sets)}")
