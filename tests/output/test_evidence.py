@@ -250,6 +250,49 @@ def test_more_colors_than_pages_leave_the_worst_case_at_twice_the_mean(drawing: 
     assert all(cache.colored.worst > 1.95 * cache.colored.mean for cache in many)
 
 
+def test_more_zero_pages_help_no_program_and_three_lose(drawing: Drawing) -> None:
+    medians = {
+        (program, metric): [
+            int(median.replace(",", "")) for median in re.findall(r"\| ([\d,]+) \(", cells)
+        ]
+        for program, metric, cells in re.findall(
+            r"^\| (\S+) \| `(\S+)` (\|.*)$", drawing.block("zero-programs"), re.M
+        )
+    }
+    changes = {
+        case: (color / stock - 1, color_l2 / stock - 1)
+        for case, (stock, color, color_l2) in medians.items()
+    }
+    assert len(changes) == 12
+    for (program, metric), (color, color_l2) in changes.items():
+        if metric == "l2_misses":
+            assert program == "holes-grep" or max(abs(color), abs(color_l2)) < 0.01, program
+        elif program in ("numpy-sum", "scipy-zeros", "scipy-solver"):
+            assert abs(color) < 0.01, program
+    l1d = {
+        program: change for (program, metric), change in changes.items() if metric == "l1d_misses"
+    }
+    assert l1d["numpy-matrix"] == pytest.approx((2 / 3, 2), abs=0.1)
+    assert l1d["numpy-sum"][1] == pytest.approx(1 / 3, abs=0.05)
+    assert l1d["scipy-zeros"][1] == pytest.approx(1 / 20, abs=0.01)
+    assert 0.01 < changes["holes-grep", "l2_misses"][1] < 0.05
+
+
+@pytest.mark.parametrize("name", ["layouts", "layouts-on-7.3"])
+def test_counts_of_faults_and_verdicts_are_the_same_in_all_layouts(
+    drawing: Drawing, name: str
+) -> None:
+    text = drawing.block(name)
+    assert {*re.findall(r"reproduced in (\d+ % of \d+) layouts", text)} == {"100 % of 20"}
+    counts = re.findall(
+        r"^\| (?:faults|TLB invalidations) of [^|]*\|[^|]*\|(.*?)\|(.*?)\|(.*?)\|(.*?)\|",
+        text,
+        re.M,
+    )
+    assert len(counts) == 4
+    assert all(len({*values}) == 1 for values in counts)
+
+
 def test_the_mean_of_l1d_misses_doubles_on_cortex_a72(drawing: Drawing) -> None:
     means = {
         arm: float(mean)
