@@ -221,6 +221,20 @@ def test_one_fault_not_513_is_reproduced_on_6_12_only(drawing: Drawing) -> None:
         assert _verdicts(drawing, f"default-{release}", "one fault per 2 MiB, not 513") == {verdict}
 
 
+def test_two_faults_become_one_on_every_machine_with_the_instruction(drawing: Drawing) -> None:
+    rows = re.findall(
+        r"^\| (ldadd|ldxr, stxr) (\S+) \| (.*?) \| [^|]* \|$",
+        drawing.block("faults-on-machines"),
+        re.M,
+    )
+    assert len(rows) == 2 * len(drawing.dataset("machines-6.12").platforms())
+    without = {machine for _, machine, figures in rows if "-" in figures.split()}
+    assert without == {"cortex-a53", "cortex-a72"}
+    for by, machine, figures in rows:
+        if by != "ldadd" or machine not in without:
+            assert re.fullmatch(r"2 \| 1 \| [23] \| 0", figures), machine
+
+
 def test_the_system_time_is_not_reproduced(drawing: Drawing) -> None:
     for release in ("6.12", "7.3"):
         figure = "system time -60 % (Ampere Altra VM)"
@@ -228,7 +242,7 @@ def test_the_system_time_is_not_reproduced(drawing: Drawing) -> None:
 
 
 def test_colors_leave_the_mean_where_it_was_but_behind_a_random_l1d(drawing: Drawing) -> None:
-    dataset = drawing.dataset("caches-6.12")
+    dataset = drawing.dataset("machines-6.12")
     random = {
         name
         for name, machine in dataset.catalog.machines.items()
@@ -245,7 +259,7 @@ def test_colors_leave_the_mean_where_it_was_but_behind_a_random_l1d(drawing: Dra
 
 
 def test_more_colors_than_pages_leave_the_worst_case_at_twice_the_mean(drawing: Drawing) -> None:
-    many = [one for one in colored_caches(drawing.dataset("caches-6.12")) if one.colors > 16]
+    many = [one for one in colored_caches(drawing.dataset("machines-6.12")) if one.colors > 16]
     assert many
     assert all(cache.colored.worst > 1.95 * cache.colored.mean for cache in many)
 

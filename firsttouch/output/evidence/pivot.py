@@ -16,7 +16,11 @@ from firsttouch.quantities import format_change, format_ratio, format_value
 
 
 def pivot(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
-    """Return the lines of the table; UserError if a figure that it shows was not measured."""
+    """Return the lines of the table; UserError if a figure that it shows was not measured.
+
+    A figure that the guest could not have, because its CPU or its kernel lacks
+    something, is a dash.
+    """
     names = ["", *(["metric"] if any(one.metric for one in block.rows) else [])]
     heads = [", ".join(filter(None, (head, arm))) for head, arm in _heads(block, datasets)]
     lines = []
@@ -72,9 +76,24 @@ def _line(
         words.append(f"`{selection.metric}`")
     for case, dataset in zip(cases, datasets.values(), strict=True):
         for column in block.columns:
-            row = _row(block, case, column.metric or selection.metric, dataset)
-            words += [_figure(block, row, column, arm) for arm in column.arms]
+            metric = column.metric or selection.metric
+            lacking = _arms_without(case, metric, dataset)
+            row = None if lacking.issuperset(column.arms) else _row(block, case, metric, dataset)
+            words += [
+                _figure(block, row, column, arm) if row and arm not in lacking else "-"
+                for arm in column.arms
+            ]
     return words
+
+
+def _arms_without(case: Case, metric: str, dataset: Dataset) -> set[str]:
+    """Return the arms whose guests said why they have no `metric`."""
+    return {
+        arm
+        for gap in dataset.gaps
+        if gap.case is case and gap.metric == metric
+        for arm in gap.reasons
+    }
 
 
 def _row(block: Block, case: Case, metric: str, dataset: Dataset) -> Row:
