@@ -14,6 +14,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from firsttouch.analysis.answers import answer, answering
+from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.claims import NOT_MEASURED, Claim, list_claims
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import HOLDS, depends_on_layout, verdict_share
@@ -55,7 +56,7 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
     head = [*_sentences(dataset, claims)]
     tail = [
         *_over_layouts(claims),
-        *_not_reproduced(measured),
+        *_not_reproduced(measured, several=_several(measured)),
         *_unmeasured(claims),
         *_where_the_rest_is(report),
     ]
@@ -98,19 +99,30 @@ def _sentences(dataset: Dataset, claims: Sequence[Claim]) -> Iterable[Text]:
     for sentence in answer(dataset, first, claims):
         yield plain(sentence.replace("`", ""))
     if others:
-        yield plain(f"Also measured, see the report: {', '.join(map(str, others))}.")
+        yield plain(f"Also measured, see the report: {'; '.join(_by_release(others))}.")
+
+
+def _by_release(platforms: Iterable[Platform]) -> Iterable[str]:
+    machines: dict[str, list[str]] = {}
+    for platform in platforms:
+        machines.setdefault(platform.release, []).append(platform.machine)
+    return (f"{release} on {', '.join(names)}" for release, names in machines.items())
 
 
 def _grouped(claims: Iterable[Claim]) -> list[list[Claim]]:
-    """Return the claims in groups of one published figure, platform and verdict.
+    """Return the claims in groups of one published figure and one verdict, on all platforms.
 
     Within a group the claim furthest from the published figure comes first.
     """
-    groups: dict[tuple[str, str, str], list[Claim]] = {}
+    groups: dict[tuple[str, str], list[Claim]] = {}
     for claim in claims:
-        key = (claim.published.figure, str(claim.platform), claim.verdict)
-        groups.setdefault(key, []).append(claim)
+        groups.setdefault((claim.published.figure, claim.verdict), []).append(claim)
     return [sorted(members, key=_distance, reverse=True) for members in groups.values()]
+
+
+def _several(groups: Iterable[Iterable[Claim]]) -> bool:
+    """Return whether the claims are of more than one platform."""
+    return len({str(claim.platform) for group in groups for claim in group}) > 1
 
 
 def _distance(claim: Claim) -> float:
@@ -122,13 +134,12 @@ def _distance(claim: Claim) -> float:
 def _print_claims(groups: Sequence[Sequence[Claim]], room: int | None, console: Console) -> None:
     """Print the published figures in at most `room` lines; the last counts those left out."""
     shown = list(groups)
-    while shown:
-        lines = _claim_lines(groups, shown, console)
-        if room is None or len(lines) <= room:
-            for line in lines:
-                console.print(line, soft_wrap=True)
-            return
+    lines = _claim_lines(groups, shown, console)
+    while shown and room is not None and len(lines) > room:
         shown.pop()
+        lines = _claim_lines(groups, shown, console)
+    for line in lines:
+        console.print(line, soft_wrap=True)
 
 
 def _claim_lines(
@@ -141,7 +152,7 @@ def _claim_lines(
     changes = SPREAD if layouts else ("change",)
     table = plain_table(["published figure"], [BASE, other, *changes], ["verdict"])
     may_wrap(table, 0, 24)
-    several = len({str(group[0].platform) for group in groups}) > 1
+    several = _several(groups)
     for group in shown:
         row = group[0].row
         assert row is not None
@@ -156,7 +167,8 @@ def _claim_lines(
             verdict,
         )
     with console.capture() as printed:
-        print_table(table, console)
+        if shown:
+            print_table(table, console)
     lines = [Text.from_ansi(line.rstrip()) for line in printed.get().splitlines()]
     left = sum(len(group) for group in groups) - sum(len(group) for group in shown)
     return [*lines, *([plain(f"and {left} more: see the report")] if left else [])]
@@ -187,13 +199,18 @@ def _over_layouts(claims: Sequence[Claim]) -> Iterable[Text]:
             )
 
 
-def _not_reproduced(groups: Iterable[Sequence[Claim]]) -> Iterable[Text]:
-    """Return a sentence for each figure that was not reproduced: what was measured, and why."""
+def _not_reproduced(groups: Iterable[Sequence[Claim]], *, several: bool) -> Iterable[Text]:
+    """Return a sentence for each figure that was not reproduced: what was measured, and why.
+
+    With `several` platforms it names that of the figure.
+    """
     for group in groups:
         claim = group[0]
         if claim.verdict == "not reproduced" and claim.row:
             metric = f"{cell_name(claim.experiment, claim.row.case.params)} {claim.row.metric}"
+            metric += f", {claim.platform}" if several else ""
             change = format_change(claim.row.change_percent)
+            change += f", the furthest of {len(group)}" if len(group) > 1 else ""
             why = claim.published.remark or "the reason is unknown"
             yield plain(f"Not reproduced: {claim.published.figure} ({metric}: {change}): {why}.")
 

@@ -11,6 +11,8 @@ import pytest
 from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.output import terminal
+from firsttouch.output.evidence.declared import load_evidence
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.terminal import LINES, first_figure, print_answers
 from firsttouch.places import EXPERIMENTS
@@ -39,11 +41,34 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return made_results.dataset(tmp_path_factory.mktemp("out"), made_results.plan(folder), folder)
 
 
+@pytest.fixture(scope="module")
+def machines() -> Dataset:
+    return load_evidence().dataset("machines-6.12")
+
+
 @pytest.mark.parametrize("width", [100, 80])
 def test_the_answer_to_everything_has_25_lines_at_most(full: Dataset, width: int) -> None:
     lines = _answers(full, width).splitlines()
     assert 10 < len(lines) <= LINES
     assert lines[-1] == "Report: out/report.html"
+
+
+@pytest.mark.parametrize("width", [100, 80])
+def test_so_has_the_answer_of_many_machines(machines: Dataset, width: int) -> None:
+    assert len(machines.platforms()) > 10
+    lines = _answers(machines, width).splitlines()
+    assert len(lines) <= LINES
+    said = " ".join(" ".join(lines).split())
+    assert len(re.findall("Not reproduced: system time -60 %", said)) == 1
+    assert "sys_ns, 6.12 on cortex-a55: -23.74 %, the furthest of 9): the guest's clock" in said
+    assert re.search(r"page faults halved, .* -50.00 % reproduced 9 x", said)
+
+
+def test_verdicts_without_room_are_counted(
+    machines: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "LINES", 0)
+    assert re.search(r"^and \d\d more: see the report$", _answers(machines, 100), re.M)
 
 
 def test_a_published_figure_stands_with_both_values_its_change_and_its_verdict(
