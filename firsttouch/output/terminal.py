@@ -171,7 +171,10 @@ def _claim_lines(
             print_table(table, console)
     lines = [Text.from_ansi(line.rstrip()) for line in printed.get().splitlines()]
     left = sum(len(group) for group in groups) - sum(len(group) for group in shown)
-    return [*lines, *([plain(f"and {left} more: see the report")] if left else [])]
+    if not left:
+        return lines
+    more = f"and {left} more" if shown else f"{left} verdicts on published figures"
+    return [*lines, plain(f"{more}: see the report")]
 
 
 def _values(row: Row, compare: str) -> tuple[Text, Text]:

@@ -68,7 +68,9 @@ def test_verdicts_without_room_are_counted(
     machines: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal, "LINES", 0)
-    assert re.search(r"^and \d\d more: see the report$", _answers(machines, 100), re.M)
+    assert re.search(
+        r"^\d\d verdicts on published figures: see the report$", _answers(machines, 100), re.M
+    )
 
 
 def test_a_published_figure_stands_with_both_values_its_change_and_its_verdict(
