@@ -162,8 +162,9 @@ def load_evidence(folder: Path = EVIDENCE) -> Evidence:
 def _read_set(table: Table, before: Mapping[str, ResultSet]) -> ResultSet:
     name, release = table.take("name", str), table.take("release", str)
     if like := table.choice("like", ["", *before], ""):
+        layouts = table.take("layouts", int, before[like].layouts)
         table.done()
-        return replace(before[like], name=name, release=release)
+        return replace(before[like], name=name, release=release, layouts=layouts)
     found = ResultSet(
         name,
         release,
