@@ -48,7 +48,7 @@ def main() -> int:
     parser.add_argument(
         "--measure",
         action="store_true",
-        help="measure every set again: about three hours with kernels in the store",
+        help="measure every set again: five to six hours with kernels in the store",
     )
     parser.add_argument(
         "--set",
