@@ -70,5 +70,10 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
 def shadow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the tools in `folder` before all others, and forget cached answers."""
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    forget_answers()
+
+
+def forget_answers() -> None:
+    """Forget what tools on PATH answered: other tools may be there now."""
     host_tools.qemu_digest.cache_clear()
     device_tree.cache_clear()

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build import host_tools
 from firsttouch.catalog.machines import load_machine
-from firsttouch.vm.devicetree import device_tree
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import Pmu
+from tests.support import fake_qemu
 
 MakeGuest = Callable[[Path], Guest]
 DISK = 128 << 20
@@ -35,7 +34,7 @@ def make_guest() -> Iterator[MakeGuest]:
             disk=folder / "disk", pmu=Pmu(folder / "libftpmu.so", caches=True),
         )  # fmt: skip
 
+    # Tools that any test put on PATH are gone after it.
+    fake_qemu.forget_answers()
     yield make
-    # Tools that a test put on PATH are gone after it.
-    host_tools.qemu_digest.cache_clear()
-    device_tree.cache_clear()
+    fake_qemu.forget_answers()
