@@ -13,6 +13,7 @@ with the same command. Needs root and `./setup regress`.
 
 from __future__ import annotations
 
+import argparse
 import json
 import lzma
 import os
@@ -21,8 +22,8 @@ import sys
 import time
 from pathlib import Path
 
+from firsttouch.catalog.releases import release_names
 from firsttouch.output.evidence.declared import ResultSet, load_evidence
-from firsttouch.places import REPOSITORY
 from tests.support.slurm_cluster import NODES, SlurmCluster, slurm_cluster
 
 
@@ -30,7 +31,7 @@ def measure(wanted: ResultSet, out: Path, cluster: SlurmCluster) -> bool:
     """Run the set's plan on the cluster; return whether that succeeded."""
     command = [sys.executable, "-m", "firsttouch", *wanted.arguments(), "--out", str(out)]
     command += ["--on", "slurm:cells", "--workers", str(len(NODES)), "--audit", "1%"]
-    return not subprocess.run(command, cwd=REPOSITORY, env=cluster.environment).returncode
+    return not subprocess.run(command, env=cluster.environment).returncode
 
 
 def as_in_evidence(wanted: ResultSet, out: Path) -> bool:
@@ -41,12 +42,15 @@ def as_in_evidence(wanted: ResultSet, out: Path) -> bool:
 
 def main() -> int:
     """Run the benchmark and print its figures."""
-    out, releases = Path(sys.argv[1]), sys.argv[2:]
-    sets = [load_evidence().sets[f"machines-{release}"] for release in releases]
+    parser = argparse.ArgumentParser(description="Run the default plan of every machine on Slurm.")
+    parser.add_argument("out", metavar="OUT", type=Path)
+    parser.add_argument("releases", metavar="RELEASE", nargs="+", choices=release_names())
+    given = parser.parse_args()
+    sets = [load_evidence().sets[f"machines-{release}"] for release in given.releases]
     good = True
     with slurm_cluster() as cluster:
         for wanted in sets:
-            folder = out / wanted.release
+            folder = given.out / wanted.release
             began = time.monotonic()
             if not measure(wanted, folder, cluster):
                 return 1
