@@ -6,6 +6,8 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -291,3 +293,11 @@ def test_a_guest_that_slurm_ended_with_its_worker_has_not_failed(tmp_path: Path)
 
     Worker(plan.share, lambda _: run, "n1", print, grace=30).work(idle=60)
     assert not plan.failures("ab")
+
+
+def test_the_benchmark_refuses_a_release_that_does_not_exist(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.lab.bench_slurm", str(tmp_path), "5.10"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "argument RELEASE: invalid choice: '5.10'" in done.stderr
+    assert not list(tmp_path.iterdir())
