@@ -61,19 +61,24 @@ static bool share_with_child(char *map)
 	return make_old(map);
 }
 
+static bool is_merged(const char *map)
+{
+	for (int n = 0; n < PAGES; n++)
+		if (!(flags_of(map + n * page) & KPF_KSM))
+			return false;
+	return true;
+}
+
 static bool merge(char *map)
 {
-	char text[32] = "";
-
 	if (madvise(map, PAGES * page, MADV_MERGEABLE) ||
 	    !set(KSM "pages_to_scan", "1000") || !set(KSM "sleep_millisecs", "0") ||
 	    !set(KSM "run", "1"))
 		return false;
-	for (int ms = 0; ms < 10000 && !(flags_of(map + (PAGES - 1) * page) & KPF_KSM); ms++)
+	for (int ms = 0; ms < 10000 && !is_merged(map); ms++)
 		usleep(1000);
 	write_file(KSM "run", "0");
-	read_file(KSM "pages_sharing", text, sizeof(text));
-	return atoi(text) >= PAGES - 1 && make_old(map);
+	return is_merged(map) && make_old(map);
 }
 
 static bool swap_out(char *map)
