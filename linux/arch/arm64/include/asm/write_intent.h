@@ -8,13 +8,15 @@
 #ifndef __ASM_WRITE_INTENT_H
 #define __ASM_WRITE_INTENT_H
 
+#include <linux/compat.h>
 #include <linux/kasan-enabled.h>
+#include <linux/ptrace.h>
+#include <linux/sched/task_stack.h>
 #include <linux/uaccess.h>
 #include <linux/userfaultfd_k.h>
 
 #include <asm/insn.h>
 #include <asm/mte-kasan.h>
-#include <asm/ptrace.h>
 
 /*
  * A load must not be taken for a write. What the architecture has not allocated
@@ -79,7 +81,6 @@ static __always_inline enum write_intent
 arch_write_intent(struct vm_area_struct *vma, unsigned int flags)
 {
 	__le32 word = 0;	/* no instruction, if it cannot be read */
-	u32 insn;
 
 	if (!static_branch_likely(&write_intent_rmw) ||
 	    !(flags & FAULT_FLAG_USER))
@@ -98,9 +99,8 @@ failed:
 		mte_disable_tco();
 	pagefault_enable();
 
-	insn = le32_to_cpu(word);
 	/* Each intent as a constant, so that none is compared with again */
-	switch (aarch64_insn_write_intent(insn)) {
+	switch (aarch64_insn_write_intent(le32_to_cpu(word))) {
 	case WRITE_INTENT_CERTAIN:
 		return write_intent_if_allowed(vma, WRITE_INTENT_CERTAIN);
 	case WRITE_INTENT_LIKELY:
