@@ -17,6 +17,11 @@
 #include <linux/sched/task_stack.h>
 #include <linux/userfaultfd_k.h>
 
+/* A kernel without userfaultfd has no name for its flags */
+#ifndef __VM_UFFD_FLAGS
+#define __VM_UFFD_FLAGS		VM_NONE
+#endif
+
 /* The most that a lesson pays for: one read of 64 is a probe */
 #define WRITE_INTENT_CREDIT	63
 
