@@ -17,7 +17,10 @@
 #include <linux/sched/task_stack.h>
 #include <linux/userfaultfd_k.h>
 
-/* A kernel without userfaultfd has no name for its flags */
+/*
+ * For one test together with VM_WRITE, which userfaultfd_armed() would make two.
+ * A kernel without userfaultfd has no name for the flags.
+ */
 #ifndef __VM_UFFD_FLAGS
 #define __VM_UFFD_FLAGS		VM_NONE
 #endif
