@@ -31,9 +31,12 @@ def code_lines(text: str, name: str) -> int:
     return sum(bool(line.strip()) for line in text.splitlines())
 
 
-def added_by(hook: str) -> dict[str, str]:
-    """Return the lines that a patch adds, by file. Help in Kconfig is documentation."""
-    added: dict[str, list[str]] = {}
+def changed_by(hook: str, sign: str) -> dict[str, str]:
+    """Return the lines that a patch adds (+) or removes (-), by file.
+
+    Help in Kconfig is documentation.
+    """
+    changed: dict[str, list[str]] = {}
     name, in_help = "", False
     for line in hook.splitlines():
         if line.startswith("+++ b/"):
@@ -42,9 +45,9 @@ def added_by(hook: str) -> dict[str, str]:
             in_help = False
         if name.endswith("Kconfig") and re.match(r"\+\thelp", line):
             in_help = True
-        if line.startswith("+") and not line.startswith("+++") and not in_help:
-            added.setdefault(name, []).append(line[1:])
-    return {name: "\n".join(lines) for name, lines in added.items()}
+        if line.startswith(sign) and not line.startswith(3 * sign) and not in_help:
+            changed.setdefault(name, []).append(line[1:])
+    return {name: "\n".join(lines) for name, lines in changed.items()}
 
 
 def size_of(series: str, release: str) -> dict[str, int]:
@@ -54,14 +57,19 @@ def size_of(series: str, release: str) -> dict[str, int]:
     for patch in patches_of(load_release(release), series):
         if patch in counted:
             continue
+        # A test of KUnit is no code, nor is what its hook adds.
+        if "kunit" in patch.name:
+            continue
         hook = patch.hook(load_release(release))
-        texts = {name: (LINUX / name).read_text() for name in patch.files}
-        parts = [*texts.items(), *(added_by(hook.read_text()).items() if hook else ())]
-        for name, text in parts:
-            # What a hook changes in a new file, or adds for tests, is none of its size.
-            if _NO_CODE.match(name) or "kunit" in patch.name:
-                continue
-            sizes[name] = sizes.get(name, 0) + code_lines(text, name)
+        text = hook.read_text() if hook else ""
+        own = {name: (LINUX / name).read_text() for name in patch.files}
+        removed = changed_by(text, "-")
+        for name, lines in [*own.items(), *changed_by(text, "+").items()]:
+            if not _NO_CODE.match(name):
+                sizes[name] = sizes.get(name, 0) + code_lines(lines, name)
+        # A hook may replace lines of a new file by those of its release.
+        for name in own.keys() & removed.keys():
+            sizes[name] -= code_lines(removed[name], name)
     return sizes
 
 
@@ -79,6 +87,7 @@ def test_comments_and_blanks_are_not_counted() -> None:
     text = "/* one\n * two\n */\n\nint a;\t/* b */\n// c\n"
     assert code_lines(text, "a.c") == 1
     hook = "+++ b/x/Kconfig\n@@\n+config A\n+\tbool\n+\thelp\n+\t  Text.\n+\n config B\n"
-    assert {name: code_lines(text, name) for name, text in added_by(hook).items()} == {
+    assert {name: code_lines(text, name) for name, text in changed_by(hook, "+").items()} == {
         "x/Kconfig": 2
     }
+    assert changed_by("--- a/b.c\n+++ b/b.c\n@@\n-int a;\n+int b;\n", "-") == {"b.c": "int a;"}
