@@ -32,6 +32,9 @@ _REPRODUCIBLE = {
     "KBUILD_BUILD_VERSION": "1",
     "LC_ALL": "C",
 }
+# Where a tree is built: in a directory of its own, so that make names each source by "../".
+# UBSAN writes these names into the image, which must not depend on where the store is.
+_OBJECTS = "firsttouch-objects"
 # The addresses of the kernel's functions.
 SYMBOLS = "System.map"
 # make names each object that it builds: "  CC      mm/memory.o".
@@ -93,6 +96,7 @@ class KernelImage:
             "patches": [digest_file(file) for file in self.patches],
             "tools": toolchain_identity(),
             "environment": _REPRODUCIBLE,
+            "objects": _OBJECTS,
         }
         return Entry("images", recipe, f"kernel {self.title}")
 
@@ -125,13 +129,12 @@ class KernelImage:
 
     def _build(self, workplace: Path, kept: Path, reporter: Reporter) -> None:
         """Build in `workplace`, and resume a killed build that it finds there."""
-        objects = workplace / "objects"
         check_path(workplace)
         resumed = (workplace / "configured").exists()
         if not resumed:
-            shutil.rmtree(objects, ignore_errors=True)
             shutil.rmtree(workplace / "tree", ignore_errors=True)
         tree = self._tree(workplace)
+        objects = tree / _OBJECTS
         started = time.monotonic()
         if not resumed:
             self.configure(tree, objects)
@@ -148,14 +151,13 @@ class KernelImage:
             self._run_make(tree, objects, workplace / "build.log", reporter)
         if not resumed:
             self._note_duration(time.monotonic() - started)
-        for file in self._products(workplace):
+        for file in self._products(objects):
             shutil.copyfile(file, kept / file.name)
         shutil.copyfile(objects / ".config", kept / "config")
         shutil.copyfile(workplace / "build.log", kept / "build.log")
 
-    def _products(self, workplace: Path) -> list[Path]:
+    def _products(self, objects: Path) -> list[Path]:
         """Return the files that a build has made for the store."""
-        objects = workplace / "objects"
         return [objects / "arch/arm64/boot/Image", objects / SYMBOLS]
 
     def _note_duration(self, seconds: float) -> None:
@@ -167,8 +169,6 @@ class KernelImage:
         return self.source.release.objects
 
     def _tree(self, workplace: Path) -> Path:
-        if not (self.changed or self.patches) and _is_plain(self.source.tree()):
-            return self.source.tree()
         tree = workplace / "tree"
         if not tree.exists():
             partial = workplace / "tree.partial"
@@ -245,15 +245,11 @@ class KernelImage:
 
 def check_path(store: Path) -> None:
     """Raise HostError if a kernel cannot be built below `store`."""
-    if not _is_plain(store):
+    if re.search(r"[\s:]", str(store)):
         raise HostError(
             f"kernels cannot be built below {store_root()}, because their makefiles do not allow "
             "a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
         )
-
-
-def _is_plain(path: Path) -> bool:
-    return not re.search(r"[\s:]", str(path))
 
 
 def _follow(line: str, step: Step, errors: deque[str]) -> None:

@@ -82,9 +82,9 @@ class KernelPackage(KernelImage):
         version = f"KDEB_PKGVERSION={self.source.version}-1"
         return [*super()._command(tree, objects, *target), version]
 
-    def _products(self, workplace: Path) -> list[Path]:
+    def _products(self, objects: Path) -> list[Path]:
         # dpkg-buildpackage writes packages beside the directory that it builds in.
-        return list(workplace.glob("linux-image-*.deb"))
+        return list(objects.parent.glob("linux-image-*.deb"))
 
     def _note_duration(self, seconds: float) -> None:
         """Note nothing: only the time of images is estimated before they are built."""
