@@ -12,6 +12,11 @@
 DEFINE_STATIC_KEY_FALSE(write_intent_rmw);
 DEFINE_STATIC_KEY_FALSE(write_intent_exclusive);
 
+void do_trace_write_intent(const struct vm_fault *vmf, enum write_intent intent)
+{
+	trace_write_intent(vmf, intent);
+}
+
 enum { OFF, RMW, EXCLUSIVE };
 static const char * const write_intent_modes[] = { "off", "rmw", "exclusive" };
 static int write_intent_mode;

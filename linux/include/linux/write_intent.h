@@ -3,6 +3,7 @@
 #define _LINUX_WRITE_INTENT_H
 
 #include <linux/mm.h>
+#include <linux/tracepoint-defs.h>
 
 /* What follows a read of a missing page, as far as anyone can tell. */
 enum write_intent {
@@ -18,14 +19,15 @@ DECLARE_STATIC_KEY_FALSE(write_intent_exclusive);
 #ifdef CONFIG_ARCH_WRITE_INTENT
 #include <asm/write_intent.h>
 #else
-static inline enum write_intent
-arch_write_intent(struct vm_area_struct *vma, unsigned int flags)
+static inline enum write_intent arch_write_intent(struct vm_area_struct *vma, unsigned int flags)
 {
 	return WRITE_INTENT_NONE;
 }
 #endif
 
-#include <trace/events/write_intent.h>
+/* Out of line: callers with the tracepoint in them inline less of the rest */
+DECLARE_TRACEPOINT(write_intent);
+void do_trace_write_intent(const struct vm_fault *vmf, enum write_intent intent);
 
 /*
  * What follows the read fault @vmf, which is about to map a zero page. @vma and
@@ -37,8 +39,8 @@ vmf_write_intent(const struct vm_fault *vmf, struct vm_area_struct *vma,
 {
 	enum write_intent intent = arch_write_intent(vma, flags);
 
-	if (intent != WRITE_INTENT_NONE)
-		trace_write_intent(vmf, intent);
+	if (intent != WRITE_INTENT_NONE && tracepoint_enabled(write_intent))
+		do_trace_write_intent(vmf, intent);
 
 	return intent;
 }
