@@ -133,6 +133,15 @@ _SETUPS = (
     ),
     *_SPECIAL,
 )
+# Prints all settings that suites may change; the first two only act when they are written.
+_SETTINGS = """\
+find /proc/sys/vm /proc/sys/kernel/core_pattern /sys/kernel/mm -type f -perm -200 |
+grep -v -e /drop_caches -e /compact_memory | sort | while read -r file; do
+	echo "$file: $(cat $file 2>/dev/null)"
+done
+cat /proc/mounts /proc/swaps /sys/fs/cgroup/cgroup.subtree_control
+ls -d /sys/fs/cgroup/*/
+"""
 # What suites need of their kernel beyond the lab's configuration.
 _ONLY_ON = {"arm64/write_intent/injection": "debug"}
 # The exit status of a suite that skips itself, by ksft's convention.
@@ -217,9 +226,18 @@ def test_kselftests(
     if setup.script:
         (suite,) = suites
         guest = add_script(guest, f"{setup.script} || exit 1\nexec /{suite} {setup.arguments}\n")
+    else:
+        guest = add_script(guest, _SETTINGS)
+        *run, settings = guest.commands
+        guest = replace(guest, commands=(settings, *run, settings))
     if machine := _MACHINES.get(variant or ""):
         guest = machine(guest)
     ended = outcomes.of(guest, f"{release} {variant or 'lab'} {setup.name}").commands
+    if not setup.script:
+        before, after = ended[0].lines, ended[-1].lines
+        assert "/proc/sys/vm/nr_hugepages: 0" in before
+        assert before == after, "the suites did not restore what they changed"
+        ended = ended[1:-1]
     parsed = {suite: parse(done.lines) for suite, done in zip(suites, ended, strict=True)}
     recorded([case for cases in parsed.values() for case in cases])
     wrong = {

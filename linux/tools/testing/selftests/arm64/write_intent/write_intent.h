@@ -169,15 +169,22 @@ static inline bool set_mode(enum mode mode)
 	return set(SYSCTL, mode_names[mode]);
 }
 
+#define CONTROLLERS	CGROUPS "/cgroup.subtree_control"
+static bool enabled_memory;
+
 /*
  * Makes a directory of CGROUPS whose memory is counted, if the kernel can.
- * What was mounted and made is gone when leave_groups() returns.
+ * What was mounted, made and enabled is gone when leave_groups() returns.
  */
 static inline void make_group(const char *group)
 {
+	char controllers[256];
+
 	mkdir(CGROUPS, 0755);
 	mount("none", CGROUPS, "cgroup2", 0, NULL);
-	write_file(CGROUPS "/cgroup.subtree_control", "+memory");
+	read_file(CONTROLLERS, controllers, sizeof(controllers));
+	enabled_memory = !strstr(controllers, "memory") &&
+			 write_file(CONTROLLERS, "+memory");
 	mkdir(group, 0755);
 }
 
@@ -185,6 +192,8 @@ static inline void leave_groups(const char *group)
 {
 	write_file(CGROUPS "/cgroup.procs", "0");
 	rmdir(group);
+	if (enabled_memory)
+		write_file(CONTROLLERS, "-memory");
 	umount(CGROUPS);
 	rmdir(CGROUPS);
 }
