@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What first touches of files and shared memory take, which write-intent faults leave alone."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build.disks import FileDisk
+from firsttouch.build.host_tools import cross_compile
+from firsttouch.catalog.releases import release_names
+from firsttouch.progress import Reporter
+from firsttouch.vm.supervision import run_guest
+from tests.linux.conftest import HERE, AddScript, MakeGuest
+
+pytestmark = pytest.mark.kernel
+
+_PAGES = 256
+# Pages that the kernel maps around one that is read, if they are cached: fault_around_bytes.
+_AROUND = 16
+_READS = _PAGES // _AROUND
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("files") / "files"
+    command = [f"{cross_compile()}gcc", "-static", "-O2", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([*command, "-o", made, HERE / "files.c"], check=True)
+    return made
+
+
+@pytest.mark.parametrize("release", release_names())
+def test_an_atomic_add_of_cached_pages_reads_sixteen_at_once(
+    make_guest: MakeGuest,
+    add_script: AddScript,
+    program: Path,
+    reporter: Reporter,
+    tmp_path: Path,
+    release: str,
+) -> None:
+    """Only anonymous memory takes two faults for each page.
+
+    Shared memory is mapped writable by the read, so an atomic add takes fewer faults than a
+    store. Were its reads handled as writes, it would take sixteen times as many.
+    """
+    guest = replace(
+        make_guest(release, None, arm="off"),
+        files={"/files": program},
+        disk=FileDisk(4 << 20).obtain(reporter),
+        mounted=False,
+    )
+    mount = "mkdir /mnt && mount -t ext4 -o dax=never /dev/pmem0 /mnt || exit 1"
+    (done,) = run_guest(
+        add_script(guest, f"{mount}\nexec /files /mnt\n"), tmp_path / "log"
+    ).commands
+    (found,) = done.objects()
+    assert dict(found) == {
+        "private anonymous": [_PAGES, 2 * _PAGES],
+        "shared memory": [_PAGES, _READS],
+        "private mapping of shared memory": [_PAGES, _READS + _PAGES],
+        "shared file": [_PAGES, _READS + _PAGES],
+        "private file": [_PAGES, _READS + _PAGES],
+    }
