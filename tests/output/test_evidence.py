@@ -236,6 +236,22 @@ def test_two_faults_become_one_on_every_machine_with_the_instruction(drawing: Dr
                 assert invalidations in ("2", "3")
 
 
+def test_faults_that_map_no_zero_page_pay_nothing_on_7_3(drawing: Drawing) -> None:
+    """On Neoverse N1, where no other work falls into the cells."""
+    rows = re.findall(
+        r"^\| neoverse-n1 (\S+) \| `kernel_per_fault` \| (.*) \|$",
+        drawing.block("gain-nothing"),
+        re.M,
+    )
+    kinds = {kind: row.split(" | ")[3:] for kind, row in rows}
+    assert kinds.pop("access-flag") == ["-", "-", "-"]
+    reads = ("execute-only", "read-after-updates")
+    for kind, figures in kinds.items():
+        stock, off, on = (int(figure.replace(",", "")) for figure in figures)
+        assert abs(off - stock) <= 2, kind
+        assert abs(on - stock) <= (20 if kind in reads else 2), kind
+
+
 def test_the_system_time_is_not_reproduced(drawing: Drawing) -> None:
     for release in ("6.12", "7.3"):
         figure = "system time -60 % (Ampere Altra VM)"

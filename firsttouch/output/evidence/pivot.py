@@ -19,7 +19,7 @@ def pivot(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
     """Return the lines of the table; UserError if a figure that it shows was not measured.
 
     A figure that the guest could not have, because its CPU or its kernel lacks
-    something, is a dash.
+    something, is a dash. So is a figure per fault where there was no fault.
     """
     names = ["", *(["metric"] if any(one.metric for one in block.rows) else [])]
     heads = [", ".join(filter(None, (head, arm))) for head, arm in _heads(block, datasets)]
@@ -87,13 +87,15 @@ def _line(
 
 
 def _arms_without(case: Case, metric: str, dataset: Dataset) -> set[str]:
-    """Return the arms whose guests said why they have no `metric`."""
-    return {
+    """Return the arms without `metric`: the guest said why, or what it is divided by is 0."""
+    lacking = {
         arm
         for gap in dataset.gaps
         if gap.case is case and gap.metric == metric
         for arm in gap.reasons
     }
+    divisors = [derived.per for derived in case.experiment.derived if derived.name == metric]
+    return lacking | {arm for arm in case.arms for per in divisors if case.value(arm, per) == 0}
 
 
 def _row(block: Block, case: Case, metric: str, dataset: Dataset) -> Row:
