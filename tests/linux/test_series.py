@@ -139,7 +139,8 @@ def _configure(source: KernelSource, tree: Path, objects: Path) -> None:
 
 def _check_code(source: KernelSource, series: str | None, folder: Path) -> None:
     """Only files of the series are checked: the rest of the kernel has warnings of its own."""
-    tree, objects = folder / "linux", folder / "objects"
+    tree = folder / "linux"
+    objects = tree / "objects"
     link_tree(source.tree(), tree)
     ours = patches_of(source.release, series)
     for patch in ours:
@@ -189,7 +190,8 @@ def test_the_tree_builds_after_each_patch(
     source: KernelSource, name: str, configuration: str, tmp_path: Path
 ) -> None:
     """The smaller a configuration, the fewer headers include what others forgot."""
-    tree, objects = tmp_path / "linux", tmp_path / "objects"
+    tree = tmp_path / "linux"
+    objects = tree / "objects"
     link_tree(source.tree(), tree)
     if configuration == "lab":
         KernelImage(source, changed=False).configure(tree, objects)
