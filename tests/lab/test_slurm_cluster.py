@@ -198,7 +198,7 @@ def test_whatever_is_killed_the_results_are_the_same(
 ) -> None:
     process, cluster = front_end.start("--workers", "2"), front_end.cluster
     if phase == "build":
-        front_end.wait_until(lambda: any(front_end.store.glob("images/*.making/objects/mm/part*")))
+        front_end.wait_until(lambda: any(front_end.store.glob("images/*.making/tree/*/mm/part*")))
     else:
         front_end.wait_until(lambda: front_end.outcomes() >= 1)
     match killed:
