@@ -21,11 +21,11 @@ def kept(
     command: Sequence[str | Path],
     *,
     cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | None] | None = None,
     stdout: int | IO[str] | IO[bytes] = subprocess.DEVNULL,
     stderr: int | IO[str] | IO[bytes] = subprocess.STDOUT,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run `command` in the background while the context lasts.
+    """Run `command` in the background while the context lasts; `env` is as of `output`.
 
     Yields a process whose `wait` and `returncode` are the command's. Leaving
     the context in any way kills the command and all processes that it
@@ -34,7 +34,7 @@ def kept(
     with subprocess.Popen(
         [sys.executable, "-I", "-S", str(_KILL_WITH_PARENT), *map(str, command)],
         cwd=cwd,
-        env=dict(os.environ, **(env or {})),
+        env=_environment(env or {}),
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=stderr,
@@ -53,9 +53,11 @@ def output(
     command: Sequence[str | Path],
     *,
     cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    env: Mapping[str, str | None] | None = None,
 ) -> str:
-    """Return what `command` prints on standard output; `env` is added to the environment.
+    """Return what `command` prints on standard output.
+
+    `env` is added to the environment; a variable that is None there is unset.
 
     Raises HostError if the command is missing or fails. `detail` then holds
     the last lines that it printed.
@@ -65,7 +67,7 @@ def output(
         done = subprocess.run(
             [str(part) for part in command],
             cwd=cwd,
-            env=dict(os.environ, **(env or {})),
+            env=_environment(env or {}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -78,3 +80,8 @@ def output(
         lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines()
         raise HostError(f"{name} failed with status {done.returncode}: see below.", lines[-8:])
     return done.stdout
+
+
+def _environment(changes: Mapping[str, str | None]) -> dict[str, str]:
+    merged = {**os.environ, **changes}
+    return {name: value for name, value in merged.items() if value is not None}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from firsttouch import processes
 from firsttouch.build import overlay
+from firsttouch.build.compiler_cache import cache_environment, compilers
 from firsttouch.build.configuration import known_configuration
 from firsttouch.build.durations import image_duration, note_durations
 from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
@@ -208,7 +209,8 @@ class KernelImage:
             )
 
     def _make(self, tree: Path, objects: Path, target: str) -> None:
-        processes.output(self._command(tree, objects, target), env=_REPRODUCIBLE)
+        environment = {**_REPRODUCIBLE, **cache_environment(tree, objects)}
+        processes.output(self._command(tree, objects, target), env=environment)
 
     def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
         return [
@@ -219,6 +221,7 @@ class KernelImage:
             f"O={objects}",
             "ARCH=arm64",
             f"CROSS_COMPILE={cross_compile()}",
+            *compilers(),
             *target,
         ]
 
@@ -226,10 +229,11 @@ class KernelImage:
         title = f"Building {self.title}"
         errors: deque[str] = deque(maxlen=20)
         command = self._command(tree, objects, *self.target)
+        environment = {**_REPRODUCIBLE, **cache_environment(tree, objects)}
         with (
             reporter.step(title, "objects", self._number_of_objects()) as step,
             log.open("w") as sink,
-            processes.kept(command, env=_REPRODUCIBLE, stdout=subprocess.PIPE) as make,
+            processes.kept(command, env=environment, stdout=subprocess.PIPE) as make,
         ):
             # A resumed build does not build again the objects that it finds.
             step.go_on_from(sum(1 for _ in objects.rglob("*.o")))

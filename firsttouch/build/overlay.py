@@ -8,6 +8,7 @@ relative #include finds the changed header, not the unchanged one.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.build.sources import KernelSource
+from firsttouch.build.store import read_manifest, store_root
 from firsttouch.catalog.releases import Release
 from firsttouch.errors import UserError
 from firsttouch.files import digest, digest_file
@@ -166,12 +168,13 @@ def apply_hook(hook: Path, release: Release, tree: Path) -> None:
         )
 
 
-def apply_patch(patch: Path, version: str, tree: Path) -> None:
+def apply_patch(patch: Path, version: str, tree: Path, level: int | None = None) -> None:
     """Apply a user's patch to the linked tree `tree` of Linux `version`.
 
-    Raises UserError if it does not apply; it names the file and the hunk.
+    `level` is its `strip_level`, if the tree alone cannot tell it. Raises
+    UserError if it does not apply; it names the file and the hunk.
     """
-    if why := _apply(patch, tree):
+    if why := _apply(patch, tree, strip_level(patch, tree) if level is None else level):
         raise UserError(
             f"{patch} does not apply to Linux {version} ({why}): rebase it, or give the tree "
             "that it was made for by --source."
@@ -183,25 +186,82 @@ def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
 
     Only the files that they change are copied, so this takes no time.
     """
+    try:
+        _check(patches, source.tree(), source.version)
+    except UserError as error:
+        older = _older_tree(patches, source)
+        if older is None:
+            raise
+        title, tree = older
+        raise UserError(
+            f"{str(error).partition(': ')[0]}, but to {title}, which the store has: rebase the "
+            f"patches, or add --source {tree}."
+        ) from None
+
+
+def _check(patches: Sequence[Path], tree: Path, version: str) -> None:
     with tempfile.TemporaryDirectory(prefix="firsttouch-patches-") as scratch:
-        for name in {name for patch in patches for name in changed_files(patch)}:
-            if (source.tree() / name).is_file():
-                (Path(scratch) / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(source.tree() / name, Path(scratch) / name)
+        copy = Path(scratch)
         for patch in patches:
-            apply_patch(patch, source.version, Path(scratch))
+            for name in changed_files(patch, strip_level(patch, tree)):
+                if (tree / name).is_file() and not (copy / name).exists():
+                    (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(tree / name, copy / name)
+        for patch in patches:
+            apply_patch(patch, version, copy, strip_level(patch, tree))
 
 
-def _apply(patch: Path, tree: Path) -> str:
+def _older_tree(patches: Sequence[Path], source: KernelSource) -> tuple[str, Path] | None:
+    """Return the newest other source of the release in the store to which patches apply."""
+    trees = []
+    for path in (store_root() / "trees").glob("*"):
+        manifest = read_manifest(path)
+        if path == source.tree():
+            continue
+        if manifest and manifest.title.startswith(f"{source.release.package} "):
+            trees.append((_numbers(manifest.title), manifest.title, path))
+    for _, title, tree in sorted(trees, reverse=True):
+        with contextlib.suppress(UserError):
+            _check(patches, tree, title)
+            return title, tree
+    return None
+
+
+def _numbers(title: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", title)]
+
+
+def strip_level(patch: Path, tree: Path) -> int:
+    """Return how many folders patch(1) strips from the names in `patch`: 1, or 0.
+
+    Git and diff -r write a folder before each path of the tree. Git with
+    diff.noprefix, and quilt with -p0, do not.
+    """
+    text = patch.read_text("utf-8", "replace")
+    given = {
+        name
+        for pair in re.findall(r"^(?:diff --git|---) (\S+).*?(?:\n\+\+\+)? (\S+)", text, re.M)
+        for name in pair
+    } - {"/dev/null"}
+    names = [given, {name.partition("/")[2] for name in given}]
+    there = [sum((tree / name).is_file() for name in of_level) for of_level in names]
+    if any(there):
+        # mm/Makefile is a file of the tree without its folder, too.
+        return int(there[1] > there[0])
+    # It only adds files, and most likely to folders that exist.
+    return int(not all((tree / name).parent.is_dir() for name in given))
+
+
+def _apply(patch: Path, tree: Path, level: int = 1) -> str:
     """Apply a patch to the linked tree `tree`; return why it does not apply, empty if it does."""
-    for name in changed_files(patch):
+    for name in changed_files(patch, level):
         _own_copy(tree / name)
-    for name in _changed_files(patch, "---"):
+    for name in _changed_files(patch, "---", level):
         if not (tree / name).exists():
             return f"it has no {name}"
     # No fuzz: a hunk may be wrong where the lines around it have changed.
     done = subprocess.run(
-        ["patch", "-p1", "-F0", "-N", "-r-", "--no-backup-if-mismatch", "-i", str(patch)],
+        ["patch", f"-p{level}", "-F0", "-N", "-r-", "--no-backup-if-mismatch", "-i", str(patch)],
         cwd=tree,
         capture_output=True,
         text=True,
@@ -224,24 +284,29 @@ def _failed_hunk(said: str) -> str:
     return f"{file} does not fit: {said.strip()[-200:]}"
 
 
-def changed_files(patch: Path) -> list[str]:
+def changed_files(patch: Path, level: int = 1) -> list[str]:
     """Return the paths, in the kernel tree, of the files that a patch changes, adds or removes.
 
-    Raises UserError if one of them is outside the tree.
+    `level` is its `strip_level`. Raises UserError if a path is outside the tree.
     """
-    names = list(dict.fromkeys([*_changed_files(patch, "---"), *_changed_files(patch, "+++")]))
+    names = dict.fromkeys(
+        name for mark in ("---", "+++") for name in _changed_files(patch, mark, level)
+    )
     for name in names:
-        if ".." in Path(name).parts:
+        if ".." in Path(name).parts or Path(name).is_absolute():
             raise UserError(f"{patch} changes {name}: give a patch that stays in the kernel tree.")
-    return names
+    return list(names)
 
 
-def _changed_files(patch: Path, mark: str) -> list[str]:
+def _changed_files(patch: Path, mark: str, level: int = 1) -> list[str]:
     """Return the paths after `mark`, of the old or the new files, without /dev/null."""
     text = patch.read_text("utf-8", "replace")
     renamed = "rename from" if mark == "---" else "rename to"
     moved = re.findall(rf"^{renamed} (\S+)$", text, re.M)
-    return [*re.findall(rf"^{re.escape(mark)} [^/\s]+/(\S+)", text, re.M), *moved]
+    # A patch may name the root of a file system: the check of its caller refuses that.
+    folder = r"[^/\s]+/" if level else ""
+    names = re.findall(rf"^{re.escape(mark)} {folder}(\S+)", text, re.M)
+    return [*(name for name in names if name != "/dev/null"), *moved]
 
 
 def _own_copy(path: Path) -> None:

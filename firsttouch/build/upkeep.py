@@ -12,11 +12,13 @@ from itertools import chain
 from pathlib import Path
 
 from firsttouch.build.claims import claimed, claimed_if_free, clock, is_claimed
+from firsttouch.build.compiler_cache import FOLDER as OBJECTS
+from firsttouch.build.compiler_cache import USED
 from firsttouch.build.outcomes import CLAIMS, OUTCOMES
 from firsttouch.build.store import MANIFEST, PRUNING, RUNS, read_manifest, store_root
 
 # Folders of the store that hold no entries.
-_NOT_SHELVES = (RUNS, OUTCOMES, CLAIMS, "apt")
+_NOT_SHELVES = (RUNS, OUTCOMES, CLAIMS, OBJECTS, "apt")
 # Where half-written files and claims can be.
 _DEEP = ("", "*/", f"{OUTCOMES}/*/", f"{CLAIMS}/*/")
 # Seconds: far longer than the time between two touches of a claim, or a write.
@@ -44,7 +46,7 @@ class Held:
 def held() -> list[Held]:
     """Return what the store holds, most recently used first."""
     since = _oldest_run()
-    found = [*_entries(since), *_workplaces(), *_outcomes(since)]
+    found = [*_entries(since), *_workplaces(), *_outcomes(since), *_objects(since)]
     return sorted(found, key=lambda one: -one.used)
 
 
@@ -133,6 +135,14 @@ def _outcomes(since: float) -> Iterator[Held]:
             yield Held(OUTCOMES, path.stem, path, status.st_size, used, used >= since)
 
 
+def _objects(since: float) -> Iterator[Held]:
+    folder = store_root() / OBJECTS
+    if folder.is_dir():
+        used = _time(folder / USED)
+        title = "objects of kernels that ccache keeps"
+        yield Held(OBJECTS, title, folder, _size(folder), used, used >= since)
+
+
 def _shelves() -> Iterator[Path]:
     root = store_root()
     if root.is_dir():
@@ -149,9 +159,10 @@ def _time(path: Path) -> float:
 
 
 def _size(path: Path) -> int:
+    """Return the bytes that a folder takes on the disk: a sparse file takes fewer than it has."""
     size = 0
     for folder, _, files in os.walk(path):
         for name in files:
             with contextlib.suppress(OSError):
-                size += Path(folder, name).lstat().st_size
+                size += Path(folder, name).lstat().st_blocks * 512
     return size

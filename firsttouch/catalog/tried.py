@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,13 +24,11 @@ _MARKS = (
 )
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 _OPTION = re.compile(r"(?:CONFIG_\w+=.+|# CONFIG_\w+ is not set)")
-# `git format-patch --cover-letter` writes it beside the patches.
-_COVER = "0000-cover-letter"
 
 
 @dataclass
 class Wanted:
-    """An arm as the command line describes it, option by option."""
+    """An arm as the command line describes it, option by option; its files are plain ones."""
 
     name: str
     patches: list[Path] = field(default_factory=list)
@@ -42,7 +40,7 @@ def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
     """Return the arms that the command line describes, in its order.
 
     Raises UserError for a name that is taken, for an arm that changes nothing,
-    and for files that are no patches or no fragments of a configuration.
+    and for files that are no fragments of a configuration.
     """
     arms: dict[str, Arm] = {}
     for place, one in enumerate(wanted):
@@ -53,8 +51,8 @@ def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
         boot = tuple(word for words in one.boot for word in words.split())
         kernel = Kernel(
             "stock",
-            tuple(file.resolve() for given in one.patches for file in _patches(given)),
-            tuple(_fragment(file).resolve() for file in one.fragments),
+            tuple(one.patches),
+            tuple(map(_fragment, one.fragments)),
         )
         if not (kernel.label or boot):
             raise UserError(
@@ -79,22 +77,6 @@ def tried_arm(
     """
     mark = _MARKS[place % len(_MARKS)]
     return Arm(name, kernel, boot, meaning, _ORDER + place, mark, tried=True)
-
-
-def _patches(given: Path) -> Iterator[Path]:
-    """Return the patches in a file, or in a directory in the order of their names."""
-    files: Iterable[Path] = [given]
-    if given.is_dir():
-        files = sorted(given.glob("*.patch"))
-        if not files:
-            raise UserError(f"{given} has no *.patch: give patches, or the directory of a series.")
-    for file in files:
-        if file.name.startswith(_COVER):
-            continue
-        text = _read(file)
-        if not re.search(r"^--- \S+.*\n\+\+\+ \S+", text, re.M):
-            raise UserError(f"{file} is no patch: give the output of `git format-patch` or diff.")
-        yield file
 
 
 def _fragment(file: Path) -> Path:

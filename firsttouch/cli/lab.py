@@ -29,7 +29,7 @@ from firsttouch.files import check_writable, write_atomically
 from firsttouch.finder.sites import Trace
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.forecast import forecast
-from firsttouch.lab.guests import build_parts, make_jobs
+from firsttouch.lab.guests import build_parts, check_changes, make_jobs
 from firsttouch.lab.here import guests_at_once
 from firsttouch.lab.layouts import parse_layouts
 from firsttouch.lab.plan import HERE, SLURM, Plan, Request, make_plan
@@ -160,6 +160,7 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     source = None
     if request.source or known_package(release.package):
         source = source_of(request, release, reporter)
+        check_changes(plan, source)
     at_once = guests_at_once(request.jobs)
     print_forecast(plan, forecast(plan, release, source, at_once), output_console())
     return 0

@@ -12,6 +12,7 @@ from rich.console import Console
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import CellChange, changes
 from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.build.patches import read_fragment, read_patches
 from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.contract import Contract, parse_contract
@@ -31,6 +32,8 @@ from firsttouch.tables import dump_json
 _EXAMPLES = """examples:
   firsttouch try 0001-mm-my-change.patch
   firsttouch try series/ --experiment populate      the patches of a directory, in order
+  firsttouch try v3.mbox.gz                         a series as lore or b4 gives it
+  git -C ~/linux diff | firsttouch try -            what you have not committed yet
   firsttouch try --config memcg-off.config          lines such as # CONFIG_MEMCG is not set
   firsttouch try --boot init_on_alloc=0
   firsttouch try --arm v1 v1.patch --arm v2 v2.patch --boot thp_anon=64K:always
@@ -54,7 +57,8 @@ def add_command(commands: Commands) -> None:
         nargs="*",
         metavar="PATCH",
         action=_Part,
-        help="a patch, or a directory of a series (*.patch)",
+        help="a patch, a mail or a mailbox, also packed by gzip or xz; a directory of a series "
+        "(*.patch); - for standard input",
     )
     tried.add_argument(
         "--arm",
@@ -106,7 +110,7 @@ class _Part(argparse.Action):
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
-    arms = tried_arms(options.wanted)
+    arms = tried_arms([_plain(one) for one in options.wanted])
     if not arms:
         raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
     request = request_of(options, quick=options.quick, tried=arms)
@@ -138,6 +142,16 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
             console.print(f"Report: {report}", soft_wrap=True)
 
     return measure(request, contract, reporter, show) | status
+
+
+def _plain(wanted: Wanted) -> Wanted:
+    """Return `wanted` with plain files in place of mails, pipes and packed files."""
+    return Wanted(
+        wanted.name,
+        list(read_patches(wanted.patches)),
+        [read_fragment(file) for file in wanted.fragments],
+        wanted.boot,
+    )
 
 
 def _profile(

@@ -121,9 +121,7 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
     Raises UserError if the user's patches do not apply, before anything is built.
     """
     kernels = kernels_of(plan)
-    for kernel in kernels:
-        if kernel.patches and not kernel_of(kernel, source).stored():
-            check_patches(kernel.patches, source)
+    check_changes(plan, source)
     ftbench, init = build_ftbench(reporter), build_init(reporter)
     kinds = build_kinds(reporter) if needs_kinds(plan) else None
     images = {kernel: obtain_image(kernel, source, reporter, logs) for kernel in kernels}
@@ -146,6 +144,13 @@ def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
         for build, order in relinked_of(plan)
     }
     return Parts(source, images, ftbench, init, pmu, disks, recorders, roots, kinds, relinked)
+
+
+def check_changes(plan: Plan, source: KernelSource) -> None:
+    """Raise UserError if patches of the user's for kernels that are not stored do not apply."""
+    for kernel in kernels_of(plan):
+        if kernel.patches and not kernel_of(kernel, source).stored():
+            check_patches(kernel.patches, source)
 
 
 def needs_kinds(plan: Plan) -> bool:

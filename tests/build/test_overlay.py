@@ -10,6 +10,7 @@ import pytest
 from firsttouch.build import overlay
 from firsttouch.build.overlay import Patch
 from firsttouch.build.sources import KernelSource
+from firsttouch.build.store import Entry
 from firsttouch.catalog import releases
 from firsttouch.catalog.releases import Release, load_release, release_names
 from firsttouch.errors import UserError
@@ -224,3 +225,44 @@ def test_a_patch_of_a_file_that_the_source_lacks_names_it(
     gone = _patch(tmp_path, "gone.patch", _HOOK.replace("fault.c", "gone.c"))
     with pytest.raises(UserError, match=r"it has no arch/arm64/mm/gone.c"):
         overlay.check_patches([gone], source)
+
+
+@pytest.mark.parametrize("name", [_FAULT, "mm/Makefile"])
+def test_a_patch_may_name_files_without_a_folder_before_them(
+    source: KernelSource, tmp_path: Path, name: str
+) -> None:
+    for file in (name, "Makefile"):
+        (source.tree() / file).parent.mkdir(exist_ok=True)
+        (source.tree() / file).write_text(_ORIGINAL)
+    plain = _patch(tmp_path, "plain.patch", _HOOK.replace(f"a/{_FAULT}", name)
+                   .replace(f"b/{_FAULT}", name))  # fmt: skip
+    overlay.check_patches([plain], source)
+    assert overlay.strip_level(plain, source.tree()) == 0
+    new = _patch(tmp_path, "new.patch", "--- /dev/null\n+++ mm/new.c\n@@ -0,0 +1 @@\n+one\n")
+    assert overlay.strip_level(new, source.tree()) == 0
+    assert overlay.strip_level(_patch(tmp_path, "p1", _HOOK), source.tree()) == 1
+
+
+def test_a_patch_may_not_name_the_root(source: KernelSource, tmp_path: Path) -> None:
+    text = "--- a//etc/x\n+++ b//etc/x\n@@ -1 +1 @@\n-a\n+b\n"
+    with pytest.raises(UserError, match="changes /etc/x"):
+        overlay.check_patches([_patch(tmp_path, "root.patch", text)], source)
+
+
+def test_an_older_point_release_in_the_store_to_which_a_patch_applies_is_named(
+    source: KernelSource, tmp_path: Path, own_cache: Path
+) -> None:
+    def older(_: Path, kept: Path) -> None:
+        (kept / _FAULT).parent.mkdir(parents=True)
+        (kept / _FAULT).write_text(_ORIGINAL.replace("line 11\n", "line eleven\n"))
+
+    package = f"{source.release.package} 6.12.5-1"
+    entry = Entry("trees", {"package": "5"}, package, deep=False)
+    tree = entry.obtain(older, lambda _: None)
+    patch = _patch(tmp_path, "old.patch", _HOOK.replace(" line 11\n", " line eleven\n"))
+    with pytest.raises(UserError) as error:
+        overlay.check_patches([patch], source)
+    assert f"but to {package}, which the store has" in str(error.value)
+    assert f"--source {tree}." in str(error.value)
+    with pytest.raises(UserError, match=r"does not fit\): rebase it"):
+        overlay.check_patches([_patch(tmp_path, "no", _HOOK.replace(" line 11", " x"))], source)

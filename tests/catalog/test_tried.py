@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 
 import pytest
 
@@ -34,15 +33,6 @@ def test_boot_words_alone_leave_the_kernel_as_it_is() -> None:
     assert arm.meaning == "booted with init_on_alloc=0"
 
 
-def test_a_directory_is_a_series_in_order_without_its_cover_letter(tmp_path: Path) -> None:
-    for name in ("0002-b.patch", "0001-a.patch"):
-        (tmp_path / name).write_text(_PATCH.read_text())
-    (tmp_path / "0000-cover-letter.patch").write_text("Subject: two changes\n")
-    (tmp_path / "notes.txt").write_text("no patch\n")
-    (arm,) = tried_arms([Wanted("series", [tmp_path])])
-    assert [file.name for file in arm.kernel.patches] == ["0001-a.patch", "0002-b.patch"]
-
-
 def test_arms_that_are_tried_together_look_different() -> None:
     arms = tried_arms([Wanted(name, boot=[name]) for name in "abcde"])
     assert len({(arm.mark.shape, arm.mark.light) for arm in arms}) == 5
@@ -57,9 +47,6 @@ def test_arms_that_are_tried_together_look_different() -> None:
         ([Wanted("a/b", boot=["x"])], "--arm a/b: give each arm a name"),
         ([Wanted("nothing")], "--arm nothing is stock: give it a patch"),
         ([Wanted("a", boot=[" "])], "--arm a is stock"),
-        ([Wanted("a", [Path("nowhere.patch")])], "nowhere.patch cannot be read"),
-        ([Wanted("a", [_FRAGMENT])], "memcg-off.config is no patch"),
-        ([Wanted("a", [Path("/proc/self/fdinfo")])], "has no \\*.patch"),
         ([Wanted("a", [], [_PATCH])], "has the line 'From: A Developer"),
     ],
 )

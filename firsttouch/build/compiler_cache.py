@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Objects of kernels, compiled once: ccache, in a directory of the store.
+
+No recipe names it: a build gives the same bytes with an empty, a filled or no
+cache. docs/identical-runs.md says why.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+from firsttouch.build.host_tools import cross_compile, find_tool, toolchain_identity
+from firsttouch.build.store import note_use, store_root
+from firsttouch.errors import HostError
+from firsttouch.files import digest, digest_file
+from firsttouch.processes import output
+
+CCACHE = "ccache"
+# The cache's folder in the store, and the file there whose time is that of its last use.
+FOLDER, USED = "ccache", "used"
+_LIMIT = "8G"
+# The user's variables that count here: the limit of the size, and whether to compile without it.
+_USERS = ("CCACHE_MAXSIZE", "CCACHE_DISABLE")
+# What an #include can name.
+_INCLUDED = (".h", ".c", ".S", ".inc")
+_NEVER_INCLUDED = (".git", "Documentation", "samples")
+# Beside the objects: for each compilation, what came of it.
+_LOG = "ccache.log"
+
+
+def cache_folder() -> Path:
+    """Return the cache's directory, which may not exist."""
+    return store_root() / FOLDER
+
+
+def compilers() -> list[str]:
+    """Return the variables of make that let a kernel's compilers run through ccache, if any."""
+    if shutil.which(CCACHE) is None:
+        return []
+    return [f"CC={CCACHE} {cross_compile()}gcc", f"HOSTCC={CCACHE} gcc"]
+
+
+def cache_environment(tree: Path, objects: Path) -> dict[str, str | None]:
+    """Return the environment in which ccache builds a kernel; None unsets a variable.
+
+    `objects` is the folder of `tree` in which it is built. The user's own
+    settings of ccache do not apply, because some let it return other bytes.
+    """
+    if shutil.which(CCACHE) is None:
+        return {}
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    used = cache_folder() / USED
+    used.touch()
+    note_use(used)
+    users = {name: None for name in os.environ if name.startswith("CCACHE_")}
+    return {
+        **users,
+        "CCACHE_MAXSIZE": _LIMIT,
+        **{name: os.environ[name] for name in _USERS if name in os.environ},
+        "CCACHE_DIR": str(cache_folder()),
+        "CCACHE_CONFIGPATH": os.devnull,
+        "CCACHE_CONFIGPATH2": os.devnull,
+        "CCACHE_COMPILERCHECK": f"string:{_tools_digest()} {_ambiguous(tree, objects.name)}",
+        "CCACHE_STATSLOG": str(objects / _LOG),
+    }
+
+
+def count_misses(objects: Path) -> int | None:
+    """Return how many objects of a build were not in the cache; None if it used no cache."""
+    log = objects / _LOG
+    return log.read_text().splitlines().count("cache_miss") if log.exists() else None
+
+
+@functools.cache
+def _tools_digest() -> str:
+    """Return the digest of the programs that compile: ccache by itself looks at gcc alone."""
+    tools = {}
+    for gcc in dict.fromkeys((f"{cross_compile()}gcc", "gcc")):
+        for part in (gcc, "cc1", "as"):
+            path = gcc if part == gcc else output([gcc, f"-print-prog-name={part}"]).strip()
+            try:
+                tools[f"{gcc} {part}"] = digest_file(Path(find_tool(path)))
+            except HostError:
+                tools[f"{gcc} {part}"] = path
+    return digest([tools, toolchain_identity()])
+
+
+@functools.cache
+def _ambiguous(tree: Path, objects: str) -> str:
+    """Return the digest of the paths in `tree` that share a file name with another.
+
+    ccache checks the files that a compilation included before. It does not see
+    a new file that the compiler would find earlier for the same #include. Such
+    a file has the name of another one, and so changes this digest.
+    """
+    folders: defaultdict[str, list[str]] = defaultdict(list)
+    for folder, below, files in os.walk(tree):
+        if folder == str(tree):
+            below[:] = [name for name in below if name not in (objects, *_NEVER_INCLUDED)]
+        for name in files:
+            if name.endswith(_INCLUDED):
+                folders[name].append(os.path.relpath(folder, tree))
+    return digest({name: sorted(at) for name, at in folders.items() if len(at) > 1})
+
+
+def count_dependents(objects: Path) -> Mapping[str, int]:
+    """Return by how many objects of a build in `objects` each file of the tree is included."""
+    counts: Counter[str] = Counter()
+    for command in objects.rglob("*.cmd"):
+        text = command.read_text(errors="replace")
+        _, found, deps = text.partition("\ndeps_")
+        if found:
+            counts.update(set(re.findall(r"^  (?:\$\(wildcard )?\.\./([^\s)]+)", deps, re.M)))
+            counts.update(re.findall(r"^source_\S+ := \.\./(\S+)", text, re.M))
+    return counts
