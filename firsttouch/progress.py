@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Progress of a long step: a bar on a terminal, a line every 20 seconds elsewhere."""
+"""Progress of long steps: one line of a terminal for all of them, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.live import Live
+from rich.text import Text
 
 from firsttouch.quantities import format_duration, format_number_of
 
@@ -39,11 +40,6 @@ class Step:
         self._started = time.monotonic()
         self._said = self._started
         self._lock = threading.Lock()
-        self._bar: tuple[Progress, TaskID] | None = None
-
-    def attach(self, bar: Progress) -> None:
-        """Show the step in a live display."""
-        self._bar = (bar, bar.add_task(self.title, total=self.total, unit=self.unit, left=""))
 
     def left(self) -> str:
         """Return the ETA at the rate so far, in words; empty while the rate is unknown."""
@@ -54,6 +50,12 @@ class Step:
             return ""
         rest = max(self.total - self.done, 0)
         return f"about {format_duration(spent / fresh * rest)} left"
+
+    def line(self) -> str:
+        """Return what the step does, how far it is, and how long it has run or will run."""
+        spent = f"for {format_duration(time.monotonic() - self._started)}"
+        of = f"{self.done:,} of {format_number_of(self.total, self.unit)}"
+        return f"{self.title}: {of}, {self.left() or spent}"
 
     def go_on_from(self, done: int) -> None:
         """Report `done` units that were done before a resume; they are excluded from the ETA."""
@@ -66,15 +68,10 @@ class Step:
             self.done = done
             # The total is an estimate for some steps; never show 101 of 100.
             self.total = max(self.total, done)
-            if self._bar:
-                bar, task = self._bar
-                bar.update(task, completed=done, total=self.total, left=self.left())
-            elif time.monotonic() - self._said >= _LINE_EVERY:
+            due = time.monotonic() - self._said >= _LINE_EVERY
+            if due and not self._console.is_terminal:
                 self._said = time.monotonic()
-                self._console.print(
-                    f"{self.title}: {done:,} of {format_number_of(self.total, self.unit)}, "
-                    f"{self.left()}"
-                )
+                self._console.print(self.line(), markup=False)
 
     def advance(self) -> None:
         """Report one more unit done."""
@@ -86,6 +83,9 @@ class Reporter:
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or PipeConsole(stderr=True, highlight=False, soft_wrap=True)
+        self._steps: list[Step] = []
+        self._live: Live | None = None
+        self._lock = threading.Lock()
 
     def say(self, message: str) -> None:
         """Print one line."""
@@ -96,22 +96,34 @@ class Reporter:
         """Show a long step while the context lasts, then print how long it took."""
         step = Step(self.console, title, unit, total)
         started = time.monotonic()
-        if self.console.is_terminal:
-            with Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[unit]}"),
-                TextColumn("{task.fields[left]}"),
-                console=self.console,
-                transient=True,
-            ) as bar:
-                step.attach(bar)
-                yield step
-        else:
+        if not self.console.is_terminal:
             self.say(f"{title}: {format_number_of(total, unit)}")
+        self._show(step)
+        try:
             yield step
+        finally:
+            self._hide(step)
         took = format_duration(time.monotonic() - started)
         # A step whose unit is the second needs no second figure.
         did = "" if unit == "s" else f", {format_number_of(step.done, unit)}"
         self.say(f"{title}: done{did} in {took}")
+
+    def _show(self, step: Step) -> None:
+        """Add a step to the line of the terminal, which all steps share."""
+        with self._lock:
+            self._steps.append(step)
+            if self._live is None and self.console.is_terminal:
+                self._live = Live(get_renderable=self._line, console=self.console, transient=True)
+                self._live.start()
+
+    def _hide(self, step: Step) -> None:
+        with self._lock:
+            if len(self._steps) == 1 and self._live:
+                # The last state is drawn once more before the line goes.
+                self._live.stop()
+                self._live = None
+            self._steps.remove(step)
+
+    def _line(self) -> Text:
+        words = "; ".join(step.line() for step in list(self._steps))
+        return Text(words, no_wrap=True, overflow="ellipsis")

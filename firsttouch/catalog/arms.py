@@ -19,6 +19,8 @@ from firsttouch.tables import Table, names_in, read_named
 BASE = "stock"
 # The same kernel, booted a moment later: what it changes against `BASE` is chance.
 CONTROL = "again"
+# The kernel that Debian distributes: no other has to be built to measure it.
+SHIPPED = "debian"
 Shape = Literal["circle", "square", "diamond", "up", "down", "right", "cross"]
 _SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "up", "down", "right", "cross")
 Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]

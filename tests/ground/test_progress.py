@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Progress: a bar on a terminal, a line now and then elsewhere, never more than all."""
+"""Progress: one line of a terminal, a line now and then elsewhere, never more than all."""
 
 from __future__ import annotations
 
@@ -48,14 +48,28 @@ def test_elsewhere_a_line_now_and_then_with_the_time_left(clock: _Clock) -> None
     assert len(lines) == 2 + 6
 
 
-def test_on_a_terminal_a_bar_with_done_total_and_time_left(clock: _Clock) -> None:
+def test_on_a_terminal_one_line_for_all_steps(clock: _Clock) -> None:
     reporter, sink = _reporter(terminal=True)
     with reporter.step("Measuring", "cells", 54) as step:
-        clock.now = 30.0
-        step.at(27)
+        with reporter.step("Unpacking", "MiB", 144):
+            clock.now = 30.0
+            step.at(27)
+            line = reporter._line().plain
+        assert line == (
+            "Measuring: 27 of 54 cells, about 30 s left; Unpacking: 0 of 144 MiB, for 30 s"
+        )
     text = sink.getvalue()
-    assert "27/54" in text and "cells" in text and "about 30 s left" in text
+    assert "27 of 54 cells, about 30 s left" in text
     assert "\x1b[" in text
+
+
+def test_a_step_that_fails_leaves_the_line(clock: _Clock) -> None:
+    reporter, _ = _reporter(terminal=True)
+    with pytest.raises(OSError, match="gone"), reporter.step("Measuring", "cells", 54):
+        raise OSError("gone")
+    assert reporter._line().plain == ""
+    with reporter.step("Again", "cells", 1) as step:
+        step.advance()
 
 
 def test_an_estimate_that_was_too_low_is_corrected(clock: _Clock) -> None:
