@@ -23,6 +23,7 @@ from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.listing import print_forecast, print_list
 from firsttouch.cli.options import (
     Commands,
+    Once,
     add_selection,
     fraction_of,
     request_of,
@@ -65,12 +66,14 @@ def add_command(commands: Commands) -> None:
     add_selection(lab, Path("out"))
     lab.add_argument(
         "--layouts",
+        action=Once,
         metavar="N",
         help="run each cell in the first N layouts of kernel and program, or in layouts A-B, and "
         "show how its figures are distributed (default: as the experiment's file says, mostly 1)",
     )
     lab.add_argument(
         "--on",
+        action=Once,
         default=HERE,
         metavar="WHERE",
         help=f"where guests run: {HERE} (default), {SLURM} or {SLURM}:PARTITION, or a directory "
@@ -78,12 +81,14 @@ def add_command(commands: Commands) -> None:
     )
     lab.add_argument(
         "--workers",
+        action=Once,
         type=int,
         metavar="N",
         help="jobs of Slurm at once, a guest each (default: as many as CPUs are in service)",
     )
     lab.add_argument(
         "--audit",
+        action=Once,
         metavar="PERCENT",
         help="run so many of the guests twice, such as 1%%, on different hosts if there are any",
     )

@@ -17,16 +17,36 @@ from firsttouch.quantities import parse_size
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
+class Once(argparse.Action):
+    """Takes the value of an option; UserError if the option has another value already."""
+
+    def __call__(
+        self,
+        _parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option: str | None = None,
+    ) -> None:
+        """Set the option's value in `namespace`, as argparse asks of an action."""
+        given: dict[str, object] = getattr(namespace, "given_once", {})
+        if given.setdefault(self.dest, values) != values:
+            raise UserError(f"{option} has two values, {given[self.dest]} and {values}: give one.")
+        namespace.given_once = given
+        setattr(namespace, self.dest, values)
+
+
 def add_source(parser: argparse.ArgumentParser) -> None:
     """Add --release and --source."""
     parser.add_argument(
         "--release",
+        action=Once,
         default=None,
         metavar="R",
         help=f"a kernel release that has hooks (default {DEFAULT_RELEASE})",
     )
     parser.add_argument(
         "--source",
+        action=Once,
         type=Path,
         metavar="TREE",
         help="a kernel of your own, with the hooks of the nearest release: a tree, a tarball "
@@ -62,23 +82,31 @@ def add_selection(parser: argparse.ArgumentParser, out: Path, *, arms: bool = Tr
             metavar="A",
             help=f"one of {', '.join(arm_names())} (default: the experiment's arms)",
         )
-    parser.add_argument("--size", metavar="BYTES", help="bytes to map, with K, M or G if you like")
+    parser.add_argument(
+        "--size",
+        action=Once,
+        metavar="BYTES",
+        help="bytes to map, with K, M or G if you like",
+    )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="PARAM=VALUE",
         dest="settings",
-        help="run only the cells whose parameter has this value",
+        help="run only the cells whose parameter has this value, or one of these values if it is "
+        "given more than once",
     )
     parser.add_argument(
         "--jobs",
+        action=Once,
         type=int,
         metavar="N",
         help="guests at once (default: as many as CPUs and memory allow)",
     )
     parser.add_argument(
         "--out",
+        action=Once,
         type=Path,
         default=out,
         metavar="DIR",
@@ -129,14 +157,14 @@ def size_of(option: str, text: str | None) -> int | None:
         raise UserError(f"{option}: {error}; for example 64M.") from None
 
 
-def settings_of(pairs: Sequence[str]) -> dict[str, str]:
+def settings_of(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the values of ``--set PARAM=VALUE`` options by parameter; UserError without a =."""
-    settings = {}
+    settings: dict[str, tuple[str, ...]] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise UserError(f"--set {pair}: write PARAM=VALUE, such as by=ldadd.")
-        settings[name] = value
+        settings[name] = (*settings.get(name, ()), value)
     return settings
 
 

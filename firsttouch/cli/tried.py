@@ -158,8 +158,7 @@ def _profile(
     request: Request, contract: Contract, arm: Arm, cell: CellChange, reporter: Reporter
 ) -> tuple[Dataset, int]:
     """Profile the case of `cell` on stock and `arm`; return also the exit status."""
-    params = {name: str(value) for name, value in cell.case.params.items()}
-    size = params.pop("size", None)
+    size = cell.case.params.get("size")
     profiled = run_lab(
         Request(
             release=request.release,
@@ -168,7 +167,9 @@ def _profile(
             experiments=(cell.case.experiment.name,),
             tried=(arm,),
             size=int(size) if size else None,
-            settings=params,
+            settings={
+                name: (str(value),) for name, value in cell.case.params.items() if name != "size"
+            },
             jobs=request.jobs,
             quick=request.quick,
             profile=True,

@@ -34,6 +34,7 @@ class Request:
 
     `tried` are arms without a file, to be run in place of `arms`, beside stock
     and its control.
+    `settings` are the values of a parameter that cells may have.
     `layouts` are those of each cell; those of the default plan are as many as
     the experiment's file says, and one alone for a profile or for `tried` arms.
     `jobs` is the number of guests that run at once; None means as many as this
@@ -49,7 +50,7 @@ class Request:
     arms: tuple[str, ...] = ()
     tried: tuple[Arm, ...] = ()
     size: int | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     layouts: tuple[int, ...] = ()
     jobs: int | None = None
     quick: bool = False
@@ -140,7 +141,9 @@ def make_plan(
             cell = cell_of(machine, experiment, params, arm, layout)
             cells[cell.identity] = cell
     if not cells:
-        values = " ".join(f"{name}={value}" for name, value in request.settings.items())
+        values = " ".join(
+            f"{name}={' or '.join(given)}" for name, given in request.settings.items()
+        )
         raise UserError(f"no cell has {values}: give values that occur together in an experiment.")
     return Plan(tuple(cells.values()), tuple(groups), catalog, request.quick)
 
@@ -202,12 +205,16 @@ def _sized(params: Params, request: Request, experiment: Experiment) -> Params:
 
 
 def _is_chosen(
-    params: Params, settings: Mapping[str, str], experiment: Experiment, contract: Contract
+    params: Params,
+    settings: Mapping[str, Sequence[str]],
+    experiment: Experiment,
+    contract: Contract,
 ) -> bool:
-    """Tell whether a cell with `params` has every value that the user gave by --set."""
+    """Tell whether a cell with `params` has a value of each parameter that the user gave --set."""
     return all(
-        name in params and _is_same(params[name], value, name, experiment, contract)
-        for name, value in settings.items()
+        name in params
+        and any(_is_same(params[name], value, name, experiment, contract) for value in values)
+        for name, values in settings.items()
     )
 
 
@@ -231,7 +238,8 @@ def _check_settings(
     machines: Sequence[Machine],
     contract: Contract,
 ) -> None:
-    for name, value in request.settings.items():
+    pairs = ((name, value) for name, given in request.settings.items() for value in given)
+    for name, value in pairs:
         having = [experiment for experiment in experiments if name in experiment.parameters]
         if not having:
             names = {key for experiment in experiments for key in experiment.parameters}

@@ -7,12 +7,13 @@ from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import SHIPPED
+from firsttouch.catalog.experiments import Params
 from firsttouch.output.plain import heading, plain, plain_table, print_table
 from firsttouch.quantities import format_count, format_ratio
 
 _PAGE = 4096
 # The accesses: their names, and the experiments and parameters that measure them.
-_ACCESSES = (
+_ACCESSES: tuple[tuple[str, str, Params], ...] = (
     ("a store", "populate", {"by": "store", "page": "4k"}),
     ("a read", "read-fault", {}),
     ("a load, then a store", "populate", {"by": "load-store", "page": "4k"}),

@@ -54,9 +54,7 @@ def test_a_directory_is_a_series_in_order_without_its_cover_letter(tmp_path: Pat
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bytes])
-def test_standard_input_may_be_packed(
-    pack: type[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_may_be_packed(pack: type[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     data = io.BytesIO(pack(_diff().encode()))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data))
     (patch,) = read_patches([STDIN])

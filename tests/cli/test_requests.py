@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.programs import build_kinds
+from firsttouch.cli.main import main
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.conftest import FAKE_CONFIGURATION, Finished, Firsttouch
@@ -233,3 +234,11 @@ def test_a_broken_file_stops_what_needs_it_and_nothing_else(copied: Path) -> Non
     # The last thing that is checked before the build.
     _refused(_in(copied, "lab", "--experiment", "populate", "--out", "/proc/out"), "/proc/out")
     assert _in(copied, "lab", "--help").returncode == 0
+
+
+@pytest.mark.parametrize("option", ["--size", "--release", "--out", "--layouts", "--jobs"])
+def test_an_option_with_two_values_is_refused(
+    capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert main(["lab", option, "4", option, "4", option, "5"]) == 2
+    assert f"{option} has two values, 4 and 5: give one." in capsys.readouterr().err

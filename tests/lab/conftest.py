@@ -68,13 +68,14 @@ class FakeLab:
     def build_parts(
         self, source: KernelSource, plan: Plan, logs: Path, reporter: Reporter
     ) -> Parts:
-        names = ("stock", "changed", "ftbench", "init", "libftpmu.so")
+        names = ("stock", "changed", "debian", "ftbench", "init", "libftpmu.so")
         for name in names:
             (self.parts / name).write_text(name)
-        stock, changed, ftbench, init, pmu = (self.parts / name for name in names)
-        return Parts(
-            source, {Kernel("stock"): stock, Kernel("changed"): changed}, ftbench, init, pmu, {}
-        )
+        stock, changed, debian, ftbench, init, pmu = (self.parts / name for name in names)
+        images = {
+            Kernel("stock"): stock, Kernel("changed"): changed, Kernel("debian"): debian
+        }  # fmt: skip
+        return Parts(source, images, ftbench, init, pmu, {})
 
 
 def fake_outcome(guest: Guest) -> dict[str, Json]:

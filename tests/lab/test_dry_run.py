@@ -35,7 +35,7 @@ from tests.support.contract import real_contract
 pytestmark = pytest.mark.long
 
 _REQUEST = Request(
-    experiments=("populate",), settings={"by": "ldadd", "page": "4k"}, arms=("stock", "on")
+    experiments=("populate",), settings={"by": ("ldadd",), "page": ("4k",)}, arms=("stock", "on")
 )
 
 
@@ -106,7 +106,7 @@ def test_only_update_kinds_gets_the_ftbench_that_takes_a_second_compiler(
 ) -> None:
     request = Request(
         experiments=("update-kinds",), arms=("stock",),
-        settings={"kind": "sparse", "compiler": "clang", "march": "armv8-a"},
+        settings={"kind": ("sparse",), "compiler": ("clang",), "march": ("armv8-a",)},
     )  # fmt: skip
     plan = make_plan(request, "6.12", real_contract())
     other = make_plan(

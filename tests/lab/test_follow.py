@@ -33,7 +33,7 @@ from tests.lab.conftest import FakeLab, fake_outcome
 from tests.support import fake_qemu
 
 _SMALL = Request(
-    experiments=("populate",), settings={"page": "4k"}, arms=("stock", "on"), size=1 << 24
+    experiments=("populate",), settings={"page": ("4k",)}, arms=("stock", "on"), size=1 << 24
 )
 
 
@@ -120,7 +120,7 @@ def test_results_are_those_of_here_byte_for_byte(
 
 def test_a_worker_makes_the_guest_of_a_layout(fake_lab: FakeLab, elsewhere: Path) -> None:
     request = replace(
-        _SMALL, settings={"page": "4k", "by": "ldadd"}, layouts=(4,),
+        _SMALL, settings={"page": ("4k",), "by": ("ldadd",)}, layouts=(4,),
         out=fake_lab.out, on=str(elsewhere),
     )  # fmt: skip
     with _workers(elsewhere, "one"):

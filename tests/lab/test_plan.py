@@ -12,6 +12,7 @@ import pytest
 
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.cli.options import settings_of
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.places import EXPERIMENTS
@@ -37,10 +38,20 @@ def test_the_default_plan_has_the_default_experiments(contract: Contract) -> Non
     assert len(grouped) == len(plan.cells)
 
 
+def test_a_parameter_may_have_several_values(contract: Contract) -> None:
+    found = _plan(
+        contract, experiments=("populate",), arms=("stock",),
+        settings=settings_of(["by=store", "page=4k", "by=ldadd"]),
+    )  # fmt: skip
+    assert [cell.params["by"] for cell in found.cells] == ["store", "ldadd"]
+    with pytest.raises(UserError, match="--set by=ldad: no such value"):
+        _plan(contract, experiments=("populate",), settings={"by": ("store", "ldad")})
+
+
 def test_settings_arms_and_sizes_choose_cells(contract: Contract) -> None:
     plan = _plan(
         contract, experiments=("populate",), arms=("stock", "rmw"), size=1 << 24,
-        settings={"by": "ldadd", "page": "4k"},
+        settings={"by": ("ldadd",), "page": ("4k",)},
     )  # fmt: skip
     assert [cell.arm for cell in plan.cells] == ["stock", "rmw"]
     assert {cell.params["size"] for cell in plan.cells} == {1 << 24}
@@ -66,7 +77,7 @@ def test_a_guest_of_many_cells_runs_all_of_them_whatever_is_asked_for(contract: 
     assert load_experiment("set-conflict").one_guest
     whole = _plan(contract, experiments=("set-conflict",), arms=("stock",))
     value = str(whole.cells[3].params["n"])
-    part = _plan(contract, experiments=("set-conflict",), arms=("stock",), settings={"n": value})
+    part = _plan(contract, experiments=("set-conflict",), arms=("stock",), settings={"n": (value,)})
     assert 0 < len(part.cells) < len(whole.cells)
     assert part.groups == whole.groups
 
@@ -79,9 +90,12 @@ def test_a_guest_of_many_cells_runs_all_of_them_whatever_is_asked_for(contract: 
         ({"arms": ("of",)}, "unknown arm 'of': did you mean 'off'"),
         ({"size": 100}, "populate: size is 100: give at least 4 KiB"),
         ({"size": 64 << 30}, "larger than a guest of 4 GiB can map: give at most"),
-        ({"settings": {"bye": "ldadd"}}, "--set bye=ldadd: no such parameter; did you mean 'by'"),
-        ({"settings": {"by": "ldad"}}, "--set by=ldad: no such value; did you mean 'ldadd'"),
-        ({"settings": {"page": "2m", "threads": "2"}}, "no such value"),
+        (
+            {"settings": {"bye": ("ldadd",)}},
+            "--set bye=ldadd: no such parameter; did you mean 'by'",
+        ),
+        ({"settings": {"by": ("ldad",)}}, "--set by=ldad: no such value; did you mean 'ldadd'"),
+        ({"settings": {"page": ("2m",), "threads": ("2",)}}, "no such value"),
     ],
 )
 def test_what_there_is_not_is_refused(
@@ -95,19 +109,19 @@ def test_a_profile_of_several_cpus_is_refused(contract: Contract) -> None:
     names = ("several-cpus",)
     with pytest.raises(UserError, match=r"has cells with 2: select others by --set cpus=1"):
         _plan(contract, experiments=names, profile=True)
-    found = _plan(contract, experiments=names, profile=True, settings={"cpus": "1"})
+    found = _plan(contract, experiments=names, profile=True, settings={"cpus": ("1",)})
     assert {cell.cpus for cell in found.cells} == {1}
 
 
 def test_a_setting_names_only_cells_that_have_the_parameter(contract: Contract) -> None:
     names = ("populate", "file-read-fault")
-    found = _plan(contract, experiments=names, settings={"page": "4k"})
+    found = _plan(contract, experiments=names, settings={"page": ("4k",)})
     assert {cell.experiment for cell in found.cells} == {"populate"}
     assert {cell.params["page"] for cell in found.cells} == {"4k"}
 
 
 def test_values_that_no_cell_has_together_are_refused(contract: Contract) -> None:
-    settings = {"level": "l1d", "hot_color": "31"}
+    settings = {"level": ("l1d",), "hot_color": ("31",)}
     with pytest.raises(UserError, match="no cell has level=l1d hot_color=31: give values"):
         _plan(contract, experiments=("zero-conflict",), settings=settings)
 

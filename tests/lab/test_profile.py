@@ -24,7 +24,7 @@ from tests.lab.conftest import FakeLab
 from tests.support.contract import real_contract
 
 _SMALL = Request(
-    experiments=("populate",), settings={"by": "store", "page": "4k"}, arms=("stock", "on"),
+    experiments=("populate",), settings={"by": ("store",), "page": ("4k",)}, arms=("stock", "on"),
     size=16 << 20,
 )  # fmt: skip
 _PAGES = (16 << 20) >> 12

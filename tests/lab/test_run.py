@@ -40,7 +40,7 @@ from tests.lab.conftest import FakeLab, arm_of
 from tests.support.contract import real_contract
 
 _SMALL = Request(
-    experiments=("populate",), settings={"page": "4k"}, arms=("stock", "on"), size=1 << 24
+    experiments=("populate",), settings={"page": ("4k",)}, arms=("stock", "on"), size=1 << 24
 )
 
 
@@ -56,7 +56,7 @@ def test_a_guest_has_the_cpus_of_its_cell_and_the_guard_checks_each_number(
     fake_lab: FakeLab,
 ) -> None:
     request = _asked(
-        fake_lab, experiments=("several-cpus",), settings={"by": "ldadd"}, arms=("on", "stock")
+        fake_lab, experiments=("several-cpus",), settings={"by": ("ldadd",)}, arms=("on", "stock")
     )
     outcome = fake_lab.run(request)
     wanted = [1, 2, 4, 8]
@@ -119,7 +119,7 @@ def test_what_the_store_has_is_read_once(
 def test_a_subset_runs_nothing_and_its_file_speaks_of_nothing_else(fake_lab: FakeLab) -> None:
     whole = fake_lab.run(_asked(fake_lab))
     fake_lab.ran.clear()
-    subset = _asked(fake_lab, settings={"page": "4k", "by": "ldadd"})
+    subset = _asked(fake_lab, settings={"page": ("4k",), "by": ("ldadd",)})
     part = fake_lab.run(subset)
     assert not fake_lab.ran
     assert len(part.results) == len(_lines(subset)) == 2
@@ -131,15 +131,16 @@ def _keys(results: tuple[Result, ...]) -> list[str]:
 
 
 def test_more_runs_only_what_is_more(fake_lab: FakeLab) -> None:
-    fake_lab.run(_asked(fake_lab, settings={"page": "4k", "by": "ldadd"}))
+    fake_lab.run(_asked(fake_lab, settings={"page": ("4k",), "by": ("ldadd",)}))
     fake_lab.ran.clear()
-    fake_lab.run(_asked(fake_lab, settings={"page": "4k"}))
+    fake_lab.run(_asked(fake_lab, settings={"page": ("4k",)}))
     assert len(fake_lab.ran) == 14
 
 
 def test_a_subset_of_one_guests_cells_has_the_same_keys_and_figures(fake_lab: FakeLab) -> None:
     def asked(name: str, **settings: str) -> Request:
-        return Request(experiments=("set-conflict",), arms=("stock",), settings=settings,
+        values = {key: (value,) for key, value in settings.items()}
+        return Request(experiments=("set-conflict",), arms=("stock",), settings=values,
                        out=fake_lab.out / name)  # fmt: skip
 
     part = fake_lab.run(asked("part", n="3"))
@@ -168,7 +169,7 @@ def test_a_result_that_the_store_lost_is_measured_again(fake_lab: FakeLab) -> No
 
 def test_what_out_had_is_neither_kept_nor_taken_for_a_result(fake_lab: FakeLab) -> None:
     request = _asked(fake_lab)
-    fake_lab.run(_asked(fake_lab, settings={"page": "2m"}))
+    fake_lab.run(_asked(fake_lab, settings={"page": ("2m",)}))
     file = request.out / "results.jsonl"
     file.write_text(file.read_text() + '{"cut off')
     outcome = fake_lab.run(request)
@@ -272,7 +273,7 @@ def test_one_failed_cell_leaves_the_others(fake_lab: FakeLab) -> None:
 def test_cells_that_were_not_asked_for_do_not_fail_the_run(fake_lab: FakeLab) -> None:
     """A guest of many cells runs them all; only one of those that fail was requested."""
     fake_lab.failing = {"set-conflict": GuestError("it broke")}
-    request = Request(experiments=("set-conflict",), arms=("stock",), settings={"n": "3"},
+    request = Request(experiments=("set-conflict",), arms=("stock",), settings={"n": ("3",)},
                       out=fake_lab.out)  # fmt: skip
     outcome = fake_lab.run(request)
     failed: list[Cell] = [cell for cell, _ in outcome.failures]

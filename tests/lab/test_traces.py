@@ -119,7 +119,7 @@ def test_pages_in_vain_are_absent_where_the_kernel_or_the_pmu_does_not_tell() ->
 
 def test_a_cell_depends_on_its_own_script_alone(tmp_path: Path, fake_lab: FakeLab) -> None:
     request = Request(
-        experiments=("doubles",), arms=("stock",), settings={"program": "bc"}, out=tmp_path
+        experiments=("doubles",), arms=("stock",), settings={"program": ("bc",)}, out=tmp_path
     )
     experiment = load_experiment("doubles")
     assert experiment.root is not None
