@@ -60,6 +60,24 @@ class CellChange:
         within = all(differences[name] <= self.chance[name] for name in differences)
         return "chance" if within else "changed"
 
+    @property
+    def percent(self) -> float:
+        """By how much the case's kernel instructions changed, in per cent of those on stock."""
+        base, value = self.counts[INSTRUCTIONS]
+        return 100 * (value - base) / base if base else 0.0
+
+    @property
+    def costs_more(self) -> bool:
+        """Whether the first count in `PATH` that changed more than by chance grew.
+
+        Kernel instructions decide before faults.
+        """
+        for metric in sorted(self.counts, key=lambda name: name != INSTRUCTIONS):
+            base, value = self.counts[metric]
+            if abs(value - base) > self.chance[metric]:
+                return value > base
+        return False
+
     def per_fault(self, metric: str) -> tuple[float, float]:
         """Return a count on stock and on the arm, divided by the faults on stock if there are."""
         base, value = self.counts[metric]
@@ -73,7 +91,10 @@ class CellChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """What `arm` changes against stock in each case that has both; the largest change first."""
+    """What `arm` changes against stock in each case that has both.
+
+    Cases are in the order of their change in per cent, the largest first.
+    """
 
     arm: str
     meaning: str
@@ -83,9 +104,17 @@ class Changes:
         """Return the cells of a kind."""
         return [cell for cell in self.cells if cell.kind == kind]
 
-    def largest(self) -> CellChange | None:
-        """Return the changed cell with the largest change of instructions per fault."""
-        return next((cell for cell in self.of_kind("changed") if cell.faults), None)
+    def changed(self, *, more: bool) -> list[CellChange]:
+        """Return the cells that changed and cost more, or less, than on stock."""
+        return [cell for cell in self.of_kind("changed") if cell.costs_more == more]
+
+    def examples(self) -> dict[str, CellChange]:
+        """Return the largest change to ``more`` and to ``less`` of a cell that has faults."""
+        found = {
+            name: next((cell for cell in self.changed(more=more) if cell.faults), None)
+            for name, more in (("more", True), ("less", False))
+        }
+        return {name: cell for name, cell in found.items() if cell}
 
 
 def changes(dataset: Dataset) -> list[Changes]:
@@ -125,4 +154,4 @@ def _both(case: Case, arm: str, metrics: Iterable[str]) -> dict[str, tuple[float
 def _order(cell: CellChange) -> tuple[bool, float]:
     if cell.kind == "not judged":
         return True, 0.0
-    return cell.faults is None, -abs(cell.change(INSTRUCTIONS))
+    return cell.faults is None, -abs(cell.percent)

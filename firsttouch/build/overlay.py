@@ -201,14 +201,21 @@ def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
 
 def _check(patches: Sequence[Path], tree: Path, version: str) -> None:
     with tempfile.TemporaryDirectory(prefix="firsttouch-patches-") as scratch:
-        copy = Path(scratch)
-        for patch in patches:
-            for name in changed_files(patch, strip_level(patch, tree)):
-                if (tree / name).is_file() and not (copy / name).exists():
-                    (copy / name).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(tree / name, copy / name)
-        for patch in patches:
-            apply_patch(patch, version, copy, strip_level(patch, tree))
+        copy_changed(patches, tree, version, Path(scratch))
+
+
+def copy_changed(patches: Sequence[Path], tree: Path, version: str, copy: Path) -> None:
+    """Make at `copy` the files of `tree` that patches change, with the patches applied.
+
+    Raises UserError if a patch does not apply.
+    """
+    for patch in patches:
+        for name in changed_files(patch, strip_level(patch, tree)):
+            if (tree / name).is_file() and not (copy / name).exists():
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(tree / name, copy / name)
+    for patch in patches:
+        apply_patch(patch, version, copy, strip_level(patch, tree))
 
 
 def _older_tree(patches: Sequence[Path], source: KernelSource) -> tuple[str, Path] | None:

@@ -8,8 +8,8 @@ import contextlib
 import shlex
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
@@ -143,24 +143,28 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     elif _is_default(request) and _has_to_build(request, reporter):
         _print_first_half(request, contract, reporter)
 
-    def show(dataset: Dataset, report: str) -> None:
-        programs = _programs(dataset)
-        if options.json:
-            print(dump_json(summary(dataset)), end="")
-        elif options.table:
-            print_dataset(dataset, output_console())
-        elif programs:
-            print_programs(programs, output_console())
-            reporter.say("Every count: the same command with --table.")
-        elif dataset.cases and {arm for case in dataset.cases for arm in case.arms} == {SHIPPED}:
-            print_first_half(dataset, _OTHER_HALF, output_console())
-            reporter.say(f"Report: {report}")
-        elif dataset.cases:
-            print_answers(dataset, report, output_console())
-        if report and (options.json or options.table or programs):
-            reporter.say(f"Report: {report}")
+    measured = measure(request, contract, reporter)
+    _show(measured.dataset, measured.report, options, reporter)
+    return print_problems(measured, request, reporter)
 
-    return measure(request, contract, reporter, show)
+
+def _show(dataset: Dataset, report: str, options: argparse.Namespace, reporter: Reporter) -> None:
+    """Print what was measured, in the form that the options ask for."""
+    programs = _programs(dataset)
+    if options.json:
+        print(dump_json(summary(dataset)), end="")
+    elif options.table:
+        print_dataset(dataset, output_console())
+    elif programs:
+        print_programs(programs, output_console())
+        reporter.say("Every count: the same command with --table.")
+    elif dataset.cases and {arm for case in dataset.cases for arm in case.arms} == {SHIPPED}:
+        print_first_half(dataset, _OTHER_HALF, output_console())
+        reporter.say(f"Report: {report}")
+    elif dataset.cases:
+        print_answers(dataset, report, output_console())
+    if report and (options.json or options.table or programs):
+        reporter.say(f"Report: {report}")
 
 
 def _first_half(request: Request) -> Request:
@@ -273,17 +277,17 @@ def _several_guests(plan: Plan) -> str:
     )
 
 
-def measure(
-    request: Request,
-    contract: Contract,
-    reporter: Reporter,
-    show: Callable[[Dataset, str], None],
-) -> int:
-    """Run `request` and write summary.json and the report; return the exit status.
+@dataclass(frozen=True)
+class Measured:
+    """What a run measured: `report` is the path of its page, empty if nothing was measured."""
 
-    `show` gets the dataset and the path of the report, which is empty if
-    nothing was measured.
-    """
+    outcome: Outcome
+    dataset: Dataset
+    report: str
+
+
+def measure(request: Request, contract: Contract, reporter: Reporter) -> Measured:
+    """Run `request`, and write summary.json and the report."""
 
     def tell(results: Sequence[Result], catalog: Catalog) -> None:
         figure = first_figure(make_dataset(results, catalog))
@@ -297,10 +301,14 @@ def measure(
     if dataset.cases:
         hardware = hardware_figures(HARDWARE, dataset.catalog)
         report = str(write_report(dataset, request.out, hardware))
-    show(dataset, report)
-    for problem in outcome.catalog.broken.values():
+    return Measured(outcome, dataset, report)
+
+
+def print_problems(measured: Measured, request: Request, reporter: Reporter) -> int:
+    """Print which files of the catalogue are wrong, and what failed; return the exit status."""
+    for problem in measured.outcome.catalog.broken.values():
         reporter.say(f"firsttouch: {problem}")
-    return print_failures(outcome, request.out / "log")
+    return print_failures(measured.outcome, request.out / "log")
 
 
 def print_failures(outcome: Outcome, logs: Path) -> int:

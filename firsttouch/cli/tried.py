@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -12,17 +13,30 @@ from rich.console import Console
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import CellChange, changes
 from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.build.definitions import find_definitions
 from firsttouch.build.patches import read_fragment, read_patches
 from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
-from firsttouch.cli.lab import add_form, measure, print_failures, print_plan
+from firsttouch.cli.lab import (
+    add_form,
+    measure,
+    print_failures,
+    print_plan,
+    print_problems,
+)
 from firsttouch.cli.options import Commands, add_selection, request_of
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import Request
-from firsttouch.lab.run import run_lab
-from firsttouch.output.changes import changes_document, print_changes, print_functions
+from firsttouch.lab.run import release_of as release_of_request
+from firsttouch.lab.run import run_lab, source_of
+from firsttouch.output.changes import (
+    changes_document,
+    functions_shown,
+    print_changes,
+    print_functions,
+)
 from firsttouch.output.html.files import write_flame_graphs
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.terminal import output_console
@@ -117,31 +131,32 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     contract = parse_contract(ftbench_list(reporter))
     if options.dry_run:
         return print_plan(request, contract, reporter)
-    status = 0
-
-    def show(dataset: Dataset, report: str) -> None:
-        nonlocal status
-        found = changes(dataset)
-        profiled: dict[str, Sequence[Case]] = {}
-        console = output_console()
-        if options.table and not options.json:
+    measured = measure(request, contract, reporter)
+    dataset, console = measured.dataset, output_console()
+    found = changes(dataset)
+    profiled = [
+        _profile(request, contract, dataset.catalog.arms[one.arm], side, cell, reporter)
+        for one in found
+        for side, cell in one.examples().items()
+    ]
+    places = _places(request, profiled, reporter)
+    if options.json:
+        cases = {
+            one.arm: [case for each in profiled if each.arm == one.arm for case in each.cases]
+            for one in found
+        }
+        print(dump_json(changes_document(found, cases, places)), end="")
+    else:
+        if options.table:
             print_dataset(dataset, console)
         for one in found:
-            if not options.json:
-                print_changes(one, len(found), console)
-            if cell := one.largest():
-                arm = dataset.catalog.arms[one.arm]
-                profile, failed = _profile(request, contract, arm, cell, reporter)
-                status |= failed
-                profiled[one.arm] = profile.cases
-                if not options.json:
-                    _show_functions(profile, arm, request.out, console)
-        if options.json:
-            print(dump_json(changes_document(found, profiled)), end="")
-        else:
-            console.print(f"Report: {report}", soft_wrap=True)
-
-    return measure(request, contract, reporter, show) | status
+            print_changes(one, len(found), console)
+            for each in profiled:
+                if each.arm == one.arm:
+                    _print_functions(each, places[one.arm], console)
+        console.print(f"Report: {measured.report}", soft_wrap=True)
+    status = max((each.status for each in profiled), default=0)
+    return print_problems(measured, request, reporter) | status
 
 
 def _plain(wanted: Wanted) -> Wanted:
@@ -154,12 +169,32 @@ def _plain(wanted: Wanted) -> Wanted:
     )
 
 
+@dataclass(frozen=True)
+class _Profile:
+    """A cell that was run again with counts by function, on stock and on `arm`."""
+
+    arm: str
+    dataset: Dataset
+    folder: Path
+    status: int
+
+    @property
+    def cases(self) -> Sequence[Case]:
+        return self.dataset.cases
+
+
 def _profile(
-    request: Request, contract: Contract, arm: Arm, cell: CellChange, reporter: Reporter
-) -> tuple[Dataset, int]:
-    """Profile the case of `cell` on stock and `arm`; return also the exit status."""
+    request: Request,
+    contract: Contract,
+    arm: Arm,
+    side: str,
+    cell: CellChange,
+    reporter: Reporter,
+) -> _Profile:
+    """Profile the case of `cell` on stock and `arm`."""
     size = cell.case.params.get("size")
-    profiled = run_lab(
+    folder = request.out / "functions" / arm.name / side
+    outcome = run_lab(
         Request(
             release=request.release,
             source=request.source,
@@ -173,22 +208,31 @@ def _profile(
             jobs=request.jobs,
             quick=request.quick,
             profile=True,
-            out=_functions(request.out, arm),
+            out=folder,
         ),
         contract,
         reporter,
     )
-    failed = print_failures(profiled, _functions(request.out, arm) / "log")
-    return make_dataset(profiled.results, profiled.catalog), failed
+    status = print_failures(outcome, folder / "log")
+    return _Profile(arm.name, make_dataset(outcome.results, outcome.catalog), folder, status)
 
 
-def _show_functions(profile: Dataset, arm: Arm, out: Path, console: Console) -> None:
-    for case in profile.cases:
-        print_functions(case, arm.name, console)
-    for file in write_flame_graphs(profile, _functions(out, arm)):
+def _places(
+    request: Request, profiled: Sequence[_Profile], reporter: Reporter
+) -> Mapping[str, Mapping[str, str]]:
+    """Return by arm where the functions that are shown are defined."""
+    places: dict[str, Mapping[str, str]] = {}
+    for each in profiled:
+        source = source_of(request, release_of_request(request, reporter), reporter)
+        kernel = each.dataset.catalog.arms[each.arm].kernel
+        names = {name for case in each.cases for name in functions_shown(case, each.arm)}
+        found = find_definitions(names, kernel, source)
+        places[each.arm] = {**places.get(each.arm, {}), **found}
+    return places
+
+
+def _print_functions(each: _Profile, places: Mapping[str, str], console: Console) -> None:
+    for case in each.cases:
+        print_functions(case, each.arm, places, console)
+    for file in write_flame_graphs(each.dataset, each.folder):
         console.print(f"Flame graph: {file}", soft_wrap=True)
-
-
-def _functions(out: Path, arm: Arm) -> Path:
-    """Return the folder of what an arm's profile leaves."""
-    return out / "functions" / arm.name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an arm changes, as text: a line for each cell that changed, and the functions of one."""
+"""What an arm changes, as text: a line for each cell that changed, and functions of some."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from firsttouch.analysis.profile import (
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.plain import heading, plain, plain_table, print_table
 from firsttouch.output.profile import signed
-from firsttouch.quantities import format_list, format_number_of
+from firsttouch.quantities import format_change, format_list, format_number_of
 from firsttouch.tables import Json
 
 SCHEMA = 1
@@ -37,46 +37,53 @@ _CELLS, _FUNCTIONS = 12, 6
 
 
 @dataclass(frozen=True)
-class ChangesSection:
-    """What an arm changes, in the report: a table of the cells that changed, and sentences."""
+class ChangesTable:
+    """Cells that changed to one side: heads, and a row for each cell."""
 
-    title: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class ChangesSection:
+    """What an arm changes: a table of what costs more, one of what costs less, and sentences."""
+
+    title: str
+    tables: tuple[ChangesTable, ...]
     sentences: tuple[str, ...]
 
 
 def changes_section(found: Changes, most: int | None = None) -> ChangesSection:
-    """Return what an arm changes; the table has at most `most` rows."""
+    """Return what an arm changes; each table has at most `most` rows."""
     platforms = sorted({str(cell.case.platform) for cell in found.cells})
-    changed = found.of_kind("changed")
-    shown = changed[:most]
-    heads, rows = _table(found.arm, shown, several=len(platforms) > 1) if shown else ([], [])
+    tables, hidden = [], 0
+    for more in (True, False):
+        cells = found.changed(more=more)
+        hidden += len(cells) - len(cells[:most])
+        if cells:
+            tables.append(_table(found.arm, cells[:most], more=more, several=len(platforms) > 1))
     return ChangesSection(
         f"{found.arm} against {BASE}, {format_list(platforms)}: {found.meaning}",
-        tuple(heads),
-        tuple(map(tuple, rows)),
-        tuple(_sentences(found, len(changed) - len(shown))),
+        tuple(tables),
+        tuple(_sentences(found, hidden)),
     )
 
 
 def print_changes(found: Changes, arms: int, console: Console) -> None:
-    """Print what an arm changes, in few lines; `arms` tables share the terminal."""
-    section = changes_section(found, max(3, _CELLS // arms))
+    """Print what an arm changes, in few lines; the tables of `arms` share the terminal."""
+    section = changes_section(found, max(3, _CELLS // (2 * arms)))
     console.print(heading(section.title), soft_wrap=True)
-    if section.rows:
-        table = plain_table(section.heads[:1], section.heads[1:])
-        for row in section.rows:
+    for shown in section.tables:
+        table = plain_table(shown.heads[:1], shown.heads[1:])
+        for row in shown.rows:
             table.add_row(*map(plain, row))
         print_table(table, console)
     for sentence in section.sentences:
         console.print(plain(sentence))
 
 
-def _table(
-    arm: str, cells: Sequence[CellChange], *, several: bool
-) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows: the instructions of each cell per fault, and each count's change.
+def _table(arm: str, cells: Sequence[CellChange], *, more: bool, several: bool) -> ChangesTable:
+    """Return the kernel instructions of each cell per fault, and each count's change.
 
     A count that changes in none of the cells has no column.
     """
@@ -85,20 +92,22 @@ def _table(
         for metric in PATH
         if metric != INSTRUCTIONS and any(_changes(cell, metric) for cell in cells)
     ]
-    heads = ["per fault", BASE, arm, "change", *(PATH[metric] for metric in others)]
+    title = f"costs {'more' if more else 'less'}, per fault"
+    heads = (title, BASE, arm, "change", "of all", *(PATH[metric] for metric in others))
     rows = []
     for cell in cells:
         base, value = cell.per_fault(INSTRUCTIONS)
         rows.append(
-            [
+            (
                 f"{_name(cell)}, {cell.case.platform}" if several else _name(cell),
                 f"{base:,.2f}",
                 f"{value:,.2f}",
                 signed(value - base),
+                format_change(cell.percent),
                 *(signed(cell.change(one)) if one in cell.counts else "-" for one in others),
-            ]
+            )
         )
-    return heads, rows
+    return ChangesTable(heads, tuple(rows))
 
 
 def _sentences(found: Changes, hidden: int = 0) -> Iterator[str]:
@@ -152,18 +161,27 @@ def _moved(found: Changes) -> Iterator[str]:
             )
 
 
-def print_functions(case: Case, arm: str, console: Console) -> None:
-    """Print the functions of a profiled case whose instructions changed, per fault on stock."""
+def functions_shown(case: Case, arm: str) -> list[str]:
+    """Return the functions that `print_functions` names."""
+    return [row.function for row in _changed_functions(case, arm)[:_FUNCTIONS]]
+
+
+def print_functions(case: Case, arm: str, places: Mapping[str, str], console: Console) -> None:
+    """Print the functions of a profiled case whose instructions changed, per fault on stock.
+
+    `places` has where functions are defined, by name.
+    """
     rows = _changed_functions(case, arm)
     if not rows:
         return
     table = plain_table([f"functions of {cell_name(case.experiment, case.params)}"],
-                        [BASE, arm, "change"])  # fmt: skip
+                        [BASE, arm, "change"], ["defined at"])  # fmt: skip
     for row in rows[:_FUNCTIONS]:
         table.add_row(
             plain(row.function),
             *(f"{value:,.2f}" for value in row.values.values()),
             signed(row.change or 0),
+            plain(places.get(row.function, "-")),
         )
     print_table(table, console)
     if rows[_FUNCTIONS:]:
@@ -185,12 +203,15 @@ def _changed_functions(case: Case, arm: str) -> list[FunctionRow]:
 
 
 def changes_document(
-    found: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]
+    found: Sequence[Changes],
+    profiled: Mapping[str, Sequence[Case]],
+    places: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Json]:
     """Return what arms change as one JSON object; counts are those of whole cells.
 
     `profiled` has the cells that each arm ran again with counts by function;
     the functions that changed have their instructions per fault on stock.
+    `places` has by arm where functions are defined.
     """
     return {
         "schema": SCHEMA,
@@ -202,7 +223,8 @@ def changes_document(
                 "cells": [_document(cell) for cell in one.cells],
                 "functions": [
                     {"cell": cell_name(case.experiment, case.params), "function": row.function,
-                     "stock": row.values[BASE], "arm": row.values[one.arm]}
+                     "stock": row.values[BASE], "arm": row.values[one.arm],
+                     "defined_at": places.get(one.arm, {}).get(row.function)}
                     for case in profiled.get(one.arm, ())
                     for row in _changed_functions(case, one.arm)
                 ],
@@ -220,6 +242,7 @@ def _document(cell: CellChange) -> dict[str, Json]:
         "experiment": case.experiment.name,
         "params": dict(case.params),
         "kind": cell.kind,
+        "change_percent": cell.percent if INSTRUCTIONS in cell.counts else None,
         "faults": cell.faults,
         "counts": {
             metric: {"stock": base, "arm": value, "chance": cell.chance.get(metric)}

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from firsttouch.analysis.changes import Changes, changes
+from firsttouch.analysis.changes import Changes, _order, changes
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.collection import load_known
 from firsttouch.catalog.tried import tried_arm
@@ -74,9 +74,29 @@ def test_changes_are_per_fault_of_stock() -> None:
     (cell,) = found.cells
     assert cell.change("instructions_kernel") == -500
     assert cell.change("page_faults") == -0.5
-    assert found.largest() is cell
+    assert found.examples() == {"less": cell}
     line = next(line for line in _printed(found).splitlines() if line.startswith("populate"))
-    assert line.split()[-4:] == ["2,500.00", "2,000.00", "-500.00", "-0.50"]
+    assert line.split()[-4:] == ["-500.00", "-20.00", "%", "-0.50"]
+
+
+def test_what_costs_more_and_what_costs_less_are_two_lists_by_per_cent() -> None:
+    costs = {"store": 2_550_000, "load-store": 2_800_000, "swp": 2_400_000, "ldadd": 2_000_000}
+    cells = [
+        cell
+        for by, instructions in costs.items()
+        for cell in _changes({"instructions_kernel": instructions}, by=by).cells
+    ]
+    # Few faults, and many instructions for each of them: a small part of the whole.
+    few = replace(cells[0], counts={**cells[0].counts, "page_faults": (1, 1)})
+    found = replace(_changes({}), cells=tuple(sorted([few, *cells[1:]], key=_order)))
+    printed = _printed(found).splitlines()
+    order = [line.split()[1] for line in printed if line.startswith("populate ")]
+    assert order == ["load-store", "store", "ldadd", "swp"]
+    heads = [line.split(",")[0] for line in printed if line.startswith("costs ")]
+    assert heads == ["costs more", "costs less"]
+    assert {side: cell.case.params["by"] for side, cell in found.examples().items()} == {
+        "more": "load-store", "less": "ldadd"
+    }  # fmt: skip
 
 
 def test_misses_are_told_and_do_not_count_as_a_change() -> None:
