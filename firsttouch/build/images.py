@@ -38,6 +38,10 @@ _REPRODUCIBLE = {
 _OBJECTS = "firsttouch-objects"
 # The addresses of the kernel's functions.
 SYMBOLS = "System.map"
+# The folder that debug information names in place of the tree, which is gone after the build.
+DEBUG_FOLDER = "/usr/src/linux"
+_DEBUG = ("-g", "-fdebug-prefix-map")
+VMLINUX = "vmlinux"
 # make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
 _ERROR = re.compile(
@@ -52,7 +56,8 @@ class KernelImage:
 
     Its configuration starts from Debian's for the cloud, or, if `tiny`, from
     tinyconfig. `fragments` are laid over it. `patches` are applied after
-    linux/. `label` stands for both in messages.
+    linux/. `label` stands for both in messages. With `debug` it is built to
+    vmlinux with debug information, which has the addresses of the image without.
     """
 
     source: KernelSource
@@ -61,17 +66,19 @@ class KernelImage:
     fragments: tuple[Path, ...] = ()
     patches: tuple[Path, ...] = ()
     label: str = ""
+    debug: bool = False
 
     @property
     def target(self) -> tuple[str, ...]:
         """What make is asked for."""
-        return ("Image",)
+        return ("vmlinux",) if self.debug else ("Image",)
 
     @property
     def title(self) -> str:
         """The image's name in messages."""
         kind = "with linux/" if self.changed else "stock"
         more = ["tiny"] * self.tiny + [self.label] * bool(self.label)
+        more += ["with debug information"] * self.debug
         return " ".join([self.source.version, kind, *more])
 
     def fragments_in_order(self) -> list[Path]:
@@ -99,6 +106,8 @@ class KernelImage:
             "environment": _REPRODUCIBLE,
             "objects": _OBJECTS,
         }
+        if self.debug:
+            recipe["debug"] = [*_DEBUG, DEBUG_FOLDER]
         return Entry("images", recipe, f"kernel {self.title}")
 
     def stored(self) -> Path | None:
@@ -159,10 +168,12 @@ class KernelImage:
 
     def _products(self, objects: Path) -> list[Path]:
         """Return the files that a build has made for the store."""
-        return [objects / "arch/arm64/boot/Image", objects / SYMBOLS]
+        return [objects / (VMLINUX if self.debug else "arch/arm64/boot/Image"), objects / SYMBOLS]
 
     def _note_duration(self, seconds: float) -> None:
         """Note what a build from nothing took, for estimates."""
+        if self.debug:
+            return
         note_durations({image_duration(self.source.release.name): seconds})
 
     def _number_of_objects(self) -> int:
@@ -222,6 +233,7 @@ class KernelImage:
             "ARCH=arm64",
             f"CROSS_COMPILE={cross_compile()}",
             *compilers(),
+            *([f"KCFLAGS={' '.join(_DEBUG)}={tree}={DEBUG_FOLDER}"] if self.debug else []),
             *target,
         ]
 

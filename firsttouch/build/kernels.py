@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.build.distribution import DebianKernel
-from firsttouch.build.images import KernelImage
+from firsttouch.build.images import SYMBOLS, VMLINUX, KernelImage
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
+from firsttouch.errors import BuildError
+from firsttouch.files import digest_file
 from firsttouch.progress import Reporter
 
 
@@ -41,3 +45,25 @@ def obtain_image(
     own = f"-{found.entry().path.name[:8]}" if kernel.label else ""
     log = logs / f"build-{source.version}-{kernel.kind}{own}.log" if logs else None
     return found.obtain(reporter, log) / "Image"
+
+
+def keep_vmlinux(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Path | None:
+    """Return vmlinux with debug information beside the image of `kernel`, built if necessary.
+
+    It has the image's code at the image's addresses. Returns None for a kernel
+    that is not built here. Raises BuildError also if the addresses differ.
+    """
+    made = kernel_of(kernel, source)
+    if isinstance(made, DebianKernel):
+        return None
+    image = made.obtain(reporter)
+    debug = replace(made, debug=True).obtain(reporter)
+    if digest_file(image / SYMBOLS) != digest_file(debug / SYMBOLS):
+        raise BuildError(
+            f"{made.title} has other addresses when it is built with debug information: "
+            "leave out --keep-vmlinux."
+        )
+    beside = image / VMLINUX
+    with contextlib.suppress(FileExistsError):
+        beside.hardlink_to(debug / VMLINUX)
+    return beside

@@ -96,12 +96,6 @@ def add_command(commands: Commands) -> None:
     only.add_argument(
         "--list", action="store_true", help="print the experiments, machines, arms and releases"
     )
-    only.add_argument(
-        "--show-qemu",
-        action="store_true",
-        help="print the QEMU command of the one guest that the other options select, and write "
-        "the files that it needs to DIR/qemu; run nothing",
-    )
     lab.set_defaults(run=_run, kept="finished cells are kept; run the same command again to resume")
 
 
@@ -114,11 +108,23 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
     )
     parser.add_argument("--table", action="store_true", help="print every row")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON instead")
+    parser.add_argument(
+        "--keep-vmlinux",
+        action="store_true",
+        help="build each kernel with debug information, too, and print the path of its vmlinux, "
+        "for gdb and addr2line",
+    )
     only = parser.add_mutually_exclusive_group()
     only.add_argument(
         "--dry-run",
         action="store_true",
         help="print what would be built and run, and an estimate of the time; run nothing",
+    )
+    only.add_argument(
+        "--show-qemu",
+        action="store_true",
+        help="print the QEMU command of the one guest that the other options select, and write "
+        "the files that it needs to DIR/qemu; run nothing",
     )
     return only
 
@@ -137,7 +143,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.dry_run:
         return print_plan(request, contract, reporter)
     if options.show_qemu:
-        return _show_qemu(request, contract, reporter)
+        return show_qemu(request, contract, reporter)
     if request.quick and request.arms == (SHIPPED,) and not request.experiments:
         request = _first_half(request)
     elif _is_default(request) and _has_to_build(request, reporter):
@@ -202,7 +208,7 @@ def _print_first_half(request: Request, contract: Contract, reporter: Reporter) 
         unpacking.start()
         outcome = run_lab(replace(_first_half(request), out=out), contract, reporter)
         print_first_half(make_dataset(outcome.results, outcome.catalog), _THEN, output_console())
-        print_failures(outcome, out / "log")
+        print_failures(outcome, out / "log", None)
         sys.stdout.flush()
         unpacking.join()
     except FirsttouchError as error:
@@ -240,9 +246,19 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     return 0
 
 
-def _show_qemu(request: Request, contract: Contract, reporter: Reporter) -> int:
+def show_qemu(request: Request, contract: Contract, reporter: Reporter) -> int:
+    """Print the QEMU command of the guest that `request` selects; return the exit status.
+
+    Of a request that tries something, the guests of that count alone.
+    """
     release = release_of_request(request, reporter)
     plan = make_plan(request, release.name, contract)
+    tried = {arm.name for arm in request.tried} or set(plan.catalog.arms)
+    plan = replace(
+        plan,
+        cells=tuple(cell for cell in plan.cells if cell.arm in tried),
+        groups=tuple(group for group in plan.groups if group[0].arm in tried),
+    )
     if len(plan.groups) > 1:
         raise UserError(_several_guests(plan))
     check_writable(request.out)
@@ -308,18 +324,21 @@ def print_problems(measured: Measured, request: Request, reporter: Reporter) -> 
     """Print which files of the catalogue are wrong, and what failed; return the exit status."""
     for problem in measured.outcome.catalog.broken.values():
         reporter.say(f"firsttouch: {problem}")
-    return print_failures(measured.outcome, request.out / "log")
+    return print_failures(measured.outcome, request.out / "log", request.source)
 
 
-def print_failures(outcome: Outcome, logs: Path) -> int:
-    """Print what failed; return the exit status."""
-    for line in _failures(outcome, logs):
+def print_failures(outcome: Outcome, logs: Path, source: Path | None) -> int:
+    """Print what failed on the kernel of `source`, None for Debian's; return the exit status."""
+    for line in _failures(outcome, logs, source):
         print(line, file=sys.stderr)
     return 1 if outcome.failures else 0
 
 
-def _failures(outcome: Outcome, logs: Path) -> Iterator[str]:
-    """Return lines about what failed: each reason once, its first cell, and the end of one log."""
+def _failures(outcome: Outcome, logs: Path, source: Path | None) -> Iterator[str]:
+    """Return lines about what failed: each reason once, its first cell, and the end of one log.
+
+    The last line is the command that prints how QEMU was started for that cell.
+    """
     reasons: dict[str, list[tuple[Cell, GuestError]]] = {}
     for cell, error in outcome.failures:
         reasons.setdefault(str(error), []).append((cell, error))
@@ -331,3 +350,11 @@ def _failures(outcome: Outcome, logs: Path) -> Iterator[str]:
         if "ftbench: " not in reason:
             yield from (f"    {line}" for line in error.detail)
         yield f"    The kernel's log: {logs / first.log_name}"
+        arm = outcome.catalog.arms[first.arm]
+        words = first.command(
+            source.resolve() if source else None,
+            arm if arm.tried else None,
+            several=outcome.catalog.experiments[first.experiment].layouts > 1,
+        )
+        if not first.profile:
+            yield f"    Its QEMU command: {words} --show-qemu"

@@ -136,6 +136,7 @@ def request_of(
         jobs=options.jobs,
         quick=quick,
         profile=profile,
+        vmlinux=getattr(options, "keep_vmlinux", False),
         out=options.out,
     )
 

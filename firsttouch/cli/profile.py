@@ -63,4 +63,4 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         console.print()
     for file in pictures:
         print(f"Flame graph: {file}")
-    return print_failures(outcome, options.out / "log")
+    return print_failures(outcome, options.out / "log", options.source)

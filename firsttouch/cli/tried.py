@@ -25,6 +25,7 @@ from firsttouch.cli.lab import (
     print_failures,
     print_plan,
     print_problems,
+    show_qemu,
 )
 from firsttouch.cli.options import Commands, add_selection, request_of
 from firsttouch.errors import UserError
@@ -131,6 +132,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     contract = parse_contract(ftbench_list(reporter))
     if options.dry_run:
         return print_plan(request, contract, reporter)
+    if options.show_qemu:
+        return show_qemu(request, contract, reporter)
     measured = measure(request, contract, reporter)
     dataset, console = measured.dataset, output_console()
     found = changes(dataset)
@@ -213,7 +216,7 @@ def _profile(
         contract,
         reporter,
     )
-    status = print_failures(outcome, folder / "log")
+    status = print_failures(outcome, folder / "log", request.source)
     return _Profile(arm.name, make_dataset(outcome.results, outcome.catalog), folder, status)
 
 

@@ -40,7 +40,8 @@ class Request:
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
     form; `profile` for counts by function. `audit` is the fraction of guests
-    that run twice. `workers` is how many Slurm starts; None means as many as it has CPUs.
+    that run twice. `vmlinux` asks for that of each kernel, with debug information.
+    `workers` is how many Slurm starts; None means as many as it has CPUs.
     """
 
     release: str = DEFAULT_RELEASE
@@ -59,6 +60,7 @@ class Request:
     on: str = HERE
     workers: int | None = None
     audit: float = 0.0
+    vmlinux: bool = False
 
 
 @dataclass(frozen=True)

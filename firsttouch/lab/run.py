@@ -14,6 +14,7 @@ from firsttouch.build.claims import claimed
 from firsttouch.build.durations import guest_duration, note_durations
 from firsttouch.build.host_tools import DTC, find_tool, qemu_cpus
 from firsttouch.build.images import check_path
+from firsttouch.build.kernels import keep_vmlinux
 from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.sources import (
     KernelSource,
@@ -31,7 +32,7 @@ from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.follow import Crew, by_hand, run_jobs
 from firsttouch.lab.guard import check_double_fault
-from firsttouch.lab.guests import Job, build_parts, make_jobs
+from firsttouch.lab.guests import Job, build_parts, kernels_of, make_jobs
 from firsttouch.lab.here import guests_at_once, own_workers
 from firsttouch.lab.hosts import Record, audited
 from firsttouch.lab.outcomes import measure_guest, results_of
@@ -105,7 +106,10 @@ def run_lab(
         source = source_of(request, release, reporter)
         if partition:
             build_kernels(plan, source, partition, logs / "slurm", reporter)
-        jobs = make_jobs(plan, build_parts(source, plan, logs, reporter))
+        parts = build_parts(source, plan, logs, reporter)
+        if request.vmlinux:
+            _keep_vmlinux(plan, source, reporter)
+        jobs = make_jobs(plan, parts)
         known = {job.cells[0].identity: found for job in jobs if (found := results_of(job))}
         missing = [job for job in jobs if job.cells[0].identity not in known]
         try:
@@ -128,6 +132,14 @@ def run_lab(
     asked = {cell.identity for cell in plan.cells}
     failed = [(cell, error) for cell, error in failures if cell.identity in asked]
     return Outcome(tuple(results), plan.catalog, tuple(failed))
+
+
+def _keep_vmlinux(plan: Plan, source: KernelSource, reporter: Reporter) -> None:
+    """Build vmlinux of the user's kernels, or else of all, and say where it is."""
+    kernels = kernels_of(plan)
+    for kernel in [kernel for kernel in kernels if kernel.label] or kernels:
+        if vmlinux := keep_vmlinux(kernel, source, reporter):
+            reporter.say(f"vmlinux {kernel.label or kernel.kind}: {vmlinux}")
 
 
 def _note_durations(record: Record, jobs: Sequence[Job]) -> None:

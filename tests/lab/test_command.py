@@ -155,7 +155,7 @@ def test_an_experiment_without_a_quick_form_is_refused_by_name(
 
 
 def test_cells_that_fail_alike_are_one_message_in_ftbenchs_words(
-    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     why = "command 0 of the guest failed with status 2: ftbench: --size: no room"
     log = [f"[    0.{number}] a line of the kernel's log" for number in range(20)]
@@ -165,6 +165,13 @@ def test_cells_that_fail_alike_are_one_message_in_ftbenchs_words(
     assert said.count("ftbench: --size: no room") == 1
     assert "(6 cells failed for this reason)" in said
     assert "a line of the kernel's log" not in said
+    (line,) = (line for line in said.splitlines() if "QEMU" in line)
+    command = line.partition("    Its QEMU command: firsttouch ")[2].split()
+    assert command[0] == "lab" and command[-1] == "--show-qemu"
+    # It selects the guest that failed.
+    monkeypatch.setattr("firsttouch.cli.lab.build_parts", fake_lab.build_parts)
+    assert main([*command, "--out", str(fake_lab.out)]) == 0
+    assert "qemu-system-aarch64" in capsys.readouterr().out
 
 
 def test_a_log_that_alone_tells_why_is_shown_once(

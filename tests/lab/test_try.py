@@ -175,3 +175,26 @@ def test_a_dry_run_names_what_would_be_built(tried: Callable[..., str], ran: lis
     assert f"kernel 6.12 stock with {_PATCH.name}: to be built\n" in printed
     assert "3 cells in 3 guests: 3 unknown until built" in printed
     assert not ran
+
+
+def test_the_qemu_command_is_that_of_the_guest_that_is_tried(
+    tried: Callable[..., str], ran: list[Guest]
+) -> None:
+    command = shlex.split(tried(_PATCH, "--show-qemu"))
+    assert command[0].endswith("qemu-system-aarch64")
+    image = Path(command[command.index("-kernel") + 1])
+    assert "isb();" in image.read_text()
+    assert not ran
+    assert "but 2 are selected: select one by --arm" in tried(
+        "--arm", "a", _PATCH, "--arm", "b", "--boot", "quiet", "--show-qemu", status=2
+    )
+
+
+def test_vmlinux_is_kept_beside_the_image(
+    tried: Callable[..., str], ran: list[Guest], configured_cache: Path
+) -> None:
+    tried(_PATCH, "--keep-vmlinux")
+    (image,) = (path for path in {guest.image for guest in ran} if "isb();" in path.read_text())
+    assert (image.with_name("vmlinux")).read_text() == "vmlinux with -g\n"
+    # Stock is as it was.
+    assert len(list((configured_cache / "images").glob("*/vmlinux"))) == 2
