@@ -27,9 +27,11 @@ FOLDER, USED = "ccache", "used"
 _LIMIT = "8G"
 # The user's variables that count here: the limit of the size, and whether to compile without it.
 _USERS = ("CCACHE_MAXSIZE", "CCACHE_DISABLE")
-# What an #include can name.
-_INCLUDED = (".h", ".c", ".S", ".inc")
-_NEVER_INCLUDED = (".git", "Documentation", "samples")
+_HEADERS = (".h", ".inc")
+_NEVER_INCLUDED = (".git", "Documentation", "samples", "tools")
+# What a kernel for arm64 includes of arch/, and what its host programs include of tools/.
+_ARCHITECTURES = ("arm", "arm64")
+_TOOLS = ("tools/include", "tools/arch/arm64/include")
 # Beside the objects: for each compilation, what came of it.
 _LOG = "ccache.log"
 
@@ -93,20 +95,27 @@ def _tools_digest() -> str:
 
 @functools.cache
 def _ambiguous(tree: Path, objects: str) -> str:
-    """Return the digest of the paths in `tree` that share a file name with another.
+    """Return the digest of the headers in `tree` that share their name in an #include.
 
-    ccache checks the files that a compilation included before. It does not see
-    a new file that the compiler would find earlier for the same #include. Such
-    a file has the name of another one, and so changes this digest.
+    ccache checks the headers that a compilation read before. It does not see a
+    new header that the compiler would find earlier for the same #include. Such
+    a header has the name of another one, and so changes this digest.
     """
-    folders: defaultdict[str, list[str]] = defaultdict(list)
-    for folder, below, files in os.walk(tree):
-        if folder == str(tree):
-            below[:] = [name for name in below if name not in (objects, *_NEVER_INCLUDED)]
-        for name in files:
-            if name.endswith(_INCLUDED):
-                folders[name].append(os.path.relpath(folder, tree))
-    return digest({name: sorted(at) for name, at in folders.items() if len(at) > 1})
+    headers: defaultdict[str, list[str]] = defaultdict(list)
+    for top in ("", *_TOOLS):
+        for folder, below, files in os.walk(tree / top):
+            if folder == str(tree):
+                below[:] = [name for name in below if name not in (objects, *_NEVER_INCLUDED)]
+            elif folder == str(tree / "arch"):
+                below[:] = [name for name in below if name in _ARCHITECTURES]
+            place = os.path.relpath(folder, tree)
+            # In an #include stands what follows include/; of another header, its file's name.
+            _, root, prefix = f"/{place}/".rpartition("/include/")
+            prefix = prefix.removeprefix("uapi/") if root else ""
+            for name in files:
+                if name.endswith(_HEADERS):
+                    headers[prefix + name].append(place)
+    return digest({name: sorted(at) for name, at in headers.items() if len(at) > 1})
 
 
 def count_dependents(objects: Path) -> Mapping[str, int]:

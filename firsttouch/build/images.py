@@ -185,10 +185,17 @@ class KernelImage:
         if not tree.exists():
             partial = workplace / "tree.partial"
             shutil.rmtree(partial, ignore_errors=True)
+            changed = [
+                name
+                for patch in self.patches
+                for name in overlay.changed_files(
+                    patch, overlay.strip_level(patch, self.source.tree())
+                )
+            ]
             if self.changed:
-                overlay.lay_over(self.source, partial)
+                overlay.lay_over(self.source, partial, changed)
             else:
-                overlay.link_tree(self.source.tree(), partial)
+                overlay.link_tree(self.source.tree(), partial, changed)
             for patch in self.patches:
                 overlay.apply_patch(patch, self.source.version, partial)
             partial.rename(tree)

@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,12 @@ from firsttouch.tables import Table, read_toml
 
 # Parts of a kernel tree that do not affect an image.
 _NOT_BUILT = ("Documentation/", "tools/")
+# Folders of which a build reads nothing, or nothing that includes a file outside them.
+_LINKED_WHOLE = (
+    "Documentation", "samples", "tools", "LICENSES", "arch/arm/boot/dts", "arch/arm64/boot/dts",
+)  # fmt: skip
+# A kernel for arm64 takes files of arm's, too.
+_ARM = {"arch/arm", "arch/arm64"}
 
 
 @dataclass(frozen=True)
@@ -117,29 +123,58 @@ def overlay_identity(release: Release) -> str:
     return digest(contents)
 
 
-def lay_over(source: KernelSource, destination: Path) -> None:
+def lay_over(source: KernelSource, destination: Path, more: Iterable[str] = ()) -> None:
     """Make the tree of `source` with all patches applied at `destination`.
 
+    `more` are files that are changed afterwards.
     Raises UserError if a hook does not apply; it names the file and the hunk.
     """
-    link_tree(source.tree(), destination)
-    for patch in patches_of(source.release):
+    patches = patches_of(source.release)
+    changed = [name for patch in patches for name in patch.files]
+    changed += [
+        name
+        for patch in patches
+        if (hook := patch.hook(source.release))
+        for name in changed_files(hook)
+    ]
+    link_tree(source.tree(), destination, [*changed, *more])
+    for patch in patches:
         apply(patch, source.release, destination)
 
 
-def link_tree(tree: Path, destination: Path) -> None:
-    """Make a copy of `tree` at `destination`: real directories, symbolic links for files."""
-    for folder, folders, files in os.walk(tree):
+def link_tree(tree: Path, destination: Path, changed: Iterable[str] | None = None) -> None:
+    """Make a copy of `tree` at `destination`: real directories, symbolic links for files.
+
+    For a tree in which only the files `changed` will be, a folder that no image
+    for arm64 needs is one link, if none of these files is there.
+    """
+    whole: set[str] = set()
+    if changed is not None:
+        names = tuple(changed)
+        others = {f"arch/{folder.name}" for folder in (tree / "arch").glob("*/")} - _ARM
+        whole = {
+            str(tree / folder)
+            for folder in others.union(_LINKED_WHOLE)
+            if not any(name.startswith(f"{folder}/") for name in names)
+        }
+    top, to = str(tree), str(destination)
+    # A kernel has 90,000 files, so this makes no Path of each.
+    for folder, folders, files in os.walk(top):
         if ".git" in folders:
             folders.remove(".git")
-        here = destination / Path(folder).relative_to(tree)
-        here.mkdir(parents=True)
+        here = to + folder[len(top) :]
+        os.makedirs(here)
         for name in files:
-            file = Path(folder, name)
+            file = f"{folder}/{name}"
             # A symbolic link of the tree is copied, so that it leads into the copy.
-            (here / name).symlink_to(file.readlink() if file.is_symlink() else file)
-        for name in [name for name in folders if Path(folder, name).is_symlink()]:
-            (here / name).symlink_to(Path(folder, name).readlink())
+            os.symlink(os.readlink(file) if os.path.islink(file) else file, f"{here}/{name}")
+        for name in list(folders):
+            below = f"{folder}/{name}"
+            if os.path.islink(below):
+                os.symlink(os.readlink(below), f"{here}/{name}")
+            elif below in whole:
+                os.symlink(below, f"{here}/{name}")
+                folders.remove(name)
 
 
 def apply(patch: Patch, release: Release, tree: Path) -> None:

@@ -22,6 +22,9 @@ from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file
 from firsttouch.progress import Reporter
 
+# Trees of the store that this process has checked: their many files take seconds.
+_checked: set[Path] = set()
+
 
 @dataclass(frozen=True)
 class KernelSource:
@@ -59,12 +62,12 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
         package = fetch_package(release.package, release.suites, reporter)
     known = package
 
-    # Checking the tree's many files takes seconds, so it is done once.
-    @functools.cache
     def tree() -> Path:
         entry = Entry(
             "trees", {"package": known.sha256}, f"{known.name} {known.version}", deep=False
         )
+        if entry.path in _checked:
+            return entry.path
 
         def unpack(workplace: Path, kept: Path) -> None:
             deb = known
@@ -77,7 +80,8 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
                 )
             _unpack(deb, workplace, kept, reporter)
 
-        return entry.obtain(unpack, reporter.say)
+        _checked.add(entry.obtain(unpack, reporter.say))
+        return entry.path
 
     version = re.split(r"[-~+]", package.version)[0]
     configuration = functools.partial(

@@ -100,12 +100,14 @@ class Entry:
 
         An entry that is not `deep` has sizes and times instead of digests.
         """
-        manifest = read_manifest(self.path)
+        # Computed once: a kernel tree has very many files.
+        path = self.path
+        manifest = read_manifest(path)
         if manifest is None or digest(manifest.recipe) != digest(self.recipe):
             return None
         try:
             for name, was in manifest.files.items():
-                if self._state(self.path / name) != was:
+                if self._state(path / name) != was:
                     return None
         except OSError:
             return None

@@ -76,6 +76,26 @@ def test_the_tree_is_shared_by_links_and_changed_files_are_copies(
     assert (tree / _FAULT).read_text() == _ORIGINAL
 
 
+def test_a_folder_that_no_image_needs_is_one_link_unless_it_changes(
+    tree: Path, tmp_path: Path
+) -> None:
+    for name in ("arch/x86/mm/a.c", "arch/arm/mm/b.c", "Documentation/c.rst", "tools/d.h"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(name)
+    overlay.link_tree(tree, tmp_path / "few", ["tools/d.h", "mm/new.c"])
+    linked = {
+        name: (tmp_path / "few" / name).is_symlink()
+        for name in ("arch/x86", "arch/arm", "Documentation", "tools", "mm", "arch")
+    }
+    assert linked == {
+        "arch/x86": True, "arch/arm": False, "Documentation": True, "tools": False, "mm": False,
+        "arch": False,
+    }  # fmt: skip
+    assert (tmp_path / "few/arch/x86/mm/a.c").read_text() == "arch/x86/mm/a.c"
+    overlay.link_tree(tree, tmp_path / "all")
+    assert not (tmp_path / "all/arch/x86").is_symlink()
+
+
 def test_a_hook_applies_at_any_offset(tree: Path, release: Release, tmp_path: Path) -> None:
     (tree / _FAULT).write_text("a point release adds lines\n" * 25 + _ORIGINAL)
     overlay.link_tree(tree, tmp_path / "changed")
