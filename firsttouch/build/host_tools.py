@@ -59,6 +59,15 @@ def qemu_version() -> str:
     return _version(QEMU)
 
 
+def check_plugins() -> None:
+    """Raise HostError if QEMU is missing, or was built without what counts: plugins."""
+    if not re.search(r"^-plugin\b", output([find_tool(QEMU), "--help"]), re.M):
+        raise HostError(
+            f"{find_tool(QEMU)} was built without plugins, which count here: put a QEMU with them "
+            "first on PATH, such as that of Debian's qemu-system-arm."
+        )
+
+
 def qemu_major() -> int:
     """Return the first number of QEMU's version; HostError if it is missing."""
     found = re.search(r"version (\d+)", qemu_version())

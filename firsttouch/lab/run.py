@@ -12,7 +12,7 @@ from pathlib import Path
 
 from firsttouch.build.claims import claimed
 from firsttouch.build.durations import guest_duration, note_durations
-from firsttouch.build.host_tools import DTC, find_tool, qemu_cpus
+from firsttouch.build.host_tools import DTC, check_plugins, find_tool, qemu_cpus
 from firsttouch.build.images import check_path
 from firsttouch.build.kernels import keep_vmlinux
 from firsttouch.build.outcomes import kept_outcome
@@ -81,6 +81,7 @@ def run_lab(
     # QEMU's digest and the device tree's. Check for them now, not after building a kernel.
     for machine in plan.catalog.machines.values():
         machine.check_cpu(qemu_cpus())
+    check_plugins()
     find_tool(DTC)
     check_path(store_root())
     check_writable(request.out)

@@ -100,6 +100,29 @@ def test_what_the_laboratory_lacks_is_installed_by_one_command(laboratory: Path)
     assert "install --no-install-recommends qemu-system-arm gcc`." in sentence
 
 
+def test_a_qemu_without_plugins_is_named(laboratory: Path) -> None:
+    tools = _tools(laboratory, _TOOLS)
+    qemu = tools / "qemu-system-aarch64"
+    qemu.write_text("#!/bin/sh\necho '-nographic      no window'\n")
+    qemu.chmod(0o755)
+    done = _doctor(laboratory, tools)
+    assert done.returncode == 2
+    (sentence,) = done.stderr.splitlines()
+    assert f"{qemu} was built without plugins" in sentence
+    qemu.write_text("#!/bin/sh\necho '-plugin [file=]<file>'\n")
+    assert _doctor(laboratory, tools).returncode == 0
+
+
+def test_what_only_makes_it_faster_is_no_failure(laboratory: Path) -> None:
+    packages = laboratory / "lib/firsttouch/data/packages.list"
+    packages.write_text(f"{_PACKAGES}ccache : ccache-here # faster: compiles once\n")
+    done = _doctor(laboratory, _tools(laboratory, _TOOLS))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "MISSING  ccache" in done.stdout.partition("The laboratory is faster with:")[2]
+    last = done.stdout.splitlines()[-1]
+    assert last.endswith("run `apt-get install --no-install-recommends ccache`.")
+
+
 def test_an_installed_tool_that_is_not_on_path_is_missing(laboratory: Path) -> None:
     done = _doctor(laboratory, _tools(laboratory, ("make", "tidy-here"), ["qemu-system-arm"]))
     assert done.returncode == 2
