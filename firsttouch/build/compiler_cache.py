@@ -7,19 +7,27 @@ cache. docs/identical-runs.md says why.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
-from firsttouch.build.host_tools import cross_compile, find_tool, toolchain_identity
+from firsttouch.build.durations import OBJECT
+from firsttouch.build.host_tools import (
+    cross_compile,
+    find_tool,
+    processors,
+    toolchain_identity,
+)
 from firsttouch.build.store import note_use, store_root
-from firsttouch.errors import HostError
-from firsttouch.files import digest, digest_file
+from firsttouch.errors import HostError, UserError
+from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.processes import output
+from firsttouch.tables import Json, dump_json, json_object, parse_json
 
 CCACHE = "ccache"
 # The cache's folder in the store, and the file there whose time is that of its last use.
@@ -32,6 +40,8 @@ _NEVER_INCLUDED = (".git", "Documentation", "samples", "tools")
 # What a kernel for arm64 includes of arch/, and what its host programs include of tools/.
 _ARCHITECTURES = ("arm", "arm64")
 _TOOLS = ("tools/include", "tools/arch/arm64/include")
+# What builds of a name took, and which files they read.
+_NOTES = "builds-{name}.json"
 # Beside the objects: for each compilation, what came of it.
 _LOG = "ccache.log"
 
@@ -75,8 +85,52 @@ def cache_environment(tree: Path, objects: Path) -> dict[str, str | None]:
 
 def count_misses(objects: Path) -> int | None:
     """Return how many objects of a build were not in the cache; None if it used no cache."""
-    log = objects / _LOG
-    return log.read_text().splitlines().count("cache_miss") if log.exists() else None
+    return _outcomes(objects)["cache_miss"] if (objects / _LOG).exists() else None
+
+
+def note_build(name: str, objects: Path, seconds: float) -> None:
+    """Note what a build in `objects` took, so that `build_estimate` knows the next of its `name`.
+
+    A store that cannot be written is not an error here.
+    """
+    if not (objects / _LOG).exists():
+        return
+    outcomes = _outcomes(objects)
+    misses, preprocessed = outcomes["cache_miss"], outcomes["preprocessed_cache_hit"]
+    number = misses + preprocessed + outcomes["direct_cache_hit"]
+    place = cache_folder() / _NOTES.format(name=name)
+    with contextlib.suppress(OSError):
+        note = dict(json_object(place.read_text()) or {}) if place.exists() else {}
+        if 2 * misses > number or not note:
+            note = {**note, "objects": number, "includes": _count_includes(objects)}
+        key = "compiled" if 2 * misses > number else "found"
+        note["preprocessed" if 2 * preprocessed > number else key] = round(seconds, 1)
+        write_atomically(place, dump_json(note))
+
+
+def build_estimate(name: str, changed: Iterable[str], *, options: bool) -> float | None:
+    """Return about how many seconds the next build of `name` takes; None if none was noted.
+
+    `changed` are files of the tree that changed since, `options` tells whether
+    the configuration did: then each source is preprocessed before its object is found.
+    """
+    place = cache_folder() / _NOTES.format(name=name)
+    try:
+        note = parse_json(place.read_text(), place)
+        number = note.take("objects", int)
+        includes = note.table("includes").numbers()
+        compiled = note.take("compiled", float, number * OBJECT / processors())
+        preprocessed = note.take("preprocessed", float, compiled / 3)
+        found = note.take("found", float, compiled / 10)
+    except (OSError, UserError):
+        return None
+    misses = min(number, sum(includes.get(file, 1) for file in changed))
+    return (preprocessed if options else found) + misses * compiled / max(number, 1)
+
+
+def _outcomes(objects: Path) -> Counter[str]:
+    """Return how often each came of a compilation, by ccache's names."""
+    return Counter((objects / _LOG).read_text(errors="replace").splitlines())
 
 
 @functools.cache
@@ -118,13 +172,10 @@ def _ambiguous(tree: Path, objects: str) -> str:
     return digest({name: sorted(at) for name, at in headers.items() if len(at) > 1})
 
 
-def count_dependents(objects: Path) -> Mapping[str, int]:
-    """Return by how many objects of a build in `objects` each file of the tree is included."""
+def _count_includes(objects: Path) -> dict[str, Json]:
+    """Return for how many objects of a build each file of the tree was read."""
     counts: Counter[str] = Counter()
-    for command in objects.rglob("*.cmd"):
+    for command in objects.rglob(".*.o.cmd"):
         text = command.read_text(errors="replace")
-        _, found, deps = text.partition("\ndeps_")
-        if found:
-            counts.update(set(re.findall(r"^  (?:\$\(wildcard )?\.\./([^\s)]+)", deps, re.M)))
-            counts.update(re.findall(r"^source_\S+ := \.\./(\S+)", text, re.M))
-    return counts
+        counts.update(set(re.findall(r"(?<= )\.\./(\S+\.[chS])(?=[\s)])", text)))
+    return dict(counts)

@@ -19,7 +19,7 @@ from firsttouch.tables import dump_json, parse_json
 _FILE = "durations.json"
 # Seconds that one CPU takes for one object file of a kernel, and that a guest
 # takes, until this host has measured them. Rounded from an x86-64 host at 2.5 GHz.
-_OBJECT = 1.0
+OBJECT = 1.0
 GUEST = 10.0
 
 
@@ -50,4 +50,4 @@ def guest_duration(experiment: str, size: object) -> str:
 
 def default_image_duration(objects: int) -> float:
     """Return an estimate, in seconds, for a build of `objects` on a host that has built none."""
-    return objects * _OBJECT / processors()
+    return objects * OBJECT / processors()

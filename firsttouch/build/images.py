@@ -8,12 +8,18 @@ import shutil
 import subprocess
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch import processes
 from firsttouch.build import overlay
-from firsttouch.build.compiler_cache import cache_environment, compilers
+from firsttouch.build.compiler_cache import (
+    build_estimate,
+    cache_environment,
+    compilers,
+    count_misses,
+    note_build,
+)
 from firsttouch.build.configuration import known_configuration
 from firsttouch.build.durations import image_duration, note_durations
 from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
@@ -160,7 +166,7 @@ class KernelImage:
             self.configure(tree, objects)
             self._run_make(tree, objects, workplace / "build.log", reporter)
         if not resumed:
-            self._note_duration(time.monotonic() - started)
+            self._note_duration(objects, time.monotonic() - started)
         for file in self._products(objects):
             shutil.copyfile(file, kept / file.name)
         shutil.copyfile(objects / ".config", kept / "config")
@@ -170,11 +176,31 @@ class KernelImage:
         """Return the files that a build has made for the store."""
         return [objects / (VMLINUX if self.debug else "arch/arm64/boot/Image"), objects / SYMBOLS]
 
-    def _note_duration(self, seconds: float) -> None:
-        """Note what a build from nothing took, for estimates."""
+    def _note_duration(self, objects: Path, seconds: float) -> None:
+        """Note what a build took that did not resume another, for estimates."""
         if self.debug:
             return
-        note_durations({image_duration(self.source.release.name): seconds})
+        note_build(self._kind, objects, seconds)
+        if count_misses(objects) is None:
+            note_durations({image_duration(self.source.release.name): seconds})
+
+    @property
+    def _kind(self) -> str:
+        """The name of builds that share most of their objects."""
+        return f"{self.source.release.name}{'-tiny' * self.tiny}{'-changed' * self.changed}"
+
+    def estimate(self) -> float | None:
+        """Return about how many seconds a build takes, given what ccache has; None if unknown."""
+        tree = self.source.tree()
+        changed = [
+            name
+            for patch in self.patches
+            for name in overlay.changed_files(patch, overlay.strip_level(patch, tree))
+        ]
+        seconds = build_estimate(self._kind, changed, options=bool(self.fragments))
+        if seconds is None and self.changed:
+            return build_estimate(replace(self, changed=False)._kind, changed, options=True)
+        return seconds
 
     def _number_of_objects(self) -> int:
         """Return about how many objects a build compiles, for its progress bar."""

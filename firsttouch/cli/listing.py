@@ -15,7 +15,7 @@ from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.lab.forecast import Forecast
 from firsttouch.lab.plan import Plan
 from firsttouch.output.plain import heading, plain
-from firsttouch.quantities import format_number_of
+from firsttouch.quantities import format_duration, format_number_of
 
 
 def print_list(console: Console) -> bool:
@@ -65,12 +65,10 @@ def print_forecast(plan: Plan, forecast: Forecast, console: Console) -> None:
     basis = "from durations measured on this host"
     if not forecast.measured:
         basis = "a rough guess, because this host has not measured all durations yet"
-    console.print(plain(f"Time: {_minutes(forecast)}, {basis}"), soft_wrap=True)
+    of_builds = f", {format_duration(forecast.builds)} of it builds" if forecast.builds else ""
+    console.print(plain(f"Time: {_minutes(forecast)}{of_builds}, {basis}"), soft_wrap=True)
     console.print("Nothing was built or run.")
 
 
 def _minutes(forecast: Forecast) -> str:
-    if not forecast.seconds:
-        return "seconds"
-    minutes = max(1, round(forecast.seconds / 60))
-    return f"about {format_number_of(minutes, 'minutes')}"
+    return f"about {format_duration(forecast.seconds)}" if forecast.seconds else "seconds"

@@ -15,6 +15,7 @@ from firsttouch.build.durations import (
     image_duration,
     read_durations,
 )
+from firsttouch.build.images import KernelImage
 from firsttouch.build.kernels import kernel_of
 from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.programs import stored_program, stored_scripts
@@ -54,8 +55,8 @@ class Forecast:
 
     `stored` and `missing` are the numbers of guests whose outcome the store has
     or lacks. `unknown` guests have a part that is not built yet, so that their
-    keys are unknown. `seconds` estimates the whole run; `measured` tells whether
-    all durations in the estimate were measured on this host.
+    keys are unknown. `seconds` estimates the whole run, `builds` the kernels in
+    it; `measured` tells whether all durations in them were measured on this host.
     """
 
     parts: tuple[Part, ...]
@@ -63,6 +64,7 @@ class Forecast:
     missing: int
     unknown: int
     seconds: float
+    builds: float
     measured: bool
 
 
@@ -105,14 +107,19 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
         made = Parts(
             source, ready, ftbench, init, pmu, have, _recorders(plan), kinds=kinds, relinked=linked
         )
-    seconds = 0.0
+    seconds = builds = 0.0
     measured = True
     for kernel, path in images.items():
         # What Debian built is fetched in seconds.
         if path is None and kernel.kind != "debian":
             name = image_duration(release.name)
-            seconds += known.get(name, default_image_duration(release.objects))
-            measured &= name in known
+            found = kernel_of(kernel, source) if source else None
+            build = found.estimate() if isinstance(found, KernelImage) else None
+            if build is None:
+                build = known.get(name, default_image_duration(release.objects))
+                measured &= name in known
+            seconds += build
+            builds += build
     counts = {True: 0, False: 0, None: 0}
     guests = 0.0
     for group in plan.groups:
@@ -123,7 +130,9 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
             guests += known.get(name, GUEST)
             measured &= name in known
     seconds += guests / at_once
-    return Forecast(tuple(parts), counts[True], counts[False], counts[None], seconds, measured)
+    return Forecast(
+        tuple(parts), counts[True], counts[False], counts[None], seconds, builds, measured
+    )
 
 
 def _recorders(plan: Plan) -> dict[str, dict[str, Path]]:

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.compiler_cache import (
+    build_estimate,
     cache_environment,
     cache_folder,
     compilers,
     count_misses,
+    note_build,
 )
 from firsttouch.build.upkeep import held, prune
 
@@ -134,3 +136,38 @@ def test_the_store_counts_and_prunes_it(own_cache: Path, tmp_path: Path) -> None
     assert item.size > 1000
     # This run has used it.
     assert item.in_use and prune(0) == []
+
+
+def _built(objects: Path, compiled: int, preprocessed: int, found: int) -> Path:
+    """Make what a build leaves: the log of ccache, and makefiles' lists of what was read."""
+    (objects / "mm").mkdir(parents=True, exist_ok=True)
+    words = {
+        "cache_miss": compiled,
+        "preprocessed_cache_hit": preprocessed,
+        "direct_cache_hit": found,
+    }
+    log = "".join(f"# ../mm/x.c\n{word}\n" * number for word, number in words.items())
+    (objects / "ccache.log").write_text(log)
+    for name in ("a", "b", "c"):
+        header = "  ../include/linux/mm.h \\\n" + "  ../mm/internal.h \\\n" * (name == "a")
+        (objects / f"mm/.{name}.o.cmd").write_text(
+            f"source_mm/{name}.o := ../mm/{name}.c\n\ndeps_mm/{name}.o := \\\n{header}"
+        )
+    return objects
+
+
+def test_the_time_of_a_build_follows_from_what_is_in_the_cache(
+    own_cache: Path, tmp_path: Path
+) -> None:
+    assert build_estimate("6.12", [], options=False) is None
+    cache_folder().mkdir(parents=True)
+    note_build("6.12", _built(tmp_path / "objects", 3, 0, 0), 300.0)
+    # Until they were measured, a tenth and a third of a build from nothing.
+    assert build_estimate("6.12", ["mm/a.c"], options=False) == 30 + 100
+    assert build_estimate("6.12", [], options=True) == 100
+    note_build("6.12", _built(tmp_path / "objects", 0, 0, 3), 12.0)
+    note_build("6.12", _built(tmp_path / "objects", 0, 3, 0), 60.0)
+    assert build_estimate("6.12", ["mm/internal.h"], options=False) == 12 + 100
+    assert build_estimate("6.12", ["include/linux/mm.h", "mm/a.c"], options=False) == 12 + 300
+    assert build_estimate("6.12", ["mm/new.c"], options=True) == 60 + 100
+    assert build_estimate("7.3", [], options=False) is None
