@@ -128,7 +128,7 @@ def request_of(
         source=options.source,
         machines=tuple(options.machine),
         experiments=tuple(options.experiment),
-        arms=() if tried else tuple(options.arm),
+        arms=() if tried else tuple(getattr(options, "arm", ())),
         tried=tried,
         size=size_of("--size", options.size),
         settings=settings_of(options.settings),

@@ -19,6 +19,7 @@ from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
+from firsttouch.cli.bisect import METRIC, run_bisect
 from firsttouch.cli.lab import (
     add_form,
     measure,
@@ -27,7 +28,7 @@ from firsttouch.cli.lab import (
     print_problems,
     show_qemu,
 )
-from firsttouch.cli.options import Commands, add_selection, request_of
+from firsttouch.cli.options import Commands, Once, add_selection, request_of
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import Request
 from firsttouch.lab.run import release_of as release_of_request
@@ -53,6 +54,7 @@ _EXAMPLES = """examples:
   firsttouch try --boot init_on_alloc=0
   firsttouch try --arm v1 v1.patch --arm v2 v2.patch --boot thp_anon=64K:always
   firsttouch try --source ~/linux fix.patch         your own kernel tree as base
+  firsttouch try --bisect v6.12..HEAD --source ~/linux --experiment read-fault
 """
 
 
@@ -93,6 +95,26 @@ def add_command(commands: Commands) -> None:
     tried.add_argument(
         "--boot", metavar="WORDS", action=_Part, help="words for the kernel's command line"
     )
+    tried.add_argument(
+        "--bisect",
+        action=Once,
+        metavar="GOOD..BAD",
+        help="find the first commit of the git tree --source that changes --metric of one cell",
+    )
+    tried.add_argument(
+        "--metric",
+        action=Once,
+        default=METRIC,
+        metavar="M",
+        help="what --bisect judges commits by (default %(default)s)",
+    )
+    tried.add_argument(
+        "--limit",
+        action=Once,
+        type=float,
+        metavar="N",
+        help="a commit is bad beyond this value (default: halfway between GOOD and BAD)",
+    )
     add_selection(tried, Path("out/try"), arms=False)
     add_form(tried)
     tried.set_defaults(run=_run, kept="finished cells are kept; run the same command to resume")
@@ -125,6 +147,22 @@ class _Part(argparse.Action):
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
+    if options.bisect:
+        if options.wanted or options.dry_run or options.show_qemu:
+            raise UserError(
+                "--bisect builds commits as they are, and decides on the way which: leave out "
+                "patches, --config, --boot, --dry-run and --show-qemu."
+            )
+        return run_bisect(
+            request_of(options, quick=options.quick),
+            parse_contract(ftbench_list(reporter)),
+            options.bisect,
+            options.metric,
+            options.limit,
+            reporter,
+        )
+    if options.limit is not None or options.metric != METRIC:
+        raise UserError("--metric and --limit belong to --bisect: give it GOOD..BAD.")
     arms = tried_arms([_plain(one) for one in options.wanted])
     if not arms:
         raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")

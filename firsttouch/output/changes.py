@@ -22,6 +22,7 @@ from firsttouch.analysis.profile import (
     USER,
     Basis,
     FunctionRow,
+    Profile,
     compare_functions,
     profiles_of,
 )
@@ -171,11 +172,31 @@ def print_functions(case: Case, arm: str, places: Mapping[str, str], console: Co
 
     `places` has where functions are defined, by name.
     """
-    rows = _changed_functions(case, arm)
+    title = f"functions of {cell_name(case.experiment, case.params)}"
+    print_rows(title, (BASE, arm), _changed_functions(case, arm), places, console)
+
+
+def changed_functions(profiles: Mapping[str, Profile], faults: float | None) -> list[FunctionRow]:
+    """Return the functions whose instructions changed, per fault, the largest change first."""
+    basis = Basis("fault", dict.fromkeys(profiles, faults or 1))
+    return [
+        row
+        for row in compare_functions(profiles, basis)
+        if row.function != USER and signed(row.change or 0) != "0"
+    ]
+
+
+def print_rows(
+    title: str,
+    names: Sequence[str],
+    rows: Sequence[FunctionRow],
+    places: Mapping[str, str],
+    console: Console,
+) -> None:
+    """Print functions that changed between two kernels, of these `names`, and where they are."""
     if not rows:
         return
-    table = plain_table([f"functions of {cell_name(case.experiment, case.params)}"],
-                        [BASE, arm, "change"], ["defined at"])  # fmt: skip
+    table = plain_table([title], [*names, "change"], ["defined at"])
     for row in rows[:_FUNCTIONS]:
         table.add_row(
             plain(row.function),
@@ -194,12 +215,7 @@ def _changed_functions(case: Case, arm: str) -> list[FunctionRow]:
     profiles = {name: found for name, found in profiles_of(case).items() if name in (BASE, arm)}
     if len(profiles) < 2:
         return []
-    basis = Basis("fault", dict.fromkeys(profiles, case.value(BASE, FAULTS) or 1))
-    return [
-        row
-        for row in compare_functions(profiles, basis)
-        if row.function != USER and signed(row.change or 0) != "0"
-    ]
+    return changed_functions(profiles, case.value(BASE, FAULTS))
 
 
 def changes_document(

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from firsttouch.build.sources import KernelSource
 from firsttouch.build.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
-from firsttouch.lab import follow
+from firsttouch.lab import follow, guests
 from firsttouch.lab.guests import Parts
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.run import Outcome, run_lab
@@ -24,6 +25,7 @@ from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
 from tests.conftest import Firsttouch
 from tests.support.contract import real_contract
+from tests.support.results import make_profile, make_region
 
 GUARDED_FAULTS = 2048
 
@@ -119,6 +121,39 @@ def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(follow, "_POLL", 0.01)
     monkeypatch.setattr(follow, "_TEND", 0.2)
     return lab
+
+
+@pytest.fixture
+def ran(
+    fake_lab: FakeLab, configured_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[Guest]:
+    """The guests that ran; kernels are built from a fake tree."""
+    (tmp_path / "Image").write_text("an image\n")
+    monkeypatch.setenv("FAKE_IMAGE", str(tmp_path / "Image"))
+    monkeypatch.setattr("firsttouch.lab.run.build_parts", guests.build_parts)
+    ran: list[Guest] = []
+
+    def outcome(guest: Guest, log: Path, **more: Any) -> Mapping[str, Json]:
+        if guest.pmu is None:
+            return fake_lab.guest_outcome(guest, log, **more)
+        ran.append(guest)
+        synced = 10 * GUARDED_FAULTS * ("isb();" in guest.image.read_text())
+        freed = 500 * GUARDED_FAULTS * ("init_on_alloc=0" in guest.boot)
+        region = make_region(
+            kernel={"instructions": 2500 * GUARDED_FAULTS + synced - freed, "isb": synced}
+        )
+        if guest.pmu.symbols:
+            region["profile"] = make_profile(
+                [2000 * GUARDED_FAULTS - freed, 500 * GUARDED_FAULTS + synced]
+            )
+        line: dict[str, Json] = {
+            "metrics": {"page_faults": GUARDED_FAULTS}, "unavailable": {}, "regions": ["measured"],
+        }  # fmt: skip
+        return {"commands": [{"lines": [line], "regions": [region]}], "not_modelled": []}
+
+    for module in ("outcomes", "here"):
+        monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", outcome)
+    return ran
 
 
 @pytest.fixture

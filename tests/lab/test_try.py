@@ -9,59 +9,24 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.cli.main import main
-from firsttouch.lab import guests
 from firsttouch.lab.results import read_results
-from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
 from tests.conftest import TRIED
-from tests.lab.conftest import FakeLab
-from tests.support.results import make_profile, make_region
+from tests.lab.conftest import GUARDED_FAULTS
 
 pytestmark = pytest.mark.long
 
 _PATCH = TRIED / "0001-mm-synchronize-each-first-touch.patch"
 _MOVING = TRIED / "0001-mm-move-the-code.patch"
-_FAULTS = 2048
+_FAULTS = GUARDED_FAULTS
 _CELL = ("--experiment", "populate", "--set", "by=store", "--set", "page=4k", "--size", "8M")
-
-
-@pytest.fixture
-def ran(
-    fake_lab: FakeLab, configured_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> list[Guest]:
-    """The guests that ran; kernels are built from a fake tree."""
-    (tmp_path / "Image").write_text("an image\n")
-    monkeypatch.setenv("FAKE_IMAGE", str(tmp_path / "Image"))
-    monkeypatch.setattr("firsttouch.lab.run.build_parts", guests.build_parts)
-    ran: list[Guest] = []
-
-    def outcome(guest: Guest, log: Path, **more: Any) -> Mapping[str, Json]:
-        if guest.pmu is None:
-            return fake_lab.guest_outcome(guest, log, **more)
-        ran.append(guest)
-        synced = 10 * _FAULTS * ("isb();" in guest.image.read_text())
-        freed = 500 * _FAULTS * ("init_on_alloc=0" in guest.boot)
-        region = make_region(
-            kernel={"instructions": 2500 * _FAULTS + synced - freed, "isb": synced}
-        )
-        if guest.pmu.symbols:
-            region["profile"] = make_profile([2000 * _FAULTS - freed, 500 * _FAULTS + synced])
-        line: dict[str, Json] = {
-            "metrics": {"page_faults": _FAULTS}, "unavailable": {}, "regions": ["measured"],
-        }  # fmt: skip
-        return {"commands": [{"lines": [line], "regions": [region]}], "not_modelled": []}
-
-    for module in ("outcomes", "here"):
-        monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", outcome)
-    return ran
 
 
 @pytest.fixture

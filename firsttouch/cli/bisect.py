@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch try --bisect`: the first commit of a git tree that makes a count too large.
+
+Counts are exact, so each commit is measured once and no statistics are needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.changes import FAULTS, INSTRUCTIONS
+from firsttouch.analysis.dataset import make_dataset
+from firsttouch.analysis.names import cell_name
+from firsttouch.analysis.profile import profiles_of
+from firsttouch.build.definitions import find_definitions
+from firsttouch.build.history import Repository, Verdict
+from firsttouch.build.sources import user_source
+from firsttouch.catalog.arms import BASE, load_arm
+from firsttouch.catalog.contract import Contract
+from firsttouch.errors import BuildError, FirsttouchError, UserError, nearest
+from firsttouch.lab.plan import Request, make_plan
+from firsttouch.lab.run import release_of, run_lab
+from firsttouch.output.changes import changed_functions, print_rows
+from firsttouch.output.plain import plain
+from firsttouch.output.terminal import output_console
+from firsttouch.progress import Reporter
+from firsttouch.quantities import format_count
+
+METRIC = INSTRUCTIONS
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Measures commits by one metric of one cell."""
+
+    repository: Repository
+    request: Request
+    contract: Contract
+    metric: str
+    reporter: Reporter
+
+    def case(self, commit: str, *, profile: bool = False) -> Case:
+        """Return the cell on the kernel of a commit; BuildError if that does not build."""
+        tree = self.repository.tree(commit, self.reporter)
+        request = replace(
+            self.request, source=tree, profile=profile, out=self.request.out / commit[:12]
+        )
+        outcome = run_lab(request, self.contract, self.reporter)
+        for _, error in outcome.failures:
+            raise error
+        (case,) = make_dataset(outcome.results, outcome.catalog).cases
+        return case
+
+    def value(self, commit: str) -> float:
+        """Return the metric of a commit; UserError if the cell does not have it."""
+        case = self.case(commit)
+        value = case.value(BASE, self.metric)
+        if value is None:
+            known = list(case.arms[BASE].metrics)
+            raise UserError(f"--metric {self.metric}: the cell has none; "
+                            f"{nearest(self.metric, known)}")  # fmt: skip
+        return value
+
+
+def run_bisect(
+    request: Request,
+    contract: Contract,
+    commits: str,
+    metric: str,
+    limit: float | None,
+    reporter: Reporter,
+) -> int:
+    """Print the first bad commit of ``GOOD..BAD`` and its functions; return the exit status.
+
+    A commit is bad if `metric` of the cell that `request` selects is beyond
+    `limit`, by default halfway between those of GOOD and BAD. What was measured
+    is in the store, so the same command resumes.
+    """
+    good, dots, bad = commits.partition("..")
+    if not (good and dots and bad):
+        raise UserError(f"--bisect {commits}: write GOOD..BAD, such as v6.12..HEAD.")
+    if request.source is None:
+        raise UserError("--bisect needs a kernel's git tree: give it by --source.")
+    repository = Repository(request.source)
+    good, bad = repository.commit(good), repository.commit(bad)
+    request = replace(request, arms=(BASE,), tried=())
+    judge = _Judge(repository, request, contract, metric, reporter)
+    first = replace(request, source=repository.tree(good, reporter))
+    plan = make_plan(first, release_of(first, reporter).name, contract)
+    if len(plan.cells) != 1:
+        raise UserError(
+            f"--bisect follows one cell, and {len(plan.cells)} are selected: select one by "
+            "--experiment, --set and --size."
+        )
+    ends = judge.value(good), judge.value(bad)
+    if limit is None:
+        limit = sum(ends) / 2
+    # A count that falls may be what is looked for, too.
+    grows = ends[1] > ends[0]
+    if not (ends[0] <= limit < ends[1] if grows else ends[1] < limit <= ends[0]):
+        raise UserError(
+            f"{metric} is {format_count(ends[0])} at GOOD and {format_count(ends[1])} at BAD: "
+            "give commits between which it changes, and a --limit between these two."
+        )
+
+    def verdict(commit: str) -> Verdict:
+        try:
+            value = judge.value(commit)
+        except BuildError as error:
+            reporter.say(f"{repository.subject(commit)}: skipped: {error}")
+            return "skip"
+        found: Verdict = "bad" if (value > limit if grows else value < limit) else "good"
+        reporter.say(f"{repository.subject(commit)}: {metric} {format_count(value)}: {found}")
+        return found
+
+    culprit, sure = repository.first_bad(good, bad, verdict)
+    _print_culprit(judge, culprit, sure=sure)
+    return 0
+
+
+def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
+    """Print the first bad commit, its value, and the functions that changed in it."""
+    repository, console = judge.repository, output_console()
+    if not sure:
+        console.print(plain(
+            f"One of the commits before {repository.subject(culprit)}, which do not build, or "
+            "itself, is the first bad commit."
+        ), soft_wrap=True)  # fmt: skip
+        return
+    parent = repository.commit(f"{culprit}^")
+    try:
+        before = f"{format_count(judge.value(parent))} before, "
+        profiled = {
+            name: judge.case(commit, profile=True)
+            for name, commit in (("before", parent), ("after", culprit))
+        }
+    except FirsttouchError:
+        # The parent may not build.
+        before, profiled = "", {}
+    console.print(plain(f"First bad commit: {repository.subject(culprit)}"), soft_wrap=True)
+    case = judge.case(culprit)
+    name = cell_name(case.experiment, case.params)
+    value = format_count(judge.value(culprit))
+    console.print(plain(f"{judge.metric} of {name}: {before}{value} since."), soft_wrap=True)
+    if profiled:
+        profiles = {side: profiles_of(each)[BASE] for side, each in profiled.items()}
+        rows = changed_functions(profiles, profiled["before"].value(BASE, FAULTS))
+        source = user_source(repository.tree(culprit, judge.reporter), judge.reporter)
+        names = {row.function for row in rows}
+        places = find_definitions(names, load_arm(BASE).kernel, source)
+        print_rows(f"functions of {name}, per fault", ("before", "after"), rows, places, console)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch try --bisect`: a git tree of 20 commits, one of which adds instructions."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from firsttouch.cli.main import main
+from firsttouch.vm.guest import Guest
+
+pytestmark = pytest.mark.long
+
+_CULPRIT = 13
+_CELL = ("--experiment", "populate", "--set", "by=store", "--set", "page=4k", "--size", "8M")
+
+
+def _git(tree: Path, *words: str) -> str:
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    done = subprocess.run(
+        ["git", "-C", tree, *identity, *words], check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def history(fake_linux: Path) -> Path:
+    _git(fake_linux, "init", "-q")
+    memory = fake_linux / "mm/memory.c"
+    for number in range(1, 21):
+        added = "\tisb();\n" if number == _CULPRIT else f"/* commit {number} */\n"
+        memory.write_text(memory.read_text() + added)
+        _git(fake_linux, "add", "-A")
+        _git(fake_linux, "commit", "-q", "-m", f"mm: change {number}")
+    return fake_linux
+
+
+@pytest.fixture
+def bisect(
+    ran: list[Guest], history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    def run(commits: str, *arguments: str, status: int = 0) -> str:
+        capsys.readouterr()
+        words = ["try", "--bisect", commits, *arguments, "--source", str(history), *_CELL,
+                 "--out", str(tmp_path / "out")]  # fmt: skip
+        assert main(words) == status
+        printed = capsys.readouterr()
+        return printed.err if status else printed.out
+
+    return run
+
+
+def test_the_first_commit_that_adds_instructions_is_found(
+    bisect: Callable[..., str], history: Path, ran: list[Guest]
+) -> None:
+    before = _git(history, "status", "--porcelain", "-b"), _git(history, "for-each-ref")
+    printed = bisect("HEAD~19..HEAD")
+    found, counts, head, function, *_ = printed.splitlines()
+    short = _git(history, "rev-parse", "--short", f"HEAD~{20 - _CULPRIT}")
+    assert found == f"First bad commit: {short} mm: change {_CULPRIT}"
+    assert counts.endswith("populate store 4k 8 MiB: 5,120,000 before, 5,140,480 since.")
+    assert head.startswith("functions of populate store 4k 8 MiB, per fault")
+    assert function.split()[:4] == ["do_page_fault", "500.00", "510.00", "+10.00"]
+    # Two ends, at most five steps, and two with functions.
+    assert len(ran) <= 9
+    # The repository is as it was, and the same command runs nothing again.
+    assert (_git(history, "status", "--porcelain", "-b"), _git(history, "for-each-ref")) == before
+    number = len(ran)
+    assert bisect("HEAD~19..HEAD") == printed
+    assert len(ran) == number
+
+
+def test_what_cannot_be_bisected_is_refused(bisect: Callable[..., str]) -> None:
+    assert "write GOOD..BAD" in bisect("HEAD", status=2)
+    assert "has no commit nowhere" in bisect("nowhere..HEAD", status=2)
+    said = bisect("HEAD~3..HEAD", status=2)
+    assert "is 5,140,480 at GOOD and 5,140,480 at BAD: give commits between which" in said
+    assert "give commits" in bisect("HEAD~19..HEAD", "--limit", "6e6", status=2)
+    assert "did you mean 'page_faults'?" in bisect(
+        "HEAD~19..HEAD", "--metric", "page_fault", status=2
+    )
+    assert "leave out patches" in bisect("HEAD~19..HEAD", "--boot", "quiet", status=2)
+
+
+def test_a_count_that_falls_is_found_too(bisect: Callable[..., str], history: Path) -> None:
+    memory = history / "mm/memory.c"
+    memory.write_text(memory.read_text().replace("isb();", "nop();"))
+    _git(history, "commit", "-q", "-a", "-m", "mm: faster again")
+    _git(history, "commit", "-q", "--allow-empty", "-m", "mm: the same")
+    assert "mm: faster again\n" in bisect("HEAD~4..HEAD")
+
+
+def test_only_one_cell_is_followed(bisect: Callable[..., str]) -> None:
+    assert "--bisect follows one cell, and 8 are selected" in bisect(
+        "HEAD~19..HEAD", "--set", "page=2m", "--set", "by=ldadd", "--set", "by=swp",
+        "--set", "by=cas", status=2,
+    )  # fmt: skip
+
+
+def test_options_of_a_bisection_need_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["try", "--boot", "quiet", "--limit", "5"]) == 2
+    assert "--metric and --limit belong to --bisect" in capsys.readouterr().err
