@@ -176,3 +176,36 @@ def test_off_debian_setup_says_what_is_missing_and_makes_the_environment(
     assert [line.split()[0] for line in asked] == ["venv", "pip", "pip"]
     assert "--require-hashes" in asked[1] and "--no-build-isolation" in asked[2]
     assert (tmp_path / ".venv/made-from").exists()
+
+
+@pytest.mark.parametrize("conflict", [True, False])
+def test_setup_removes_no_package(tmp_path: Path, conflict: bool) -> None:
+    """apt is replaced by a fake, which is asked what it would remove and then to install."""
+    tools = _tools(tmp_path, ("make",))
+    for name in ("cat", "rm", "flock", "tr", "tail", "mkdir"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    removes = "Remv gcc-multilib [4:12.2.0-3]" if conflict else "Inst qemu-system-arm (1)"
+    scripts = {
+        "id": "echo 0",
+        "apt-get": f'echo "$@" >>asked\ncase "$*" in *" -s "*) echo "{removes}" ;; esac',
+        # It does not answer when a service is asked for.
+        "systemctl": "exit 1",
+    }
+    for name, script in scripts.items():
+        (tools / name).unlink(missing_ok=True)
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+    shutil.copy(REPOSITORY / "setup", tmp_path)
+    (tmp_path / "packages.list").write_text(_PACKAGES)
+    done = subprocess.run(
+        ["/bin/sh", "./setup", "lab"], cwd=tmp_path, env={"PATH": str(tools)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    asked = (tmp_path / "asked").read_text().splitlines()
+    installing = [line for line in asked if line.startswith("install") and " -s " not in line]
+    if conflict:
+        assert done.returncode == 2
+        assert "because it would remove gcc-multilib: remove these yourself" in done.stderr
+        assert not installing
+    else:
+        assert installing == ["install -q -y --no-remove --no-install-recommends qemu-system-arm"]
