@@ -149,4 +149,4 @@ def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
         source = user_source(repository.tree(culprit, judge.reporter), judge.reporter)
         names = {row.function for row in rows}
         places = find_definitions(names, load_arm(BASE).kernel, source)
-        print_rows(f"functions of {name}, per fault", ("before", "after"), rows, places, console)
+        print_rows(f"functions of {name}", ("before", "after"), rows, places, console)

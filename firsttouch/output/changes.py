@@ -196,7 +196,9 @@ def print_rows(
     """Print functions that changed between two kernels, of these `names`, and where they are."""
     if not rows:
         return
-    table = plain_table([title], [*names, "change"], ["defined at"])
+    # A line of its own: beside a cell's name there is no room for where functions are.
+    console.print(plain(title), soft_wrap=True)
+    table = plain_table(["per fault"], [*names, "change"], ["defined at"])
     for row in rows[:_FUNCTIONS]:
         table.add_row(
             plain(row.function),
