@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from firsttouch.errors import HostError, UserError
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
+# What git bisect says is read here.
+_ENGLISH = {"LC_ALL": "C"}
 Verdict = Literal["good", "bad", "skip"]
 
 
@@ -45,20 +48,10 @@ class Repository:
         """Return the files of a commit, which the store keeps."""
         tree = output(["git", "-C", self.path, "rev-parse", f"{commit}^{{tree}}"]).strip()
 
-        def make(_: Path, kept: Path) -> None:
-            with (
-                subprocess.Popen(
-                    ["git", "-C", self.path, "archive", tree], stdout=subprocess.PIPE
-                ) as archive,
-                subprocess.Popen(
-                    ["tar", "-x", "--no-same-owner", "-C", kept], stdin=archive.stdout
-                ) as tar,
-            ):
-                tar.wait()
-                archive.wait()
-            if tar.returncode or archive.returncode:
-                raise HostError(f"git could not write the files of {commit} to the store: "
-                                "see its message above.")  # fmt: skip
+        def make(workplace: Path, kept: Path) -> None:
+            archive = workplace / "tree.tar"
+            output(["git", "-C", self.path, "archive", "-o", archive, tree])
+            output(["tar", "-xf", archive, "--no-same-owner", "-C", kept])
 
         entry = Entry("trees", {"git tree": tree}, f"kernel tree of commit {commit[:12]}",
                       deep=False)  # fmt: skip
@@ -73,7 +66,9 @@ class Repository:
         with tempfile.TemporaryDirectory(prefix="firsttouch-bisect-") as scratch:
             clone = Path(scratch, "clone.git")
             output(["git", "clone", "-q", "--shared", "--bare", self.path.resolve(), clone])
-            said = output(["git", "-C", clone, "bisect", "start", "--no-checkout", bad, good])
+            said = output(
+                ["git", "-C", clone, "bisect", "start", "--no-checkout", bad, good], env=_ENGLISH
+            )
             while "is the first bad commit" not in said:
                 if "could be any of" in said:
                     return bad, False
@@ -88,6 +83,7 @@ def _bisect(clone: Path, verdict: Verdict) -> str:
     """Tell git bisect a verdict; return what it says, also if only skipped commits are left."""
     done = subprocess.run(
         ["git", "-C", clone, "bisect", verdict],
+        env={**os.environ, **_ENGLISH},
         capture_output=True, text=True, errors="replace", check=False,
     )  # fmt: skip
     # 2: only skipped commits are left.

@@ -44,9 +44,8 @@ _REPRODUCIBLE = {
 _OBJECTS = "firsttouch-objects"
 # The addresses of the kernel's functions.
 SYMBOLS = "System.map"
-# The folder that debug information names in place of the tree, which is gone after the build.
-DEBUG_FOLDER = "/usr/src/linux"
-_DEBUG = ("-g", "-fdebug-prefix-map")
+# Debug information names this folder in place of the tree, which is gone after the build.
+_DEBUG = "-g -fdebug-prefix-map={tree}=/usr/src/linux"
 VMLINUX = "vmlinux"
 # make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
@@ -113,7 +112,7 @@ class KernelImage:
             "objects": _OBJECTS,
         }
         if self.debug:
-            recipe["debug"] = [*_DEBUG, DEBUG_FOLDER]
+            recipe["debug"] = _DEBUG
         return Entry("images", recipe, f"kernel {self.title}")
 
     def stored(self) -> Path | None:
@@ -191,16 +190,20 @@ class KernelImage:
 
     def estimate(self) -> float | None:
         """Return about how many seconds a build takes, given what ccache has; None if unknown."""
-        tree = self.source.tree()
-        changed = [
-            name
-            for patch in self.patches
-            for name in overlay.changed_files(patch, overlay.strip_level(patch, tree))
-        ]
+        changed = self._patched_files()
         seconds = build_estimate(self._kind, changed, options=bool(self.fragments))
         if seconds is None and self.changed:
             return build_estimate(replace(self, changed=False)._kind, changed, options=True)
         return seconds
+
+    def _patched_files(self) -> list[str]:
+        """Return the files of the tree that the user's patches change."""
+        # Without patches the tree is not asked for: a forecast must not unpack it.
+        return [
+            name
+            for patch in self.patches
+            for name in overlay.changed_files(patch, overlay.strip_level(patch, self.source.tree()))
+        ]
 
     def _number_of_objects(self) -> int:
         """Return about how many objects a build compiles, for its progress bar."""
@@ -211,17 +214,10 @@ class KernelImage:
         if not tree.exists():
             partial = workplace / "tree.partial"
             shutil.rmtree(partial, ignore_errors=True)
-            changed = [
-                name
-                for patch in self.patches
-                for name in overlay.changed_files(
-                    patch, overlay.strip_level(patch, self.source.tree())
-                )
-            ]
             if self.changed:
-                overlay.lay_over(self.source, partial, changed)
+                overlay.lay_over(self.source, partial, self._patched_files())
             else:
-                overlay.link_tree(self.source.tree(), partial, changed)
+                overlay.link_tree(self.source.tree(), partial, self._patched_files())
             for patch in self.patches:
                 overlay.apply_patch(patch, self.source.version, partial)
             partial.rename(tree)
@@ -266,7 +262,7 @@ class KernelImage:
             "ARCH=arm64",
             f"CROSS_COMPILE={cross_compile()}",
             *compilers(),
-            *([f"KCFLAGS={' '.join(_DEBUG)}={tree}={DEBUG_FOLDER}"] if self.debug else []),
+            *([f"KCFLAGS={_DEBUG.format(tree=tree)}"] if self.debug else []),
             *target,
         ]
 

@@ -280,11 +280,7 @@ def strip_level(patch: Path, tree: Path) -> int:
     diff.noprefix, and quilt with -p0, do not.
     """
     text = patch.read_text("utf-8", "replace")
-    given = {
-        name
-        for pair in re.findall(r"^(?:diff --git|---) (\S+).*?(?:\n\+\+\+)? (\S+)", text, re.M)
-        for name in pair
-    } - {"/dev/null"}
+    given = set(re.findall(r"^(?:diff --git|---|\+\+\+) (\S+)", text, re.M)) - {"/dev/null"}
     names = [given, {name.partition("/")[2] for name in given}]
     there = [sum((tree / name).is_file() for name in of_level) for of_level in names]
     if any(there):

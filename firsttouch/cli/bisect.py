@@ -6,7 +6,7 @@ Counts are exact, so each commit is measured once and no statistics are needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import FAULTS, INSTRUCTIONS
@@ -32,16 +32,19 @@ METRIC = INSTRUCTIONS
 
 @dataclass(frozen=True)
 class _Judge:
-    """Measures commits by one metric of one cell."""
+    """Measures commits by one metric of one cell, each once: `cases` has what it measured."""
 
     repository: Repository
     request: Request
     contract: Contract
     metric: str
     reporter: Reporter
+    cases: dict[tuple[str, bool], Case] = field(default_factory=dict)
 
     def case(self, commit: str, *, profile: bool = False) -> Case:
         """Return the cell on the kernel of a commit; BuildError if that does not build."""
+        if (commit, profile) in self.cases:
+            return self.cases[commit, profile]
         tree = self.repository.tree(commit, self.reporter)
         request = replace(
             self.request, source=tree, profile=profile, out=self.request.out / commit[:12]
@@ -50,6 +53,7 @@ class _Judge:
         for _, error in outcome.failures:
             raise error
         (case,) = make_dataset(outcome.results, outcome.catalog).cases
+        self.cases[commit, profile] = case
         return case
 
     def value(self, commit: str) -> float:

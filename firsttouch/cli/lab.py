@@ -146,7 +146,12 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         return show_qemu(request, contract, reporter)
     if request.quick and request.arms == (SHIPPED,) and not request.experiments:
         request = _first_half(request)
-    elif _is_default(request) and _has_to_build(request, reporter):
+    elif (
+        # Standard output must be one JSON object, or the rows alone.
+        not (options.json or options.table)
+        and _is_default(request)
+        and _has_to_build(request, reporter)
+    ):
         _print_first_half(request, contract, reporter)
 
     measured = measure(request, contract, reporter)

@@ -263,8 +263,10 @@ def _places(
 ) -> Mapping[str, Mapping[str, str]]:
     """Return by arm where the functions that are shown are defined."""
     places: dict[str, Mapping[str, str]] = {}
+    if not profiled:
+        return places
+    source = source_of(request, release_of_request(request, reporter), reporter)
     for each in profiled:
-        source = source_of(request, release_of_request(request, reporter), reporter)
         kernel = each.dataset.catalog.arms[each.arm].kernel
         names = {name for case in each.cases for name in functions_shown(case, each.arm)}
         found = find_definitions(names, kernel, source)

@@ -129,6 +129,13 @@ def test_before_kernels_are_built_debians_own_gives_the_first_half_of_the_answer
     assert len(fake_lab.ran) == ran
 
 
+def test_json_is_one_object_before_kernels_are_built_too(
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _lab(fake_lab, "--quick", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"]
+
+
 def test_a_first_half_that_cannot_be_had_is_left_out(
     fake_lab: FakeLab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
