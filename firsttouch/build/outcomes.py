@@ -9,43 +9,76 @@ run the same guest, both must find the same contents.
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.build.store import note_use, store_root
-from firsttouch.files import digest, write_atomically
+from firsttouch.files import digest, write_atomically, write_once
 from firsttouch.tables import Json, Table, json_object
 
 OUTCOMES, OUTCOME, CLAIMS = "outcomes", "outcome", "claims"
 
 
-def outcome_place(key: str, root: Path | None = None) -> Path:
-    """Return the file that keeps the outcome of `key`: in the store, or below `root`."""
+@dataclass(frozen=True)
+class By:
+    """The host that ran a guest, and the seconds that it took."""
+
+    host: str
+    seconds: float
+
+
+def outcome_place(key: str) -> Path:
+    """Return the file that keeps the outcome of `key`."""
     # 256 directories, so that none has more than a few thousand entries.
-    return (root or store_root()) / OUTCOMES / key[:2] / f"{key}.json"
+    return store_root() / OUTCOMES / key[:2] / f"{key}.json"
 
 
-def guest_claim(name: str, root: Path | None = None) -> Path:
-    """Return the claim of a guest, in the store or below `root`; `name` begins with its key."""
-    return (root or store_root()) / CLAIMS / name[:2] / name
+def guest_claim(name: str) -> Path:
+    """Return the claim of a guest; `name` is its key, or begins with it."""
+    return store_root() / CLAIMS / name[:2] / name
 
 
 def kept_outcome(key: str) -> Table | None:
     """Return the outcome that the store keeps under `key`; None if it is missing or damaged."""
-    place = outcome_place(key)
-    note_use(place)
-    document = read_sealed(place, OUTCOME)
+    document = kept_document(key)
     return document.table(OUTCOME) if document else None
 
 
-def keep_outcome(key: str, outcome: Mapping[str, Json]) -> None:
-    """Keep `outcome` under `key` in the store; it is on the disk when this returns."""
-    write_atomically(outcome_place(key), sealed(OUTCOME, outcome))
+def kept_document(key: str) -> Table | None:
+    """Return the outcome of `key` with its digest and who ran it; None as for `kept_outcome`."""
+    place = outcome_place(key)
+    note_use(place)
+    return read_sealed(place, OUTCOME)
+
+
+def keep_outcome(key: str, outcome: Mapping[str, Json], by: By | None = None) -> Table | None:
+    """Keep `outcome` under `key`; it is on the disk when this returns.
+
+    An outcome that is there stays. Returns its document if it differs.
+    """
+    place = outcome_place(key)
+    text = sealed(OUTCOME, outcome, **({"by": vars(by)} if by else {}))
+    if write_once(place, text):
+        return None
+    there = read_sealed(place, OUTCOME)
+    if there is None:
+        write_atomically(place, text)
+    return there if there and there.take("digest", str) != digest(outcome) else None
 
 
 def drop_outcome(key: str) -> None:
     """Remove the outcome of `key` from the store, because it cannot be trusted."""
     outcome_place(key).unlink(missing_ok=True)
+
+
+def run_by(document: Table) -> By:
+    """Return who ran the guest of a sealed document; of one without that note, this host."""
+    if not document.has("by"):
+        return By(socket.gethostname(), 0.0)
+    by = document.table("by")
+    return By(by.take("host", str), by.take("seconds", float))
 
 
 def sealed(name: str, contents: Json, **more: Json) -> str:

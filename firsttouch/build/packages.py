@@ -26,7 +26,7 @@ from firsttouch.catalog.experiments import ARM64, Packages
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.progress import Reporter
-from firsttouch.tables import Json, Table, dump_json, parse_json
+from firsttouch.tables import Table, dump_json, parse_json
 
 
 @dataclass(frozen=True)
@@ -245,33 +245,6 @@ def unpack(packages: Packages, reporter: Reporter) -> Path:
         closure.unpack(workplace / "archives", kept, reporter)
 
     return obtain_from_closure(packages, entry, make, reporter)
-
-
-# The same folder gives the same bytes, whoever packs it.
-_TAR = ("tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0")
-
-
-def pack(folder: Path, reporter: Reporter) -> Path:
-    """Return a file with all that is in `folder`, which `unpack` returned."""
-
-    def make(_workplace: Path, kept: Path) -> None:
-        processes.output([*_TAR, "-C", folder, "-cf", kept / "packed.tar", "."])
-
-    recipe: dict[str, Json] = {"packed": folder.name, "by": _TAR}
-    return (
-        Entry("packages", recipe, "unpacked packages in one file").obtain(make, reporter.say)
-        / "packed.tar"
-    )
-
-
-def unpack_packed(packed: Path, sha256: str, reporter: Reporter) -> Path:
-    """Return the folder that `pack` has packed into a file with this digest."""
-
-    def make(_workplace: Path, kept: Path) -> None:
-        processes.output(["tar", "-C", kept, "--no-same-owner", "-xf", packed])
-
-    entry = Entry("packages", {"packed": sha256}, "packages of a share, unpacked")
-    return entry.obtain(make, reporter.say)
 
 
 def _root_of(packages: Packages) -> list[str]:

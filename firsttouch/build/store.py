@@ -32,6 +32,8 @@ MANIFEST = "manifest.json"
 # Each process that uses the store has a claim here, for `firsttouch store prune`.
 RUNS = "runs"
 PRUNING = "pruning"
+# Folders of the plans that processes run, or left when they were killed.
+PLANS = "plans"
 # Seconds after which an unfinished entry that nobody makes is removed: a week.
 _ABANDONED = 7 * 24 * 3600
 _POLL = 0.1

@@ -15,10 +15,10 @@ from firsttouch.build.claims import claimed, claimed_if_free, clock, is_claimed
 from firsttouch.build.compiler_cache import FOLDER as OBJECTS
 from firsttouch.build.compiler_cache import USED
 from firsttouch.build.outcomes import CLAIMS, OUTCOMES
-from firsttouch.build.store import MANIFEST, PRUNING, RUNS, read_manifest, store_root
+from firsttouch.build.store import MANIFEST, PLANS, PRUNING, RUNS, read_manifest, store_root
 
 # Folders of the store that hold no entries.
-_NOT_SHELVES = (RUNS, OUTCOMES, CLAIMS, OBJECTS, "apt")
+_NOT_SHELVES = (RUNS, PLANS, OUTCOMES, CLAIMS, OBJECTS, "apt")
 # Where half-written files and claims can be.
 _DEEP = ("", "*/", f"{OUTCOMES}/*/", f"{CLAIMS}/*/")
 # Seconds: far longer than the time between two touches of a claim, or a write.
@@ -83,6 +83,10 @@ def _sweep(root: Path) -> None:
         # Taking an abandoned claim and releasing it removes its file.
         with claimed_if_free(claim):
             pass
+    for plan in (root / PLANS).glob("[!.]*"):
+        used = max(map(_time, [plan, *plan.rglob("*")]))
+        if clock(root) - used > _LITTER:
+            _remove(plan)
 
 
 def _remove(path: Path) -> None:

@@ -34,13 +34,13 @@ from firsttouch.errors import FirsttouchError, GuestError, UserError
 from firsttouch.files import check_writable, write_atomically
 from firsttouch.finder.sites import Trace
 from firsttouch.lab.cells import Cell
+from firsttouch.lab.execution import guests_at_once
 from firsttouch.lab.forecast import forecast
 from firsttouch.lab.guests import build_parts, check_changes, make_jobs
-from firsttouch.lab.here import guests_at_once
 from firsttouch.lab.layouts import parse_layouts
 from firsttouch.lab.plan import HERE, SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result
-from firsttouch.lab.run import Outcome, run_lab, source_of
+from firsttouch.lab.run import Outcome, join_run, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.lab.traces import trace_of
 from firsttouch.output.export import summary
@@ -50,6 +50,7 @@ from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.terminal import first_figure, output_console, print_answers
 from firsttouch.places import HARDWARE
 from firsttouch.progress import Reporter
+from firsttouch.quantities import format_number_of
 from firsttouch.survey.hardware import hardware_figures
 from firsttouch.tables import dump_json
 from firsttouch.trace.printing import print_programs
@@ -76,8 +77,7 @@ def add_command(commands: Commands) -> None:
         action=Once,
         default=HERE,
         metavar="WHERE",
-        help=f"where guests run: {HERE} (default), {SLURM} or {SLURM}:PARTITION, or a directory "
-        "that all hosts of `firsttouch worker` share, such as ./share",
+        help=f"where guests run: {HERE} (default), {SLURM} or {SLURM}:PARTITION",
     )
     lab.add_argument(
         "--workers",
@@ -93,6 +93,12 @@ def add_command(commands: Commands) -> None:
         help="run so many of the guests twice, such as 1%%, on different hosts if there are any",
     )
     only = add_form(lab)
+    only.add_argument(
+        "--join",
+        action="store_true",
+        help="run guests of a run with the same options, which has begun on another host with the "
+        "same store; print and write nothing else",
+    )
     only.add_argument(
         "--list", action="store_true", help="print the experiments, machines, arms and releases"
     )
@@ -140,6 +146,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         audit=fraction_of("--audit", options.audit),
     )
     contract = parse_contract(ftbench_list(reporter))
+    if options.join:
+        return _join(request, contract, reporter)
     if options.dry_run:
         return print_plan(request, contract, reporter)
     if options.show_qemu:
@@ -157,6 +165,15 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     measured = measure(request, contract, reporter)
     _show(measured.dataset, measured.report, options, reporter)
     return print_problems(measured, request, reporter)
+
+
+def _join(request: Request, contract: Contract, reporter: Reporter) -> int:
+    """Run guests of a run that has begun; return the exit status."""
+    if request.on != HERE:
+        raise UserError("--join runs guests on this host: leave out --on.")
+    ran = format_number_of(join_run(request, contract, reporter), "guests")
+    reporter.say(f"This host ran {ran}; the run has none left.")
+    return 0
 
 
 def _show(dataset: Dataset, report: str, options: argparse.Namespace, reporter: Reporter) -> None:

@@ -24,7 +24,6 @@ from firsttouch.cli import (
     survey,
     trace,
     tried,
-    worker,
 )
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
@@ -39,8 +38,8 @@ _EXAMPLES = """examples:
   firsttouch lab --release 7.3 --machine cortex-a72
   firsttouch lab --source ~/linux                  your own kernel tree
   firsttouch lab --experiment boot --arm on --show-qemu
-  firsttouch lab --on /nfs/share                   the same, on hosts that share a directory
-  firsttouch worker /nfs/share                     what each of these hosts runs
+  firsttouch lab --on slurm                        the same, on the nodes of a cluster
+  firsttouch lab --join                            on another host with the same store: helps
   firsttouch try ~/my.patch                        what a patch changes, per fault
   firsttouch try --boot init_on_alloc=0            the same for a boot parameter
   firsttouch profile --experiment populate --set by=store --set page=4k --arm stock --arm on
@@ -82,7 +81,6 @@ def _parser() -> argparse.ArgumentParser:
     for command in (
         doctor,
         lab,
-        worker,
         tried,
         profile,
         guest,

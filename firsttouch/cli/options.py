@@ -170,13 +170,13 @@ def settings_of(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def where_of(text: str) -> str:
-    """Return the value of --on; UserError if it is none, and no path with a slash."""
-    name, colon, partition = text.partition(":")
-    if "/" in text or text in (HERE, SLURM) or (name == SLURM and partition):
+    """Return the value of --on; UserError if it is none."""
+    name, _, partition = text.partition(":")
+    if text in (HERE, SLURM) or (name == SLURM and partition):
         return text
     raise UserError(
-        f"--on {text}: write {HERE}, {SLURM}, {SLURM}:PARTITION, or a directory as a path: "
-        f"./{name if colon else text}."
+        f"--on {text}: write {HERE}, {SLURM} or {SLURM}:PARTITION; other hosts join a run of this "
+        "one by --join (docs/many-hosts.md)."
     )
 
 

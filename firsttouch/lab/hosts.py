@@ -12,28 +12,26 @@ from firsttouch.files import write_atomically
 from firsttouch.tables import dump_json, parse_json
 
 FILE_NAME = "hosts.json"
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A guest that this run had run: its key and cells, where, and the seconds that it took."""
+    """A guest that was run for this run: its key and cells, where, and the seconds that it took."""
 
     key: str
     cells: tuple[str, ...]
     host: str
-    worker: str
     seconds: float
 
 
 @dataclass(frozen=True)
 class Audited:
-    """A guest that ran twice and gave the same bytes: its first cell, and the two places."""
+    """A guest that ran twice and gave the same bytes: its first cell, and the hosts."""
 
     key: str
     cell: str
-    hosts: tuple[str, ...]
-    workers: tuple[str, ...]
+    hosts: tuple[str, str]
 
 
 @dataclass

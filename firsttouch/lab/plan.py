@@ -23,8 +23,7 @@ from firsttouch.tables import Json
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
-# Where guests run: on this host, on the nodes of Slurm (``slurm``, ``slurm:PARTITION``),
-# else through the share of that path.
+# Where guests run: on this host, or on the nodes of Slurm (``slurm``, ``slurm:PARTITION``).
 HERE, SLURM = "here", "slurm"
 
 
@@ -61,6 +60,25 @@ class Request:
     workers: int | None = None
     audit: float = 0.0
     vmlinux: bool = False
+
+    def words(self) -> list[str]:
+        """Return the options of `firsttouch lab` that ask for the same guests on another host."""
+        words = ["--release", self.release]
+        if self.source:
+            words = ["--source", str(self.source.absolute())]
+        for option, values in (
+            ("--machine", self.machines), ("--experiment", self.experiments), ("--arm", self.arms)
+        ):  # fmt: skip
+            words += [word for value in values for word in (option, value)]
+        for name, given in self.settings.items():
+            words += [word for value in given for word in ("--set", f"{name}={value}")]
+        if self.size is not None:
+            words += ["--size", str(self.size)]
+        if self.layouts:
+            words += ["--layouts", f"{self.layouts[0]}-{self.layouts[-1]}"]
+        if self.audit:
+            words += ["--audit", f"{100 * self.audit:.12g}%"]
+        return words + ["--quick"] * self.quick
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,19 +30,21 @@ from firsttouch.catalog.releases import Release, load_release
 from firsttouch.errors import GuestError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.follow import Crew, by_hand, run_jobs
+from firsttouch.lab.execution import Execution, guests_at_once
+from firsttouch.lab.gathering import Gathering
 from firsttouch.lab.guard import check_double_fault
 from firsttouch.lab.guests import Job, build_parts, kernels_of, make_jobs
-from firsttouch.lab.here import guests_at_once, own_workers
 from firsttouch.lab.hosts import Record, audited
 from firsttouch.lab.outcomes import measure_guest, results_of
-from firsttouch.lab.plan import HERE, SLURM, Plan, Request, make_plan
+from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, Result, read_results, write_results
-from firsttouch.lab.share import open_share
+from firsttouch.lab.shared_plan import SharedPlan, shared_plan
 from firsttouch.lab.slurm import find_partition
-from firsttouch.lab.slurm_jobs import build_kernels, slurm_workers
-from firsttouch.progress import Reporter
+from firsttouch.lab.slurm_jobs import build_kernels, follow_nodes
+from firsttouch.progress import Reporter, Step
+from firsttouch.quantities import format_number_of, format_size
 from firsttouch.tables import Table
+from firsttouch.vm.guest import MEMORY
 from firsttouch.vm.qemu import guest_key
 
 
@@ -58,6 +60,10 @@ class Outcome:
 # Called when the last guest of an experiment on a machine has ended, with the
 # results of all of them and the catalogue.
 Finished = Callable[[Sequence[Result], Catalog], None]
+# Of a server that crashed, and did not write what it had said it wrote.
+_LOST = GuestError("its outcome was written and is no longer in the store: run it again")
+# Seconds in which a signal to QEMU and all other processes of a job has reached this one, too.
+_GRACE = 1.0
 # Results of jobs that the store had, by the identity of a job's first cell.
 Known = Mapping[str, Sequence[Result]]
 
@@ -77,31 +83,14 @@ def run_lab(
     release = release_of(request, reporter)
     plan = make_plan(request, release.name, contract)
     at_once = guests_at_once(request.jobs)
-    # QEMU and dtc are needed even if all results are stored, because the key of a guest has
-    # QEMU's digest and the device tree's. Check for them now, not after building a kernel.
-    for machine in plan.catalog.machines.values():
-        machine.check_cpu(qemu_cpus())
-    check_plugins()
-    find_tool(DTC)
-    check_path(store_root())
+    _check_host(plan)
     check_writable(request.out)
     if (request.out / FILE_NAME).exists():
         # Raises UserError for another schema, so that such results are not overwritten.
         read_results(request.out)
     where, _, name = request.on.partition(":")
     partition = find_partition(name) if where == SLURM else None
-    # What the nodes get is beside the results: all hosts of a cluster see both.
-    folder = request.out / "share" if partition else Path(request.on)
-    share = None if request.on == HERE else open_share(folder, make=True)
     record, logs = Record(), request.out / "log"
-
-    def crew(jobs: Sequence[Job], guests: int) -> contextlib.AbstractContextManager[Crew]:
-        if share is None:
-            return own_workers(jobs, guests, at_once, request.out, logs, reporter)
-        if partition is None:
-            return by_hand(share, reporter)
-        return slurm_workers(share, partition, request.workers, guests, logs / "slurm", reporter)
-
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
@@ -116,10 +105,19 @@ def run_lab(
         try:
             for job in _to_guard(missing, plan):
                 _guard(job, logs, reporter)
-            notify = _notifier(jobs, known, plan, finished)
             audits = audited([job.key for job in jobs], request.audit)
-            with crew(jobs, len(missing) + len(audits)) as workers:
-                failures = run_jobs(jobs, missing, audits, workers, logs, reporter, record, notify)
+            shared = shared_plan((job.key for job in jobs), audits)
+            lacking = frozenset(job.key for job in missing)
+            cells = sum(len(job.cells) for job in missing)
+            with reporter.step("Measuring", "cells", cells) as step:
+                ended = _notifier(jobs, known, plan, step, finished)
+                wanted = _by_key(jobs, lacking | audits)
+                gathering = Gathering(wanted, lacking, logs, reporter, record, ended)
+                if wanted and partition:
+                    follow_nodes(gathering, shared, partition, request, reporter)
+                elif wanted:
+                    _run_here(gathering, shared, at_once, reporter)
+            failures = gathering.failures
             if audits:
                 reporter.say(record.sentence(len(audits), len(jobs)))
             for cell, _ in failures:
@@ -130,9 +128,71 @@ def run_lab(
             write_results(request.out, results)
             record.write(request.out)
             _note_durations(record, jobs)
-    asked = {cell.identity for cell in plan.cells}
-    failed = [(cell, error) for cell, error in failures if cell.identity in asked]
-    return Outcome(tuple(results), plan.catalog, tuple(failed))
+    there = {result.cell.identity for result in results}
+    failed = {cell.identity: error for cell, error in failures}
+    return Outcome(
+        tuple(results),
+        plan.catalog,
+        tuple(
+            (cell, failed.get(cell.identity, _LOST))
+            for cell in plan.cells
+            if cell.identity not in there
+        ),
+    )
+
+
+def _check_host(plan: Plan) -> None:
+    """Check for QEMU and dtc before a kernel is built, because keys of guests have their digests.
+
+    They are needed even if all results are stored.
+    """
+    for machine in plan.catalog.machines.values():
+        machine.check_cpu(qemu_cpus())
+    check_plugins()
+    find_tool(DTC)
+    check_path(store_root())
+
+
+def _by_key(jobs: Sequence[Job], keys: Collection[str]) -> dict[str, list[Job]]:
+    """Return the jobs with these keys; cells that differ in name alone have one key."""
+    found: dict[str, list[Job]] = {}
+    for job in jobs:
+        if job.key in keys:
+            found.setdefault(job.key, []).append(job)
+    return found
+
+
+def _run_here(gathering: Gathering, plan: SharedPlan, at_once: int, reporter: Reporter) -> None:
+    """Run the guests that `gathering` waits for, or wait for those that other processes run."""
+    count = min(at_once, len(gathering.left))
+    number = format_number_of(count, "guests")
+    reporter.say(f"Running {number} at once, {format_size(MEMORY)} each (--jobs).")
+    jobs = {key: same[0] for key, same in gathering.jobs.items()}
+    plan.begin()
+    Execution(plan, jobs, socket.gethostname(), gathering.logs).run(count, gathering.take)
+    plan.end()
+
+
+def join_run(request: Request, contract: Contract, reporter: Reporter) -> int:
+    """Run guests for a run of `request` that has begun with the same store; return how many.
+
+    It ends when all of that plan have ended. Raises HostError if no such run
+    has begun, if this host would run other guests, or if it fails those that
+    others run.
+    """
+    release = release_of(request, reporter)
+    plan = make_plan(request, release.name, contract)
+    with tempfile.TemporaryDirectory(prefix="firsttouch-join-") as scratch:
+        logs = Path(scratch)
+        _check_host(plan)
+        source = source_of(request, release, reporter)
+        jobs = {job.key: job for job in make_jobs(plan, build_parts(source, plan, logs, reporter))}
+        shared = shared_plan(jobs, audited(list(jobs), request.audit))
+        shared.check_joinable()
+        execution = Execution(shared, jobs, socket.gethostname(), logs, joins=True, grace=_GRACE)
+        execution.run(guests_at_once(request.jobs), lambda *_: None)
+        shared.end()
+    return execution.ran
 
 
 def _keep_vmlinux(plan: Plan, source: KernelSource, reporter: Reporter) -> None:
@@ -173,7 +233,7 @@ def source_of(request: Request, release: Release, reporter: Reporter) -> KernelS
 
 
 def _notifier(
-    jobs: Sequence[Job], known: Known, plan: Plan, finished: Finished | None
+    jobs: Sequence[Job], known: Known, plan: Plan, step: Step, finished: Finished | None
 ) -> Callable[[Job], None]:
     """Return a function to call as each job ends; it calls `finished`, if any, when due."""
 
@@ -183,6 +243,8 @@ def _notifier(
     left = Counter(owner(job) for job in jobs if job.cells[0].identity not in known)
 
     def ended(job: Job) -> None:
+        for _ in job.cells:
+            step.advance()
         left[owner(job)] -= 1
         if finished and not left[owner(job)]:
             own = [other for other in jobs if owner(other) == owner(job)]

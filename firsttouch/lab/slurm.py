@@ -18,7 +18,7 @@ from firsttouch.processes import output
 from firsttouch.vm.guest import MEMORY
 
 # Bytes: a guest, and QEMU's translated code.
-_WORKER_MEMORY = MEMORY + (1 << 30)
+_GUEST_MEMORY = MEMORY + (1 << 30)
 _TASK = "%F|%T|%r|%N"
 _PARTITION = "%P|%C|%m"
 
@@ -35,11 +35,11 @@ class Partition:
     memory: int
     largest: int
 
-    def worker_options(self) -> tuple[str, ...]:
+    def guest_options(self) -> tuple[str, ...]:
         """Return the options of sbatch for a job that runs one guest at a time."""
         # Slurm takes a node whose memory it was not told for one of 1 MiB.
-        known = self.memory >= _WORKER_MEMORY
-        memory = (f"--mem={_WORKER_MEMORY >> 20}M",) if known else ()
+        known = self.memory >= _GUEST_MEMORY
+        memory = (f"--mem={_GUEST_MEMORY >> 20}M",) if known else ()
         return (*self.option, "--ntasks=1", "--cpus-per-task=1", *memory)
 
     def build_options(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def find_partition(name: str) -> Partition:
     if shutil.which("sbatch") is None:
         raise UserError(
             "--on slurm needs Slurm's commands, and sbatch is not on PATH: run this on a front end "
-            "of the cluster, or start workers by hand (docs/workers.md)."
+            "of the cluster, or run the same command with --join on each host (docs/many-hosts.md)."
         )
     lines = [line.split("|") for line in output(["sinfo", "-h", "-o", _PARTITION]).splitlines()]
     known = {line[0].rstrip("*") for line in lines}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Workers, and builds of kernels, as jobs of Slurm: submitted, watched, and submitted again.
+"""Guests, and builds of kernels, as jobs of Slurm: submitted, watched, and submitted again.
 
 An array is known by its name, which Slurm keeps: a front end that was killed at
 any moment finds its jobs again, and submits none twice. Account, time and other
@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from firsttouch.build.images import KernelImage
@@ -22,10 +22,9 @@ from firsttouch.build.kernels import kernel_of
 from firsttouch.build.sources import KernelSource
 from firsttouch.errors import HostError
 from firsttouch.files import digest
-from firsttouch.lab.follow import Crew
-from firsttouch.lab.plan import Plan
-from firsttouch.lab.posted import PostedPlan
-from firsttouch.lab.share import Share
+from firsttouch.lab.gathering import Gathering, follow
+from firsttouch.lab.plan import Plan, Request
+from firsttouch.lab.shared_plan import SharedPlan
 from firsttouch.lab.slurm import Partition, describe, live_tasks, own_command
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
@@ -41,8 +40,6 @@ _FRUITLESS = 3
 _UNANSWERED = r"Unable to contact|[Tt]imed out"
 # Reasons for which Slurm does not start a task again: it died with its controller, or too often.
 _HELD = ("launch failed requeued held", "job requeued in held state", "JobHoldMaxRequeue")
-# Seconds after which a worker ends, because the plan has ended or others run what is left.
-_IDLE = "10"
 
 
 @dataclass
@@ -61,6 +58,7 @@ class Array:
     reporter: Reporter
     job: str = ""
     _said: str = ""
+    _told: set[tuple[str, str]] = field(default_factory=set)
     _next: float = 0.0
     _gone: bool = False
     _done_before: int | None = None
@@ -74,6 +72,7 @@ class Array:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _EVERY
+        self._tell_of_stopped()
         tasks = live_tasks(self.name)
         if tasks is None:
             self._say("Slurm's controller does not answer; what runs goes on.", "down")
@@ -129,7 +128,7 @@ class Array:
             printed = output([
                 "sbatch", "--parsable", f"--job-name={self.name}", f"--array=0-{self.count - 1}",
                 "--requeue", "--open-mode=append", "--export=ALL", *self.options,
-                f"--output={log}/{self.name}-%A-%a.log", "--wrap", self.script,
+                f"--output={log}/{self.name}-%A-%a-%N.log", "--wrap", self.script,
             ])  # fmt: skip
         except HostError as error:
             # A controller that does not answer may have got the job all the same: ask again.
@@ -153,23 +152,36 @@ class Array:
         self._fruitless += 1
         said = self._last_words()
         # A command that was not killed says why it ended, and would do so again.
-        if self._fruitless >= _FRUITLESS or _is_final(said):
+        if self._fruitless >= _FRUITLESS or any(map(_is_final, said)):
             raise HostError(
                 f"all tasks of Slurm job {self.job} ended and did nothing: see below and "
                 f"{self.logs}; SBATCH_TIMELIMIT gives them more time than the partition's default.",
                 said,
             )
 
+    def _tell_of_stopped(self) -> None:
+        """Say why a task ended that cannot go on, with its node; the others go on."""
+        for log, said in self._said_by_tasks().items():
+            for line in filter(_is_final, said):
+                if (log, line) not in self._told:
+                    self._told.add((log, line))
+                    node = log.rpartition("-")[2]
+                    self.reporter.say(f"A job on {node} ended: {line.partition(': ')[2]}")
+
+    def _said_by_tasks(self) -> dict[str, list[str]]:
+        """Return the last lines that each task of the newest array printed, by its log's name."""
+        logs = sorted(self.logs.glob(f"{self.name}-{self.job}-*.log")) if self.job else []
+        return {log.stem: log.read_text(errors="replace").splitlines()[-30:] for log in logs}
+
     def _last_words(self) -> list[str]:
         """Return the last lines that a task of the newest array printed, one that failed if any."""
-        logs = self.logs.glob(f"{self.name}-{self.job}-*.log")
-        found = [log.read_text(errors="replace").splitlines()[-30:] for log in sorted(logs)]
-        return min(found, key=lambda said: not _is_final(said), default=[])
+        said = self._said_by_tasks().values()
+        return min(said, key=lambda lines: not any(map(_is_final, lines)), default=[])
 
 
-def _is_final(said: Sequence[str]) -> bool:
-    """Tell whether a command said why it cannot go on, and so was not killed."""
-    return any(re.match(r"firsttouch: (?!interrupted)", line) for line in said)
+def _is_final(line: str) -> bool:
+    """Tell whether a command says why it cannot go on, and so was not killed."""
+    return bool(re.match(r"firsttouch: (?!interrupted)", line))
 
 
 def build_kernels(
@@ -205,41 +217,28 @@ def build_kernels(
     array.cancel()
 
 
-@contextmanager
-def slurm_workers(
-    share: Share,
+def follow_nodes(
+    gathering: Gathering,
+    plan: SharedPlan,
     partition: Partition,
-    wanted: int | None,
-    guests: int,
-    logs: Path,
+    request: Request,
     reporter: Reporter,
-) -> Iterator[Crew]:
-    """Yield workers of `share` that are jobs, which end with the context.
+) -> None:
+    """Have an array of jobs run the guests that `gathering` waits for, and follow them.
 
-    They are `wanted`, or as many as CPUs are in service, and no more than `guests`.
+    There are `request.workers` jobs, or as many as CPUs are in service, and no more than guests.
     """
-    count = max(1, min(wanted or partition.cpus, guests, partition.largest))
-    arrays: list[Array] = []
-    read: dict[str, int] = {}
-    done = 0
-    with ExitStack() as following:
-
-        def tend(plan: PostedPlan, _living: int) -> None:
-            nonlocal done
-            if not arrays:
-                command = own_command("worker", share.root, "--jobs", "1", "--idle", _IDLE)
-                array = Array(
-                    f"firsttouch-{digest(str(plan.path))[:12]}", f"exec {command}",
-                    partition.worker_options(), count, "workers", logs, reporter,
-                )  # fmt: skip
-                if wanted and wanted > count:
-                    number = format_number_of(count, "workers")
-                    reporter.say(f"{number} are enough, or all that an array may have.")
-                arrays.append(array)
-                following.enter_context(array.followed())
-            done += sum(line.has("key") for _, line in plan.news(read))
-            arrays[0].attend(done)
-
-        yield Crew(share, tend)
-        for array in arrays:
-            array.cancel()
+    wanted = request.workers
+    count = max(1, min(wanted or partition.cpus, len(gathering.left), partition.largest))
+    if wanted and wanted > count:
+        reporter.say(f"{format_number_of(count, 'jobs')} are enough, or all an array may have.")
+    command = own_command("lab", *request.words(), "--join", "--jobs", "1")
+    array = Array(
+        f"firsttouch-{plan.name}", f"exec {command}", partition.guest_options(), count,
+        "guests", gathering.logs / "slurm", reporter,
+    )  # fmt: skip
+    plan.begin()
+    with array.followed():
+        follow(gathering, plan, array.attend)
+    array.cancel()
+    plan.end()

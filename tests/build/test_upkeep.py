@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,7 +32,7 @@ from pathlib import Path
 from firsttouch.build.store import Entry
 from firsttouch.build.outcomes import guest_claim, keep_outcome
 for name in sys.argv[1:]:
-    make = lambda workplace, kept: (kept / "file").write_bytes(bytes(10 * 1024))
+    make = lambda workplace, kept: (kept / "file").write_bytes(os.urandom(100 * 1024))
     Entry("kind", {"name": name}, f"thing {name}").obtain(make, print)
 keep_outcome("ab" * 32, {"commands": []})
 """
@@ -61,7 +62,7 @@ def _entry(name: str) -> Entry:
 
 @pytest.fixture
 def filled(own_cache: Path) -> Path:
-    """A store with a to e, of a bit more than 10 KiB each, of which b was used last."""
+    """A store with a to e, of a bit more than 100 KiB each, of which b was used last."""
     with _run(_FILL, *"abcde"):
         pass
     for age, name in enumerate("edcab"):
@@ -79,14 +80,14 @@ def _left() -> set[str]:
 def test_what_the_store_holds_is_listed_with_what_was_used_last_first(filled: Path) -> None:
     found = held()
     assert [one.title for one in found] == ["ab" * 32, *(f"thing {name}" for name in "bacde")]
-    assert all(10 * KIB < one.size < 11 * KIB for one in found if one.kind == "kind")
+    assert all(100 * KIB < one.size < 120 * KIB for one in found if one.kind == "kind")
     assert not any(one.in_use for one in found)
 
 
 def test_what_was_used_longest_ago_goes_first(filled: Path) -> None:
-    assert [one.title for one in prune(25 * KIB)] == ["thing e", "thing d", "thing c"]
+    assert [one.title for one in prune(250 * KIB)] == ["thing e", "thing d", "thing c"]
     assert _left() == {"a", "b"}
-    assert prune(25 * KIB) == []
+    assert prune(250 * KIB) == []
     prune(0)
     assert held() == []
     assert not list(filled.glob("*/.*"))
@@ -246,7 +247,7 @@ from pathlib import Path
 from firsttouch.build.store import Entry
 from firsttouch.build.upkeep import held, prune
 if os.fork() == 0:
-    make = lambda workplace, kept: (kept / "file").write_bytes(bytes(10 * 1024))
+    make = lambda workplace, kept: (kept / "file").write_bytes(os.urandom(100 * 1024))
     Entry("kind", {}, "thing").obtain(make, print)
     sys.exit()
 os.wait()
@@ -278,9 +279,9 @@ def test_store_list_and_prune_print_what_there_is_and_what_went(
     first, *lines = listed.stdout.splitlines()
     assert str(filled) in first
     assert [line.split()[-1] for line in lines[:5]] == list("bacde")
-    assert all("10." in line and "KiB" in line for line in lines[:5])
+    assert all(re.search(r"\b1[01]\d(\.\d+)? KiB", line) for line in lines[:5])
     assert "1 guests" in lines[5]
-    pruned = firsttouch("store", "prune", "--keep", "25K")
+    pruned = firsttouch("store", "prune", "--keep", "250K")
     assert pruned.returncode == 0, pruned.stderr
     assert [line.split()[-1] for line in pruned.stdout.splitlines()[:3]] == list("edc")
     assert _left() == {"a", "b"}

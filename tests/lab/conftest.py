@@ -16,7 +16,7 @@ from firsttouch.build.sources import KernelSource
 from firsttouch.build.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
-from firsttouch.lab import follow, guests
+from firsttouch.lab import execution, gathering, guests
 from firsttouch.lab.guests import Parts
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.run import Outcome, run_lab
@@ -116,10 +116,10 @@ def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -
     lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
     monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)
-    for module in ("outcomes", "here"):
+    for module in ("outcomes", "execution"):
         monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", lab.guest_outcome)
-    monkeypatch.setattr(follow, "_POLL", 0.01)
-    monkeypatch.setattr(follow, "_TEND", 0.2)
+    monkeypatch.setattr(execution, "_POLL", 0.01)
+    monkeypatch.setattr(gathering, "_LOOK", 0.01)
     return lab
 
 
@@ -151,7 +151,7 @@ def ran(
         }  # fmt: skip
         return {"commands": [{"lines": [line], "regions": [region]}], "not_modelled": []}
 
-    for module in ("outcomes", "here"):
+    for module in ("outcomes", "execution"):
         monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", outcome)
     return ran
 
@@ -175,7 +175,7 @@ def own_outcomes(
         store.mkdir(parents=True)
         for shelf in store_root().iterdir():
             # Not the claims of runs that go on now: a link to one that ends is never free.
-            if shelf.is_dir() and shelf.name not in ("outcomes", "claims", "runs"):
+            if shelf.is_dir() and shelf.name not in ("outcomes", "claims", "runs", "plans"):
                 (store / shelf.name).symlink_to(shelf)
         return {"XDG_CACHE_HOME": str(store.parent)}
 

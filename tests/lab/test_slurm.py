@@ -9,22 +9,24 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from firsttouch.errors import GuestError, HostError, UserError
+from firsttouch.errors import HostError, UserError
 from firsttouch.lab import slurm, slurm_jobs
-from firsttouch.lab.posted import Order, posted_plan
-from firsttouch.lab.share import Share
+from firsttouch.lab.gathering import Gathering
+from firsttouch.lab.hosts import Record
+from firsttouch.lab.plan import Request
+from firsttouch.lab.shared_plan import shared_plan
 from firsttouch.lab.slurm import Partition, Task
-from firsttouch.lab.slurm_jobs import Array, slurm_workers
-from firsttouch.lab.worker import Worker
+from firsttouch.lab.slurm_jobs import Array, follow_nodes
 from firsttouch.progress import Reporter
-from firsttouch.tables import Json
+from tests.support.guest_runs import execute, idle, make_jobs
 
 _SINFO = "cells*|0/4/0/4|24000\nminute|2/1/1/4|64000+\nminute|0/4/4/8|1\n"
 _SQUEUE = """\
@@ -92,7 +94,7 @@ def fake_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
 @pytest.fixture
 def array(fake_slurm: FakeSlurm, tmp_path: Path) -> Array:
     reporter = Reporter(Console(file=fake_slurm.out, width=1000))
-    return Array("ft-1", "exec run 'a b'", ("--partition=p",), 3, "workers", tmp_path / "a%b",
+    return Array("ft-1", "exec run 'a b'", ("--partition=p",), 3, "guests", tmp_path / "a%b",
                  reporter)  # fmt: skip
 
 
@@ -107,9 +109,9 @@ def test_the_partition_is_the_named_or_the_default_one(fake_slurm: FakeSlurm) ->
         slurm.find_partition("")
 
 
-def test_a_worker_asks_for_memory_only_where_slurm_knows_that_of_nodes() -> None:
-    assert Partition((), 4, 24000 << 20, 11).worker_options()[-1] == "--mem=5120M"
-    assert not any("mem" in option for option in Partition((), 4, 1 << 20, 11).worker_options())
+def test_a_guest_asks_for_memory_only_where_slurm_knows_that_of_nodes() -> None:
+    assert Partition((), 4, 24000 << 20, 11).guest_options()[-1] == "--mem=5120M"
+    assert not any("mem" in option for option in Partition((), 4, 1 << 20, 11).guest_options())
 
 
 def test_a_host_without_slurm_is_told_what_to_do(
@@ -136,7 +138,7 @@ def test_an_array_is_submitted_once_and_its_end_is_seen_twice(
     array.attend(0)
     assert fake_slurm.given("sbatch") == [[
         "--parsable", "--job-name=ft-1", "--array=0-2", "--requeue", "--open-mode=append",
-        "--export=ALL", "--partition=p", f"--output={tmp_path}/a%%b/ft-1-%A-%a.log",
+        "--export=ALL", "--partition=p", f"--output={tmp_path}/a%%b/ft-1-%A-%a-%N.log",
         "--wrap", "exec run 'a b'",
     ]]  # fmt: skip
     fake_slurm.answers("squeue", "7|RUNNING|None|n1\n7|PENDING|Priority|\n")
@@ -149,10 +151,10 @@ def test_an_array_is_submitted_once_and_its_end_is_seen_twice(
     assert len(fake_slurm.given("sbatch")) == 2
     said = fake_slurm.out.getvalue().splitlines()
     assert [re.sub(r", logs.*", "", line) for line in said] == [
-        "Slurm job 7: workers: 3 tasks",
-        "Slurm job 7: workers: 1 run, 1 wait (Priority).",
+        "Slurm job 7: guests: 3 tasks",
+        "Slurm job 7: guests: 1 run, 1 wait (Priority).",
         "All tasks of Slurm job 7 have ended, and work is left.",
-        "Slurm job 7: workers: 3 tasks",
+        "Slurm job 7: guests: 3 tasks",
     ]
 
 
@@ -221,7 +223,7 @@ def test_a_lost_reply_submits_nothing_twice(
 
 def test_what_sbatch_refuses_is_shown(fake_slurm: FakeSlurm, array: Array) -> None:
     fake_slurm.answers("sbatch", "", _REFUSED)
-    with pytest.raises(HostError, match="Slurm refuses the workers: see below") as raised:
+    with pytest.raises(HostError, match="Slurm refuses the guests: see below") as raised:
         array.attend(0)
     assert raised.value.detail == _REFUSED.splitlines()
 
@@ -234,7 +236,7 @@ def _end_arrays(array: Array, times: int, done: Callable[[int], int]) -> None:
 
 def test_arrays_that_end_and_do_nothing_are_an_error(fake_slurm: FakeSlurm, array: Array) -> None:
     array.attend(0)
-    (array.logs / "ft-1-7-0.log").write_text(_KILLED)
+    (array.logs / "ft-1-7-0-n1.log").write_text(_KILLED)
     _end_arrays(array, 8, lambda number: number + 1)
     with pytest.raises(HostError, match="SBATCH_TIMELIMIT") as raised:
         _end_arrays(array, 3, lambda _: 8)
@@ -250,7 +252,7 @@ def test_a_command_that_says_why_it_ended_is_not_repeated(
     fake_slurm: FakeSlurm, array: Array, said: str, submitted: int
 ) -> None:
     array.attend(0)
-    (array.logs / "ft-1-7-0.log").write_text(f"Running\n{said}\n")
+    (array.logs / "ft-1-7-0-n1.log").write_text(f"Running\n{said}\n")
     array.attend(0)
     if submitted == 1:
         with pytest.raises(HostError) as raised:
@@ -261,38 +263,55 @@ def test_a_command_that_says_why_it_ended_is_not_repeated(
     assert len(fake_slurm.given("sbatch")) == submitted
 
 
+def test_a_task_that_says_why_it_ended_is_told_once_with_its_node(
+    fake_slurm: FakeSlurm, array: Array
+) -> None:
+    array.attend(0)
+    fake_slurm.answers("squeue", "7|RUNNING|None|n2\n")
+    (array.logs / "ft-1-7-0-n1.log").write_text("firsttouch: QEMU failed: install it.\n")
+    array.attend(0)
+    array.attend(0)
+    said = fake_slurm.out.getvalue()
+    assert said.count("A job on n1 ended: QEMU failed: install it.") == 1
+
+
 @pytest.mark.parametrize(
     ("wanted", "guests", "count"), [(None, 9, 4), (2, 9, 2), (7, 3, 3), (20, 99, 11)]
 )
-def test_there_are_as_many_workers_as_have_work_and_an_array_may_have(
-    fake_slurm: FakeSlurm, tmp_path: Path, wanted: int | None, guests: int, count: int
-) -> None:
+def test_there_are_as_many_jobs_as_have_guests_and_an_array_may_have(
+    fake_slurm: FakeSlurm, tmp_path: Path, own_cache: Path, wanted: int | None, guests: int,
+    count: int,
+) -> None:  # fmt: skip
     reporter = Reporter(Console(file=fake_slurm.out, width=1000))
-    share = Share(tmp_path / "my share")
-    partition = slurm.find_partition("cells")
-    with slurm_workers(share, partition, wanted, guests, tmp_path / "l", reporter) as crew:
-        crew.tend(posted_plan(share, "p"), 0)
+    jobs = make_jobs(guests)
+    plan = shared_plan(jobs, ())
+    gathering = Gathering(
+        {key: [job] for key, job in jobs.items()}, frozenset(jobs), tmp_path, reporter, Record(),
+        lambda _: None,
+    )  # fmt: skip
+    request = Request(release="7.3", workers=wanted, settings={"by": ("ldadd",)})
+    # What runs the guests is this host, when the array has been submitted.
+    given_words = fake_slurm.directory / "sbatch.given"
+
+    def run_guests() -> None:
+        while not given_words.exists():
+            time.sleep(0.01)
+        execute(plan, jobs, idle(0), "n1")
+
+    submitted = threading.Thread(target=run_guests)
+    submitted.start()
+    follow_nodes(gathering, plan, slurm.find_partition("cells"), request, reporter)
+    submitted.join()
     (given,) = fake_slurm.given("sbatch")
     assert f"--array=0-{count - 1}" in given
     assert "--partition=cells" in given and "--mem=5120M" in given
-    words = shlex.split(given[-1])
-    assert words[2:6] == ["-m", "firsttouch", "worker", f"{tmp_path}/my share"]
-    assert ("workers are enough" in fake_slurm.out.getvalue()) == bool(wanted and wanted > count)
+    assert shlex.split(given[-1])[2:] == [
+        "-m", "firsttouch", "lab", "--release", "7.3", "--set", "by=ldadd", "--join", "--jobs", "1",
+    ]  # fmt: skip
+    assert ("jobs are enough" in fake_slurm.out.getvalue()) == bool(wanted and wanted > count)
     # At the end no task is left to wait for a node in vain.
     assert fake_slurm.given("scancel") == [["--quiet", "7"]]
-
-
-def test_a_guest_that_slurm_ended_with_its_worker_has_not_failed(tmp_path: Path) -> None:
-    """Slurm signals all processes of a job, and QEMU may end first."""
-    plan = posted_plan(Share(tmp_path), "p")
-    plan.post({}, {"batch": [Order("ab", "guest", False, {})]})
-
-    def run(_order: Order, _log: Path, stop: threading.Event) -> Mapping[str, Json]:
-        threading.Timer(0.1, stop.set).start()
-        raise GuestError("the guest ended before its commands did")
-
-    Worker(plan.share, lambda _: run, "n1", print, grace=30).work(idle=60)
-    assert not plan.failures("ab")
+    assert own_cache.is_dir() and not plan.path.exists()
 
 
 def test_the_benchmark_refuses_a_release_that_does_not_exist(tmp_path: Path) -> None:

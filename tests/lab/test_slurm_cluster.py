@@ -157,7 +157,8 @@ class FrontEnd:
             time.sleep(0.02)
 
     def outcomes(self) -> int:
-        return len([*(self.out / "share/outcomes").glob("*/*.json")])
+        """Return how many guests have ended, the guard's aside."""
+        return len([*(self.store / "outcomes").glob("*/*.json")]) - 1
 
     def assert_same(self) -> None:
         """Compare with what this host gives, byte for byte; no claim may be left."""
@@ -167,7 +168,7 @@ class FrontEnd:
         while self.cluster.run("squeue", "-h") and time.monotonic() < end:
             time.sleep(0.2)
         assert not self.cluster.run("squeue", "-h")
-        assert not [*(self.out / "share/claims").glob("*/[!.]*")]
+        assert not [*(self.store / "claims").glob("*/[!.]*")]
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_a_plan_on_two_nodes_gives_the_same_bytes_as_here(front_end: FrontEnd) -
     said = front_end.end()
     front_end.assert_same()
     assert "Building on nodes: done, 1 kernel" in said
-    assert "Slurm job 2: workers: 2 tasks" in said
+    assert "Slurm job 2: guests: 2 tasks" in said
     hosts = json.loads((front_end.out / "hosts.json").read_text())["hosts"]
     assert set(hosts) == set(NODES)
     # Another run finds all of it in the store, and needs no job.
@@ -192,7 +193,7 @@ def test_a_plan_on_two_nodes_gives_the_same_bytes_as_here(front_end: FrontEnd) -
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("phase", ["build", "cells"])
-@pytest.mark.parametrize("killed", ["worker", "node", "slurmctld", "front end"])
+@pytest.mark.parametrize("killed", ["job", "node", "slurmctld", "front end"])
 def test_whatever_is_killed_the_results_are_the_same(
     front_end: FrontEnd, killed: str, phase: str
 ) -> None:
@@ -202,8 +203,8 @@ def test_whatever_is_killed_the_results_are_the_same(
     else:
         front_end.wait_until(lambda: front_end.outcomes() >= 1)
     match killed:
-        case "worker":
-            words = ("kernel", "build") if phase == "build" else ("firsttouch", "worker")
+        case "job":
+            words = ("kernel", "build") if phase == "build" else ("firsttouch", "lab")
             os.kill(cluster.processes_of_jobs(*words)[0], signal.SIGKILL)
         case "node":
             (node, *_) = cluster.run("squeue", "-h", "-t", "R", "-o", "%N").split()
@@ -221,7 +222,7 @@ def test_whatever_is_killed_the_results_are_the_same(
     said = front_end.end()
     front_end.assert_same()
     if killed in ("front end", "slurmctld", "node"):
-        # One array of builds and one of workers.
+        # One array of builds and one of guests.
         assert said.count("tasks, logs in") + said.count("task, logs in") <= 2
 
 
@@ -236,12 +237,12 @@ def test_ctrl_c_leaves_the_jobs_and_the_same_command_joins_them(front_end: Front
     assert front_end.cluster.run("squeue", "-h", "-j", "2")
     front_end.start("--workers", "2")
     said = front_end.end()
-    assert "Slurm job 2: workers: 2 run" in said and "2 tasks" not in said
+    assert "Slurm job 2: guests: 2 run" in said and "2 tasks" not in said
     front_end.assert_same()
 
 
 @pytest.mark.kernel
-def test_workers_that_are_preempted_lose_nothing(front_end: FrontEnd) -> None:
+def test_jobs_that_are_preempted_lose_nothing(front_end: FrontEnd) -> None:
     front_end.start("--workers", "2")
     front_end.wait_until(lambda: front_end.outcomes() >= 1)
     front_end.cluster.run(
@@ -264,20 +265,20 @@ def test_a_node_that_can_run_no_guest_takes_none_and_is_named(
     front_end.start("--workers", "2")
     said = front_end.end()
     front_end.assert_same()
-    assert f"A worker on {NODES[1]} stopped: {QEMU} failed with status 127" in said
+    assert f"A job on {NODES[1]} ended: {QEMU} failed with status 127" in said
     hosts = json.loads((front_end.out / "hosts.json").read_text())["hosts"]
     assert set(hosts) == {NODES[0]}
 
 
 @pytest.mark.kernel
 def test_a_job_at_its_time_limit_is_followed_by_another(front_end: FrontEnd) -> None:
-    """The worker is stopped until then, because a minute is Slurm's shortest limit."""
+    """The job is stopped until then, because a minute is Slurm's shortest limit."""
     front_end.start("--workers", "1", "--on", "slurm:minute")
     front_end.wait_until(lambda: front_end.outcomes() >= 1)
-    (worker, *_) = front_end.cluster.processes_of_jobs("firsttouch", "worker")
-    os.kill(worker, signal.SIGSTOP)
+    (job, *_) = front_end.cluster.processes_of_jobs("firsttouch", "lab")
+    os.kill(job, signal.SIGSTOP)
     said = front_end.end()
     front_end.assert_same()
     assert "All tasks of Slurm job 2 have ended, and work is left." in said
-    (log,) = (front_end.out / "log/slurm").glob("*-2-0.log")
+    (log,) = (front_end.out / "log/slurm").glob("*-2-0-*.log")
     assert "DUE TO TIME LIMIT" in log.read_text()

@@ -314,7 +314,7 @@ def test_the_report_of_every_experiment_is_small(tmp_path: Path, dataset: Datase
 
 
 def test_it_says_how_many_guests_were_audited(tmp_path: Path, dataset: Dataset) -> None:
-    twice = Audited("ab", "populate", ("one", "two"), ("one~1", "two~2"))
+    twice = Audited("ab", "populate", ("one", "two"))
     Record(audited=[twice, twice]).write(tmp_path)
     assert (
         "2 guests ran twice and gave the same bytes" in write_report(dataset, tmp_path).read_text()
