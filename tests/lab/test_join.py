@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from firsttouch.lab.slurm import Partition
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
+from tests.conftest import Firsttouch
 from tests.lab.conftest import FakeLab, fake_outcome
 from tests.support import fake_qemu
 from tests.support.contract import real_contract
@@ -281,3 +284,41 @@ def test_the_options_of_a_request_ask_for_the_same_plan() -> None:
         patch.setattr("firsttouch.cli.lab.join_run", join)
         assert main(["lab", *request.words(), "--join"]) == 0
     assert asked == [request]
+
+
+# A guest on a stock kernel, two on a changed one, and the guard's.
+_PLAN = (
+    "--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k", "--size", "4M",
+    "--arm", "stock", "--arm", "off", "--arm", "on",
+)  # fmt: skip
+# What is found in the recording needs the programs, for their symbols.
+_RECORDED = ("--experiment", "doubles", "--set", "program=bc", "--arm", "stock")
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("plan", "cells"), [(_PLAN, 3), pytest.param(_RECORDED, 1, marks=pytest.mark.regress)]
+)
+def test_two_processes_give_the_bytes_of_one(
+    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]], tmp_path: Path,
+    plan: Sequence[str], cells: int,
+) -> None:  # fmt: skip
+    here = firsttouch("lab", *plan, "--out", "here", **own_outcomes("store-here"))
+    assert here.returncode == 0, here.stderr
+    store = own_outcomes("store-there")
+    words = ("lab", *plan, "--audit", "100%")
+    front = firsttouch.start(*words, "--out", "there", "--jobs", "1", **store)
+    running = tmp_path / "store-there/firsttouch/plans"
+    while not list(running.glob("*/running/*")):
+        assert front.poll() is None, front.communicate()
+        time.sleep(0.05)
+    joined = firsttouch(*words, "--join", "--jobs", "1", **store)
+    said = front.communicate(timeout=900)[1]
+    assert (front.returncode, joined.returncode) == (0, 0), said + joined.stderr
+    for name in ("results.jsonl", "summary.json"):
+        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
+    hosts = json.loads((tmp_path / "there" / "hosts.json").read_text())
+    assert len(hosts["audited"]) == len(hosts["guests"]) == cells
+    assert f"{cells} gave the same bytes" in said
+    ran = re.search(r"This host ran (\d) guest", joined.stderr)
+    assert ran and (cells == 1 or 0 < int(ran[1]) < 2 * cells)
