@@ -50,6 +50,6 @@ setup:
 
 lock:
 	@{ printf '# SPDX-License-Identifier: GPL-2.0\n# Written by `make lock` from pyproject.toml.\n'; \
-	  uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 \
+	  .venv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 \
 	  --group dev pyproject.toml; } >requirements.lock.new
 	@mv requirements.lock.new requirements.lock

@@ -10,6 +10,7 @@ share may not support them.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import json
 import os
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from firsttouch.errors import HostError
 from firsttouch.files import replied_twice
 from firsttouch.tables import json_object
 
@@ -109,6 +111,13 @@ def _take(path: Path, own: Path) -> bool:
         os.link(own, path)
     except FileExistsError:
         return replied_twice(own)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        raise HostError(
+            f"{path.parent} is on a file system without hard links, which firsttouch needs there: "
+            "name a directory on another one."
+        ) from None
     return True
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import platform
@@ -16,6 +17,7 @@ from firsttouch.processes import output
 
 QEMU = "qemu-system-aarch64"
 DTC = "dtc"
+_GROUPS = Path("/sys/fs/cgroup")
 
 
 def cross_compile() -> str:
@@ -24,8 +26,38 @@ def cross_compile() -> str:
 
 
 def processors() -> int:
-    """Return how many CPUs this process may use."""
-    return len(os.sched_getaffinity(0))
+    """Return how many CPUs this process may use, those of its control groups' quota at most."""
+    allowed = len(os.sched_getaffinity(0))
+    for group in control_groups():
+        with contextlib.suppress(OSError, ValueError):
+            quota, period = map(int, (group / "cpu.max").read_text().split())
+            allowed = min(allowed, max(1, quota // period))
+    return allowed
+
+
+def available_memory() -> int:
+    """Return the bytes that new processes can use without swapping, within their control groups."""
+    meminfo = Path("/proc/meminfo").read_text()
+    available = int(re.findall(r"^MemAvailable: *(\d+)", meminfo, re.M)[0]) * 1024
+    for group in control_groups():
+        with contextlib.suppress(OSError, ValueError):
+            limit = int((group / "memory.max").read_text())
+            used = int((group / "memory.current").read_text())
+            statistics = (group / "memory.stat").read_text()
+            # The kernel drops these pages before a group reaches its limit.
+            files = sum(map(int, re.findall(r"^(?:in)?active_file (\d+)", statistics, re.M)))
+            available = min(available, limit - used + files)
+    return max(available, 0)
+
+
+def control_groups() -> list[Path]:
+    """Return the folders of this process's control groups, of version 2, the innermost first."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            if line.startswith("0::"):
+                group = _GROUPS / line[3:].lstrip("/")
+                return [group, *group.parents[: len(group.parts) - len(_GROUPS.parts)]]
+    return []
 
 
 @functools.cache

@@ -170,7 +170,7 @@ class Closure:
             if not path.exists() or digest_file(path) != listed.sha256:
                 raise HostError(
                     f"{self.packages.suite} no longer has {listed.file}: run the same command "
-                    "again.",
+                    "again, which takes the version that is there now.",
                     (folder / "apt.log").read_text().strip().splitlines()[-5:],
                 )
         return paths

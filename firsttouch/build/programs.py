@@ -102,8 +102,14 @@ def _scripts(scripts: Mapping[str, str]) -> Entry:
 
 
 def stored_program(name: str, product: str, *, native: bool = False, order: int = 0) -> Path | None:
-    """Return `product` of folder `name`, for arm64 or for this host, if the store has it."""
-    kept = _entry(name, product, native=native, order=order).use()
+    """Return `product` of folder `name`, for arm64 or for this host, if the store has it.
+
+    Without its compiler, nothing tells which build of it this host would make.
+    """
+    try:
+        kept = _entry(name, product, native=native, order=order).use()
+    except HostError:
+        return None
     return kept / product if kept else None
 
 

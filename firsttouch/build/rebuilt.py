@@ -100,7 +100,8 @@ class Rebuilt:
             if not (folder / file.file).exists() or digest_file(folder / file.file) != file.sha256:
                 self._pointer().unlink(missing_ok=True)
                 raise HostError(
-                    f"{self.suite} no longer has {file.file}: run the same command again."
+                    f"{self.suite} no longer has {file.file}: run the same command again, which "
+                    "takes the version that is there now."
                 )
         (description,) = folder.glob("*.dsc")
         tree = folder / "tree"

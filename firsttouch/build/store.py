@@ -150,7 +150,7 @@ class Entry:
             files: dict[str, Json] = {
                 str(file.relative_to(kept)): self._state(file)
                 for file in sorted(kept.rglob("*"))
-                if file.is_file()
+                if file.is_symlink() or file.is_file()
             }
             manifest = {"title": self.title, "recipe": self.recipe, "files": files}
             write_atomically(kept / MANIFEST, json.dumps(manifest, indent=1))
@@ -160,8 +160,9 @@ class Entry:
         return self.path
 
     def _state(self, file: Path) -> str:
+        # A link may point out of the store, to a file of the host's: its target is what counts.
         if self.deep:
-            return digest_file(file)
+            return f"-> {file.readlink()}" if file.is_symlink() else digest_file(file)
         status = file.lstat()
         return f"{status.st_size} {status.st_mtime_ns}"
 

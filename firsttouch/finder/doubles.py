@@ -26,6 +26,8 @@ from firsttouch.finder.spaces import (
 
 # "A few instructions" between a load and the store to the same address.
 _FEW = 16
+# Bytes that hold any instruction, or some of arm64.
+_CODE = 64
 # An instruction is at most this long on x86-64.
 _LONGEST = 15
 
@@ -74,7 +76,7 @@ class _Finder:
         self._pairs: dict[Pair, int] = {}
         self._stacks: dict[tuple[Place, ...], int] = {}
         self._decoded: dict[tuple[int, int], Instruction] = {}
-        self._files: dict[str, bytes] = {}
+        self._files: dict[tuple[str, int], bytes] = {}
         self._shift = recording.page_size.bit_length() - 1
 
     def run(self) -> Found:
@@ -228,13 +230,11 @@ class _Finder:
         place = self._process(pid).place(pid, pc)
         if not place.path:
             return b""
-        if place.path not in self._files:
-            try:
-                file = self._root / place.path.lstrip("/")
-                self._files[place.path] = file.read_bytes()
-            except OSError:
-                self._files[place.path] = b""
-        return self._files[place.path][place.offset : place.offset + 64]
+        if (place.path, place.offset) not in self._files:
+            self._files[place.path, place.offset] = _read(
+                self._root / place.path.lstrip("/"), place.offset
+            )
+        return self._files[place.path, place.offset]
 
     def _stack(self, process: _Process, fault: Fault) -> int:
         chain = (fault.pc, *fault.chain)
@@ -260,6 +260,16 @@ class _Finder:
 
 
 _FETCH = Instruction("", Access.FETCH)
+
+
+def _read(file: Path, offset: int) -> bytes:
+    """Return the bytes of an instruction, and some more, in a file; none if it cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(offset)
+            return opened.read(_CODE)
+    except OSError:
+        return b""
 
 
 def _also_first(first: _First, fault: Fault, access: Access) -> bool:

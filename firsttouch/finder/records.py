@@ -143,9 +143,15 @@ class Recording:
     zero_pages: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
 
     def events(self) -> Iterator[Event]:
-        """Yield all events in the order of time; the file may end anywhere."""
+        """Yield all events in the order of time; the file may end anywhere.
+
+        Raises UserError if a record is damaged.
+        """
         with self.file.open("rb") as file, _mapped(file.fileno()) as data:
-            yield from self._ordered(data)
+            try:
+                yield from self._ordered(data)
+            except (struct.error, ValueError, OverflowError):
+                raise UserError(f"{self.file} is damaged: record the program again.") from None
 
     def _ordered(self, data: mmap.mmap) -> Iterator[Event]:
         """Yield events round by round: a ring may lag behind others, but not by two rounds."""
@@ -161,20 +167,20 @@ class Recording:
                 del waiting[:ready]
                 (before,) = _COUNT.unpack_from(data, at)
             elif kind == _SAMPLE:
-                waiting.append(self._fault(data, misc, at))
+                waiting.append(self._fault(data[at:end], misc))
             elif kind < _START:
-                event = _change(data, kind, misc, at, end)
+                event = _change(data[at:end], kind, misc)
                 if event:
                     waiting.append(event)
             else:
-                waiting += self._keep(data, kind, at)
+                waiting += self._keep(data[at:end], kind)
         waiting.sort(key=_time)
         yield from waiting
 
-    def _fault(self, data: mmap.mmap, misc: int, at: int) -> Fault:
-        pc, pid, tid, time, address = _FAULT.unpack_from(data, at)
+    def _fault(self, data: bytes, misc: int) -> Fault:
+        pc, pid, tid, time, address = _FAULT.unpack_from(data)
         user = misc & _MODES == _USER
-        at += _FAULT.size
+        at = _FAULT.size
         chain: tuple[int, ...] = ()
         if self.call_chains:
             (depth,) = _COUNT.unpack_from(data, at)
@@ -188,31 +194,29 @@ class Recording:
                 (pc,) = _COUNT.unpack_from(data, at + 8)
         return Fault(time, pid, tid, pc, address, user, chain)
 
-    def _keep(self, data: mmap.mmap, kind: int, at: int) -> Iterator[Event]:
+    def _keep(self, data: bytes, kind: int) -> Iterator[Event]:
         """Keep what a record of the recorder's own says; yield the events that it has."""
         if kind == _CODE:
-            pid, size, pc = _CODE_HEAD.unpack_from(data, at)
-            start = at + _CODE_HEAD.size
-            self.code[pid, pc] = data[start : start + size]
+            pid, size, pc = _CODE_HEAD.unpack_from(data)
+            self.code[pid, pc] = data[_CODE_HEAD.size :][:size]
         elif kind == _UPGRADE:
-            pid, _, time, address = _UPGRADED.unpack_from(data, at)
+            pid, _, time, address = _UPGRADED.unpack_from(data)
             yield Upgraded(time, pid, address)
         elif kind == _MAPS:
-            pid, size = _DATA_HEAD.unpack_from(data, at)
-            start = at + _DATA_HEAD.size
-            yield from _maps(self.time, pid, data[start : start + size].decode(errors="replace"))
+            pid, size = _DATA_HEAD.unpack_from(data)
+            text = data[_DATA_HEAD.size :][:size].decode(errors="replace")
+            yield from _maps(self.time, pid, text)
         elif kind == _PAGES:
-            pid, size = _DATA_HEAD.unpack_from(data, at)
-            start = at + _DATA_HEAD.size
-            ranges = struct.iter_unpack("<QQ", data[start : start + size])
+            pid, size = _DATA_HEAD.unpack_from(data)
+            ranges = struct.iter_unpack("<QQ", data[_DATA_HEAD.size :][:size])
             self.zero_pages.setdefault(pid, []).extend(ranges)
         elif kind == _NAMES:
-            pid, size = _DATA_HEAD.unpack_from(data, at)
-            names = data[at + _DATA_HEAD.size : at + _DATA_HEAD.size + size - 1].split(b"\0")
+            pid, size = _DATA_HEAD.unpack_from(data)
+            names = data[_DATA_HEAD.size :][: size - 1].split(b"\0")
             release, *command = (name.decode(errors="replace") for name in names)
             self.kernel_release, self.command = release, tuple(command)
         elif kind == _END:
-            status, *rest = _ENDED.unpack_from(data, at)
+            status, *rest = _ENDED.unpack_from(data)
             self.ending = Ending(None if status < 0 else status, *rest)
 
 
@@ -266,21 +270,23 @@ def _records(data: mmap.mmap | bytes) -> Iterator[tuple[int, int, int, int]]:
         at += size
 
 
-def _change(data: mmap.mmap, kind: int, misc: int, at: int, end: int) -> Event | None:
+def _change(data: bytes, kind: int, misc: int) -> Event | None:
     """Return the event of a record of the kernel's; None for one that changes no space."""
-    _, _, time = _TRAILER.unpack_from(data, end - _TRAILER.size)
+    if len(data) < _TRAILER.size:
+        raise struct.error
+    _, _, time = _TRAILER.unpack_from(data, len(data) - _TRAILER.size)
     if kind == _MMAP2:
-        pid, _, start, length, offset, prot, flags = _MAPPING.unpack_from(data, at)
-        name = data[at + _MAPPING.size : end - _TRAILER.size].split(b"\0", 1)[0]
+        pid, _, start, length, offset, prot, flags = _MAPPING.unpack_from(data)
+        name = data[_MAPPING.size : -_TRAILER.size].split(b"\0", 1)[0]
         path = name.decode(errors="surrogateescape")
         return Mapped(time, pid, start, start + length, offset, prot, flags, path)
     if kind == _FORK:
-        pid, parent = struct.unpack_from("<II", data, at)
+        pid, parent = struct.unpack_from("<II", data)
         # A thread is in its process's space already.
         return Forked(time, pid, parent) if pid != parent else None
     if kind == _COMM and misc & _COMM_EXEC:
-        (pid,) = struct.unpack_from("<I", data, at)
-        name = data[at + 8 : end - _TRAILER.size].split(b"\0", 1)[0]
+        (pid,) = struct.unpack_from("<I", data)
+        name = data[8 : -_TRAILER.size].split(b"\0", 1)[0]
         return Executed(time, pid, name.decode(errors="replace"))
     return None
 

@@ -163,7 +163,9 @@ def _zero_pages(recording: Recording) -> int | None:
 
 def _sites(found: Found, symbols: Symbols, page_size: int) -> tuple[Site, ...]:
     """Return the sites, the one with most doubles first."""
-    symbols.prepare(place for pair in found.pairs for place in (pair.read, pair.write))
+    places = [place for pair in found.pairs for place in (pair.read, pair.write)]
+    symbols.ask(places)
+    symbols.demangle(places)
     dense = _dense(found, page_size)
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for index, pair in enumerate(found.pairs):

@@ -68,14 +68,13 @@ class Symbols:
         self._jit: dict[int, _Table] = {}
         self._plain: dict[str, str] = {}
 
-    def prepare(self, places: Iterable[Place]) -> None:
-        """Look up places: ask servers for their files, and decode the names of C++ and Rust.
-
-        Servers are asked for these places' files alone: a flame graph has many more.
-        """
-        places = list(places)
+    def ask(self, places: Iterable[Place]) -> None:
+        """Ask servers for the files of places, to `locate` these: a flame graph has many more."""
         for place in places:
             self._asked(place.path)
+
+    def demangle(self, places: Iterable[Place]) -> None:
+        """Decode the names of C++ and Rust at places, all at once."""
         names = {self._linked_name(place) for place in places} - set(self._plain)
         self._plain |= _demangled(sorted(name for name in names if name.startswith(_MANGLED)))
 

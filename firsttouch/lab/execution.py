@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from firsttouch.build.claims import claimed_if_free
-from firsttouch.build.host_tools import processors
+from firsttouch.build.host_tools import available_memory, processors
 from firsttouch.build.outcomes import By, guest_claim, keep_outcome, kept_document, run_by
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import digest
@@ -46,15 +46,7 @@ def guests_at_once(jobs: int | None) -> int:
         if jobs < 1:
             raise UserError(f"--jobs {jobs} is too few: give at least 1.")
         return jobs
-    return max(1, min(processors(), _available_memory() // MEMORY))
-
-
-def _available_memory() -> int:
-    """Return the bytes of memory that new processes can use without swapping."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return MEMORY
+    return max(1, min(processors(), available_memory() // MEMORY))
 
 
 class _NotTakenError(Exception):

@@ -44,8 +44,8 @@ def check_double_fault(run: Callable[[str], Table], cpus: int = 1) -> int:
         if abs(faults - 2 * PAGES) > PAGES // 10:
             raise GuestError(
                 f"a stock kernel took {faults:,} page faults for {PAGES:,} first touches by "
-                f"{kind}, not {2 * PAGES:,}: {qemu_version()} hides the double fault; "
-                "use round-robin TCG (-smp 1 or thread=single)"
+                f"{kind}, not {2 * PAGES:,}: {qemu_version()} hides the double fault: "
+                "measure with the QEMU of Debian 12 or newer"
             )
         return faults
     raise GuestError(

@@ -17,7 +17,7 @@ from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import PmuCounts
 from firsttouch.vm.protocol import Done
-from firsttouch.vm.supervision import log_end, run_guest
+from firsttouch.vm.supervision import DEADLINE, log_end, run_guest
 
 
 def measure_guest(
@@ -50,7 +50,7 @@ def guest_outcome(
     `run_guest` does. Raises GuestError if a command fails, prints nothing, or
     prints a line that is not a JSON object.
     """
-    ended = run_guest(guest, log, stop=stop)
+    ended = run_guest(guest, log, deadline=DEADLINE, stop=stop)
     printed = [printed_objects(number, done, log) for number, done in enumerate(ended.commands)]
     if root:
         watches = iter(ended.counts.watches if ended.counts else ())

@@ -165,12 +165,7 @@ def read_results(place: Path) -> Reading:
         if document is None:
             broken += 1
             continue
-        if document.get("schema", SCHEMA) != SCHEMA:
-            raise UserError(
-                f"{file} has schema {document['schema']}, but this firsttouch reads schema "
-                f"{SCHEMA}: measure again with `firsttouch lab --out` and another directory, or "
-                "read it with the version that wrote it."
-            )
+        _check_schema(document, file)
         try:
             result = read_result(document, file)
         except UserError:
@@ -178,6 +173,23 @@ def read_results(place: Path) -> Reading:
             continue
         found[result.cell.identity] = result
     return Reading(tuple(found.values()), broken)
+
+
+def check_replaceable(directory: Path) -> None:
+    """Raise UserError if a directory's results.jsonl has another schema, and so is to stay."""
+    file = directory / FILE_NAME
+    if file.exists():
+        with file.open(errors="replace") as lines:
+            _check_schema(json_object(lines.readline()) or {}, file)
+
+
+def _check_schema(document: Mapping[str, Json], file: Path) -> None:
+    if document.get("schema", SCHEMA) != SCHEMA:
+        raise UserError(
+            f"{file} has schema {document['schema']}, but this firsttouch reads schema "
+            f"{SCHEMA}: measure again with `firsttouch lab --out` and another directory, or "
+            "read it with the version that wrote it."
+        )
 
 
 def write_results(directory: Path, results: Iterable[Result]) -> None:

@@ -37,7 +37,7 @@ from firsttouch.lab.guests import Job, build_parts, kernels_of, make_jobs
 from firsttouch.lab.hosts import Record, audited
 from firsttouch.lab.outcomes import measure_guest, results_of
 from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
-from firsttouch.lab.results import FILE_NAME, Result, read_results, write_results
+from firsttouch.lab.results import Result, check_replaceable, write_results
 from firsttouch.lab.shared_plan import SharedPlan, shared_plan
 from firsttouch.lab.slurm import find_partition
 from firsttouch.lab.slurm_jobs import build_kernels, follow_nodes
@@ -85,9 +85,7 @@ def run_lab(
     at_once = guests_at_once(request.jobs)
     _check_host(plan)
     check_writable(request.out)
-    if (request.out / FILE_NAME).exists():
-        # Raises UserError for another schema, so that such results are not overwritten.
-        read_results(request.out)
+    check_replaceable(request.out)
     where, _, name = request.on.partition(":")
     partition = find_partition(name) if where == SLURM else None
     record, logs = Record(), request.out / "log"

@@ -25,6 +25,8 @@ FILE_NAME = "trace.html"
 _SITES = 50
 # Lines of source around one.
 _AROUND = 3
+# Bytes of the largest file that counts as a source.
+_SOURCE = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,12 @@ def _excerpt(place: Location) -> tuple[SourceLine, ...]:
     """Return the source around a place; nothing if it is not on this host."""
     if not place.line:
         return ()
+    # DWARF may name anything: a FIFO, a device.
+    file = Path(place.file)
     try:
-        text = Path(place.file).read_text(errors="replace").splitlines()
+        if not file.is_file() or file.stat().st_size > _SOURCE:
+            return ()
+        text = file.read_text(errors="replace").splitlines()
     except OSError:
         return ()
     first = max(place.line - _AROUND, 1)
@@ -146,7 +152,7 @@ def _figures(trace: Trace, found: Found, symbols: Symbols) -> Iterator[TraceFigu
 
 
 def _flames(found: Found, symbols: Symbols, counts: str) -> TraceFigure:
-    symbols.prepare(place for chain in found.stacks for place in chain)
+    symbols.demangle(place for chain in found.stacks for place in chain)
     chains = [[_function(place, symbols) for place in chain] for chain in found.stacks]
     faults = fold(chains, found.faults.stack)
     rows = zip(found.faults.stack, found.faults.double, strict=True)

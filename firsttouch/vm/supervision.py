@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_room
 from firsttouch.processes import kept
-from firsttouch.quantities import format_duration
+from firsttouch.quantities import format_duration, format_size
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import PmuCounts, read_counts
 from firsttouch.vm.protocol import Done, read_channel
@@ -24,6 +25,11 @@ _SPLATS = ("Kernel panic", "Internal error", "Oops", "BUG:", "WARNING:", "Unable
 # which a guest counts as hung. The longest cell of the default plan is silent
 # for a tenth of this.
 SILENCE = 240.0
+# Seconds after which a guest that prints goes on for no good reason: the longest of
+# the default plan takes two minutes.
+DEADLINE = 3600.0
+# Bytes of a kernel's log after which its guest is ended, and those read of its end.
+_LOG, _LOG_END = 64 << 20, 1 << 16
 _LOG_LINES = 20
 
 
@@ -44,6 +50,7 @@ def run_guest(
     log: Path,
     *,
     silence: float = SILENCE,
+    deadline: float = float("inf"),
     stop: threading.Event | None = None,
     splats: bool = False,
 ) -> Ended:
@@ -51,8 +58,8 @@ def run_guest(
 
     Raises GuestError, with the end of the log, if the kernel logs a warning, an
     oops or a panic (unless `splats` are expected), if the guest is silent for
-    `silence` seconds, or if it ends before its commands. Raises StoppedError as
-    soon as `stop` is set.
+    `silence` seconds, runs for `deadline` seconds or prints without end, or if
+    it ends before its commands. Raises StoppedError as soon as `stop` is set.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
@@ -60,7 +67,9 @@ def run_guest(
         results, counts = Path(scratch, RESULTS), Path(scratch, COUNTS_FILE)
         results.write_bytes(b"")
         started = command(guest, Path(scratch), log)
-        complaint = run_qemu(started, Path(scratch, "qemu"), (log, results), silence, stop)
+        complaint = run_qemu(
+            started, Path(scratch, "qemu"), (log, results), silence, stop, deadline=deadline
+        )
         if not splats:
             _check_splats(log)
         commands = read_channel(results.read_bytes().decode(errors="replace"))
@@ -79,14 +88,19 @@ def run_qemu(
     written: Sequence[Path],
     silence: float,
     stop: threading.Event | None = None,
+    *,
+    deadline: float = float("inf"),
 ) -> str:
     """Run the command `started` of QEMU to its end; return why that failed, empty if it did not.
 
-    It is ended if none of the files `written` grows for `silence` seconds. `said`
-    gets QEMU's own messages. Raises StoppedError as soon as `stop` is set.
+    It is ended if none of the files `written` grows for `silence` seconds, if
+    the first of them, the kernel's log, has more than 64 MiB, or after
+    `deadline` seconds. `said` gets QEMU's own messages. Raises StoppedError as
+    soon as `stop` is set.
     """
     with said.open("w") as sink, kept(started, stdout=sink) as qemu:
         size, since = 0, time.monotonic()
+        end = since + deadline
         while qemu.poll() is None:
             time.sleep(0.05)
             if stop and stop.is_set():
@@ -96,6 +110,10 @@ def run_qemu(
                 size, since = now, time.monotonic()
             elif time.monotonic() - since > silence:
                 return f"printed nothing for {format_duration(silence)}, so it was ended"
+            if time.monotonic() > end:
+                return f"had not ended after {format_duration(deadline)}, so it was ended"
+            if written[0].stat().st_size > _LOG:
+                return f"printed more than {format_size(_LOG)}, so it was ended"
     if qemu.returncode:
         return f"ended with QEMU's status {qemu.returncode}: {said.read_text().strip()[-200:]}"
     return ""
@@ -114,10 +132,14 @@ def splats_in(log: Iterable[str]) -> list[str]:
 
 
 def _check_splats(log: Path) -> None:
-    if splats := splats_in(log.read_text(errors="replace").splitlines()):
+    with log.open(errors="replace") as lines:
+        splats = splats_in(lines)
+    if splats:
         raise GuestError(f"the guest's kernel reported an error: {splats[0]}", log_end(log))
 
 
 def log_end(log: Path) -> list[str]:
     """Return the last lines of a kernel's log, for an error about its guest."""
-    return log.read_text(errors="replace").splitlines()[-_LOG_LINES:]
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_END))
+        return file.read().decode(errors="replace").splitlines()[-_LOG_LINES:]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.claims import claimed, claimed_if_free, is_claimed
+from firsttouch.errors import HostError
 from firsttouch.places import REPOSITORY
 
 _HOLD = """
@@ -228,3 +230,21 @@ def test_of_many_that_wait_exactly_one_gets_what_was_left(
         process.communicate()
     assert counter.read_text() == str(8 * rounds)
     assert not claim.exists()
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP])
+def test_a_file_system_without_hard_links_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Such as FAT, and some file systems in user space."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refuse)
+    with (
+        pytest.raises(HostError, match=r"without hard links.* on another one"),
+        claimed(tmp_path / "claim"),
+    ):
+        pytest.fail("held")
+    assert not list(tmp_path.iterdir())

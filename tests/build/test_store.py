@@ -78,6 +78,27 @@ def test_a_damaged_entry_is_noticed_and_made_again(
     assert calls == ["contents"]
 
 
+@pytest.mark.parametrize("deep", [True, False])
+def test_a_link_out_of_the_store_counts_by_its_target(
+    own_cache: Path, tmp_path: Path, deep: bool
+) -> None:
+    """An unpacked Debian root has links to files that the host may have, too, such as in /etc."""
+    theirs = tmp_path / "file of the host"
+    theirs.write_text("one")
+
+    def make(_: Path, kept: Path) -> None:
+        (kept / "link").symlink_to(theirs)
+        (kept / "dangling").symlink_to("nowhere")
+
+    entry = _entry("c", deep=deep)
+    path = entry.obtain(make, print)
+    theirs.write_text("another, longer")
+    assert entry.use() == path
+    (path / "dangling").unlink()
+    (path / "dangling").symlink_to("else where")
+    assert entry.use() is None
+
+
 def test_a_maker_that_fails_leaves_no_entry_but_its_workplace(own_cache: Path) -> None:
     entry = _entry("c")
 

@@ -24,6 +24,7 @@ from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import KINDS
 from firsttouch.catalog.releases import load_release
+from firsttouch.errors import HostError
 from firsttouch.lab.forecast import Forecast, forecast
 from firsttouch.lab.guests import Parts, make_jobs
 from firsttouch.lab.plan import Plan, Request, make_plan
@@ -184,3 +185,15 @@ def test_one_broken_file_stops_what_needs_it_and_nothing_else(
     listed = firsttouch("lab", "--list", **environment)
     assert listed.returncode == 2
     assert "Left out: " in listed.stdout and "  populate " in listed.stdout
+
+
+def test_a_dry_run_needs_no_second_compiler(
+    configured_cache: Path, source: KernelSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> str:
+        raise HostError("clang is missing")
+
+    monkeypatch.setattr("firsttouch.build.programs.clang_version", missing)
+    request = Request(experiments=("update-kinds",), arms=("stock",))
+    plan = make_plan(request, "6.12", real_contract())
+    assert not {part.path for part in _forecast(plan, source).parts if part.title == KINDS} - {None}

@@ -130,7 +130,7 @@ class FrontEnd:
     def store(self) -> Path:
         return self.firsttouch.directory / "cache/firsttouch"
 
-    def start(self, *options: str) -> subprocess.Popen[str]:
+    def start(self, *options: str, on: str = "slurm") -> subprocess.Popen[str]:
         if not self.store.exists():
             for shelf in ("programs", "packages"):
                 shutil.copytree(self.reference.store / shelf, self.store / shelf)
@@ -139,7 +139,7 @@ class FrontEnd:
             "XDG_CACHE_HOME": str(self.store.parent), "PYTHONPATH": str(REPOSITORY),
         }  # fmt: skip
         self.process = self.firsttouch.start(
-            *self.reference.words, "--on", "slurm", *options, **environment
+            *self.reference.words, "--on", on, *options, **environment
         )
         return self.process
 
@@ -273,7 +273,7 @@ def test_a_node_that_can_run_no_guest_takes_none_and_is_named(
 @pytest.mark.kernel
 def test_a_job_at_its_time_limit_is_followed_by_another(front_end: FrontEnd) -> None:
     """The job is stopped until then, because a minute is Slurm's shortest limit."""
-    front_end.start("--workers", "1", "--on", "slurm:minute")
+    front_end.start("--workers", "1", on="slurm:minute")
     front_end.wait_until(lambda: front_end.outcomes() >= 1)
     (job, *_) = front_end.cluster.processes_of_jobs("firsttouch", "lab")
     os.kill(job, signal.SIGSTOP)

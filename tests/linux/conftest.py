@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -76,6 +75,9 @@ def _decoder() -> str:
     return "\n".join([_KERNEL, *classes, enum[0], decode[0], ""])
 
 
+LLVM = Path("/usr/lib/llvm-22/bin")
+
+
 def _section(elf: bytes, name: bytes) -> bytes:
     """The contents of a section of a 64-bit little-endian ELF file."""
     (table,) = struct.unpack_from("<Q", elf, 0x28)
@@ -90,16 +92,14 @@ def _section(elf: bytes, name: bytes) -> bytes:
 
 @pytest.fixture(scope="session")
 def assemble(tmp_path_factory: pytest.TempPathFactory) -> Assemble:
-    """The words of some instructions, by the clang that ziglang carries."""
+    """The words of some instructions, by the assembler of a recent LLVM."""
     directory = tmp_path_factory.mktemp("assembler")
 
     def run(lines: Sequence[str]) -> bytes:
         source, objct = (directory / f"text.{end}" for end in ("s", "o"))
         source.write_text("\n".join(lines) + "\n")
-        zig = (sys.executable, "-m", "ziglang")
-        target = ("-triple", "aarch64-linux-gnu", "-target-feature", "+all")
-        clang = [*zig, "clang", "-cc1as", *target, "-filetype", "obj"]
-        subprocess.run([*clang, "-o", objct, source], check=True)
+        target = ("-triple=aarch64-linux-gnu", "-mattr=+all", "-filetype=obj")
+        subprocess.run([LLVM / "llvm-mc", *target, "-o", objct, source], check=True)
         return _section(objct.read_bytes(), b".text")
 
     return run

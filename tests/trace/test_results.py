@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -21,6 +22,7 @@ from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
 from firsttouch.trace.comparison import compare_traces, compared_traces
 from firsttouch.trace.flame import flame_graph, fold
+from firsttouch.trace.page import _excerpt
 from firsttouch.trace.prices import price
 from firsttouch.trace.printing import print_programs
 from firsttouch.trace.sentences import between, conclude, cost
@@ -165,3 +167,17 @@ def test_on_arm64_it_costs_the_instructions_that_the_lab_counted(tmp_path: Path)
     assert found.each > 0 and found.unit == "instructions of the kernel"
     assert "counted by the lab" in cost(replace(trace(site(40)), prices=(found,)), found)
     assert price(trace(site(40)), tmp_path) == ()
+
+
+@pytest.mark.parametrize("what", ["source", "FIFO", "large"])
+def test_only_a_source_of_this_host_has_an_excerpt(tmp_path: Path, what: str) -> None:
+    """DWARF may name anything: a FIFO has no end, and /dev/zero neither."""
+    file = tmp_path / "table.c"
+    if what == "FIFO":
+        os.mkfifo(file)
+    else:
+        file.write_text("\n" * 50)
+    if what == "large":
+        os.truncate(file, 9 << 20)
+    place = replace(HERE, file=str(file))
+    assert bool(_excerpt(place)) == (what == "source")

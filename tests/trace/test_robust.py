@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -127,6 +128,32 @@ def test_a_recording_that_is_cut_off_anywhere_is_readable(
         counts.append(sum(isinstance(e, Fault) for e in open_recording(cut).events()))
     assert counts == sorted(counts)
     assert counts[-1] > _PAGES
+
+
+def test_a_recording_with_damaged_bytes_is_read_or_refused_in_a_sentence(
+    recorder: Path, trouble: Path, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole"
+    subprocess.run([recorder, "-c", "-o", whole, "--", trouble, "fork"], check=True)
+    data = whole.read_bytes()
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    chance = random.Random(seed)
+    refused = 0
+    for _ in range(150):
+        damaged = bytearray(data)
+        # Sizes, depths of call chains and texts are among the words.
+        for _ in range(chance.randrange(1, 40)):
+            at = chance.randrange(200, len(data) - 8)
+            damaged[at : at + 8] = chance.choice((bytes(8), b"\xff" * 8, chance.randbytes(8)))
+        (tmp_path / "damaged").write_bytes(damaged)
+        try:
+            events = sum(1 for _ in open_recording(tmp_path / "damaged").events())
+            assert events <= len(data)
+        except UserError as error:
+            refused += 1
+            assert "is damaged: record the program again" in str(error)
+    assert refused
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

@@ -7,9 +7,11 @@ import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from firsttouch.finder import debug_files
 from firsttouch.finder.debug_files import Servers
 from firsttouch.finder.spaces import Place
 from firsttouch.finder.symbols import Location, Symbols
+from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 from tests.trace.test_known import line_of
 
@@ -49,9 +52,13 @@ def _stripped(program: Path, folder: Path) -> tuple[Path, Path, str]:
     debug, bare = folder / "known.debug", folder / "known"
     subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
     subprocess.run(["objcopy", "--strip-all", program, bare], check=True)
-    notes = subprocess.run(["readelf", "-n", bare], capture_output=True, text=True, check=True)
+    return bare, debug, _build_id(bare)
+
+
+def _build_id(program: Path) -> str:
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True)
     (build_id,) = (line.split()[-1] for line in notes.stdout.splitlines() if "Build ID" in line)
-    return bare, debug, build_id
+    return build_id
 
 
 def _check(location: Location) -> None:
@@ -156,11 +163,57 @@ def test_servers_are_asked_for_what_has_doubles_alone_and_not_after_one_was_sile
         symbols = Symbols(tmp_path, servers=Servers(said.append))
         symbols.function(Place("/known", 0, 0))
         assert not said
-        symbols.prepare([Place("/known", 0, 0), Place("/other", 0, 0), Place("", 0, 0)])
+        places = [Place("/known", 0, 0), Place("/other", 0, 0), Place("", 0, 0)]
+        symbols.demangle(places)
+        assert not said
+        symbols.ask(places)
     assert said == [
         "Asking debuginfod for the debug information of known",
         "It gave no answer in 1 s: going on without it (DEBUGINFOD_URLS).",
     ]
+
+
+def test_no_server_is_asked_for_a_library_that_has_faults_and_no_doubles(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    """The flame graph shows its functions by the symbols that it has."""
+    (tmp_path / "fill.c").write_text(
+        "void fill(char *p, long n) { for (long i = 0; i < n; i += 4096) p[i] = 1; }\n"
+    )
+    (tmp_path / "main.c").write_text(
+        "#include <stdlib.h>\nvoid fill(char *, long);\n"
+        "volatile char pages[1 << 16];\n"
+        "int main(void) {\n"
+        "  for (int i = 0; i < 1 << 16; i += 4096) pages[i] += 1;\n"
+        "  fill(aligned_alloc(4096, 1 << 20), 1 << 20);\n}\n"
+    )
+    compiler = ["gcc", "-O1", "-fno-omit-frame-pointer", "-Wl,--build-id"]
+    library, program = tmp_path / "libfill.so", tmp_path / "main"
+    subprocess.run([*compiler, "-shared", "-fPIC", "-o", library, tmp_path / "fill.c"], check=True)
+    subprocess.run([*compiler, "-o", program, tmp_path / "main.c", library], check=True)
+    build_id = _build_id(library)
+    asked: list[str] = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        done = firsttouch(
+            "trace", "--out", "out", "--", program, no_proxy="127.0.0.1",
+            DEBUGINFOD_URLS=f"http://127.0.0.1:{server.server_port}",
+            DEBUGINFOD_CACHE_PATH=str(tmp_path / "cache"),
+        )  # fmt: skip
+        server.shutdown()
+    assert done.returncode == 0, done.stderr
+    assert ">fill" in (tmp_path / "out/trace.html").read_text()
+    assert any(_build_id(program) in path for path in asked)
+    assert not [path for path in asked if build_id in path]
 
 
 def test_jit_code_has_the_names_of_perfs_map(tmp_path: Path) -> None:
@@ -179,7 +232,7 @@ def test_names_of_cpp_are_decoded(tmp_path: Path) -> None:
     subprocess.run(["g++", "-x", "c++", "-o", program, "-"], input=source, text=True, check=True)
     place = Place(str(program), _offset(program, "_ZN5table5probeEi"), 0)
     symbols = Symbols()
-    symbols.prepare([place])
+    symbols.demangle([place])
     assert symbols.function(place) == "table::probe"
 
 

@@ -92,3 +92,37 @@ def test_a_silent_guest_is_given_up(guest: Guest, qemu: FakeQemu, tmp_path: Path
     )
     with pytest.raises(GuestError, match="printed nothing for 1 s"):
         run_guest(guest, tmp_path / "log", silence=1)
+
+
+def _slowly(qemu: FakeQemu, statement: str) -> None:
+    text = qemu.program.read_text()
+    qemu.program.write_text(text.replace("sys.exit(", f"{statement}\nsys.exit("))
+
+
+def test_a_guest_that_prints_for_ever_is_given_up_after_its_deadline(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    _slowly(
+        qemu,
+        f"import time\nwhile True: open({str(log)!r}, 'a').write('once more\\n'); time.sleep(0.1)",
+    )
+    with pytest.raises(GuestError, match="had not ended after 1 s, so it was ended") as error:
+        run_guest(guest, log, silence=30, deadline=1)
+    assert error.value.detail[-1] == "once more"
+
+
+def test_a_guest_that_fills_the_disk_is_given_up(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    # 200 MB in all, so that a guest that is not ended does not fill this host's disk.
+    _slowly(
+        qemu,
+        f"for _ in range(100): open({str(log)!r}, 'ab').write(b'a line of a patch\\n' * 111000); "
+        "__import__('time').sleep(0.01)",
+    )
+    with pytest.raises(GuestError, match="printed more than 64 MiB, so it was ended") as error:
+        run_guest(guest, log)
+    assert error.value.detail[-2] == "a line of a patch"
+    assert log.stat().st_size < 1 << 30
