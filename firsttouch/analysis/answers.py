@@ -70,9 +70,9 @@ def _faults(dataset: Dataset, platform: Platform) -> str:
     before, after = (case.value(arm, "tlbi") for arm in arms)
     if before is not None and after is not None:
         with_it.append(f"{format_count(before)} against {format_count(after)} TLB invalidations")
-    time = _change(case, "sys_ns")
-    if time is not None:
-        with_it.append(f"{format_change(time)} of time in the kernel")
+    instructions = _change(case, "instructions_kernel")
+    if instructions is not None:
+        with_it.append(f"{format_change(instructions)} of kernel instructions")
     if with_it:
         sentence += f", with {' and '.join(with_it)}"
     huge = dataset.find(platform, "populate", "page_faults", {"by": "ldadd", "page": "2m"})
@@ -115,13 +115,10 @@ def _cost_without_gain(dataset: Dataset, platform: Platform) -> str:
     """Return what the features cost accesses that gain nothing: a plain store, a plain read."""
     found = []
     for words, name, params in _WITHOUT_GAIN:
-        for metric, what in (("instructions_kernel", "kernel instructions"),
-                             ("sys_ns", "kernel time")):  # fmt: skip
-            case = dataset.find(platform, name, metric, params)
-            change = _change(case, metric) if case else None
-            if change is not None:
-                found.append(f"{words} by {format_change(change)} of {what}")
-                break
+        case = dataset.find(platform, name, "instructions_kernel", params)
+        change = _change(case, "instructions_kernel") if case else None
+        if change is not None:
+            found.append(f"{words} by {format_change(change)} of kernel instructions")
     if not found:
         return "What the features cost accesses that gain nothing was not measured"
     return f"Accesses that gain nothing change too: {', '.join(found)}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import Dataset, Row
+from firsttouch.analysis.verdicts import NOT_JUDGED
 from firsttouch.catalog.experiments import Experiment, Published
 
 NOT_MEASURED = "not measured"
@@ -61,6 +62,6 @@ def count_verdicts(claims: Iterable[Claim]) -> dict[str, int]:
     verdicts = [claim.verdict for claim in claims]
     return {
         verdict: verdicts.count(verdict)
-        for verdict in ("reproduced", "exceeded", "not reproduced", NOT_MEASURED)
+        for verdict in ("reproduced", "exceeded", "not reproduced", NOT_JUDGED, NOT_MEASURED)
         if verdict in verdicts
     }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from firsttouch.analysis.dataset import Row
+from firsttouch.analysis.verdicts import NOT_JUDGED
 
 # A verdict holds if it is the same in at least this share of layouts.
 HOLDS = 0.95
@@ -55,8 +56,8 @@ def changes_over(row: Row, arm: str | None = None) -> Distribution | None:
 
 
 def verdict_share(row: Row) -> float | None:
-    """Return the share of layouts in which the verdict is the row's; None without a verdict."""
-    if row.verdict == "no claim" or not row.layouts:
+    """Return the share of layouts in which the verdict is the row's; None if none is judged."""
+    if row.verdict in ("no claim", NOT_JUDGED) or not row.layouts:
         return None
     same = [one.verdict == row.verdict for one in _comparable(row)]
     return sum(same) / len(same)

@@ -21,9 +21,6 @@ from firsttouch.tables import Table
 # Cache counts are valid if the model saw at least this many accesses for each
 # access that it did not see.
 _SEEN_PER_UNSEEN = 10_000
-# What cannot be seen where QEMU runs the CPUs in turn, which keeps runs identical.
-_TIMES = ("elapsed_ns", "user_ns", "sys_ns")
-_ONE_CLOCK = "QEMU runs the CPUs in turn on one clock: a CPU that awaits its turn counts as busy"
 _WHOLE_TICKS = (
     "QEMU runs one CPU at a time, for a whole tick: no CPU waits for a lock that another holds"
 )
@@ -81,7 +78,7 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
 
 
 def _combine(metrics: dict[str, float], missing: dict[str, str], cpus: int) -> None:
-    """Add the metrics of COMBINED, or why one is missing; drop the times of several CPUs."""
+    """Add the metrics of COMBINED, or why one is missing."""
     if "tlbi_broadcast" in metrics:
         metrics["tlbi_answers"] = metrics["tlbi_broadcast"] * (cpus - 1)
     if "aborts" in metrics and "page_faults" in metrics:
@@ -90,10 +87,6 @@ def _combine(metrics: dict[str, float], missing: dict[str, str], cpus: int) -> N
             missing["fault_retries"] = "the kernel took faults of its own, without an exception"
         else:
             metrics["fault_retries"] = retries
-    if cpus > 1:
-        for name in _TIMES:
-            if metrics.pop(name, None) is not None:
-                missing[name] = _ONE_CLOCK
 
 
 def _recorded(trace: Trace) -> dict[str, float]:

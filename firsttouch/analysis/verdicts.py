@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from firsttouch.catalog.experiments import Published
 
+# Of a published time: instructions are not time, and a guest's clock counts instructions.
+NOT_JUDGED = "cannot be judged by counts"
+
 
 def change_percent(base: float | None, other: float | None) -> float | None:
     """Return by how many per cent `other` differs from `base`; None if that is undefined."""
@@ -20,10 +23,12 @@ def verdict(claim: Published | None, change: float | None) -> str:
 
     ``exceeded`` means that the change goes further in the claimed direction
     than the tolerance allows. Without a measured change the verdict is
-    ``no claim``.
+    ``no claim``. A time is not judged.
     """
     if claim is None or change is None:
         return "no claim"
+    if claim.time:
+        return NOT_JUDGED
     if claim.at_most is not None:
         return "reproduced" if change <= claim.at_most else "not reproduced"
     assert claim.change is not None

@@ -31,6 +31,10 @@ LEASE = 60.0
 _POLL = 0.2
 
 
+class NoLinksError(HostError):
+    """The file system of a claim has no hard links, such as FAT."""
+
+
 @contextmanager
 def claimed(
     path: Path, wait: Callable[[], None] = lambda: None, lease: float = LEASE
@@ -114,7 +118,7 @@ def _take(path: Path, own: Path) -> bool:
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
             raise
-        raise HostError(
+        raise NoLinksError(
             f"{path.parent} is on a file system without hard links, which firsttouch needs there: "
             "name a directory on another one."
         ) from None

@@ -185,6 +185,7 @@ def _published(table: Table) -> list[Published]:
             tolerance=entry.take("tolerance", float, 0.0),
             at_most=entry.optional("at_most_percent", float),
             remark=entry.take("remark", str, ""),
+            time=entry.take("time", bool, False),
         )
         entry.done()
         if (claim.change is None) == (claim.at_most is None):

@@ -57,7 +57,7 @@ class Published:
     reproduced if the change is within `tolerance` percentage points of
     `change`, or, where `at_most` is set instead, does not exceed that.
     `remark` is the end of a sentence; it says why the laboratory may measure
-    something else.
+    something else. A claim about `time` is set beside a count and not judged.
     """
 
     metric: str
@@ -68,6 +68,7 @@ class Published:
     tolerance: float
     at_most: float | None
     remark: str = ""
+    time: bool = False
 
 
 # Debian's name of the guests' architecture.

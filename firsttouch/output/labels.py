@@ -14,6 +14,7 @@ from firsttouch.analysis.distributions import (
     depends_on_layout,
     verdict_share,
 )
+from firsttouch.analysis.verdicts import NOT_JUDGED
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.quantities import (
@@ -30,6 +31,7 @@ SIGNS = {
     "reproduced": "✓",
     "exceeded": "▲",
     "not reproduced": "✗",
+    NOT_JUDGED: "-",
     "no claim": "·",
     "not measured": "·",
 }

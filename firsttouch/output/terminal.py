@@ -191,7 +191,7 @@ def _over_layouts(claims: Sequence[Claim]) -> Iterable[Text]:
     holding = sum(not depends_on_layout(row) for row in rows)
     yield plain(
         f"Changes are over {most} of kernel and program, values of the first. {holding} of "
-        f"{format_number_of(len(rows), 'verdicts')} hold in {HOLDS * 100:.0f} % of layouts or more."
+        f"{len(rows):,} verdicts hold in {HOLDS * 100:.0f} % of layouts or more."
     )
     for claim in claims:
         if claim.row and depends_on_layout(claim.row):

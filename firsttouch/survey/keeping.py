@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from firsttouch.build.claims import claimed_if_free
+from firsttouch.build.claims import NoLinksError, claimed_if_free
 from firsttouch.errors import FirsttouchError, HostError, UserError
 from firsttouch.files import check_writable
 from firsttouch.survey.advice import Sentence
@@ -33,8 +33,7 @@ def claimed(directory: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             free = stack.enter_context(claimed_if_free(directory / ".survey.claim"))
-        except OSError:
-            # A file system without links, such as FAT.
+        except NoLinksError:
             free = True
         if not free:
             raise UserError(

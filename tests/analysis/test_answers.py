@@ -33,7 +33,7 @@ def test_the_answer_is_three_sentences_made_from_the_results(dataset: Dataset) -
         "takes 2 faults on the stock kernel and 1 with both features on",
         "131,072 against 65,536 for 256 MiB, -50.00 %",
         "65,536 against 0 TLB invalidations",
-        "-38.46 % of time in the kernel",
+        " of kernel instructions",
         "that of a 2 MiB page takes 513 and 1.",
     ):
         assert figure in faults
@@ -42,7 +42,7 @@ def test_the_answer_is_three_sentences_made_from_the_results(dataset: Dataset) -
     assert "the mean over hot colours from 2.26 to 2.25" in colors
     assert "a plain store by 0.00 % of kernel instructions" in price
     verdicts = [claim.verdict for claim in claims]
-    for verdict in ("reproduced", "not reproduced"):
+    for verdict in ("reproduced", "cannot be judged by counts"):
         assert f"{verdicts.count(verdict)} {verdict}" in price
 
 
@@ -63,7 +63,7 @@ def test_every_published_figure_is_in_the_claims_measured_or_not(
     assert halved.verdict == "reproduced"
     assert halved.row and halved.row.arms == {"stock": 131072, "on": 65536}
     assert halved.platform == PLATFORM
-    assert by_figure["system time -60 % (Ampere Altra VM)"].verdict == "not reproduced"
+    assert by_figure["system time -60 % (Ampere Altra VM)"].verdict == "cannot be judged by counts"
 
     results = made_results.plan(folder, ["read-fault"])
     few = list_claims(made_results.dataset(tmp_path / "few", results, folder))

@@ -15,8 +15,7 @@ from firsttouch.output.labels import value_label
 from firsttouch.quantities import format_change, format_count
 
 _OFF = "off"
-# The first of these that was measured is the cost; instructions are more exact than time.
-_PRICES = (("instructions_kernel", "instructions"), ("sys_ns", "ns"))
+_PRICE, _UNIT = "instructions_kernel", "instructions"
 
 
 @dataclass(frozen=True)
@@ -36,27 +35,25 @@ def off_costs(dataset: Dataset) -> Iterator[OffCost]:
     cases = [case for case in dataset.cases if {BASE, _OFF} <= case.arms.keys()]
     several = len({case.platform for case in cases}) > 1
     for case in cases:
-        for metric, unit in _PRICES:
-            stock, off = case.value(BASE, metric), case.value(_OFF, metric)
-            if stock is not None and off is not None:
-                where = f", {case.platform}" if several else ""
-                yield OffCost(
-                    f"{cell_name(case.experiment, case.params)}{where}: {metric}",
-                    value_label(stock, unit),
-                    value_label(off, unit),
-                    format_change(change_percent(stock, off)),
-                    _per_page(case, off - stock, unit),
-                    case.command(_OFF),
-                )
-                break
+        stock, off = case.value(BASE, _PRICE), case.value(_OFF, _PRICE)
+        if stock is not None and off is not None:
+            where = f", {case.platform}" if several else ""
+            yield OffCost(
+                f"{cell_name(case.experiment, case.params)}{where}: {_PRICE}",
+                value_label(stock, _UNIT),
+                value_label(off, _UNIT),
+                format_change(change_percent(stock, off)),
+                _per_page(case, off - stock),
+                case.command(_OFF),
+            )
 
 
-def _per_page(case: Case, difference: float, unit: str) -> str:
+def _per_page(case: Case, difference: float) -> str:
     pages = case.pages()
     if pages is None:
         return "-"
     value = difference / pages
     if value == 0:
-        return f"0 {unit}"
+        return f"0 {_UNIT}"
     sign = "+" if value > 0 else "-"
-    return f"{sign}{format_count(float(f'{abs(value):.3g}'))} {unit}"
+    return f"{sign}{format_count(float(f'{abs(value):.3g}'))} {_UNIT}"
