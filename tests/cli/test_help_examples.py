@@ -83,7 +83,7 @@ def test_the_example_of_two_arms_is_about_cells_that_there_are(
 def test_each_lab_command_of_the_readme_can_be_planned(
     home: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (REPOSITORY / "README.md").read_text()
+    text = "".join((REPOSITORY / name).read_text() for name in ("README.md", "docs/command.md"))
     commands = set(re.findall(r"`firsttouch (lab[^`]*)`", text))
     assert len(commands) > 3
     for command in commands - {"lab --join"}:

@@ -188,7 +188,7 @@ def _in(copied: Path, *arguments: str) -> Finished:
         ("experiments/populate.toml", ('"ldadd"', '"lddad"'),
          ["populate.toml: parameters.by", "'lddad'", "did you mean 'ldadd'"]),
         ("experiments/populate.toml", ('name = "instructions_user"', 'name = "instruction_user"'),
-         ["populate.toml: metrics[5].name", "'instruction_user'", "'instructions_user'"]),
+         ["populate.toml: metrics[3].name", "'instruction_user'", "'instructions_user'"]),
         ("experiments/populate.toml", ('unit = "faults"', 'unit = "pages"'),
          ["populate.toml: metrics[0].unit", "'pages'", "'faults'"]),
         ("experiments/populate.toml", ('"--set-thp"', '"--set-htp"'),

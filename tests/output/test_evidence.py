@@ -98,7 +98,7 @@ def test_each_block_is_shown_and_each_set_is_drawn() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["answer", "above-floor", "every-machine", "worst-and-mean"])
+@pytest.mark.parametrize("name", ["layouts", "above-floor", "every-machine", "worst-and-mean"])
 def test_a_block_names_release_version_source_and_command(drawing: Drawing, name: str) -> None:
     origins = re.findall(
         r"^- Linux \d+\.\d+\.\d+, source `sha256:[0-9a-f]{64}`: `firsttouch lab --release [^`]+`$",

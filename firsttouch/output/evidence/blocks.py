@@ -38,13 +38,13 @@ _WIDTH = 100
 def draw_block(block: Block, evidence: Evidence, datasets: Datasets) -> str:
     """Return what stands between the markers of `block`, from the `datasets` of its sets.
 
-    All but a single number has where it comes from below it. Raises UserError
-    if a figure was not measured.
+    A table has where it comes from below it. Raises UserError if a figure was
+    not measured.
     """
     if block.kind == "cells":
         return f"{sum(len(dataset.results()) for dataset in datasets.values()):,}"
     lines = list(_DRAWN[block.kind](block, datasets))
-    if block.kind == "sources":
+    if block.kind in ("answer", "sources"):
         return _apart(lines)
     return _apart([*lines, "", *_origin(evidence, datasets)])
 
