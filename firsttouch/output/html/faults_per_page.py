@@ -38,8 +38,8 @@ def faults_per_page(dataset: Dataset, cases: Sequence[Case], name: str) -> list[
             str(platform),
             "Page faults per page of the requested size, by the kind of first touch. An "
             "atomic reads before it writes: on stock its first touch is a read fault that maps "
-            "the zero page, then a write fault that copies it. The minimum is 1; madvise "
-            "(MADV_POPULATE_WRITE) is the floor to compare with.",
+            "the zero page, then a write fault that replaces it by a cleared page. The "
+            "minimum is 1; madvise (MADV_POPULATE_WRITE) is the floor to compare with.",
             wide,
             narrow,
             telling_cells(cases, arms, _METRIC, "faults"),
