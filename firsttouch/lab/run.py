@@ -106,16 +106,18 @@ def run_lab(
             audits = audited([job.key for job in jobs], request.audit)
             shared = shared_plan((job.key for job in jobs), audits)
             lacking = frozenset(job.key for job in missing)
+            wanted = _by_key(jobs, lacking | audits)
             cells = sum(len(job.cells) for job in missing)
-            with reporter.step("Measuring", "cells", cells) as step:
-                ended = _notifier(jobs, known, plan, step, finished)
-                wanted = _by_key(jobs, lacking | audits)
-                gathering = Gathering(wanted, lacking, logs, reporter, record, ended)
-                if wanted and partition:
-                    follow_nodes(gathering, shared, partition, request, reporter)
-                elif wanted:
-                    _run_here(gathering, shared, at_once, reporter)
-            failures = gathering.failures
+            failures = []
+            if wanted:
+                with reporter.step("Measuring", "cells", cells) as step:
+                    ended = _notifier(jobs, known, plan, step, finished)
+                    gathering = Gathering(wanted, lacking, logs, reporter, record, ended)
+                    if partition:
+                        follow_nodes(gathering, shared, partition, request, reporter)
+                    else:
+                        _run_here(gathering, shared, at_once, reporter)
+                failures = gathering.failures
             if audits:
                 reporter.say(record.sentence(len(audits), len(jobs)))
             for cell, _ in failures:

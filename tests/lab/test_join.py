@@ -184,7 +184,7 @@ def test_an_outcome_that_a_server_lost_is_a_failure(
 
     with monkeypatch.context() as patch:
         patch.setattr(Gathering, "take", losing)
-        outcome = fake_lab.run(replace(_SMALL, out=fake_lab.out))
+        outcome = fake_lab.run(replace(_SMALL, out=fake_lab.out, jobs=1))
     assert len(outcome.results) == 15
     ((_, error),) = outcome.failures
     assert "is no longer in the store" in str(error)

@@ -416,3 +416,12 @@ def test_the_user_may_choose_how_many_but_not_none(monkeypatch: pytest.MonkeyPat
     assert guests_at_once(7) == 7
     with pytest.raises(UserError, match="--jobs 0 is too few"):
         guests_at_once(0)
+
+
+def test_nothing_is_measured_where_all_is_stored(
+    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake_lab.run(_asked(fake_lab))
+    assert "Measuring" in capsys.readouterr().err
+    fake_lab.run(_asked(fake_lab))
+    assert "Measuring" not in capsys.readouterr().err
