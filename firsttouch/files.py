@@ -47,6 +47,16 @@ def write_atomically(path: Path, data: str | bytes) -> None:
         partial.rename(path)
 
 
+def read_end(path: Path, size: int) -> str:
+    """Return the last `size` bytes of a file as text; "" if the file is missing."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+            return file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
 def write_once(path: Path, data: str | bytes) -> bool:
     """Write a file as `write_atomically` does, but by a link: False if the file is there already.
 

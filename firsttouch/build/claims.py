@@ -120,7 +120,7 @@ def _take(path: Path, own: Path) -> bool:
             raise
         raise NoLinksError(
             f"{path.parent} is on a file system without hard links, which firsttouch needs there: "
-            "name a directory on another one."
+            "name a directory on another one, by --out, or by XDG_CACHE_HOME for the store."
         ) from None
     return True
 

@@ -35,9 +35,9 @@ def outcome_place(key: str) -> Path:
     return store_root() / OUTCOMES / key[:2] / f"{key}.json"
 
 
-def guest_claim(name: str) -> Path:
-    """Return the claim of a guest; `name` is its key, or begins with it."""
-    return store_root() / CLAIMS / name[:2] / name
+def guest_claim(key: str) -> Path:
+    """Return the claim that a process holds while it runs the guest of `key`."""
+    return store_root() / CLAIMS / key[:2] / key
 
 
 def kept_outcome(key: str) -> Table | None:

@@ -19,7 +19,7 @@ from firsttouch.build.claims import claimed_if_free
 from firsttouch.build.host_tools import available_memory, processors
 from firsttouch.build.outcomes import By, guest_claim, keep_outcome, kept_document, run_by
 from firsttouch.errors import GuestError, HostError, UserError
-from firsttouch.files import digest
+from firsttouch.files import digest, read_end
 from firsttouch.lab.guests import Job
 from firsttouch.lab.outcomes import guest_outcome
 from firsttouch.lab.shared_plan import Ended, Failure, SharedPlan
@@ -132,23 +132,22 @@ class Execution:
 
     def _ended_or_run(self, key: str) -> Ended:
         """Return how a guest ended; run it if need be. Raises _NotTakenError."""
-        if ended := self.plan.how_ended(key, self.plan.hosts()):
+        if ended := self.plan.how_ended(key):
             return ended
         with claimed_if_free(guest_claim(key), self.plan.lease) as mine:
             if not mine:
                 raise _NotTakenError
             # Another process may have ended it before this one had the claim.
-            hosts = self.plan.hosts()
-            if ended := self.plan.how_ended(key, hosts):
+            if ended := self.plan.how_ended(key):
                 return ended
             first = kept_document(key)
-            if first and run_by(first).host == self.host and hosts > {self.host}:
+            if first and run_by(first).host == self.host and self.plan.hosts() > {self.host}:
                 # It is to be audited, and another host can do that.
                 raise _NotTakenError
             if self.host in {failure.host for failure in self.plan.failures(key)}:
                 raise _NotTakenError
             self._run(key, first)
-            if ended := self.plan.how_ended(key, hosts):
+            if ended := self.plan.how_ended(key):
                 return ended
         raise _NotTakenError
 
@@ -167,7 +166,7 @@ class Execution:
             if first:
                 self.plan.disagree(key, first, self.host, f"it failed on {self.host}: {error}")
             else:
-                failure = Failure(self.host, str(error), tuple(error.detail), _end_of(log))
+                failure = Failure(self.host, str(error), tuple(error.detail), read_end(log, _LOG))
                 self.plan.add_failure(key, failure)
             return
         with self._lock:
@@ -219,7 +218,3 @@ class Execution:
             )
         with self._lock:
             self._in_a_row = 0
-
-
-def _end_of(log: Path) -> str:
-    return log.read_bytes()[-_LOG:].decode(errors="replace") if log.exists() else ""

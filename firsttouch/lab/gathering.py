@@ -17,6 +17,8 @@ from firsttouch.progress import Reporter
 
 # Seconds between two looks at what other processes did, and guests at a time.
 _LOOK, _LOOKED_AT = 1.0, 1000
+# Seconds between two looks at which hosts run guests: it touches a file for each process.
+_ASK = 5.0
 
 
 @dataclass
@@ -77,20 +79,22 @@ def follow(gathering: Gathering, plan: SharedPlan, attend: Callable[[int], None]
     `attend` gets the number of those that have ended, every second.
     """
     hosts: set[str] = set()
-    begin = 0
+    begin, asked = 0, -_ASK
     with plan.following():
         while gathering.left:
             keys = list(gathering.left)
             begin = begin if begin < len(keys) else 0
             for key in keys[begin : begin + _LOOKED_AT]:
-                if ended := plan.how_ended(key):
+                if ended := plan.how_ended(key, others_may_come=True):
                     gathering.take(key, ended)
             begin += _LOOKED_AT
-            _take_hopeless(gathering, plan)
-            living = plan.hosts()
-            for host in sorted(living - hosts):
-                gathering.reporter.say(f"{host} runs guests.")
-            hosts |= living
+            if time.monotonic() >= asked + _ASK:
+                asked = time.monotonic()
+                _take_hopeless(gathering, plan)
+                living = plan.hosts()
+                for host in sorted(living - hosts):
+                    gathering.reporter.say(f"{host} runs guests.")
+                hosts |= living
             if gathering.left:
                 attend(len(gathering.jobs) - len(gathering.left))
                 time.sleep(_LOOK)
@@ -98,10 +102,7 @@ def follow(gathering: Gathering, plan: SharedPlan, attend: Callable[[int], None]
 
 def _take_hopeless(gathering: Gathering, plan: SharedPlan) -> None:
     """End what one host failed, if nothing else is left and no other host is there."""
-    failed = {key: plan.failures(key) for key in list(gathering.left)[:_LOOKED_AT]}
-    if len(failed) < len(gathering.left) or not all(failed.values()):
-        return
-    hosts = plan.hosts()
-    for key in failed:
-        if ended := plan.how_ended(key, hosts):
-            gathering.take(key, ended)
+    if all(plan.failures(key) for key in gathering.left):
+        for key in list(gathering.left):
+            if ended := plan.how_ended(key):
+                gathering.take(key, ended)

@@ -18,13 +18,13 @@ import os
 import shutil
 import socket
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import firsttouch
 from firsttouch.build.claims import LEASE, claimed, is_claimed
-from firsttouch.build.host_tools import DTC, qemu_digest, qemu_version
+from firsttouch.build.host_tools import DTC, qemu_digest
 from firsttouch.build.outcomes import By, drop_outcome, kept_document, read_sealed, run_by, sealed
 from firsttouch.build.store import PLANS, store_root
 from firsttouch.errors import HostError
@@ -131,16 +131,18 @@ class SharedPlan:
         folder = self.path / role
         return [name for name in _names(folder) if is_claimed(folder / name, self.lease)]
 
-    def how_ended(self, key: str, hosts: Collection[str] | None = None) -> Ended | None:
+    def how_ended(self, key: str, *, others_may_come: bool = False) -> Ended | None:
         """Return how a guest ended; None if it is to run, also a second time.
 
-        Two hosts try a guest that fails; one alone if no other of `hosts` is there.
+        Two hosts try a guest that fails. One is enough if no other runs guests
+        now, unless `others_may_come`.
         """
-        failures = self.failures(key)
-        failed_on = {failure.host for failure in failures}
-        alone = hosts is not None and failed_on.issuperset(hosts)
-        if failures and ("" in failed_on or len(failures) >= _HOSTS or alone):
-            return Ended(failure=min(failures, key=lambda failure: bool(failure.host)))
+        if failures := self.failures(key):
+            failed_on = {failure.host for failure in failures}
+            enough = "" in failed_on or len(failures) >= _HOSTS
+            # Asked last: it looks at the claim of each process.
+            if enough or (not others_may_come and self.hosts() <= failed_on):
+                return Ended(failure=min(failures, key=lambda failure: bool(failure.host)))
         first = kept_document(key)
         if first is None:
             return None
@@ -170,8 +172,8 @@ class SharedPlan:
         place = self.path / "failures" / key / f"{failure.host or _OF_HOST}.json"
         write_atomically(place, sealed("failure", asdict(failure)))
 
-    def disagree(self, key: str, first: Table, host: str, why: str) -> str:
-        """Note that two hosts ran a guest and do not agree, and drop its outcome; return that.
+    def disagree(self, key: str, first: Table, host: str, why: str) -> None:
+        """Note that two hosts ran a guest and do not agree, and drop its outcome.
 
         Which of them is right is open.
         """
@@ -182,7 +184,6 @@ class SharedPlan:
         )
         self.add_failure(key, Failure("", sentence))
         drop_outcome(key)
-        return sentence
 
 
 def shared_plan(keys: Iterable[str], audits: Iterable[str]) -> SharedPlan:
@@ -198,7 +199,6 @@ def _host() -> dict[str, Json]:
     return {
         "name": socket.gethostname(),
         "QEMU": qemu_digest(),
-        "QEMU's version": qemu_version(),
         "device tree compiler": output([DTC, "--version"]).strip(),
         "code of firsttouch": digest_files(folder, code),
     }
@@ -206,7 +206,7 @@ def _host() -> dict[str, Json]:
 
 def _difference(own: Table, other: Table) -> str:
     """Return why this host makes other guests than another; empty if nothing tells."""
-    for what in ("QEMU", "QEMU's version", "device tree compiler", "code of firsttouch"):
+    for what in ("QEMU", "device tree compiler", "code of firsttouch"):
         mine, theirs = own.take(what, str), other.take(what, str)
         if mine != theirs:
             return (

@@ -21,7 +21,7 @@ from firsttouch.build.images import KernelImage
 from firsttouch.build.kernels import kernel_of
 from firsttouch.build.sources import KernelSource
 from firsttouch.errors import HostError
-from firsttouch.files import digest
+from firsttouch.files import digest, read_end
 from firsttouch.lab.gathering import Gathering, follow
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.shared_plan import SharedPlan
@@ -34,6 +34,8 @@ from firsttouch.quantities import format_number_of
 _EVERY = 5.0
 _POLL = 0.5
 _TRIES = 12
+# Bytes of the end of what a task printed.
+_LOG_END = 1 << 16
 # Arrays in a row that may end with nothing done: killed, preempted, at their time limit.
 _FRUITLESS = 3
 # What Slurm's commands say if the controller is down, or slow.
@@ -171,7 +173,7 @@ class Array:
     def _said_by_tasks(self) -> dict[str, list[str]]:
         """Return the last lines that each task of the newest array printed, by its log's name."""
         logs = sorted(self.logs.glob(f"{self.name}-{self.job}-*.log")) if self.job else []
-        return {log.stem: log.read_text(errors="replace").splitlines()[-30:] for log in logs}
+        return {log.stem: read_end(log, _LOG_END).splitlines()[-30:] for log in logs}
 
     def _last_words(self) -> list[str]:
         """Return the last lines that a task of the newest array printed, one that failed if any."""

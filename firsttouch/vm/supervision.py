@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import threading
 import time
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.errors import GuestError, UserError
-from firsttouch.files import check_room
+from firsttouch.files import check_room, read_end
 from firsttouch.processes import kept
 from firsttouch.quantities import format_duration, format_size
 from firsttouch.vm.guest import Guest
@@ -140,6 +139,4 @@ def _check_splats(log: Path) -> None:
 
 def log_end(log: Path) -> list[str]:
     """Return the last lines of a kernel's log, for an error about its guest."""
-    with log.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_END))
-        return file.read().decode(errors="replace").splitlines()[-_LOG_LINES:]
+    return read_end(log, _LOG_END).splitlines()[-_LOG_LINES:]

@@ -120,6 +120,7 @@ def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", lab.guest_outcome)
     monkeypatch.setattr(execution, "_POLL", 0.01)
     monkeypatch.setattr(gathering, "_LOOK", 0.01)
+    monkeypatch.setattr(gathering, "_ASK", 0.2)
     return lab
 
 

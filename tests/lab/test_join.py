@@ -123,9 +123,9 @@ def test_a_run_looks_at_some_of_its_guests_at_a_time(
     looks: list[int] = [0]
     how_ended = SharedPlan.how_ended
 
-    def count(plan: SharedPlan, key: str, hosts: set[str] | None = None) -> Ended | None:
+    def count(plan: SharedPlan, key: str, *, others_may_come: bool = False) -> Ended | None:
         looks[-1] += threading.current_thread() is threading.main_thread()
-        return how_ended(plan, key, hosts)
+        return how_ended(plan, key, others_may_come=others_may_come)
 
     monkeypatch.setattr(SharedPlan, "how_ended", count)
     monkeypatch.setattr("firsttouch.lab.gathering.time.sleep", lambda _: looks.append(0))

@@ -111,12 +111,15 @@ def _children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def _recording(recorder: Path, file: Path, *command: str | Path) -> bytes:
+    subprocess.run([recorder, "-c", "-o", file, "--", *command], check=True)
+    return file.read_bytes()
+
+
 def test_a_recording_that_is_cut_off_anywhere_is_readable(
     recorder: Path, trouble: Path, tmp_path: Path
 ) -> None:
-    whole = tmp_path / "whole"
-    subprocess.run([recorder, "-c", "-o", whole, "--", trouble, "threads"], check=True)
-    data = whole.read_bytes()
+    data = _recording(recorder, tmp_path / "whole", trouble, "threads")
     for size in range(0, 48, 7):
         (tmp_path / "cut").write_bytes(data[:size])
         with pytest.raises(UserError, match=r"no trace|nothing was recorded"):
@@ -133,9 +136,7 @@ def test_a_recording_that_is_cut_off_anywhere_is_readable(
 def test_a_recording_with_damaged_bytes_is_read_or_refused_in_a_sentence(
     recorder: Path, trouble: Path, tmp_path: Path
 ) -> None:
-    whole = tmp_path / "whole"
-    subprocess.run([recorder, "-c", "-o", whole, "--", trouble, "fork"], check=True)
-    data = whole.read_bytes()
+    data = _recording(recorder, tmp_path / "whole", trouble, "fork")
     seed = random.randrange(1 << 30)
     print("seed", seed)
     chance = random.Random(seed)
