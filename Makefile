@@ -32,7 +32,7 @@ regress:
 	  $(if $(MINUTES),--minutes $(MINUTES))
 
 evidence: setup
-	@$(PYTHON) -m firsttouch.cli.evidence $(if $(MEASURE),--measure) $(addprefix --set ,$(SET)) \
+	@$(PYTHON) -m docs.evidence.draw.command $(if $(MEASURE),--measure) $(addprefix --set ,$(SET)) \
 	  $(if $(TRACE),--trace $(TRACE))
 
 lint: setup
@@ -40,7 +40,7 @@ lint: setup
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
-	@! git grep -n 'type: ignore' -- firsttouch ':!firsttouch/tables.py'
+	@! git grep -n 'type: ignore' -- docs firsttouch ':!firsttouch/tables.py'
 
 pictures: setup
 	@$(PYTHON) -m tests.support.rooms

@@ -100,14 +100,6 @@ def check_plugins() -> None:
         )
 
 
-def qemu_major() -> int:
-    """Return the first number of QEMU's version; HostError if it is missing."""
-    found = re.search(r"version (\d+)", qemu_version())
-    if found is None:
-        raise HostError(f"{QEMU} --version printed {qemu_version()!r}: put a QEMU on PATH.")
-    return int(found[1])
-
-
 @functools.cache
 def qemu_digest() -> str:
     """Return the SHA-256 of QEMU's executable; HostError if it is missing."""

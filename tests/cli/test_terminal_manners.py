@@ -86,7 +86,7 @@ def test_an_error_that_nobody_reads_is_no_traceback(tmp_path: Path) -> None:
 
 
 def test_make_evidence_ends_in_silence_too(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "firsttouch.cli.evidence"]
+    command = [sys.executable, "-m", "docs.evidence.draw.command"]
     arguments = ["--measure", "--set", "unknown"]
     assert _piped_into_nothing(arguments, tmp_path, "stderr", command) == (141, "")
 

@@ -22,8 +22,8 @@ import sys
 import time
 from pathlib import Path
 
+from docs.evidence.draw.declared import ResultSet, load_evidence
 from firsttouch.catalog.releases import release_names
-from firsttouch.output.evidence.declared import ResultSet, load_evidence
 from tests.support.slurm_cluster import NODES, SlurmCluster, slurm_cluster
 
 

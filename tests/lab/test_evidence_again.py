@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.evidence.draw.declared import load_evidence
 from firsttouch.lab.results import Result, read_results
-from firsttouch.output.evidence.declared import load_evidence
 from firsttouch.tables import Json
 from tests.conftest import Firsttouch
 from tests.support.kernels import releases_with_stock

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from docs.evidence.draw.declared import load_evidence
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.output import terminal
-from firsttouch.output.evidence.declared import load_evidence
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.terminal import LINES, first_figure, print_answers
 from firsttouch.places import EXPERIMENTS

@@ -13,14 +13,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from docs.evidence.draw.declared import Block, Column, ResultSet, Selection
+from docs.evidence.draw.layouts import layouts
+from docs.evidence.draw.pivot import pivot
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.analysis.distributions import Distribution
 from firsttouch.catalog.collection import load_known
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result
-from firsttouch.output.evidence.declared import Block, Column, ResultSet, Selection
-from firsttouch.output.evidence.layouts import layouts
-from firsttouch.output.evidence.pivot import pivot
 from firsttouch.output.export import summary
 from firsttouch.output.html.files import figure_files
 from firsttouch.output.html.page import render

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from docs.evidence.draw.command import REBUILT, traced_blocks
+from docs.evidence.draw.declared import load_evidence
+from docs.evidence.draw.documents import Drawing, names
+from docs.evidence.draw.functions import function_rows
+from docs.evidence.draw.traces import HERE, LINES
 from firsttouch.analysis.cache_statistics import colored_caches
 from firsttouch.analysis.claims import list_claims
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
-from firsttouch.cli.evidence import REBUILT, traced_blocks
 from firsttouch.cli.main import _parser as parser
 from firsttouch.cli.options import request_of
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import make_plan
 from firsttouch.lab.results import Result, read_results
-from firsttouch.output.evidence.declared import load_evidence
-from firsttouch.output.evidence.documents import Drawing, names
-from firsttouch.output.evidence.functions import function_rows
 from firsttouch.places import REPOSITORY
-from firsttouch.trace.evidence import HERE, LINES
 from tests.support.contract import real_contract
 
 _EVIDENCE = load_evidence()
@@ -91,7 +91,7 @@ def test_each_block_is_shown_and_each_set_is_drawn() -> None:
     assert shown == {*_EVIDENCE.blocks, *_TRACED}
     drawn = {name for block in _EVIDENCE.blocks.values() for name in block.sets}
     assert drawn == set(_EVIDENCE.sets)
-    files = {file.name for file in _EVIDENCE.folder.iterdir()}
+    files = {file.name for file in _EVIDENCE.folder.iterdir() if file.is_file()}
     assert files == {
         "tables.toml", REBUILT, *(f"{name}.jsonl.xz" for name in _EVIDENCE.sets),
         *(f"{name}.json.xz" for name in (HERE, LINES) if name in shown),

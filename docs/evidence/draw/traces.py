@@ -8,6 +8,7 @@ import lzma
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from docs.evidence.draw.programs import Traced
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.finder.document import parse_trace, trace_object
@@ -17,7 +18,6 @@ from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.output.tables import markdown_table
 from firsttouch.tables import Json, parse_json
 from firsttouch.trace.printing import first_place, remedies_of
-from firsttouch.trace.programs import Traced
 from firsttouch.trace.sentences import between, percent
 
 # The sets of traces on this host by the names of their blocks in the documents: Debian's

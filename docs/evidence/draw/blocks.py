@@ -9,6 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from rich.console import Console
 
+from docs.evidence.draw.declared import Block, Evidence
+from docs.evidence.draw.functions import functions
+from docs.evidence.draw.layouts import layouts
+from docs.evidence.draw.pivot import pivot
 from firsttouch.analysis.cache_statistics import (
     FITTING,
     MISSES,
@@ -22,10 +26,6 @@ from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
-from firsttouch.output.evidence.declared import Block, Evidence
-from firsttouch.output.evidence.functions import functions
-from firsttouch.output.evidence.layouts import layouts
-from firsttouch.output.evidence.pivot import pivot
 from firsttouch.output.tables import kernel_versions, markdown_table
 from firsttouch.output.terminal import print_answers
 from firsttouch.quantities import format_fixed

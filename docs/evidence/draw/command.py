@@ -1,32 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 """`make evidence`: draw the documents' figures from the raw results, measured again or not.
 
-Run as ``python -m firsttouch.cli.evidence``: it is about the documents of a
+Run as ``python -m docs.evidence.draw.command``: it is about the documents of a
 checkout, which an installed package does not have.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from firsttouch.build.host_tools import qemu_major, qemu_version
-from firsttouch.build.rebuilt import load_rebuilt
-from firsttouch.catalog.arms import BASE
-from firsttouch.catalog.experiment_files import load_experiment
-from firsttouch.cli.failures import exit_status
-from firsttouch.cli.main import main as firsttouch
-from firsttouch.errors import UserError, nearest
-from firsttouch.files import write_atomically
-from firsttouch.lab.results import pack_results, read_results
-from firsttouch.lab.traces import trace_of
-from firsttouch.output.evidence.declared import Evidence, ResultSet, load_evidence
-from firsttouch.output.evidence.documents import Drawing
-from firsttouch.places import REPOSITORY
-from firsttouch.progress import Reporter
-from firsttouch.trace.evidence import (
+from docs.evidence.draw.declared import Evidence, ResultSet, load_evidence
+from docs.evidence.draw.documents import Drawing
+from docs.evidence.draw.programs import Traced, trace_here
+from docs.evidence.draw.rebuilt import load_rebuilt
+from docs.evidence.draw.traces import (
     HERE,
     LINES,
     draw_lines,
@@ -35,7 +26,17 @@ from firsttouch.trace.evidence import (
     read_traces,
     traces_file,
 )
-from firsttouch.trace.programs import Traced, trace_here
+from firsttouch.build.host_tools import QEMU, qemu_version
+from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.cli.failures import exit_status
+from firsttouch.cli.main import main as firsttouch
+from firsttouch.errors import HostError, UserError, nearest
+from firsttouch.files import write_atomically
+from firsttouch.lab.results import pack_results, read_results
+from firsttouch.lab.traces import trace_of
+from firsttouch.places import REPOSITORY
+from firsttouch.progress import Reporter
 
 # The experiment whose programs are traced, the set that has it, the block that shows the set.
 _EXPERIMENT, _SET, _BLOCK = "doubles", "doubles-6.12", "doubles-arm64"
@@ -100,7 +101,7 @@ def measurable(sets: Sequence[ResultSet], *, asked: bool) -> list[ResultSet]:
 
     Raises UserError if one of them was `asked` for by its name.
     """
-    found = [one for one in sets if one.qemu <= qemu_major()]
+    found = [one for one in sets if one.qemu <= _qemu_major()]
     for one in sets:
         if one not in found:
             needs = f"{one.name} needs QEMU {one.qemu} on PATH, and this is {qemu_version()}"
@@ -108,6 +109,14 @@ def measurable(sets: Sequence[ResultSet], *, asked: bool) -> list[ResultSet]:
                 raise UserError(f"{needs}: put a newer one first on PATH.")
             print(f"make evidence: {needs}: it stays as it is.", flush=True)
     return found
+
+
+def _qemu_major() -> int:
+    """Return the first number of QEMU's version; HostError if it is missing."""
+    found = re.search(r"version (\d+)", qemu_version())
+    if found is None:
+        raise HostError(f"{QEMU} --version printed {qemu_version()!r}: put a QEMU on PATH.")
+    return int(found[1])
 
 
 def measure(evidence: Evidence, sets: Sequence[ResultSet], out: Path) -> bool:

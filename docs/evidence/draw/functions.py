@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from docs.evidence.draw.declared import Block
+from docs.evidence.draw.pivot import cases_of
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.profile import (
     USER,
@@ -16,8 +18,6 @@ from firsttouch.analysis.profile import (
     profiles_of,
 )
 from firsttouch.errors import UserError
-from firsttouch.output.evidence.declared import Block
-from firsttouch.output.evidence.pivot import cases_of
 from firsttouch.output.tables import markdown_table
 from firsttouch.quantities import format_fixed
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from firsttouch.build.rebuilt import load_rebuilt
+from docs.evidence.draw.declared import EVIDENCE
+from docs.evidence.draw.rebuilt import load_rebuilt
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.errors import BuildError, UserError
-from firsttouch.output.evidence.declared import EVIDENCE
 from firsttouch.progress import Reporter
 
 _LISTED = {program.name: program for program in load_rebuilt(EVIDENCE / "rebuilt.toml")}

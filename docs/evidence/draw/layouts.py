@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from docs.evidence.draw.declared import Block, Selection
 from firsttouch.analysis.cache_statistics import sweeps
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
@@ -12,7 +13,6 @@ from firsttouch.analysis.distributions import Distribution, changes_over
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
-from firsttouch.output.evidence.declared import Block, Selection
 from firsttouch.output.labels import changes_of, verdict_words
 from firsttouch.output.tables import markdown_table
 from firsttouch.quantities import format_change

@@ -10,10 +10,10 @@ import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from docs.evidence.draw.blocks import draw_block
+from docs.evidence.draw.declared import Evidence
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.errors import UserError, nearest
-from firsttouch.output.evidence.blocks import draw_block
-from firsttouch.output.evidence.declared import Evidence
 from firsttouch.output.html.files import figure_files
 
 _MARKED = re.compile(r"(<!-- evidence: (\S+) -->)(.*?)(<!-- end -->)", re.DOTALL)

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from docs.evidence.draw.rebuilt import Rebuilt
 from firsttouch.build.disks import ACCOUNTS, MOUNT_POINTS
 from firsttouch.build.packages import unpack
 from firsttouch.build.programs import build_recorder
-from firsttouch.build.rebuilt import Rebuilt
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import HostError
 from firsttouch.finder.sites import Trace

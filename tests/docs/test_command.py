@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.cli import evidence as command
+from docs.evidence.draw import command
+from docs.evidence.draw.declared import Evidence, load_evidence
 from firsttouch.errors import UserError
 from firsttouch.lab.results import read_results
-from firsttouch.output.evidence.declared import Evidence, load_evidence
 from firsttouch.places import EXPERIMENTS
 from tests.support import made_results
 
