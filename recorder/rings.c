@@ -28,6 +28,8 @@
 static int open_event(struct perf_event_attr attr, pid_t thread, int cpu,
 		      bool on_exec)
 {
+	int fd;
+
 	attr.size = sizeof(attr);
 	attr.sample_period = 1;
 	attr.sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
@@ -36,8 +38,15 @@ static int open_event(struct perf_event_attr attr, pid_t thread, int cpu,
 	attr.inherit = 1;
 	attr.use_clockid = 1;
 	attr.clockid = CLOCK_MONOTONIC;
-	return syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
-		       PERF_FLAG_FD_CLOEXEC);
+	fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
+		     PERF_FLAG_FD_CLOEXEC);
+	/* Linux 5.12 is the first with build IDs. */
+	if (fd < 0 && errno == EINVAL && attr.build_id) {
+		attr.build_id = 0;
+		fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
+			     PERF_FLAG_FD_CLOEXEC);
+	}
+	return fd;
 }
 
 static struct perf_event_attr faults_event(const struct rings *rings)
@@ -52,6 +61,7 @@ static struct perf_event_attr faults_event(const struct rings *rings)
 		.mmap = 1,
 		.mmap2 = 1,
 		.mmap_data = 1,
+		.build_id = 1,
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,

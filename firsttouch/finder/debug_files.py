@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,20 +24,26 @@ _PATIENCE = 90
 
 @dataclass(frozen=True)
 class DebugNames:
-    """By what an ELF file's debug information is found; "" for what the file does not say."""
+    """By what an ELF file's debug information is found; "" for what the file does not say.
+
+    `crc` is that of the file named `link`.
+    """
 
     build_id: str
     link: str
+    crc: bytes
 
 
 def debug_names(elf: ELFFile) -> DebugNames:
     """Return the build ID of a file, and the name in its ``.gnu_debuglink``."""
     section = elf.get_section_by_name(".gnu_debuglink")
-    link = section.data().split(b"\0", 1)[0].decode(errors="replace") if section else ""
-    return DebugNames(_build_id(elf), link)
+    data: bytes = section.data() if section else b""
+    link = data.split(b"\0", 1)[0].decode(errors="replace")
+    return DebugNames(build_id(elf), link, data[-4:])
 
 
-def _build_id(elf: ELFFile) -> str:
+def build_id(elf: ELFFile) -> str:
+    """Return the build ID of a file in hexadecimal; "" if it has none."""
     for section in elf.iter_sections("SHT_NOTE"):
         if isinstance(section, NoteSection):
             for note in section.iter_notes():
@@ -45,14 +52,41 @@ def _build_id(elf: ELFFile) -> str:
     return ""
 
 
-def debug_file(path: Path, root: Path, names: DebugNames) -> Path | None:
-    """Return the file below `root` with the debug information of `path`, where gdb looks, too."""
-    debug, build_id, link = root / _DEBUG, names.build_id, names.link
-    places = [debug / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"] if build_id else []
-    if link:
-        below = path.parent.relative_to(root) if path.is_relative_to(root) else Path()
-        places += [path.with_name(link), path.parent / ".debug" / link, debug / below / link]
-    return next((place for place in places if place.is_file() and place != path), None)
+class DebugFiles:
+    """The debug files below `root`, where gdb looks, too."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def of(self, path: Path, names: DebugNames) -> tuple[Path | None, str]:
+        """Return the debug file of `path`, and why one that is there was not taken."""
+        debug, identity = self._root / _DEBUG, names.build_id
+        places = [debug / ".build-id" / identity[:2] / f"{identity[2:]}.debug"] if identity else []
+        if link := names.link:
+            below = path.parent.relative_to(self._root) if path.is_relative_to(self._root) else ""
+            places += [path.with_name(link), path.parent / ".debug" / link, debug / below / link]
+        there = [place for place in places if place.is_file() and place != path]
+        for place in there:
+            if _belongs(place, names):
+                return place, ""
+        return None, f"is of another build than its debug file {there[0]}" if there else ""
+
+
+def _belongs(debug: Path, names: DebugNames) -> bool:
+    """Tell whether a debug file has the build ID, or without one the checksum, that is asked."""
+    # The reader raises whatever a damaged file makes of it.
+    try:
+        with debug.open("rb") as file:
+            identity = build_id(ELFFile(file))
+            if identity and names.build_id:
+                return identity == names.build_id
+            file.seek(0)
+            checksum = 0
+            while part := file.read(1 << 20):
+                checksum = zlib.crc32(part, checksum)
+            return checksum.to_bytes(4, "little") == names.crc
+    except Exception:
+        return False
 
 
 class Servers:

@@ -77,6 +77,7 @@ def parse_trace(table: Table) -> Trace:
             Price(entry.take("each", float), entry.take("unit", str), entry.take("source", str))
             for entry in table.tables("prices")
         ),
+        unnamed=table.strings("unnamed", ()),
     )
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE, Found, Pair
 from firsttouch.finder.instructions import UNKNOWN, Access, Instruction, decode, distance
+from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.records import Executed, Fault, Forked, Mapped, Recording, Upgraded
 from firsttouch.finder.spaces import (
     PROT_EXEC,
@@ -70,13 +71,13 @@ def find(recording: Recording, root: Path = Path("/")) -> Found:
 class _Finder:
     def __init__(self, recording: Recording, root: Path) -> None:
         self._recording = recording
-        self._root = root
+        self._mapped_files = MappedFiles(root)
         self._found = Found()
         self._processes: dict[int, _Process] = {}
         self._pairs: dict[Pair, int] = {}
         self._stacks: dict[tuple[Place, ...], int] = {}
         self._decoded: dict[tuple[int, int], Instruction] = {}
-        self._files: dict[tuple[str, int], bytes] = {}
+        self._from_files: dict[Place, bytes] = {}
         self._shift = recording.page_size.bit_length() - 1
 
     def run(self) -> Found:
@@ -230,11 +231,9 @@ class _Finder:
         place = self._process(pid).place(pid, pc)
         if not place.path:
             return b""
-        if (place.path, place.offset) not in self._files:
-            self._files[place.path, place.offset] = _read(
-                self._root / place.path.lstrip("/"), place.offset
-            )
-        return self._files[place.path, place.offset]
+        if place not in self._from_files:
+            self._from_files[place] = self._mapped_files.read(place, _CODE)
+        return self._from_files[place]
 
     def _stack(self, process: _Process, fault: Fault) -> int:
         chain = (fault.pc, *fault.chain)
@@ -260,16 +259,6 @@ class _Finder:
 
 
 _FETCH = Instruction("", Access.FETCH)
-
-
-def _read(file: Path, offset: int) -> bytes:
-    """Return the bytes of an instruction, and some more, in a file; none if it cannot be read."""
-    try:
-        with file.open("rb") as opened:
-            opened.seek(offset)
-            return opened.read(_CODE)
-    except OSError:
-        return b""
 
 
 def _also_first(first: _First, fault: Fault, access: Access) -> bool:

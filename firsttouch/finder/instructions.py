@@ -52,8 +52,11 @@ UNKNOWN = Instruction("", Access.UNKNOWN)
 def decode(machine: str, code: bytes, pc: int) -> Instruction:
     """Return the first instruction of `code`, which is at `pc`; UNKNOWN if it is none.
 
-    `machine` is x86_64 or aarch64.
+    `machine` is x86_64, i386 or aarch64. Of any other, such as the 32-bit arm, which has
+    two encodings that look alike, all is UNKNOWN.
     """
+    if machine not in _ACCESS:
+        return UNKNOWN
     for instruction in _disassembler(machine).disasm(code, pc, 1):
         access = _ACCESS[machine](instruction)
         return Instruction(f"{instruction.mnemonic} {instruction.op_str}".strip(), access)
@@ -66,6 +69,8 @@ def distance(machine: str, code: bytes, pc: int, later: int) -> int | None:
     `code` begins at `pc`. Returns None if `later` is not in it, or not where an
     instruction begins.
     """
+    if machine not in _ACCESS:
+        return None
     for number, instruction in enumerate(_disassembler(machine).disasm(code, pc)):
         if instruction.address >= later:
             return number if instruction.address == later else None
@@ -77,7 +82,8 @@ def _disassembler(machine: str) -> capstone.Cs:
     if machine == "aarch64":
         found = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
     else:
-        found = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+        bits = capstone.CS_MODE_32 if machine == "i386" else capstone.CS_MODE_64
+        found = capstone.Cs(capstone.CS_ARCH_X86, bits)
     found.detail = True
     return found
 
@@ -141,4 +147,4 @@ def _is_string(name: str) -> bool:
     return bool(re.fullmatch("(stos|lods|scas)[bwdq]", name))
 
 
-_ACCESS = {"x86_64": _x86_access, "aarch64": _arm64_access}
+_ACCESS = {"x86_64": _x86_access, "i386": _x86_access, "aarch64": _arm64_access}

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-from elftools.common.exceptions import DWARFError, ELFError
 from elftools.construct.lib.container import Container
 from elftools.dwarf.compileunit import CompileUnit
 from elftools.dwarf.dwarfinfo import DWARFInfo
@@ -16,14 +15,18 @@ from elftools.elf.elffile import ELFFile
 
 
 class Lines:
-    """The lines of a file with DWARF; those of one unit are read when it is asked for."""
+    """The lines of a file with DWARF; those of one unit are read when it is asked for.
+
+    The reader raises whatever a damaged file makes of it, also while this is made.
+    """
 
     def __init__(self, path: Path) -> None:
         # Open as long as this lasts: the reader reads what it is asked for.
         self._file = path.open("rb")
         self._dwarf: DWARFInfo = ELFFile(self._file).get_dwarf_info()
         self._aranges = self._dwarf.get_aranges()
-        self._units: dict[int, _UnitLines] = {}
+        # None for a unit of a form that the reader does not know.
+        self._units: dict[int, _UnitLines | None] = {}
         self._ranges: list[tuple[int, int, int]] | None = None
 
     def at(self, address: int) -> tuple[str, int]:
@@ -33,11 +36,12 @@ class Lines:
             if unit is None:
                 return "", 0
             if unit not in self._units:
+                self._units[unit] = None
                 self._units[unit] = _UnitLines(self._dwarf, self._dwarf.get_CU_at(unit))
-            return self._units[unit].at(address)
-        except (DWARFError, ELFError, KeyError, IndexError):
-            # Of a form that the reader does not know.
+        except Exception:
             return "", 0
+        found = self._units[unit]
+        return found.at(address) if found else ("", 0)
 
     def _unit(self, address: int) -> int | None:
         """Return the offset of the unit that has `address`."""
@@ -47,6 +51,7 @@ class Lines:
                 return int(found)
         # clang writes no .debug_aranges.
         if self._ranges is None:
+            self._ranges = []
             self._ranges = sorted(_unit_ranges(self._dwarf))
         index = bisect_right(self._ranges, (address, 1 << 64, 0)) - 1
         if index >= 0 and address < self._ranges[index][1]:

@@ -19,7 +19,7 @@ _MAGIC = b"FTTRACE1"
 # Types of records: the kernel's, then those of recorder/format.h.
 _COMM, _FORK, _SAMPLE, _MMAP2 = 3, 7, 9, 10
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES, _UPGRADE = range(100, 109)
-_MODES, _USER, _COMM_EXEC = 7, 2, 1 << 13
+_MODES, _USER, _COMM_EXEC, _WITH_BUILD_ID = 7, 2, 1 << 13, 1 << 14
 _CALL_CHAINS, _KERNEL, _ATTACHED, _UPGRADES = 1, 2, 4, 16
 # In a chain of calls, where the kernel's part ends and the user's begins.
 _CONTEXTS = 2**64 - 4096
@@ -28,7 +28,7 @@ _MACHINES = {62: "x86_64", 183: "aarch64"}
 _HEADER = struct.Struct("<IHH")
 _FAULT = struct.Struct("<QIIQQ")
 _TRAILER = struct.Struct("<IIQ")
-_MAPPING = struct.Struct("<IIQQQ24xII")
+_MAPPING = struct.Struct("<IIQQQ24sII")
 _STARTED = struct.Struct("<IIIIQQ")
 _ENDED = struct.Struct("<iIQQQQQ")
 _CODE_HEAD = struct.Struct("<IIQ")
@@ -65,7 +65,8 @@ class Mapped(NamedTuple):
     """A range of addresses that is mapped, or whose protection changes, from `time` on.
 
     `path` is a file, or a name of the kernel such as ``[heap]`` and ``//anon``.
-    `prot` and `flags` are those of mmap(2).
+    `prot` and `flags` are those of mmap(2). `build_id` is that of an ELF file in
+    hexadecimal, "" if the kernel did not say it.
     """
 
     time: int
@@ -76,6 +77,7 @@ class Mapped(NamedTuple):
     prot: int
     flags: int
     path: str
+    build_id: str = ""
 
 
 class Forked(NamedTuple):
@@ -276,10 +278,12 @@ def _change(data: bytes, kind: int, misc: int) -> Event | None:
         raise struct.error
     _, _, time = _TRAILER.unpack_from(data, len(data) - _TRAILER.size)
     if kind == _MMAP2:
-        pid, _, start, length, offset, prot, flags = _MAPPING.unpack_from(data)
+        pid, _, start, length, offset, identity, prot, flags = _MAPPING.unpack_from(data)
         name = data[_MAPPING.size : -_TRAILER.size].split(b"\0", 1)[0]
         path = name.decode(errors="surrogateescape")
-        return Mapped(time, pid, start, start + length, offset, prot, flags, path)
+        # Either the device and the inode, or the length of a build ID, and that.
+        build_id = identity[4:][: identity[0]].hex() if misc & _WITH_BUILD_ID else ""
+        return Mapped(time, pid, start, start + length, offset, prot, flags, path, build_id)
     if kind == _FORK:
         pid, parent = struct.unpack_from("<II", data)
         # A thread is in its process's space already.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from firsttouch.finder.found import ATOMIC, EXCLUSIVE, KINDS, Found, Pair
 from firsttouch.finder.records import Recording
-from firsttouch.finder.spaces import ANONYMOUS
+from firsttouch.finder.spaces import ANONYMOUS, Place
 from firsttouch.finder.symbols import Location, Symbols
 from firsttouch.finder.vain import UNIT, Vain, Watch, pages_in_vain
 
@@ -67,7 +67,8 @@ class Trace:
     a time; 0 if that is not known. `upgraded` read faults got a page of their own
     instead of the zero page, by write-intent faults; None if the kernel has none or
     tells nothing of them. `vain` says what of that was never written, where the
-    modelled PMU saw it.
+    modelled PMU saw it. `unnamed` says why files have doubles without names, a clause
+    each.
     """
 
     command: tuple[str, ...]
@@ -91,6 +92,7 @@ class Trace:
     upgraded: int | None = None
     vain: Vain | None = None
     prices: tuple[Price, ...] = ()
+    unnamed: tuple[str, ...] = ()
 
     @property
     def doubles(self) -> int:
@@ -151,6 +153,7 @@ def summarize(
             if watch and recording.upgrades and recording.page_size == UNIT
             else None
         ),
+        unnamed=symbols.troubles(_places(found)),
     )
 
 
@@ -161,9 +164,13 @@ def _zero_pages(recording: Recording) -> int | None:
     return sum(end - start for start, end in ranges) // recording.page_size
 
 
+def _places(found: Found) -> list[Place]:
+    return [place for pair in found.pairs for place in (pair.read, pair.write)]
+
+
 def _sites(found: Found, symbols: Symbols, page_size: int) -> tuple[Site, ...]:
     """Return the sites, the one with most doubles first."""
-    places = [place for pair in found.pairs for place in (pair.read, pair.write)]
+    places = _places(found)
     symbols.ask(places)
     symbols.demangle(places)
     dense = _dense(found, page_size)

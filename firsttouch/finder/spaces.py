@@ -26,12 +26,14 @@ ANONYMOUS, PRIVATE_FILE, SHARED = "anonymous", "private file", "shared"
 class Place(NamedTuple):
     """A pc as its file's offset, or that in the kernel's ``[vdso]``.
 
-    For code in neither, `path` is "" and `offset` the pc.
+    For code in neither, `path` is "" and `offset` the pc. `build_id` is the file's,
+    "" if the kernel did not say it.
     """
 
     path: str
     offset: int
     pid: int
+    build_id: str = ""
 
 
 class Space:
@@ -146,4 +148,4 @@ def place_of(space: Space, pid: int, pc: int) -> Place:
         return Place(_VDSO, pc - mapping.start, 0)
     if not mapping.path.startswith("/") or mapping.path.startswith("//"):
         return Place("", pc, pid)
-    return Place(mapping.path, pc - mapping.start + mapping.offset, 0)
+    return Place(mapping.path, pc - mapping.start + mapping.offset, 0, mapping.build_id)

@@ -170,6 +170,8 @@ def _limits(trace: Trace) -> Iterator[str]:
             "`node --perf-basic-prof` or `java -XX:+UnlockDiagnosticVMOptions "
             "-XX:+DumpPerfMapAtExit`."
         )
+    if trace.unnamed:
+        yield f"Names are missing: {'; '.join(trace.unnamed)}."
     if trace.major and trace.doubles:
         yield (
             f"{format_number_of(trace.major, 'faults')} waited for a disk: a page that came back "

@@ -47,6 +47,15 @@ def test_x86_64(code: str, access: Access) -> None:
     assert decode("x86_64", bytes.fromhex(code), 0x1000).access is access
 
 
+def test_the_same_bytes_are_another_instruction_in_32_bits() -> None:
+    push_all, increment = bytes.fromhex("60"), bytes.fromhex("408807")  # pusha; inc, mov [edi], al
+    assert decode("i386", push_all, 0x1000).access is Access.WRITE
+    assert decode("x86_64", push_all, 0x1000).access is Access.UNKNOWN
+    assert distance("i386", increment, 0x1000, 0x1001) == 1
+    assert distance("x86_64", increment, 0x1000, 0x1001) is None
+    assert decode("arm", bytes(4), 0x1000).access is Access.UNKNOWN
+
+
 ARM64 = [
     (0xF9400020, Access.READ),  # ldr x0, [x1]
     (0x38401420, Access.READ),  # ldrb w0, [x1], #1

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from firsttouch.finder.records import Mapped
-from firsttouch.finder.spaces import Space, is_anonymous, memory_kind, place_of
+from firsttouch.finder.spaces import Place, Space, is_anonymous, memory_kind, place_of
 
 READ, READ_WRITE, PRIVATE, SHARED = 1, 3, 2, 1
 ANON = "//anon"
@@ -78,10 +78,12 @@ def test_places_and_kinds_of_memory() -> None:
     space = Space()
     space.map(mapped(0x1000, 0x3000, "/lib/x", offset=0x5000))
     space.map(mapped(0x8000, 0x9000))
-    assert place_of(space, 7, 0x1010) == ("/lib/x", 0x5010, 0)
-    assert place_of(space, 7, 0x8010) == ("", 0x8010, 7)
+    assert place_of(space, 7, 0x1010) == Place("/lib/x", 0x5010, 0)
+    space.map(mapped(0xC000, 0xD000, "/lib/y", offset=0)._replace(build_id="ab"))
+    assert place_of(space, 7, 0xC010) == Place("/lib/y", 0x10, 0, "ab")
+    assert place_of(space, 7, 0x8010) == Place("", 0x8010, 7)
     space.map(mapped(0xA000, 0xB000, "[vdso]", offset=0))
-    assert place_of(space, 7, 0xA010) == ("[vdso]", 0x10, 0)
+    assert place_of(space, 7, 0xA010) == Place("[vdso]", 0x10, 0)
     assert memory_kind(space.at(0x1000)) == "private file"
     assert memory_kind(space.at(0x8000)) == "anonymous"
     shared = mapped(0x1000, 0x2000, "/dev/zero (deleted)")._replace(flags=SHARED)

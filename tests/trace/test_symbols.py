@@ -31,7 +31,7 @@ pytestmark = pytest.mark.long
 _LLVM = Path("/usr/lib/llvm-22/bin")
 
 
-def _offset(program: Path, function: str) -> int:
+def offset_of(program: Path, function: str) -> int:
     """Return the offset in a file of the first instruction of a function."""
     with program.open("rb") as file:
         elf = ELFFile(file)
@@ -52,10 +52,10 @@ def _stripped(program: Path, folder: Path) -> tuple[Path, Path, str]:
     debug, bare = folder / "known.debug", folder / "known"
     subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
     subprocess.run(["objcopy", "--strip-all", program, bare], check=True)
-    return bare, debug, _build_id(bare)
+    return bare, debug, build_id_of(bare)
 
 
-def _build_id(program: Path) -> str:
+def build_id_of(program: Path) -> str:
     notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True)
     (build_id,) = (line.split()[-1] for line in notes.stdout.splitlines() if "Build ID" in line)
     return build_id
@@ -71,12 +71,12 @@ def _check(location: Location) -> None:
 @pytest.mark.parametrize("dwarf", [4, 5])
 def test_lines_come_from_the_file_itself(compile_c: Compile, dwarf: int) -> None:
     program = compile_c("known.c", f"-gdwarf-{dwarf}")
-    _check(Symbols().locate(Place(str(program), _offset(program, "write_all"), 0)))
+    _check(Symbols().locate(Place(str(program), offset_of(program, "write_all"), 0)))
 
 
 def test_lines_come_from_a_debug_file_by_its_build_id(compile_c: Compile, tmp_path: Path) -> None:
     program = compile_c("known.c", "-Wl,--build-id")
-    offset = _offset(program, "write_all")
+    offset = offset_of(program, "write_all")
     bare, debug, build_id = _stripped(program, tmp_path)
     kept = tmp_path / "usr/lib/debug/.build-id" / build_id[:2] / f"{build_id[2:]}.debug"
     kept.parent.mkdir(parents=True)
@@ -129,7 +129,7 @@ def test_lines_come_from_a_debuginfod_server(
 ) -> None:
     folder, address = served
     program = compile_c("known.c", "-Wl,--build-id")
-    offset = _offset(program, "write_all")
+    offset = offset_of(program, "write_all")
     bare, debug, build_id = _stripped(program, tmp_path)
     place = Place(f"/{bare.name}", offset, 0)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -191,7 +191,7 @@ def test_no_server_is_asked_for_a_library_that_has_faults_and_no_doubles(
     library, program = tmp_path / "libfill.so", tmp_path / "main"
     subprocess.run([*compiler, "-shared", "-fPIC", "-o", library, tmp_path / "fill.c"], check=True)
     subprocess.run([*compiler, "-o", program, tmp_path / "main.c", library], check=True)
-    build_id = _build_id(library)
+    build_id = build_id_of(library)
     asked: list[str] = []
 
     class Server(BaseHTTPRequestHandler):
@@ -212,7 +212,7 @@ def test_no_server_is_asked_for_a_library_that_has_faults_and_no_doubles(
         server.shutdown()
     assert done.returncode == 0, done.stderr
     assert ">fill" in (tmp_path / "out/trace.html").read_text()
-    assert any(_build_id(program) in path for path in asked)
+    assert any(build_id_of(program) in path for path in asked)
     assert not [path for path in asked if build_id in path]
 
 
@@ -230,7 +230,7 @@ def test_names_of_cpp_are_decoded(tmp_path: Path) -> None:
     program = tmp_path / "program"
     source = "struct table { void probe(int); }; void table::probe(int) {} int main() {}"
     subprocess.run(["g++", "-x", "c++", "-o", program, "-"], input=source, text=True, check=True)
-    place = Place(str(program), _offset(program, "_ZN5table5probeEi"), 0)
+    place = Place(str(program), offset_of(program, "_ZN5table5probeEi"), 0)
     symbols = Symbols()
     symbols.demangle([place])
     assert symbols.function(place) == "table::probe"

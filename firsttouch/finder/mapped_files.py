@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The files that a traced program mapped, if they are still the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from firsttouch.finder.debug_files import build_id
+from firsttouch.finder.spaces import Place
+
+
+class UnusableError(Exception):
+    """Why a file is not used, as the end of a sentence that begins with the file."""
+
+
+class MappedFiles:
+    """Files below `root`, where the program's are."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._troubles: dict[tuple[str, str], str] = {}
+
+    def path(self, place: Place) -> Path:
+        """Return the file of a place. Raises UnusableError."""
+        path = self._root / place.path.lstrip("/")
+        key = place.path, place.build_id
+        if key not in self._troubles:
+            self._troubles[key] = _trouble(path, place.build_id)
+        if self._troubles[key]:
+            raise UnusableError(self._troubles[key])
+        return path
+
+    def read(self, place: Place, size: int) -> bytes:
+        """Return the first bytes at a place; none if they cannot be read."""
+        try:
+            with self.path(place).open("rb", buffering=0) as file:
+                file.seek(place.offset)
+                return file.read(size)
+        except (OSError, UnusableError):
+            return b""
+
+
+def _trouble(path: Path, expected: str) -> str:
+    """Return why a file is not used; "" for one that is, or that is not there."""
+    if not path.exists():
+        return "is not there now"
+    # To read a device or a FIFO may have effects, and no end.
+    if not path.is_file():
+        return "is no regular file"
+    if expected and not _is_of(path, expected):
+        return "is not the file that was traced, by its build ID"
+    return ""
+
+
+def _is_of(path: Path, expected: str) -> bool:
+    # The reader raises whatever a damaged file makes of it.
+    try:
+        with path.open("rb") as file:
+            return build_id(ELFFile(file)) == expected
+    except Exception:
+        return False

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Files of a traced program that are damaged, replaced, or no files: names go, the trace stays."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from firsttouch.finder.document import FILE_NAME, read_trace
+from firsttouch.finder.mapped_files import MappedFiles
+from firsttouch.finder.spaces import Place
+from firsttouch.finder.symbols import Symbols
+from firsttouch.trace.reading import read_recording
+from tests.conftest import Firsttouch
+from tests.trace.conftest import Compile
+from tests.trace.test_symbols import build_id_of, offset_of
+
+pytestmark = pytest.mark.long
+
+_ZSTD = 2
+# A program of 32 bits: a load and a store on each of 64 pages, then exit(0).
+_OF_32_BITS = r"""
+static volatile char pages[64 * 4096 + 4096];
+__attribute__((noinline)) void doubles(void)
+{
+    for (int i = 0; i < 64; i++)
+        pages[i * 4096 + 4096] = pages[i * 4096 + 4096] + 1;
+}
+void _start(void)
+{
+    doubles();
+    asm volatile("int $0x80" : : "a" (1), "b" (0));
+}
+"""
+
+
+def _troubles(symbols: Symbols, place: Place) -> str:
+    symbols.locate(place)
+    return "; ".join(symbols.troubles([place]))
+
+
+def test_a_compression_that_is_not_supported_costs_the_lines_alone(
+    compile_c: Compile, tmp_path: Path
+) -> None:
+    program = compile_c("known.c", "-gz=zlib")
+    data = bytearray(program.read_bytes())
+    with program.open("rb") as file:
+        for section in ELFFile(file).iter_sections():
+            if section.compressed:
+                data[section["sh_offset"]] = _ZSTD
+    (tmp_path / "known").write_bytes(data)
+    symbols = Symbols(tmp_path)
+    place = Place("/known", offset_of(program, "write_all"), 0)
+    location = symbols.locate(place)
+    assert (location.function, location.line) == ("write_all", 0)
+    assert "has debug information that cannot be read" in _troubles(symbols, place)
+
+
+def test_any_damaged_file_is_read_without_an_exception(compile_c: Compile, tmp_path: Path) -> None:
+    program = compile_c("known.c")
+    data = program.read_bytes()
+    place = Place("/known", offset_of(program, "write_all"), 0)
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    chance = random.Random(seed)
+    for _ in range(60):
+        damaged = bytearray(data)
+        for _ in range(chance.randrange(1, 30)):
+            # Half of them in the ELF header, or in the headers of sections at the end.
+            limit = chance.choice((64, len(data)))
+            at = chance.choice((chance.randrange(limit), len(data) - chance.randrange(1, 2400)))
+            damaged[at] = chance.choice((0, 255, chance.randrange(256)))
+        (tmp_path / "known").write_bytes(damaged)
+        Symbols(tmp_path).locate(place)
+
+
+def test_devices_and_fifos_are_not_read(tmp_path: Path) -> None:
+    """A FIFO would wait for a writer, a device for ever."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("fifo", "zero"):
+        place = Place(f"/{name}", 0, 0)
+        assert MappedFiles(tmp_path).read(place, 64) == b""
+        assert _troubles(Symbols(tmp_path), place) == f"/{name} is no regular file"
+
+
+def test_a_debug_file_with_another_checksum_is_not_taken(
+    compile_c: Compile, tmp_path: Path
+) -> None:
+    program = compile_c("known.c", "-Wl,--build-id=none")
+    place = Place("/known", offset_of(program, "write_all"), 0)
+    debug, bare = tmp_path / "known.debug", tmp_path / "known"
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True)
+    subprocess.run(
+        ["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", program, bare], check=True
+    )
+    assert Symbols(tmp_path).locate(place).function == "write_all"
+    other = compile_c("known.c", "-Wl,--build-id=none", "-DOTHER=1", "-O1")
+    subprocess.run(["objcopy", "--only-keep-debug", other, debug], check=True)
+    symbols = Symbols(tmp_path)
+    assert symbols.locate(place).function == ""
+    assert "is of another build than its debug file" in _troubles(symbols, place)
+
+
+def test_a_program_that_was_replaced_gives_neither_code_nor_names(
+    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    shutil.copy(compile_c("known.c", "-Wl,--build-id"), program)
+    done = firsttouch("trace", "--", program)
+    assert done.returncode == 0, done.stderr
+    before = read_trace(tmp_path / "out" / FILE_NAME)
+    assert not before.unnamed
+    program.unlink()
+    shutil.copy(compile_c("jit.c", "-Wl,--build-id"), program)
+    after = read_recording(tmp_path / "out/trace.data").trace
+    assert not [site for site in after.sites if site.read.object == str(program)
+                and (site.read.function or site.read.line)]  # fmt: skip
+    assert f"{program} is not the file that was traced, by its build ID" in after.unnamed
+    assert any(line.startswith("Names are missing: ") for line in read_recording(
+        tmp_path / "out/trace.data").sentences)  # fmt: skip
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="arm64 hosts may run no A32 code")
+def test_a_program_of_32_bits_is_named_and_decoded(firsttouch: Firsttouch, tmp_path: Path) -> None:
+    program = tmp_path / "small"
+    subprocess.run(
+        ["gcc", "-m32", "-O1", "-fno-pic", "-no-pie", "-static", "-nostdlib", "-x", "c", "-",
+         "-o", program],
+        input=_OF_32_BITS, text=True, check=True,
+    )  # fmt: skip
+    done = firsttouch("trace", "--no-call-chains", "--", program)
+    assert done.returncode == 0, done.stderr
+    (site,) = read_trace(tmp_path / "out" / FILE_NAME).sites
+    assert (site.doubles, site.kind, site.read.function) == (64, "load-store", "doubles")
+    assert build_id_of(program)
