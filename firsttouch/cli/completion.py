@@ -13,7 +13,7 @@ from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.catalog.machines import machine_names
 from firsttouch.catalog.releases import release_names
-from firsttouch.cli.options import Commands
+from firsttouch.cli.main import full_parser
 from firsttouch.progress import Reporter
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -24,21 +24,17 @@ _EXAMPLES = """examples:
 """
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch completion`."""
-    completion = commands.add_parser(
-        "completion",
-        help="print a script that completes commands, options and names in your shell",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(completion: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch completion`."""
+    completion.epilog = _EXAMPLES
+    completion.formatter_class = argparse.RawDescriptionHelpFormatter
     completion.add_argument("shell", choices=_SHELLS, metavar="SHELL", help=", ".join(_SHELLS))
     completion.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace, _reporter: Reporter) -> int:
-    """Print the script for the parser that read `options`."""
-    parser: argparse.ArgumentParser = options.parser
+    """Print the script for all commands."""
+    parser = full_parser()
     _give_values(parser, {
         "machine": machine_names(),
         "experiment": experiment_names(),

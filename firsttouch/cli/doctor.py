@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from firsttouch.build.host_tools import QEMU, check_plugins
-from firsttouch.cli.options import Commands
 from firsttouch.errors import HostError
 from firsttouch.places import REPOSITORY
 from firsttouch.processes import output
@@ -46,11 +45,8 @@ class Package:
         return next((key for key in _NEEDED_BY if key and self.reason.startswith(key)), "")
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch doctor`."""
-    doctor = commands.add_parser(
-        "doctor", help="what this host lacks, and the command that installs it"
-    )
+def add_options(doctor: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch doctor`."""
     doctor.set_defaults(run=_run)
 
 

@@ -16,21 +16,19 @@ from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.catalog.releases import load_release
-from firsttouch.cli.options import Commands, add_source, release_of
+from firsttouch.cli.options import add_source, release_of
 from firsttouch.progress import Reporter
 from firsttouch.vm.shell import Shell, Terminal
 
 _BUSYBOX = Packages("trixie", ("busybox-static",))
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch guest`."""
-    guest = commands.add_parser(
-        "guest",
-        help="a shell in a guest",
-        description="Boot a guest and run a shell in it, on this terminal. Ctrl-A x or `exit` "
-        "ends the guest. If standard input is not a terminal, the guest runs it as a script: "
-        "echo 'grep . /proc/cmdline' | firsttouch guest --arm on",
+def add_options(guest: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch guest`."""
+    guest.description = (
+        "Boot a guest and run a shell in it, on this terminal. Ctrl-A x or `exit` ends the guest. "
+        "If standard input is not a terminal, the guest runs it as a script: "
+        "echo 'grep . /proc/cmdline' | firsttouch guest --arm on"
     )
     add_source(guest)
     guest.add_argument(

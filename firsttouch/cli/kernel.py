@@ -16,16 +16,15 @@ from firsttouch.build.sources import KernelSource, debian_source, user_source
 from firsttouch.build.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
-from firsttouch.cli.options import Commands, add_source, release_of
+from firsttouch.cli.options import add_source, release_of
 from firsttouch.errors import HostError, UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch kernel` with its actions."""
-    kernel = commands.add_parser("kernel", help="fetch or build a kernel, write the series")
+def add_options(kernel: argparse.ArgumentParser) -> None:
+    """Add the actions of `firsttouch kernel`."""
     actions = kernel.add_subparsers(required=True, metavar="ACTION")
     fetch = actions.add_parser("fetch", help="fetch the newest source of a release")
     fetch.add_argument("--release", default=DEFAULT_RELEASE, metavar="R")

@@ -22,7 +22,6 @@ from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.listing import print_forecast, print_list
 from firsttouch.cli.options import (
-    Commands,
     Once,
     add_selection,
     fraction_of,
@@ -61,9 +60,8 @@ _THEN = "The second half, what the changes save, follows when two kernels have b
 _OTHER_HALF = "The second half, what the changes save: `firsttouch lab` builds two kernels for it."
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch lab`."""
-    lab = commands.add_parser("lab", help="build, boot, measure and compare")
+def add_options(lab: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch lab`."""
     add_selection(lab, Path("out"))
     lab.add_argument(
         "--layouts",

@@ -7,24 +7,13 @@ Exit status: 0 if all ran, 1 if something measured failed, 2 if the request cann
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from pkgutil import resolve_name
 from typing import NoReturn
 
 from firsttouch import __version__
-from firsttouch.cli import (
-    completion,
-    doctor,
-    failures,
-    guest,
-    kernel,
-    lab,
-    profile,
-    results,
-    store,
-    survey,
-    trace,
-    tried,
-)
+from firsttouch.cli import failures
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
 
@@ -60,6 +49,44 @@ You can add machines, experiments and arms in machines/, experiments/ and arms/ 
 """
 
 
+# Each command: the function that adds its options, and its line of --help. Only the module of
+# the command that runs is imported: all of them together take several times as long to import
+# as a short command takes to run.
+_COMMANDS = {
+    "doctor": ("doctor:add_options", "what this host lacks, and the command that installs it"),
+    "lab": ("lab:add_options", "build, boot, measure and compare"),
+    "try": (
+        "tried:add_options",
+        "what a kernel patch, a configuration or a boot parameter changes",
+    ),
+    "profile": (
+        "profile:add_options",
+        "where the kernel's instructions go, by function and by call",
+    ),
+    "guest": ("guest:add_options", "a shell in a guest"),
+    "survey": (
+        "survey:add_options",
+        "the experiments on this host and its own kernel, without root",
+    ),
+    "trace": (
+        "trace:add_options",
+        "double faults of any program, on this host's own kernel, without root",
+    ),
+    "report": ("results:report_options", "draw DIR/report.html or DIR/trace.html again"),
+    "compare": ("results:compare_options", "two result sets, surveys or traces, side by side"),
+    "export": (
+        "results:export_options",
+        "print results as Markdown or CSV, or write each figure as an SVG file",
+    ),
+    "kernel": ("kernel:add_options", "fetch or build a kernel, write the series"),
+    "store": ("store:add_options", "list or prune what was built and measured"),
+    "completion": (
+        "completion:add_options",
+        "print a script that completes commands, options and names in your shell",
+    ),
+}
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser that raises UserError: one sentence, exit status 2."""
 
@@ -67,7 +94,11 @@ class _Parser(argparse.ArgumentParser):
         raise UserError(f"{message}: see `{self.prog} --help`.")
 
 
-def _parser() -> argparse.ArgumentParser:
+def full_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the command line.
+
+    If the name of a command is `only`, all other commands are without their options.
+    """
     parser = _Parser(
         prog="firsttouch",
         description="Measure what the first touch of a page costs on arm64 Linux, "
@@ -76,22 +107,13 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"firsttouch {__version__}")
-    parser.set_defaults(parser=parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (
-        doctor,
-        lab,
-        tried,
-        profile,
-        guest,
-        survey,
-        trace,
-        results,
-        kernel,
-        store,
-        completion,
-    ):
-        command.add_command(commands)
+    for name, (add, line) in _COMMANDS.items():
+        command = commands.add_parser(name, help=line)
+        if only in (None, name):
+            add_options: Callable[[argparse.ArgumentParser], None]
+            add_options = resolve_name(f"firsttouch.cli.{add}")
+            add_options(command)
     return parser
 
 
@@ -103,7 +125,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     """Parse the command line into `options` and run its command; return the exit status."""
-    parser = _parser()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    # A command is the first word: --help and --version, which can stand before it, end here.
+    parser = full_parser(next(iter(arguments), ""))
     try:
         parser.parse_args(arguments, options)
         return int(options.run(options, Reporter()))

@@ -11,7 +11,7 @@ from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, UNITS, profiles_of
 from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli.lab import print_failures
-from firsttouch.cli.options import Commands, add_selection, request_of
+from firsttouch.cli.options import add_selection, request_of
 from firsttouch.errors import UserError
 from firsttouch.lab.run import run_lab
 from firsttouch.output.html.files import write_flame_graphs
@@ -20,14 +20,12 @@ from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch profile`."""
-    profile = commands.add_parser(
-        "profile",
-        help="where the kernel's instructions go, by function and by call",
-        description="Measure cells with counts by function of the kernel. Print the functions "
-        "by what they execute per page fault on each arm, and the change from the first arm to "
-        "the last; draw the calls as a flame graph.",
+def add_options(profile: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch profile`."""
+    profile.description = (
+        "Measure cells with counts by function of the kernel. Print the functions by what they "
+        "execute per page fault on each arm, and the change from the first arm to the last; draw "
+        "the calls as a flame graph."
     )
     add_selection(profile, Path("out/profile"))
     profile.add_argument(

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from firsttouch.analysis.comparison import compare
 from firsttouch.analysis.dataset import Dataset, read_dataset
-from firsttouch.cli.options import Commands
 from firsttouch.errors import UserError, nearest
 from firsttouch.finder.debug_files import Servers
 from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
@@ -42,14 +41,16 @@ from firsttouch.trace.recording import DATA_FILE
 _FIGURES, _STACKS = "svg", "folded"
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch report`, `firsttouch compare` and `firsttouch export`."""
-    report = commands.add_parser("report", help="draw DIR/report.html or DIR/trace.html again")
+def report_options(report: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch report`."""
     report.add_argument(
         "directory", type=Path, metavar="DIR", help="a directory of `lab` or `trace`"
     )
     report.set_defaults(run=_report)
-    sets = commands.add_parser("compare", help="two result sets, surveys or traces, side by side")
+
+
+def compare_options(sets: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch compare`."""
     for name in ("A", "B"):
         sets.add_argument(
             name.lower(),
@@ -59,9 +60,10 @@ def add_command(commands: Commands) -> None:
         )
     sets.add_argument("--json", action="store_true", help="print the comparison as JSON")
     sets.set_defaults(run=_compare)
-    others = commands.add_parser(
-        "export", help="print results as Markdown or CSV, or write each figure as an SVG file"
-    )
+
+
+def export_options(others: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch export`."""
     others.add_argument("directory", type=Path, metavar="DIR", help="a directory of `lab --out`")
     others.add_argument(
         "--format",

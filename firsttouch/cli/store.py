@@ -10,14 +10,13 @@ from collections.abc import Iterable
 from firsttouch.build.outcomes import OUTCOMES
 from firsttouch.build.store import store_root
 from firsttouch.build.upkeep import Held, held, prune
-from firsttouch.cli.options import Commands, size_of
+from firsttouch.cli.options import size_of
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch store` with its actions."""
-    store = commands.add_parser("store", help="list or prune what was built and measured")
+def add_options(store: argparse.ArgumentParser) -> None:
+    """Add the actions of `firsttouch store`."""
     actions = store.add_subparsers(required=True, metavar="ACTION")
     listing = actions.add_parser(
         "list", help="print what the store has: kind, size, last use, name"

@@ -12,7 +12,6 @@ from firsttouch.build.sources import debian_source
 from firsttouch.catalog.arms import arm_names, load_arm
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.catalog.releases import load_release
-from firsttouch.cli.options import Commands
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.output.terminal import output_console
@@ -26,11 +25,8 @@ from firsttouch.survey.samples import Survey
 from firsttouch.survey.sentences import conclude
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch survey`."""
-    parser = commands.add_parser(
-        "survey", help="the experiments on this host and its own kernel, without root"
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch survey`."""
     parser.set_defaults(run=_run)
     parser.add_argument(
         "--seconds",

@@ -7,7 +7,6 @@ import argparse
 import os
 from pathlib import Path
 
-from firsttouch.cli.options import Commands
 from firsttouch.errors import UserError
 from firsttouch.files import check_writable
 from firsttouch.finder.debug_files import Servers
@@ -17,13 +16,11 @@ from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Request, record
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch trace`."""
-    parser = commands.add_parser(
-        "trace",
-        help="double faults of any program, on this host's own kernel, without root",
-        usage="firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] [--zero-pages] "
-        "(-- COMMAND... | --pid PID [--seconds N])",
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch trace`."""
+    parser.usage = (
+        "firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] [--zero-pages] "
+        "(-- COMMAND... | --pid PID [--seconds N])"
     )
     parser.set_defaults(run=_run)
     parser.add_argument(

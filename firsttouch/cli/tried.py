@@ -28,7 +28,7 @@ from firsttouch.cli.lab import (
     print_problems,
     show_qemu,
 )
-from firsttouch.cli.options import Commands, Once, add_selection, request_of
+from firsttouch.cli.options import Once, add_selection, request_of
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import Request
 from firsttouch.lab.run import release_of as release_of_request
@@ -58,16 +58,14 @@ _EXAMPLES = """examples:
 """
 
 
-def add_command(commands: Commands) -> None:
-    """Add `firsttouch try`."""
-    tried = commands.add_parser(
-        "try",
-        help="what a kernel patch, a configuration or a boot parameter changes",
-        description="Build stock and stock with your changes, run the default plan or the "
-        "experiments named on both, and print what changed per fault, with the functions.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_options(tried: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch try`."""
+    tried.description = (
+        "Build stock and stock with your changes, run the default plan or the experiments named "
+        "on both, and print what changed per fault, with the functions."
     )
+    tried.epilog = _EXAMPLES
+    tried.formatter_class = argparse.RawDescriptionHelpFormatter
     tried.set_defaults(wanted=[])
     tried.add_argument(
         "patches",

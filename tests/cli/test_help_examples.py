@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.cli.main import _parser as parser
+from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.main import main
 from firsttouch.lab.results import write_results
 from firsttouch.places import EXPERIMENTS, REPOSITORY

@@ -70,9 +70,49 @@ def _refused(done: Finished, *fragments: str) -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_a_bad_request_is_refused_in_one_sentence(
-    firsttouch: Firsttouch, arguments: list[str], fragments: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], arguments: list[str], fragments: list[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    status = main(arguments)
+    printed = capsys.readouterr()
+    _refused(Finished(arguments, status, printed.out, printed.err), *fragments)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["lab", "--arm", "of"], ["brew"], ["report", "nowhere"]], ids=" ".join
+)
+def test_the_process_ends_with_the_status_of_a_refusal(
+    firsttouch: Firsttouch, arguments: list[str]
 ) -> None:
-    _refused(firsttouch(*arguments), *fragments)
+    _refused(firsttouch(*arguments))
+
+
+_IMPORTED = """
+import sys
+from firsttouch.cli.main import main
+status = main(sys.argv[1:])
+print(*sys.modules, file=sys.stderr)
+sys.exit(status)
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["--help", "--version", "store list", "doctor --help", "kernel --help", "completion --help"],
+)
+def test_a_short_command_does_not_import_the_others(line: str, own_cache: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORTED, *line.split()],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    modules = done.stderr.split()
+    rooms = {".".join(name.split(".")[:2]) for name in modules}
+    assert "firsttouch.cli" in rooms
+    long = {"analysis", "finder", "output", "survey", "trace"}
+    assert not rooms & {f"firsttouch.{room}" for room in long}
+    # These take most of the time of the commands that need them.
+    assert not rooms & {"jinja2", "capstone", "elftools"}
 
 
 def test_help_ends_in_examples(firsttouch: Firsttouch) -> None:
@@ -146,16 +186,19 @@ def test_a_full_disk(firsttouch: Firsttouch, fake_linux: Path, tmp_path: Path) -
     image = tmp_path / "Image"
     image.write_bytes(b"x" * (1 << 20))
     with small_disk(tmp_path / "small", 256 << 10) as disk:
-        for command in (
-            ("fetch", "--configuration", FAKE_CONFIGURATION),
-            ("build", "--stock", "--source", fake_linux),
-        ):
-            done = subprocess.run(
+        fetched, built = (
+            subprocess.run(
                 disk.command(firsttouch.command("kernel", *command)),
                 env=firsttouch.environment(FAKE_IMAGE=str(image), XDG_CACHE_HOME=str(disk.path)),
                 cwd=tmp_path, capture_output=True, text=True, check=False,
-            )  # fmt: skip
-    _refused(done, "No space left on device", "XDG_CACHE_HOME")
+            )
+            for command in (
+                ("fetch", "--configuration", FAKE_CONFIGURATION),
+                ("build", "--stock", "--source", fake_linux),
+            )
+        )  # fmt: skip
+    assert fetched.returncode == 0, fetched.stderr
+    _refused(built, "No space left on device", "XDG_CACHE_HOME")
 
 
 # -- a change of the data files, in a copy of the checkout

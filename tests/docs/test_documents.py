@@ -19,7 +19,7 @@ from firsttouch.analysis.cache_statistics import colored_caches
 from firsttouch.analysis.claims import list_claims
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
-from firsttouch.cli.main import _parser as parser
+from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import request_of
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import make_plan

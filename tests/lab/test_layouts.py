@@ -21,7 +21,7 @@ from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import KINDS, PLAIN, Packages
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release
-from firsttouch.cli.main import _parser as parser
+from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import request_of
 from firsttouch.errors import UserError
 from firsttouch.lab.guests import Parts, make_jobs, relinked_of

@@ -22,7 +22,7 @@ from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.store import store_root
 from firsttouch.catalog.experiments import Derived, Experiment
-from firsttouch.cli.main import _parser as parser
+from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import settings_of, size_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
