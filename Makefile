@@ -12,6 +12,8 @@
 # make lock       writes requirements.lock from pyproject.toml
 
 PYTHON := .venv/bin/python
+# As many tests at once as there are cores.
+PYTEST := $(PYTHON) -m pytest --numprocesses=auto
 LAB ?=
 
 .PHONY: lab test test-fast regress evidence lint pictures setup lock
@@ -21,14 +23,14 @@ lab:
 	@.venv/bin/firsttouch lab $(LAB)
 
 test: setup
-	@$(PYTHON) -m pytest -m "not regress"
+	@$(PYTEST) -m "not regress"
 
 test-fast: setup
-	@$(PYTHON) -m pytest -m "not kernel and not long and not regress"
+	@$(PYTEST) -m "not kernel and not long and not regress"
 
 regress:
 	@./setup regress
-	@$(PYTHON) -m pytest -m regress --junitxml out/regress/junit.xml \
+	@$(PYTEST) -m regress --junitxml out/regress/junit.xml \
 	  $(if $(MINUTES),--minutes $(MINUTES))
 
 evidence: setup

@@ -28,7 +28,7 @@ def collected() -> list[str]:
     files = {answer.file for found in _OBJECTIONS.values() for answer in found}
     tests = sorted(file for file in files if file.startswith("tests/"))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", *tests],
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", *tests],
         cwd=REPOSITORY, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return [line for line in done.stdout.splitlines() if "::" in line]

@@ -38,7 +38,7 @@ def test_the_plugins_tests_pass_in_the_qemu_of_another_debian(suite: str, tmp_pa
     assert int(must_run(PMU / "api.sh", env=environment)) >= _APIS[suite]
     done = subprocess.run(
         [
-            sys.executable, "-m", "pytest", "-q", "-n0", "-m", "not regress", str(HERE),
+            sys.executable, "-m", "pytest", "-q", "-m", "not regress", str(HERE),
             "--basetemp", str(tmp_path / "tests"),
         ],
         cwd=REPOSITORY, env=environment, text=True, capture_output=True, check=False,
