@@ -18,6 +18,7 @@
 #include "result.h"
 
 #define NOT_STARTED	127
+#define NOT_TRACED	126
 
 /* Gives the program its own root directory, to run in. 0 or -errno. */
 static int enter_root(const char *root)
@@ -63,7 +64,9 @@ static void become(const struct command *command)
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (command->fixed)
 		personality(ADDR_NO_RANDOMIZE);
-	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	/* Nobody would continue it, if it stopped for a tracer that it does not have. */
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+		_exit(NOT_TRACED);
 	raise(SIGSTOP);
 	execve(command->argv[0], command->argv, environment);
 	fprintf(stderr, "ftbench: %s: %s\n", command->argv[0], strerror(errno));
@@ -143,6 +146,9 @@ enum status program_measure(struct run *run, const struct command *command)
 		become(command);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		return wrong(run, "fork: %s", strerror(errno));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_TRACED)
+		return result_unavailable(run,
+					  "ptrace(2) is forbidden here, such as by a container's seccomp profile: run it outside");
 	if (!WIFSTOPPED(status))
 		return refuse(run,
 			      "%s does not become the root of a program: run as root, and name a directory with proc, sys, dev, tmp and var/tmp",

@@ -7,6 +7,8 @@ import ctypes
 import json
 import os
 import platform
+import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -322,3 +324,42 @@ def test_the_hugetlb_pool_is_enlarged_only_when_asked(
     if os.geteuid() == 0 and line["metrics"]:
         assert ftbench.line(*arguments, "--set-pool")["backing"] == "hugeTLB"
     assert int((_POOL / "nr_hugepages").read_text()) == 0
+
+
+# Instructions of seccomp's filter: code, steps if true and if false, value.
+_LOAD_NUMBER, _IS_EQUAL, _RETURN = 0x20, 0x15, 0x06
+_FAIL_WITH_EPERM, _ALLOW = 0x50001, 0x7FFF0000
+_NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
+
+
+def forbid_ptrace() -> None:
+    """Let ptrace(2) fail in this process, as the seccomp profile of a container may."""
+    number = {"x86_64": 101, "aarch64": 117}[platform.machine()]
+    code = b"".join(
+        struct.pack("<HBBI", *step)
+        for step in (
+            (_LOAD_NUMBER, 0, 0, 0),
+            (_IS_EQUAL, 0, 1, number),
+            (_RETURN, 0, 0, _FAIL_WITH_EPERM),
+            (_RETURN, 0, 0, _ALLOW),
+        )
+    )
+    kept = ctypes.create_string_buffer(code)
+    program = struct.pack("<H6xQ", len(code) // 8, ctypes.addressof(kept))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert not libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    assert not libc.prctl(_SET_SECCOMP, _FILTER, program)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a program its root directory")
+def test_a_program_that_may_not_be_traced_does_not_run(ftbench: Ftbench) -> None:
+    done = subprocess.run(
+        [ftbench.path, "programs"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=20,
+        preexec_fn=forbid_ptrace,
+    )
+    line = json.loads(done.stdout.splitlines()[0])
+    assert all("ptrace(2) is forbidden here" in why for why in line["unavailable"].values())
