@@ -83,7 +83,8 @@ def _written(path: Path, data: str | bytes) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         with partial.open("wb") as file:
-            file.write(data.encode() if isinstance(data, str) else data)
+            # Names of files may have bytes that are not UTF-8.
+            file.write(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
             file.flush()
             os.fsync(file.fileno())
         yield partial

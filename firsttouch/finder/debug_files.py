@@ -108,8 +108,9 @@ class Servers:
         command = [tool, build_id, what] if what.startswith("--") else [tool, what, build_id]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=_PATIENCE
-            )
+                command, capture_output=True, text=True, errors="surrogateescape", check=False,
+                timeout=_PATIENCE,
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
             self._say(f"It gave no answer in {_PATIENCE} s: going on without it ({_URLS}).")
             self._command = None

@@ -132,8 +132,9 @@ def _demangled(names: Sequence[str]) -> dict[str, str]:
     if tool is None or not names:
         return {}
     done = subprocess.run(
-        [tool, "-p"], input="\n".join(names), capture_output=True, text=True, check=False
-    )
+        [tool, "-p"], input="\n".join(names), capture_output=True, encoding="utf-8",
+        errors="replace", check=False,
+    )  # fmt: skip
     return dict(zip(names, done.stdout.splitlines(), strict=False)) if not done.returncode else {}
 
 

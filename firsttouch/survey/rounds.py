@@ -99,6 +99,7 @@ class TaskRunner:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
+                errors="replace",
                 timeout=self._timeout,
                 check=False,
             )

@@ -24,6 +24,7 @@ case $1 in
     empty) exit 0 ;;
     torn) echo '{"metrics": {"n": 1'; exit 0 ;;
     other) echo '{"metrics": {"n": "one"}}'; exit 0 ;;
+    bytes) printf '{"metrics": {}, "unavailable": {"n": "no such thing \\377"}}\\n'; exit 0 ;;
     twice) echo '{"metrics": {"n": 1}, "unavailable": {}}' ;;
 esac
 echo '{"metrics": {"n": 1}, "unavailable": {}}'
@@ -80,6 +81,13 @@ def test_a_line_that_is_not_of_ftbench_is_a_failure(tmp_path: Path) -> None:
     assert samples.reason("torn") == """printed '{"metrics": {"n": 1', which is not a JSON object"""
     assert "metrics.n is 'one'" in samples.reason("other")
     assert {sample.task for sample in samples.failures()} == {"torn", "other"}
+
+
+def test_bytes_that_are_not_utf_8_are_replaced(tmp_path: Path) -> None:
+    assert (
+        Samples(Fake(tmp_path).rounds("bytes")).reason("bytes")
+        == "no such thing \N{REPLACEMENT CHARACTER}"
+    )
 
 
 def test_a_task_that_repeats_itself_has_several_samples(tmp_path: Path) -> None:

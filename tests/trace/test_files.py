@@ -140,3 +140,15 @@ def test_a_program_of_32_bits_is_named_and_decoded(firsttouch: Firsttouch, tmp_p
     (site,) = read_trace(tmp_path / "out" / FILE_NAME).sites
     assert (site.doubles, site.kind, site.read.function) == (64, "load-store", "doubles")
     assert build_id_of(program)
+
+
+def test_a_path_that_is_not_utf_8_is_traced_and_drawn(
+    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path
+) -> None:
+    program = tmp_path / os.fsdecode(b"caf\xe9") / "known"
+    program.parent.mkdir()
+    shutil.copy(compile_c("known.c"), program)
+    done = firsttouch("trace", "--out", "out", "--", program, os.fsdecode(b"\xff"))
+    assert done.returncode == 0, done.stderr
+    trace = read_trace(tmp_path / "out" / FILE_NAME)
+    assert any(site.read.object == str(program) for site in trace.sites)
