@@ -49,14 +49,21 @@ def _head(path: Path) -> list[str]:
     return path.read_text(errors="replace").splitlines()[:3]
 
 
-def test_every_link_between_pages_leads_to_a_file() -> None:
+def test_every_link_between_pages_leads_to_a_file_and_a_heading() -> None:
     broken = [
-        f"{page.relative_to(REPOSITORY)}: {link}"
+        f"{page.relative_to(REPOSITORY)}: {link}#{heading}"
         for page in _tracked("*.md")
-        for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
-        if "://" not in link and not (page.parent / link).exists()
+        for link, heading in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", page.read_text())
+        if "://" not in link and not _leads(page.parent / link if link else page, heading)
     ]
     assert not broken
+
+
+def _leads(file: Path, heading: str) -> bool:
+    if not heading or not file.is_file():
+        return file.exists() and not heading
+    titles = re.findall(r"^#+ (.*)$", file.read_text(), re.M)
+    return heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_no_registry_is_named_by_its_host() -> None:

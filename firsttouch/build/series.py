@@ -20,7 +20,7 @@ from firsttouch.processes import output
 # Fixed, so that the bytes of the patches do not depend on the time.
 _DATE = "2026-01-01T00:00:00+0000"
 _OBJECTIONS = REPOSITORY / "docs/objections.md"
-_EVIDENCE = REPOSITORY / "docs/evidence.md"
+_EVIDENCE = REPOSITORY / "docs/evidence"
 
 
 def write_series(
@@ -82,12 +82,13 @@ def _answers(section: str) -> str:
 
 
 def _figures(block: str) -> str:
-    """Return a block of figures of docs/evidence.md, with the commands that give them."""
-    found = re.search(
-        rf"<!-- evidence: {re.escape(block)} -->\n(.*?)<!-- end -->", _EVIDENCE.read_text(), re.S
-    )
-    assert found, f"docs/evidence.md shows no block {block}"
-    return found[1].strip()
+    """Return a block of figures of docs/evidence/, with the commands that give them."""
+    marked = re.compile(rf"<!-- evidence: {re.escape(block)} -->\n(.*?)<!-- end -->", re.S)
+    shown = [
+        figures for page in _EVIDENCE.glob("*.md") for figures in marked.findall(page.read_text())
+    ]
+    assert shown, f"docs/evidence/ shows no block {block}"
+    return str(shown[0]).strip()
 
 
 def _base(source: KernelSource) -> str:

@@ -192,4 +192,4 @@ def test_a_host_faults_once_for_a_first_touch_in_its_guest(
     # The rest of the pages had been used and freed in the guest before.
     assert _PAGES // 2 < took.provided <= _PAGES + _PAGES // 100
     assert took.twice == 0
-    assert row in (REPOSITORY / "docs/evidence.md").read_text("utf-8")
+    assert row in (REPOSITORY / "docs/evidence/write-intent.md").read_text("utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The traces of Debian's programs behind docs/evidence.md: their file, and the table of them."""
+"""Traces of Debian's programs, for docs/evidence/doubles.md: their file, and the table of them."""
 
 from __future__ import annotations
 
