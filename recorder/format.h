@@ -7,9 +7,11 @@
  * machine that recorded, which is little-endian on arm64 and x86-64.
  *
  * A sample has PERF_SAMPLE_IP, _TID, _TIME and _ADDR, _CALLCHAIN with
- * FT_CALL_CHAINS and _REGS_USER (the pc alone) with FT_KERNEL. Other records of
- * the kernel end in pid, tid and time (sample_id_all). Times are those of
- * CLOCK_MONOTONIC.
+ * FT_CALL_CHAINS, _REGS_USER (x86-64: RSI, RDI and RIP; arm64: PC), and
+ * _DATA_PAGE_SIZE with FT_MAPPED. Other records of the kernel end in pid, tid and
+ * time (sample_id_all). Times are those of CLOCK_MONOTONIC.
+ *
+ * FTTRACE1 had _REGS_USER only with FT_KERNEL, of the pc alone.
  */
 #ifndef FORMAT_H
 #define FORMAT_H
@@ -17,7 +19,7 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
-#define FT_MAGIC	"FTTRACE1"
+#define FT_MAGIC	"FTTRACE2"
 
 enum ft_type {
 	FT_START = 100,
@@ -41,6 +43,8 @@ enum ft_flags {
 	FT_ZERO_PAGES	= 8,
 	/* The kernel tells of each read that gets a page of its own: FT_UPGRADE. */
 	FT_UPGRADES	= 16,
+	/* Each sample tells what was mapped at its address; from Linux 5.11 on. */
+	FT_MAPPED	= 32,
 };
 
 struct ft_start {

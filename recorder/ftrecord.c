@@ -77,16 +77,23 @@ static void open_rings(struct recording *recording)
 	pid_t threads[MOST_THREADS] = { recording->program.pid };
 	size_t nr_threads = attached ?
 		proc_threads(recording->program.pid, threads) : 1;
+	/* Faults taken in the kernel, and upgrades, are for those who may see them. */
+	unsigned int privileged = FT_KERNEL;
 	int error;
 
-	/* Faults taken in the kernel, and upgrades, are for those who may see them. */
-	recording->rings.flags |= FT_KERNEL;
 	recording->rings.tracepoint = attached ? 0 : upgrades_tracepoint();
 	if (recording->rings.tracepoint)
-		recording->rings.flags |= FT_UPGRADES;
+		privileged |= FT_UPGRADES;
+	recording->rings.flags |= FT_MAPPED | privileged;
 	error = rings_open(&recording->rings, threads, nr_threads, !attached);
+	/* Linux before 5.11 refuses what it does not have. */
+	if (error == -EINVAL) {
+		recording->rings.flags &= ~FT_MAPPED;
+		error = rings_open(&recording->rings, threads, nr_threads,
+				   !attached);
+	}
 	if (error == -EACCES || error == -EPERM) {
-		recording->rings.flags &= ~(FT_KERNEL | FT_UPGRADES);
+		recording->rings.flags &= ~privileged;
 		error = rings_open(&recording->rings, threads, nr_threads,
 				   !attached);
 	}

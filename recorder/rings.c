@@ -12,10 +12,12 @@
 #include "rings.h"
 #include "upgrades.h"
 
+/* The pc, and what a string instruction of x86-64 reads and writes. */
 #ifdef __aarch64__
-#define USER_PC		PERF_REG_ARM64_PC
+#define USER_REGS	(1ull << PERF_REG_ARM64_PC)
 #else
-#define USER_PC		PERF_REG_X86_IP
+#define USER_REGS	(1ull << PERF_REG_X86_SI | 1ull << PERF_REG_X86_DI | \
+			 1ull << PERF_REG_X86_IP)
 #endif
 
 /* For all rings together, where locked memory has no limit. */
@@ -54,8 +56,10 @@ static struct perf_event_attr faults_event(const struct rings *rings)
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR,
-		.exclude_kernel = 1,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR |
+			       PERF_SAMPLE_REGS_USER,
+		.sample_regs_user = USER_REGS,
+		.exclude_kernel = !(rings->flags & FT_KERNEL),
 		.exclude_hv = 1,
 		.exclude_callchain_kernel = 1,
 		.mmap = 1,
@@ -75,11 +79,8 @@ static struct perf_event_attr faults_event(const struct rings *rings)
 		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
 		attr.sample_max_stack = DEEPEST_CHAIN;
 	}
-	if (rings->flags & FT_KERNEL) {
-		attr.exclude_kernel = 0;
-		attr.sample_type |= PERF_SAMPLE_REGS_USER;
-		attr.sample_regs_user = 1ull << USER_PC;
-	}
+	if (rings->flags & FT_MAPPED)
+		attr.sample_type |= PERF_SAMPLE_DATA_PAGE_SIZE;
 	if (rings->flags & FT_UPGRADES)
 		attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
 	return attr;

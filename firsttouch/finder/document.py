@@ -78,6 +78,8 @@ def parse_trace(table: Table) -> Trace:
             for entry in table.tables("prices")
         ),
         unnamed=table.strings("unnamed", ()),
+        # Older traces do not say it.
+        exact=table.take("exact", bool, False),
     )
 
 

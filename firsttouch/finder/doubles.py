@@ -2,20 +2,24 @@
 """Finds double faults: a read of a missing page, then a write of it by the same process.
 
 A fault has no read or write bit for perf; the instruction at its pc has. Where
-that is unknown the order decides: a page that faults twice, and was not
-replaced in between, was read first.
+that is unknown the order decides: a page that faults a second time while it is
+mapped was read first. A fault on a page that is not mapped begins anew: what
+was there was given back.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from firsttouch.finder.events import Executed, Fault, Forked, Mapped, Upgraded
 from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE, Found, Pair
 from firsttouch.finder.instructions import UNKNOWN, Access, Instruction, decode, distance
 from firsttouch.finder.mapped_files import MappedFiles
-from firsttouch.finder.records import Executed, Fault, Forked, Mapped, Recording, Upgraded
+from firsttouch.finder.records import Recording
 from firsttouch.finder.spaces import (
     PROT_EXEC,
     Place,
@@ -29,6 +33,8 @@ from firsttouch.finder.spaces import (
 _FEW = 16
 # Bytes that hold any instruction, or some of arm64.
 _CODE = 64
+# Their registers tell what they read and what they write.
+_COPIES = re.compile(r"(rep\w* )?movs")
 # An instruction is at most this long on x86-64.
 _LONGEST = 15
 
@@ -50,7 +56,6 @@ class _Process:
         self.first: dict[int, _First] = {}
         # The last fault of each page, as its place among all faults.
         self.last: dict[int, int] = {}
-        self.doubled: set[int] = set()
         # The pcs of first faults of doubles.
         self.repeated: set[int] = set()
         self.places: dict[int, Place] = {}
@@ -129,7 +134,10 @@ class _Finder:
         if event.prot & PROT_EXEC:
             process.places.clear()
             process.stacks.clear()
-        for start, end in process.space.map(event):
+        fresh = process.space.map(event)
+        if self._recording.says_mapped:
+            return
+        for start, end in fresh:
             first, last = start >> self._shift, (end - 1) >> self._shift
             gone: Iterable[int] = range(first, last + 1)
             if last - first > len(process.first):
@@ -140,20 +148,19 @@ class _Finder:
     def _fault(self, fault: Fault) -> None:
         process = self._process(fault.pid)
         page = fault.address >> self._shift
+        if fault.mapped == 0:
+            process.first.pop(page, None)
         self._found.in_kernel += not fault.user
         instruction = self._instruction(process, fault)
         mapping = process.space.at(fault.address)
         anonymous = is_anonymous(mapping)
         self._found.anonymous += anonymous
         access = instruction.access
-        first = process.first.get(page)
+        first = self._first(process, fault, anonymous) if access.may_write else None
         pair = 0
-        if first and access.may_write and not _also_first(first, fault, access):
-            del process.first[page]
-            if access is Access.ATOMIC:
-                process.doubled.add(page)
+        if first:
             pair = 1 + self._double(process, first, fault, instruction, memory_kind(mapping))
-        elif access.may_read and not (access is Access.ATOMIC and page in process.doubled):
+        elif access.may_read and not fault.mapped:
             process.first[page] = _First(fault, instruction, anonymous)
         columns = self._found.faults
         if self._recording.upgrades:
@@ -163,6 +170,16 @@ class _Finder:
         columns.space.append(process.name)
         columns.stack.append(self._stack(process, fault))
         columns.double.append(pair)
+
+    def _first(self, process: _Process, fault: Fault, anonymous: bool) -> _First | None:
+        """Take away the read that mapped the page which a fault writes to, if there was one."""
+        page = fault.address >> self._shift
+        size = self._recording.page_size
+        if page not in process.first and anonymous and fault.mapped == size * size // 8:
+            # A read of any of its pages mapped the huge zero page.
+            pages = range(page - page % (size // 8), page - page % (size // 8) + size // 8)
+            page = next((page for page in pages if page in process.first), page)
+        return process.first.pop(page, None)
 
     def _upgrade(self, event: Upgraded) -> None:
         row = self._process(event.pid).last.get(event.address >> self._shift)
@@ -221,6 +238,10 @@ class _Finder:
             if code:
                 self._decoded[key] = found
         self._found.undecoded += found.access is Access.UNKNOWN
+        registers = fault.source or fault.destination
+        if registers and found.access is Access.EITHER and _COPIES.match(found.text):
+            reads = abs(fault.address - fault.source) <= abs(fault.address - fault.destination)
+            return replace(found, access=Access.READ if reads else Access.WRITE)
         return found
 
     def _code(self, pid: int, pc: int) -> bytes:
@@ -259,12 +280,3 @@ class _Finder:
 
 
 _FETCH = Instruction("", Access.FETCH)
-
-
-def _also_first(first: _First, fault: Fault, access: Access) -> bool:
-    """Tell whether a fault is another thread's, on its way to the same first touch."""
-    return (
-        access is Access.ATOMIC
-        and first.instruction.access is Access.ATOMIC
-        and first.fault.tid != fault.tid
-    )

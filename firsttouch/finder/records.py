@@ -11,16 +11,17 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from firsttouch.errors import UserError
+from firsttouch.finder.events import Event, Executed, Fault, Forked, Mapped, Upgraded
 
-_MAGIC = b"FTTRACE1"
+# The second says more of a fault: `_fault` reads both.
+_MAGICS = b"FTTRACE1", b"FTTRACE2"
 # Types of records: the kernel's, then those of recorder/format.h.
 _COMM, _FORK, _SAMPLE, _MMAP2 = 3, 7, 9, 10
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES, _UPGRADE = range(100, 109)
 _MODES, _USER, _COMM_EXEC, _WITH_BUILD_ID = 7, 2, 1 << 13, 1 << 14
-_CALL_CHAINS, _KERNEL, _ATTACHED, _UPGRADES = 1, 2, 4, 16
+_CALL_CHAINS, _KERNEL, _ATTACHED, _UPGRADES, _SAYS_MAPPED = 1, 2, 4, 16, 32
 # In a chain of calls, where the kernel's part ends and the user's begins.
 _CONTEXTS = 2**64 - 4096
 _MACHINES = {62: "x86_64", 183: "aarch64"}
@@ -35,68 +36,10 @@ _CODE_HEAD = struct.Struct("<IIQ")
 _DATA_HEAD = struct.Struct("<II")
 _UPGRADED = struct.Struct("<IIQQ")
 _COUNT = struct.Struct("<Q")
-
-
-class Fault(NamedTuple):
-    """A page fault; `time` in ns. `pc` is that of the program, also for a fault in the kernel.
-
-    `pc` is 0 if it is unknown. `chain` has the callers' program counters, the
-    nearest first, if they were recorded.
-    """
-
-    time: int
-    pid: int
-    tid: int
-    pc: int
-    address: int
-    user: bool
-    chain: tuple[int, ...]
-
-
-class Upgraded(NamedTuple):
-    """A read fault, the last one at `address`, that gets a page of its own, not the zero page."""
-
-    time: int
-    pid: int
-    address: int
-
-
-class Mapped(NamedTuple):
-    """A range of addresses that is mapped, or whose protection changes, from `time` on.
-
-    `path` is a file, or a name of the kernel such as ``[heap]`` and ``//anon``.
-    `prot` and `flags` are those of mmap(2). `build_id` is that of an ELF file in
-    hexadecimal, "" if the kernel did not say it.
-    """
-
-    time: int
-    pid: int
-    start: int
-    end: int
-    offset: int
-    prot: int
-    flags: int
-    path: str
-    build_id: str = ""
-
-
-class Forked(NamedTuple):
-    """A process that gets a copy of its parent's address space."""
-
-    time: int
-    pid: int
-    parent: int
-
-
-class Executed(NamedTuple):
-    """A process that executes another program, in a new address space."""
-
-    time: int
-    pid: int
-    name: str
-
-
-Event = Fault | Upgraded | Mapped | Forked | Executed
+# Of the program: RSI, RDI and the pc on x86-64, the pc on arm64.
+_REGISTERS = {"x86_64": struct.Struct("<3Q"), "aarch64": struct.Struct("<Q")}
+# In front of them; 0 if there are none.
+_ABI_32 = 1
 
 
 @dataclass(frozen=True)
@@ -137,6 +80,9 @@ class Recording:
     kernel: bool
     attached: bool
     upgrades: bool = False
+    # Of the file's format, and whether its faults have `mapped`.
+    version: int = 2
+    says_mapped: bool = False
     kernel_release: str = ""
     command: tuple[str, ...] = ()
     code: dict[tuple[int, int], bytes] = field(default_factory=dict)
@@ -192,9 +138,21 @@ class Recording:
             at += 8 + 8 * depth
         if not user:
             pc = 0
-            if self.kernel and _COUNT.unpack_from(data, at)[0]:
+        if self.version == 1:
+            if not user and self.kernel and _COUNT.unpack_from(data, at)[0]:
                 (pc,) = _COUNT.unpack_from(data, at + 8)
-        return Fault(time, pid, tid, pc, address, user, chain)
+            return Fault(time, pid, tid, pc, address, user, chain)
+        (abi,) = _COUNT.unpack_from(data, at)
+        at += 8
+        strings = [0, 0]
+        if abi:
+            registers = _REGISTERS[self.machine]
+            *strings, pc = registers.unpack_from(data, at)
+            at += registers.size
+        mapped = _COUNT.unpack_from(data, at)[0] if self.says_mapped else None
+        source, destination = strings or (0, 0)
+        bits = 32 if abi == _ABI_32 else 64
+        return Fault(time, pid, tid, pc, address, user, chain, mapped, source, destination, bits)
 
     def _keep(self, data: bytes, kind: int) -> Iterator[Event]:
         """Keep what a record of the recorder's own says; yield the events that it has."""
@@ -229,7 +187,7 @@ def open_recording(file: Path) -> Recording:
             head = opened.read(1 << 16)
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
-    if not head.startswith(_MAGIC):
+    if head[:8] not in _MAGICS:
         raise UserError(f"{file} is no trace: give a directory that `firsttouch trace` wrote.")
     started = None
     for kind, _, at, end in _records(head):
@@ -245,7 +203,7 @@ def open_recording(file: Path) -> Recording:
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
         bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
-        bool(flags & _UPGRADES),
+        bool(flags & _UPGRADES), 1 + _MAGICS.index(head[:8]), bool(flags & _SAYS_MAPPED),
     )  # fmt: skip
 
 
@@ -262,7 +220,7 @@ def _records(data: mmap.mmap | bytes) -> Iterator[tuple[int, int, int, int]]:
 
     The last record is left out if the recorder was killed while it wrote it.
     """
-    at, end, head = len(_MAGIC), len(data), _HEADER.size
+    at, end, head = len(_MAGICS[0]), len(data), _HEADER.size
     unpack = _HEADER.unpack_from
     while at + head <= end:
         kind, misc, size = unpack(data, at)

@@ -68,7 +68,8 @@ class Trace:
     instead of the zero page, by write-intent faults; None if the kernel has none or
     tells nothing of them. `vain` says what of that was never written, where the
     modelled PMU saw it. `unnamed` says why files have doubles without names, a clause
-    each.
+    each. `exact` is false if the kernel did not tell whether a page was mapped at its
+    faults, so that some doubles may be none.
     """
 
     command: tuple[str, ...]
@@ -93,6 +94,7 @@ class Trace:
     vain: Vain | None = None
     prices: tuple[Price, ...] = ()
     unnamed: tuple[str, ...] = ()
+    exact: bool = True
 
     @property
     def doubles(self) -> int:
@@ -154,6 +156,7 @@ def summarize(
             else None
         ),
         unnamed=symbols.troubles(_places(found)),
+        exact=recording.says_mapped,
     )
 
 

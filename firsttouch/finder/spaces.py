@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
-from firsttouch.finder.records import Mapped
+from firsttouch.finder.events import Mapped
 
 PROT_EXEC = 4
 _MAP_SHARED = 1

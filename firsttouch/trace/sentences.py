@@ -172,6 +172,12 @@ def _limits(trace: Trace) -> Iterator[str]:
         )
     if trace.unnamed:
         yield f"Names are missing: {'; '.join(trace.unnamed)}."
+    if trace.doubles and not trace.exact:
+        yield (
+            "Some may be none: a page that was given back between the read and the write looks "
+            "like a double to this kernel's events or to an old recorder. Trace on Linux 5.11 or "
+            "later."
+        )
     if trace.major and trace.doubles:
         yield (
             f"{format_number_of(trace.major, 'faults')} waited for a disk: a page that came back "

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.finder.records import Mapped
+from firsttouch.finder.events import Mapped
 from firsttouch.finder.spaces import Place, Space, is_anonymous, memory_kind, place_of
 
 READ, READ_WRITE, PRIVATE, SHARED = 1, 3, 2, 1

@@ -4,6 +4,7 @@
  * first access, "write NAME" that of the second; the test reads them. Each part
  * touches a number of pages of its own; "none" marks what is no double.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #define PART	__attribute__((noinline)) static void
 
 static volatile char sum;
+static const char known_copy[64] __attribute__((unused)) = "from here";
 
 static volatile char *map_at(void *at, size_t pages)
 {
@@ -116,6 +118,49 @@ PART replaced(size_t pages)
 	written_first(map, pages);
 }
 
+/* None: the page that was read is given back, at the end of a mapping or within. */
+PART given_back(size_t pages)
+{
+	size_t size = pages * PAGE;
+	volatile char *map = map_at(NULL, 2 * pages), *heap = sbrk(size);
+
+	only_read(map, pages);
+	madvise((void *)map, size, MADV_DONTNEED);
+	written_first(map, pages);
+
+	only_read(map + size, pages);
+	munmap((void *)(map + size), size);
+	map_at((void *)(map + size), pages);
+	written_first(map + size, pages);
+
+	only_read(heap, pages);
+	sbrk(-size);
+	sbrk(size);
+	written_first(heap, pages);
+
+	map = map_at(NULL, pages);
+	only_read(map, pages);
+	map = mremap((void *)map, size, PAGE, 0);
+	map = mremap((void *)map, PAGE, size, MREMAP_MAYMOVE);
+	written_first(map + PAGE, pages - 1);
+}
+
+/* None: what copies to a page writes to it, also if the page is copied later. */
+PART copied(volatile char *map, size_t pages)
+{
+#ifdef __x86_64__
+	for (size_t i = 0; i < pages; i++) {
+		const char *from = known_copy;
+		void *to = (void *)(map + i * PAGE);
+		size_t size = sizeof(known_copy);
+
+		asm volatile("rep movsb" : "+S" (from), "+D" (to), "+c" (size) : : "memory");
+	}
+#endif
+	madvise((void *)map, pages * PAGE, MADV_DONTNEED);
+	written_first(map, pages);
+}
+
 /* None: the parent's and the child's copies of a page that was written before. */
 PART forked(volatile char *map, size_t pages)
 {
@@ -148,6 +193,8 @@ int main(void)
 	written_first(map_at(NULL, 113), 113);
 	only_read(map_at(NULL, 127), 127);
 	replaced(131);
+	given_back(139);
+	copied(map_at(NULL, 149), 149);
 	forked(map_at(NULL, 137), 137);
 	/* Another thread reads what this one writes: one process. */
 	map = map_at(NULL, 17);

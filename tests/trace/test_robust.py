@@ -16,7 +16,8 @@ import pytest
 from firsttouch.build.programs import build_recorder
 from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.records import Fault, open_recording
+from firsttouch.finder.events import Fault
+from firsttouch.finder.records import open_recording
 from firsttouch.finder.sites import Trace
 from firsttouch.progress import Reporter
 from firsttouch.trace.reading import read_recording

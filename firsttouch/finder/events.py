@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a recording has, in the order of time: faults, and what changed address spaces."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """A page fault; `time` in ns. `pc` is that of the program, also for a fault in the kernel.
+
+    `pc` is 0 if it is unknown. `chain` has the callers' program counters, the
+    nearest first, if they were recorded. `mapped` is the size of the page that was
+    at `address` when the fault began, 0 if there was none, None if that was not
+    recorded. `source` and `destination` are what a string instruction of x86-64
+    would read and write; 0 on arm64. `bits` is 32 for a program of A32 or i386.
+    """
+
+    time: int
+    pid: int
+    tid: int
+    pc: int
+    address: int
+    user: bool
+    chain: tuple[int, ...]
+    mapped: int | None = None
+    source: int = 0
+    destination: int = 0
+    bits: int = 64
+
+
+class Upgraded(NamedTuple):
+    """A read fault, the last one at `address`, that gets a page of its own, not the zero page."""
+
+    time: int
+    pid: int
+    address: int
+
+
+class Mapped(NamedTuple):
+    """A range of addresses that is mapped, or whose protection changes, from `time` on.
+
+    `path` is a file, or a name of the kernel such as ``[heap]`` and ``//anon``.
+    `prot` and `flags` are those of mmap(2). `build_id` is that of an ELF file in
+    hexadecimal, "" if the kernel did not say it.
+    """
+
+    time: int
+    pid: int
+    start: int
+    end: int
+    offset: int
+    prot: int
+    flags: int
+    path: str
+    build_id: str = ""
+
+
+class Forked(NamedTuple):
+    """A process that gets a copy of its parent's address space."""
+
+    time: int
+    pid: int
+    parent: int
+
+
+class Executed(NamedTuple):
+    """A process that executes another program, in a new address space."""
+
+    time: int
+    pid: int
+    name: str
+
+
+Event = Fault | Upgraded | Mapped | Forked | Executed

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Doubles in recordings made by hand, of both versions of the file."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from pathlib import Path
+
+import pytest
+
+from firsttouch.finder.doubles import find
+from firsttouch.finder.events import Fault
+from firsttouch.finder.records import open_recording
+
+_FORK, _SAMPLE, _START, _CODE = 7, 9, 100, 102
+_USER, _SAYS_MAPPED, _ABI_32, _ABI_64 = 2, 32, 1, 2
+AT, PAGE, HUGE = 0x7000_0000_0000, 4096, 2 << 20
+# Instructions of x86-64: mov (%rdi), %al; mov %al, (%rdi); rep movsb.
+LOAD, STORE, COPY = b"\x8a\x07", b"\x88\x07", b"\xf3\xa4"
+
+_times = itertools.count(1)
+
+
+def record(kind: int, body: bytes, misc: int = 0) -> bytes:
+    return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+
+def start(version: int = 2, flags: int = _SAYS_MAPPED) -> bytes:
+    body = struct.pack("<IIIIQQ", flags, 62, PAGE, 1, 0, PAGE)
+    return b"FTTRACE%d" % version + record(_START, body)
+
+
+def sample(
+    code: bytes, address: int, mapped: int, copies: tuple[int, int] = (0, 0), abi: int = _ABI_64
+) -> bytes:
+    """Return a fault of some code, and the code; `copies` are RSI and RDI."""
+    return old_sample(code, address, struct.pack("<5Q", abi, *copies, _pc(code), mapped))
+
+
+def old_sample(code: bytes, address: int, more: bytes = b"") -> bytes:
+    """Return a fault as the first version of the file has it."""
+    body = struct.pack("<QIIQQ", _pc(code), 1, 1, next(_times), address) + more
+    kept = struct.pack("<IIQ", 1, len(code), _pc(code)) + code.ljust(64, b"\0")
+    return record(_SAMPLE, body, _USER) + record(_CODE, kept)
+
+
+def _pc(code: bytes) -> int:
+    return 0x400000 + 0x100 * code[0]
+
+
+def fork() -> bytes:
+    return record(_FORK, struct.pack("<4IQ2IQ", 2, 1, 2, 1, 0, 1, 1, next(_times)))
+
+
+CASES = {
+    "read, written while mapped": ((sample(LOAD, AT, 0), sample(STORE, AT, PAGE)), 1),
+    "read, given back, written": ((sample(LOAD, AT, 0), sample(STORE, AT, 0)), 0),
+    "read, written, given back, written": (
+        (sample(LOAD, AT, 0), sample(STORE, AT, PAGE), sample(STORE, AT, 0)),
+        1,
+    ),
+    "written, copied after a fork": (
+        (sample(STORE, AT, 0), fork(), sample(STORE, AT, PAGE)),
+        0,
+    ),
+    "written by a copy, copied after a fork": (
+        (sample(COPY, AT, 0, (AT + HUGE, AT)), fork(), sample(STORE, AT, PAGE)),
+        0,
+    ),
+    "read by a copy, written after a fork": (
+        (sample(COPY, AT, 0, (AT, AT + HUGE)), fork(), sample(STORE, AT, PAGE)),
+        1,
+    ),
+    "a huge zero page, written elsewhere": (
+        (sample(LOAD, AT, 0), sample(STORE, AT + 5 * PAGE, HUGE)),
+        1,
+    ),
+    "a page of its own in a block that was read": (
+        (sample(LOAD, AT, 0), sample(STORE, AT + 5 * PAGE, PAGE)),
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_was_mapped_at_a_fault_decides(name: str, tmp_path: Path) -> None:
+    events, doubles = CASES[name]
+    file = tmp_path / "trace.data"
+    file.write_bytes(start() + b"".join(events))
+    assert find(open_recording(file)).counts.total() == doubles
+
+
+@pytest.mark.parametrize("version", [1, 2], ids=["first version", "kernel before 5.11"])
+def test_without_it_the_order_decides(version: int, tmp_path: Path) -> None:
+    registers = struct.pack("<4Q", _ABI_64, 0, 0, 0) if version > 1 else b""
+    file = tmp_path / "trace.data"
+    file.write_bytes(
+        start(version, 0) + old_sample(LOAD, AT, registers) + old_sample(STORE, AT, registers)
+    )
+    recording = open_recording(file)
+    assert find(recording).counts.total() == 1
+    assert not recording.says_mapped
+
+
+def test_a_fault_says_whether_its_program_is_one_of_32_bits(tmp_path: Path) -> None:
+    file = tmp_path / "trace.data"
+    file.write_bytes(start() + sample(LOAD, AT, 0, abi=_ABI_32) + sample(LOAD, AT, 0))
+    faults = [event for event in open_recording(file).events() if isinstance(event, Fault)]
+    assert [fault.bits for fault in faults] == [32, 64]
