@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "code.h"
 
-/* Bounds the memory; a program has some ten thousand at most. */
+/* Bounds the memory; when that is full, all are read again. */
 #define PLACES		262144u
 #define MOST_SEEN	(PLACES / 4 * 3)
 
@@ -16,15 +17,24 @@ bool code_open(struct code *code)
 }
 
 /* Of 64 bits, so that two of them are hardly ever the same. */
-static uint64_t mix(pid_t pid, uint64_t ip)
+static uint64_t mix(uint64_t process, uint64_t ip)
 {
-	uint64_t hash = (ip ^ (uint64_t)pid << 48) * 0x9e3779b97f4a7c15ull;
+	uint64_t hash = ip * 0x9e3779b97f4a7c15ull ^ process;
 
 	hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93ull;
 	return (hash ^ hash >> 32) | 1;
 }
 
-/* Tells whether it is new, and there is room to remember it. */
+static uint32_t *changes(struct code *code, pid_t pid)
+{
+	return &code->changes[pid % PROCESSES];
+}
+
+void code_changes(struct code *code, pid_t pid)
+{
+	++*changes(code, pid);
+}
+
 static bool is_new(struct code *code, uint64_t hash)
 {
 	size_t place = hash >> 8 & (PLACES - 1);
@@ -32,8 +42,10 @@ static bool is_new(struct code *code, uint64_t hash)
 	for (; code->seen[place]; place = (place + 1) & (PLACES - 1))
 		if (code->seen[place] == hash)
 			return false;
-	if (code->used == MOST_SEEN)
-		return false;
+	if (code->used == MOST_SEEN) {
+		memset(code->seen, 0, PLACES * sizeof(*code->seen));
+		code->used = 0;
+	}
 	code->seen[place] = hash;
 	code->used++;
 	return true;
@@ -50,7 +62,7 @@ void code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip)
 	};
 	ssize_t len;
 
-	if (!is_new(code, mix(pid, ip)))
+	if (!is_new(code, mix((uint64_t)*changes(code, pid) << 32 | pid, ip)))
 		return;
 	/* The next page may not be readable: it is a part of its own. */
 	if (left < FT_CODE_BYTES) {

@@ -8,15 +8,22 @@
 
 #include "output.h"
 
+/* Those whose ids are alike share a count of changes: some code is read twice. */
+#define PROCESSES	4096
+
 struct code {
 	/* Hashes of the program counters seen; 0 is a free place. */
 	uint64_t *seen;
 	size_t used;
+	uint32_t changes[PROCESSES];
 };
 
 bool code_open(struct code *code);
 
-/* Writes the code at `ip` of a process, if it is the first time. */
+/* A process begins, executes another program, or maps other code. */
+void code_changes(struct code *code, pid_t pid);
+
+/* Writes the code at `ip` of a process, if it is the first time since a change. */
 void code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip);
 
 #endif

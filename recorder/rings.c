@@ -194,6 +194,25 @@ int rings_open(struct rings *rings, const pid_t *threads, size_t nr_threads,
 	return error;
 }
 
+/* How records of commands, mappings and new processes begin. */
+struct change {
+	struct perf_event_header header;
+	uint32_t pid, parent;
+};
+
+/* Tells whether the code of a process is another from now on. */
+static bool changes_code(const struct change *record)
+{
+	if (record->header.type == PERF_RECORD_COMM)
+		return record->header.misc & PERF_RECORD_MISC_COMM_EXEC;
+	/* The number may have been that of a process before. */
+	if (record->header.type == PERF_RECORD_FORK)
+		return record->pid != record->parent;
+	/* Of executable memory; also when its protection changes. */
+	return record->header.type == PERF_RECORD_MMAP2 &&
+	       !(record->header.misc & PERF_RECORD_MISC_MMAP_DATA);
+}
+
 /* The part of a sample that all samples have. */
 struct sample {
 	struct perf_event_header header;
@@ -220,6 +239,7 @@ static void drain(struct rings *rings, struct ring *ring, struct code *code,
 	static union {
 		struct perf_event_header header;
 		struct sample sample;
+		struct change change;
 		char bytes[UINT16_MAX + 1];
 	} record;
 	uint64_t at = ring->head->data_tail;
@@ -234,6 +254,8 @@ static void drain(struct rings *rings, struct ring *ring, struct code *code,
 		output_write(output, &record, record.header.size);
 		/* At once: the kernel may need the room. */
 		__atomic_store_n(&ring->head->data_tail, at, __ATOMIC_RELEASE);
+		if (changes_code(&record.change))
+			code_changes(code, record.change.pid);
 		if (record.header.type != PERF_RECORD_SAMPLE)
 			continue;
 		rings->samples++;

@@ -60,6 +60,9 @@ class _Process:
         self.repeated: set[int] = set()
         self.places: dict[int, Place] = {}
         self.stacks: dict[tuple[int, ...], int] = {}
+        # By pc, as at its last fault.
+        self.code: dict[int, bytes] = {}
+        self.decoded: dict[int, Instruction] = {}
 
     def place(self, pid: int, pc: int) -> Place:
         found = self.places.get(pc)
@@ -81,7 +84,6 @@ class _Finder:
         self._processes: dict[int, _Process] = {}
         self._pairs: dict[Pair, int] = {}
         self._stacks: dict[tuple[Place, ...], int] = {}
-        self._decoded: dict[tuple[int, int], Instruction] = {}
         self._from_files: dict[Place, bytes] = {}
         self._shift = recording.page_size.bit_length() - 1
 
@@ -116,9 +118,6 @@ class _Finder:
         if old:
             self._close(old)
         self._processes[event.pid] = _Process(Space(), self._name(event.name))
-        # The same pc is another program's now.
-        for key in [key for key in self._decoded if key[0] == event.pid]:
-            del self._decoded[key]
 
     def _fork(self, event: Forked) -> None:
         parent = self._process(event.parent)
@@ -214,7 +213,7 @@ class _Finder:
             return ATOMIC
         if access is Access.EXCLUSIVE:
             return EXCLUSIVE
-        code = self._code(fault.pid, first.fault.pc)
+        code = self._code(self._process(fault.pid), fault.pid, first.fault.pc)
         if first.fault.address == fault.address and code:
             steps = distance(self._recording.machine, code, first.fault.pc, fault.pc)
             if steps is not None and steps <= _FEW:
@@ -229,14 +228,16 @@ class _Finder:
             mapping = process.space.at(fault.address)
             if mapping and mapping.prot & PROT_EXEC:
                 return _FETCH
-        key = fault.pid, fault.pc
-        found = self._decoded.get(key)
+        if fault.code:
+            process.code[fault.pc] = fault.code
+            process.decoded.pop(fault.pc, None)
+        found = process.decoded.get(fault.pc)
         if found is None:
-            code = self._code(*key)
+            code = self._code(process, fault.pid, fault.pc)
             found = decode(self._recording.machine, code, fault.pc)
             # The recorder may read the code a little later than the fault.
             if code:
-                self._decoded[key] = found
+                process.decoded[fault.pc] = found
         self._found.undecoded += found.access is Access.UNKNOWN
         registers = fault.source or fault.destination
         if registers and found.access is Access.EITHER and _COPIES.match(found.text):
@@ -244,12 +245,13 @@ class _Finder:
             return replace(found, access=Access.READ if reads else Access.WRITE)
         return found
 
-    def _code(self, pid: int, pc: int) -> bytes:
+    def _code(self, process: _Process, pid: int, pc: int) -> bytes:
         """Return the code at a pc: as the recorder read it, or from its file."""
-        read = self._recording.code.get((pid, pc))
+        # Of two processors' faults at a pc, that whose code was read may be the later one.
+        read = process.code.get(pc) or self._recording.code[pid].get(pc)
         if read:
             return read
-        place = self._process(pid).place(pid, pc)
+        place = process.place(pid, pc)
         if not place.path:
             return b""
         if place not in self._from_files:

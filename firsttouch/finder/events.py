@@ -14,6 +14,7 @@ class Fault(NamedTuple):
     at `address` when the fault began, 0 if there was none, None if that was not
     recorded. `source` and `destination` are what a string instruction of x86-64
     would read and write; 0 on arm64. `bits` is 32 for a program of A32 or i386.
+    `code` is what was read at the pc, if that was done at this fault.
     """
 
     time: int
@@ -27,6 +28,7 @@ class Fault(NamedTuple):
     source: int = 0
     destination: int = 0
     bits: int = 64
+    code: bytes = b""
 
 
 class Upgraded(NamedTuple):

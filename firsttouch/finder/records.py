@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,7 +65,7 @@ class Ending:
 class Recording:
     """A recorder's file. `ending` and `code` are complete once `events` has run to its end.
 
-    `code` holds the instructions at the pcs of faults, by process and pc.
+    `code` holds what was last at the pcs of faults, by process and by pc.
     `ending` is None if the recorder was killed. `command` has the words of the
     command, none for a process that ran already. `upgrades` tells whether the
     kernel told of upgraded faults, of which there may be none.
@@ -85,16 +86,19 @@ class Recording:
     says_mapped: bool = False
     kernel_release: str = ""
     command: tuple[str, ...] = ()
-    code: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    code: dict[int, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
     ending: Ending | None = None
     # Addresses from and to which the zero page is still mapped at the end, by process.
     zero_pages: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
+    # The begin of a line or a word that goes on in the next record.
+    _rest: bytes = b""
 
     def events(self) -> Iterator[Event]:
         """Yield all events in the order of time; the file may end anywhere.
 
         Raises UserError if a record is damaged.
         """
+        self.kernel_release, self.command, self._rest = "", (), b""
         with self.file.open("rb") as file, _mapped(file.fileno()) as data:
             try:
                 yield from self._ordered(data)
@@ -116,10 +120,14 @@ class Recording:
                 (before,) = _COUNT.unpack_from(data, at)
             elif kind == _SAMPLE:
                 waiting.append(self._fault(data[at:end], misc))
+            elif kind == _CODE:
+                self._code(data[at:end], waiting)
             elif kind < _START:
                 event = _change(data[at:end], kind, misc)
                 if event:
                     waiting.append(event)
+                if isinstance(event, Executed | Forked):
+                    self.code.pop(event.pid, None)
             else:
                 waiting += self._keep(data[at:end], kind)
         waiting.sort(key=_time)
@@ -154,27 +162,38 @@ class Recording:
         bits = 32 if abi == _ABI_32 else 64
         return Fault(time, pid, tid, pc, address, user, chain, mapped, source, destination, bits)
 
+    def _whole(self, data: bytes, end: bytes) -> list[bytes]:
+        """Return the whole parts of text that goes on in other records; each has `end`."""
+        _, size = _DATA_HEAD.unpack_from(data)
+        *parts, self._rest = (self._rest + data[_DATA_HEAD.size :][:size]).split(end)
+        return parts
+
+    def _code(self, data: bytes, waiting: list[Event]) -> None:
+        """Keep the code at a pc: that of the fault whose sample was read before it."""
+        pid, size, pc = _CODE_HEAD.unpack_from(data)
+        code = self.code[pid][pc] = data[_CODE_HEAD.size :][:size]
+        last = waiting[-1] if waiting else None
+        if isinstance(last, Fault) and (last.pid, last.pc) == (pid, pc):
+            waiting[-1] = last._replace(code=code)
+
     def _keep(self, data: bytes, kind: int) -> Iterator[Event]:
         """Keep what a record of the recorder's own says; yield the events that it has."""
-        if kind == _CODE:
-            pid, size, pc = _CODE_HEAD.unpack_from(data)
-            self.code[pid, pc] = data[_CODE_HEAD.size :][:size]
-        elif kind == _UPGRADE:
+        if kind == _UPGRADE:
             pid, _, time, address = _UPGRADED.unpack_from(data)
             yield Upgraded(time, pid, address)
         elif kind == _MAPS:
-            pid, size = _DATA_HEAD.unpack_from(data)
-            text = data[_DATA_HEAD.size :][:size].decode(errors="replace")
-            yield from _maps(self.time, pid, text)
+            pid, _ = _DATA_HEAD.unpack_from(data)
+            lines = self._whole(data, b"\n")
+            yield from _maps(self.time, pid, b"\n".join(lines).decode(errors="replace"))
         elif kind == _PAGES:
             pid, size = _DATA_HEAD.unpack_from(data)
             ranges = struct.iter_unpack("<QQ", data[_DATA_HEAD.size :][:size])
             self.zero_pages.setdefault(pid, []).extend(ranges)
         elif kind == _NAMES:
-            pid, size = _DATA_HEAD.unpack_from(data)
-            names = data[_DATA_HEAD.size :][: size - 1].split(b"\0")
-            release, *command = (name.decode(errors="replace") for name in names)
-            self.kernel_release, self.command = release, tuple(command)
+            names = [name.decode(errors="replace") for name in self._whole(data, b"\0")]
+            if names and not self.kernel_release:
+                self.kernel_release = names.pop(0)
+            self.command += tuple(names)
         elif kind == _END:
             status, *rest = _ENDED.unpack_from(data)
             self.ending = Ending(None if status < 0 else status, *rest)
@@ -184,27 +203,38 @@ def open_recording(file: Path) -> Recording:
     """Return the recording in `file`; UserError if it is none, or says why there is no trace."""
     try:
         with file.open("rb") as opened:
-            head = opened.read(1 << 16)
+            magic = opened.read(len(_MAGICS[0]))
+            if magic not in _MAGICS:
+                raise UserError(
+                    f"{file} is no trace: give a directory that `firsttouch trace` wrote."
+                )
+            with _mapped(opened.fileno()) as data:
+                started = _started(data)
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
-    if head[:8] not in _MAGICS:
-        raise UserError(f"{file} is no trace: give a directory that `firsttouch trace` wrote.")
-    started = None
-    for kind, _, at, end in _records(head):
-        if kind == _ERROR:
-            # After the start, if the command could not be executed.
-            _, length = _DATA_HEAD.unpack_from(head, at)
-            raise UserError(head[at + _DATA_HEAD.size :][:length].decode(errors="replace"))
-        if kind == _START and end - at >= _STARTED.size:
-            started = _STARTED.unpack_from(head, at)
     if started is None or started[1] not in _MACHINES:
         raise UserError(f"{file}: nothing was recorded; run the same command again.")
     flags, machine, page_size, pid, time, ring = started
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
         bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
-        bool(flags & _UPGRADES), 1 + _MAGICS.index(head[:8]), bool(flags & _SAYS_MAPPED),
+        bool(flags & _UPGRADES), 1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED),
     )  # fmt: skip
+
+
+def _started(data: mmap.mmap) -> tuple[int, ...] | None:
+    """Return what the start says; UserError if there is a sentence why there is no trace."""
+    started = None
+    for kind, _, at, end in _records(data):
+        if kind == _ERROR:
+            # After the start, if the command could not be executed.
+            _, length = _DATA_HEAD.unpack_from(data, at)
+            raise UserError(data[at + _DATA_HEAD.size :][:length].decode(errors="replace"))
+        if kind == _START and end - at >= _STARTED.size:
+            started = _STARTED.unpack_from(data, at)
+        if kind == _ROUND:
+            break
+    return started
 
 
 def _time(event: Event) -> int:

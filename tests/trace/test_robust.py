@@ -28,6 +28,8 @@ pytestmark = pytest.mark.long
 
 _PAGES, _THREADS = 256, 8
 _NOBODY = 65534
+# More than a record holds.
+_MANY_WORDS = tuple(f"{number:0999}" for number in range(200))
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,17 @@ def test_threads_children_and_executed_programs_are_traced(
     trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
     assert _doubles(trace) == _PAGES * _THREADS
     assert trace.lost == 0
+
+
+def test_other_code_at_the_same_pc_is_read_after_exec(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    layout = ("-no-pie", "-fno-pie", "-Wl,--section-start=.touch=0x500000")
+    writes, reads = compile_c("exec.c", "-DWRITES", *layout), compile_c("exec.c", *layout)
+    done = firsttouch("trace", "--", writes, reads, writes, reads)
+    assert done.returncode == 0, done.stderr
+    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    assert sum(site.doubles for site in trace.sites if site.read.function == "touch") == 200
 
 
 def test_a_program_that_handles_its_own_faults_is_not_disturbed(
@@ -202,6 +215,14 @@ def test_two_million_faults_are_recorded_in_bounded_memory(
     assert int(done.stdout) < 100_000
 
 
+def test_a_long_command_is_kept_whole(firsttouch: Firsttouch) -> None:
+    done = firsttouch("trace", "--", "true", *_MANY_WORDS)
+    assert done.returncode == 0, done.stderr
+    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    assert trace.command == ("true", *_MANY_WORDS)
+    assert trace.kernel == os.uname().release
+
+
 def test_standard_output_is_the_programs_and_json_is_alone_there(
     firsttouch: Firsttouch, trouble: Path
 ) -> None:
@@ -212,8 +233,11 @@ def test_standard_output_is_the_programs_and_json_is_alone_there(
     assert "hello\n" in done.stderr
 
 
-def test_a_process_that_runs_is_traced_for_a_time(firsttouch: Firsttouch, trouble: Path) -> None:
-    with subprocess.Popen([trouble, "run"], stdout=subprocess.DEVNULL) as process:
+@pytest.mark.parametrize("what", ["run", "maps"])
+def test_a_process_that_runs_is_traced_for_a_time(
+    firsttouch: Firsttouch, trouble: Path, what: str
+) -> None:
+    with subprocess.Popen([trouble, what], stdout=subprocess.DEVNULL) as process:
         try:
             done = firsttouch("trace", "--pid", str(process.pid), "--seconds", "0.5")
         finally:
@@ -226,6 +250,7 @@ def test_a_process_that_runs_is_traced_for_a_time(firsttouch: Firsttouch, troubl
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (("--", "no-such-program", *_MANY_WORDS), "no-such-program cannot be run"),
         (("--", "no-such-program"), "no-such-program cannot be run (No such file or directory)"),
         (("--pid", "999999999"), "there is no process 999999999"),
         ((), "give a command after --"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Programs that a recorder could disturb: trouble threads|fork|exec|segv|exit N|signal N|run. */
+/* Programs that a recorder could disturb: trouble threads|fork|exec|segv|exit N|signal N|run|maps. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -89,6 +89,10 @@ int main(int argc, char *argv[])
 	const char *what = argc > 1 ? argv[1] : "";
 
 	page = sysconf(_SC_PAGESIZE);
+	/* Its text in /proc has more than 100 KiB. */
+	for (int i = 0; i < 2000 && !strcmp(what, "maps"); i++)
+		mmap(NULL, page, i & 1 ? PROT_READ : PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!strcmp(what, "threads"))
 		threads();
 	else if (!strcmp(what, "fork"))
@@ -101,7 +105,7 @@ int main(int argc, char *argv[])
 		return atoi(argv[2]);
 	else if (!strcmp(what, "signal"))
 		raise(atoi(argv[2]));
-	else if (!strcmp(what, "run"))
+	else if (!strcmp(what, "run") || !strcmp(what, "maps"))
 		for (;;) {
 			doubles(NULL);
 			puts("touched");
