@@ -98,6 +98,66 @@ def test_an_installation_that_failed_can_be_undone(debian: Path) -> None:
     assert [file.name for file in (debian.parent / "out/hardware").iterdir()] == ["before"]
 
 
+_ENTRIES = """\
+menuentry 'Debian GNU/Linux' --class debian $menuentry_id_option 'gnulinux-simple-07a1' {
+submenu 'Advanced options for Debian GNU/Linux' $menuentry_id_option 'gnulinux-advanced-07a1' {
+	menuentry 'Linux KERNEL' --class debian $menuentry_id_option 'gnulinux-KERNEL-advanced-07a1' {
+	menuentry 'Linux KERNEL (recovery mode)' $menuentry_id_option 'gnulinux-KERNEL-recovery-07a1' {
+"""
+
+
+@pytest.fixture
+def grub(debian: Path) -> Path:
+    """The folder of a script on a Debian that boots by GRUB; `default` is what the script sets.
+
+    `once` is what boots next. The menu has the kernels in the file `kernels`.
+    """
+    folder = debian.parent
+    (folder / "kernels").write_text("6.12.3-arm64\n")
+    (folder / "entries").write_text(_ENTRIES)
+    _replace(debian, "uname", "cat running")
+    (folder / "running").write_text("6.12.3-arm64\n")
+    _replace(debian, "update-grub", f"cp {folder}/kernels {folder}/menu")
+    _replace(
+        debian,
+        "cat",
+        f"[ $1 != /boot/grub/grub.cfg ] || exec sed 's/^/s,KERNEL,/; s/$/,/' {folder}/menu |\n"
+        f'  while read -r change; do sed "$change"g {folder}/entries; done\n'
+        '[ $1 = /boot/grub/grub.cfg ] || exec /bin/cat "$@"',
+    )
+    _replace(debian, "mkdir", '[ "$2" = /etc/default/grub.d ] || exec /bin/mkdir "$@"')
+    _replace(debian, "tee", f"/bin/cat >{folder}/default")
+    _replace(debian, "rm", f'case "$2" in /etc/*) exec /bin/rm -f {folder}/default; esac\n'
+                           '/bin/rm "$@"')  # fmt: skip
+    _replace(debian, "grub-reboot", f'echo "$1" >{folder}/once')
+    changed = "6.12.5-first-touch-arm64"
+    _replace(debian, "apt-get", f"echo {changed} >>{folder}/kernels; update-grub")
+    return folder
+
+
+def test_grub_boots_the_changed_kernel_once(grub: Path) -> None:
+    done = _run(grub / "on-real-hardware", "install", "some.deb")
+    assert done.returncode == 0, done.stderr
+    default = "GRUB_DEFAULT='gnulinux-advanced-07a1>gnulinux-6.12.3-arm64-advanced-07a1'\n"
+    assert (grub / "default").read_text() == default
+    once = "gnulinux-advanced-07a1>gnulinux-6.12.5-first-touch-arm64-advanced-07a1\n"
+    assert (grub / "once").read_text() == once
+
+
+def test_the_kernel_that_runs_is_not_removed(grub: Path) -> None:
+    script = grub / "on-real-hardware"
+    assert _run(script, "install", "some.deb").returncode == 0
+    (grub / "running").write_text("6.12.5-first-touch-arm64\n")
+    done = _run(script, "undo")
+    assert done.returncode == 2
+    assert "the changed kernel runs" in done.stderr and "reboot" in done.stderr
+    assert not (grub / "purged").exists()
+    (grub / "running").write_text("6.12.3-arm64\n")
+    done = _run(script, "undo")
+    assert done.returncode == 0, done.stderr
+    assert (grub / "purged").exists() and not (grub / "default").exists()
+
+
 def test_a_build_that_fails_names_what_installs_its_tools(debian: Path) -> None:
     _replace(debian, "firsttouch", "echo 'dh_builddeb is missing' >&2; exit 2")
     done = _run(debian, "install")
