@@ -2,13 +2,15 @@
 """Outcomes of guests, kept under the digest of everything that decides them.
 
 An outcome is one JSON file that appears by an atomic rename. It holds the
-digest of its contents; a damaged outcome counts as missing. If two processes
-run the same guest, both must find the same contents.
+digest of its contents; a damaged outcome counts as missing. A long one, which
+has recordings of page faults, is packed by xz. If two processes run the same
+guest, both must find the same contents.
 """
 
 from __future__ import annotations
 
 import json
+import lzma
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ from firsttouch.files import digest, write_atomically, write_once
 from firsttouch.tables import Json, Table, json_object
 
 OUTCOMES, OUTCOME, CLAIMS = "outcomes", "outcome", "claims"
+# How a file that xz packed begins, and from how many bytes on a document is packed.
+_PACKED, _LONG = b"\xfd7zXZ\0", 1 << 16
 
 
 @dataclass(frozen=True)
@@ -81,16 +85,20 @@ def run_by(document: Table) -> By:
     return By(by.take("host", str), by.take("seconds", float))
 
 
-def sealed(name: str, contents: Json, **more: Json) -> str:
+def sealed(name: str, contents: Json, **more: Json) -> bytes:
     """Return a document whose digest covers its `contents`, which it has under `name`."""
-    return json.dumps({"digest": digest(contents), name: contents, **more}) + "\n"
+    text = json.dumps({"digest": digest(contents), name: contents, **more}).encode() + b"\n"
+    # What is packed the most is digits: a higher preset takes longer and gains little.
+    return lzma.compress(text, preset=1) if len(text) > _LONG else text
 
 
 def read_sealed(place: Path, name: str) -> Table | None:
     """Return the document that `sealed` made; None if it is missing or damaged."""
     try:
-        document = json_object(place.read_text())
-    except (OSError, UnicodeDecodeError):
+        data = place.read_bytes()
+        text = lzma.decompress(data) if data.startswith(_PACKED) else data
+        document = json_object(text.decode())
+    except (OSError, UnicodeDecodeError, lzma.LZMAError):
         return None
     if document is None or document.get("digest") != digest(document.get(name)):
         return None

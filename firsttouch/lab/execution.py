@@ -21,7 +21,7 @@ from firsttouch.build.outcomes import By, guest_claim, keep_outcome, kept_docume
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import digest, read_end
 from firsttouch.lab.guests import Job
-from firsttouch.lab.outcomes import guest_outcome
+from firsttouch.lab.outcomes import guest_outcome, keep_traces
 from firsttouch.lab.shared_plan import Ended, Failure, SharedPlan
 from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import MEMORY
@@ -157,6 +157,9 @@ class Execution:
         log = self.logs / self.jobs[key].cells[0].log_name
         try:
             outcome = self._outcome(key, log)
+            if traced := self.jobs[key].traced:
+                # A recording that cannot be used must not be kept.
+                keep_traces(traced, Table(log, outcome))
         except GuestError as error:
             # The signal to this process may come after QEMU's.
             if self.grace and self.stop.wait(self.grace):
@@ -182,8 +185,7 @@ class Execution:
             self.plan.disagree(key, other, self.host, "they gave different bytes")
 
     def _outcome(self, key: str, log: Path) -> Mapping[str, Json]:
-        job = self.jobs[key]
-        return guest_outcome(job.guest, log, stop=self.stop, root=job.root)
+        return guest_outcome(self.jobs[key].guest, log, stop=self.stop)
 
     def _check_host(self) -> None:
         """After failures in a row, find out whether this host is the reason.

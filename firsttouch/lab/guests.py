@@ -31,9 +31,9 @@ from firsttouch.files import digest
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.layouts import layout_of
 from firsttouch.lab.plan import Plan
+from firsttouch.lab.results import Provenance
 from firsttouch.lab.traces import finder_digest
 from firsttouch.progress import Reporter
-from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.pmu import Pmu
 from firsttouch.vm.qemu import file_digest, guest_key, inputs
@@ -67,12 +67,24 @@ class Parts:
 
 
 @dataclass(frozen=True)
+class Traced:
+    """How the recordings of a guest are read.
+
+    `root` returns the folder with the programs that were recorded. `key` is the
+    digest of all that decides what is found in them: the guest and the finder.
+    """
+
+    key: str
+    root: Callable[[], Path]
+
+
+@dataclass(frozen=True)
 class Job:
     """A guest that is to be run, and its cells: one for each of its commands, in order.
 
-    `key` is the digest of everything that decides what the guest does. `root`
-    returns the folder with the programs that the guest records, for their symbols.
-    `several` tells whether the experiment's file asks for several layouts.
+    `key` is the digest of everything that decides what the guest does. `traced`
+    is of a guest that records programs. `several` tells whether the experiment's
+    file asks for several layouts.
     """
 
     guest: Guest
@@ -80,30 +92,30 @@ class Job:
     cells: tuple[Cell, ...]
     source: KernelSource
     arm: Arm
-    root: Callable[[], Path] | None = None
+    traced: Traced | None = None
     several: bool = False
 
     def cell_key(self, position: int) -> str:
         """Return the key of the cell at `position`."""
         return digest([self.key, position])
 
-    def provenance(self, cell: Cell) -> dict[str, Json]:
-        """Return what decided the result of `cell`, as results.jsonl has it."""
-        return {
-            "kernel_version": self.source.version,
-            "qemu": qemu_version(),
-            "compiler": compiler_version(),
-            "digests": {"kernel source": self.source.sha256, **self._digests},
-            "tried": self.arm.meaning if self.arm.tried else "",
-            "boot": self.guest.command_line(),
-            "commands": list(self.guest.commands),
-            "command": cell.command(
+    def provenance(self, cell: Cell) -> Provenance:
+        """Return what decided the result of `cell`."""
+        return Provenance(
+            kernel_version=self.source.version,
+            qemu=qemu_version(),
+            compiler=compiler_version(),
+            digests={"kernel source": self.source.sha256, **self._digests},
+            boot=self.guest.command_line(),
+            commands=self.guest.commands,
+            command=cell.command(
                 self.source.given, self.arm if self.arm.tried else None, several=self.several
             ),
-        }
+            tried=self.arm.meaning if self.arm.tried else "",
+        )
 
     @functools.cached_property
-    def _digests(self) -> dict[str, Json]:
+    def _digests(self) -> dict[str, str]:
         """The digests that all cells of the guest share; computed once, which is slow."""
         kernel = self.arm.kernel
         return {
@@ -191,11 +203,10 @@ def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
     """Return the guest that runs one group of the plan's cells."""
     guest = _guest(cells, plan, parts)
     key, root = guest_key(guest), parts.roots.get(cells[0].experiment)
-    if plan.catalog.experiments[cells[0].experiment].scripts:
-        key = digest([key, finder_digest()])
+    traced = Traced(digest([key, finder_digest()]), root) if root else None
     several = plan.catalog.experiments[cells[0].experiment].layouts > 1
     arm = plan.catalog.arms[cells[0].arm]
-    return Job(guest, key, cells, parts.source, arm, root, several)
+    return Job(guest, key, cells, parts.source, arm, traced, several)
 
 
 def disk_of(plan: Plan, cells: tuple[Cell, ...]) -> Disk | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from firsttouch.build.outcomes import keep_outcome, kept_outcome
 from firsttouch.errors import GuestError
-from firsttouch.lab.guests import Job
-from firsttouch.lab.results import SCHEMA, Result, read_result
-from firsttouch.lab.traces import found_in
+from firsttouch.lab.guests import Job, Traced
+from firsttouch.lab.results import Counts, Result
+from firsttouch.lab.traces import add_watches, with_traces
 from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import PmuCounts
@@ -20,41 +20,30 @@ from firsttouch.vm.protocol import Done
 from firsttouch.vm.supervision import DEADLINE, log_end, run_guest
 
 
-def measure_guest(
-    guest: Guest,
-    key: str,
-    log: Path,
-    *,
-    stop: threading.Event | None = None,
-    root: Callable[[], Path] | None = None,
-) -> Table:
+def measure_guest(guest: Guest, key: str, log: Path) -> Table:
     """Run `guest` as `guest_outcome` does, keep its outcome under `key` and return it."""
-    outcome = guest_outcome(guest, log, stop=stop, root=root)
+    outcome = guest_outcome(guest, log)
     keep_outcome(key, outcome)
     return Table(log, outcome)
 
 
 def guest_outcome(
-    guest: Guest,
-    log: Path,
-    *,
-    stop: threading.Event | None = None,
-    root: Callable[[], Path] | None = None,
+    guest: Guest, log: Path, *, stop: threading.Event | None = None
 ) -> dict[str, Json]:
     """Run `guest` and return its outcome.
 
     For each command the outcome has the lines that it printed and the regions
-    that the PMU counted for them. A recording among the lines is replaced by
-    what is found in it, and in the pages that the PMU watched; `root` returns
-    the folder with the recorded programs. Raises GuestError and StoppedError as
-    `run_guest` does. Raises GuestError if a command fails, prints nothing, or
-    prints a line that is not a JSON object.
+    that the PMU counted for them. A line with a recording also has what the PMU
+    saw of pages meanwhile. Raises GuestError and StoppedError as `run_guest`
+    does. Raises GuestError if a command fails, prints nothing, or prints a line
+    that is not a JSON object.
     """
     ended = run_guest(guest, log, deadline=DEADLINE, stop=stop)
-    printed = [printed_objects(number, done, log) for number, done in enumerate(ended.commands)]
-    if root:
-        watches = iter(ended.counts.watches if ended.counts else ())
-        printed = [found_in(lines, root(), log, watches) for lines in printed]
+    watches = iter(ended.counts.watches if ended.counts else ())
+    printed = [
+        add_watches(printed_objects(number, done, log), watches)
+        for number, done in enumerate(ended.commands)
+    ]
     outcome: dict[str, Json] = {"commands": _join(printed, ended.counts, log)}
     if ended.counts is not None:
         outcome["not_modelled"] = list(ended.counts.not_modelled)
@@ -107,25 +96,34 @@ def _join(
     return commands
 
 
+def keep_traces(traced: Traced, outcome: Table) -> Table:
+    """Return an outcome with traces in place of recordings, as results have it, and keep it.
+
+    Raises GuestError if a recording cannot be used.
+    """
+    found = with_traces(outcome, traced.root())
+    keep_outcome(traced.key, found)
+    return Table(outcome.file, found)
+
+
 def results_of(job: Job) -> list[Result] | None:
-    """Return the results of a job's cells from the store; None if it did not run yet."""
-    outcome = kept_outcome(job.key)
+    """Return the results of a job's cells from the store; None if it did not run yet.
+
+    Raises GuestError if this version cannot use what it recorded.
+    """
+    outcome = kept_outcome(job.traced.key) if job.traced else kept_outcome(job.key)
+    if outcome is None and job.traced and (recorded := kept_outcome(job.key)):
+        outcome = keep_traces(job.traced, recorded)
     if outcome is None:
         return None
     modelled = outcome.strings("not_modelled") if outcome.has("not_modelled") else None
-    results = []
-    for position, command in enumerate(outcome.objects("commands")):
-        cell = job.cells[position]
-        counts = None
-        if modelled is not None:
-            counts = {"regions": command["regions"], "not_modelled": list(modelled)}
-        document: dict[str, Json] = {
-            "schema": SCHEMA,
-            "key": job.cell_key(position),
-            "cell": cell.document(),
-            "lines": command["lines"],
-            "counts": counts,
-            "provenance": job.provenance(cell),
-        }
-        results.append(read_result(document, outcome.file))
-    return results
+    return [
+        Result(
+            job.cell_key(position),
+            job.cells[position],
+            command.objects("lines"),
+            None if modelled is None else Counts(command.objects("regions"), modelled),
+            job.provenance(job.cells[position]),
+        )
+        for position, command in enumerate(outcome.tables("commands"))
+    ]

@@ -35,8 +35,8 @@ from firsttouch.tables import Json, Table
 _RUNNING, _FOLLOWING = "running", "following"
 # Between the host and the rest in the name of a process; a host's name has none.
 _OF_HOST = "~"
-# The rooms whose code decides what QEMU gets, and what is found in a recording.
-_DECIDE = ("vm", "finder")
+# The room whose code decides what QEMU gets.
+_DECIDES = "vm"
 # Failures of so many hosts end a guest.
 _HOSTS = 2
 
@@ -195,12 +195,11 @@ def shared_plan(keys: Iterable[str], audits: Iterable[str]) -> SharedPlan:
 def _host() -> dict[str, Json]:
     """Return what hosts must have in common to make the same guests of the same request."""
     folder = Path(firsttouch.__file__).parent
-    code = [file for room in _DECIDE for file in (folder / room).glob("*.py")]
     return {
         "name": socket.gethostname(),
         "QEMU": qemu_digest(),
         "device tree compiler": output([DTC, "--version"]).strip(),
-        "code of firsttouch": digest_files(folder, code),
+        "code of firsttouch": digest_files(folder, (folder / _DECIDES).glob("*.py")),
     }
 
 

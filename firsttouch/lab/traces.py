@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Recordings of page faults that a guest printed, and the traces found in them.
 
-A recording has a megabyte or more. A result keeps the trace instead: all
-counts and sites, not each fault.
+A recording has a megabyte or more. The outcome of a guest has it as it was
+printed. A result has the trace instead: all counts and sites, not each fault.
 """
 
 from __future__ import annotations
 
 import functools
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from firsttouch import finder
@@ -23,9 +23,8 @@ from firsttouch.finder.symbols import Symbols
 from firsttouch.finder.vain import Page, Watch
 from firsttouch.lab.results import Result
 from firsttouch.tables import Json, Table, json_object
-from firsttouch.vm.supervision import log_end
 
-_RECORDING, _TRACE = "recording", "trace"
+_RECORDING, _WATCH, _TRACE = "recording", "watch", "trace"
 
 
 @functools.cache
@@ -35,46 +34,58 @@ def finder_digest() -> str:
     return digest_files(folder, folder.glob("*.py"))
 
 
-def found_in(
-    lines: Sequence[Mapping[str, Json]],
-    root: Path,
-    log: Path,
-    watches: Iterator[Mapping[str, Json]],
+def add_watches(
+    lines: Iterable[Mapping[str, Json]], watches: Iterator[Mapping[str, Json]]
 ) -> list[Mapping[str, Json]]:
-    """Return a command's lines, with what is found in a recording in its place.
-
-    `root` has the files of the recorded programs. `watches` are the PMU's, one
-    for each recording, or none. Raises GuestError, with the end of `log`, if the
-    recording is not whole, or its program failed.
-    """
+    """Return the lines of a guest's command; each recording gets the PMU's next watch, if any."""
     return [
-        _found(line, root, log, next(watches, None)) if _RECORDING in line else line
+        {**line, _WATCH: watch}
+        if _RECORDING in line and (watch := next(watches, None)) is not None
+        else line
         for line in lines
     ]
 
 
-def _found(
-    line: Mapping[str, Json], root: Path, log: Path, watch: Mapping[str, Json] | None
-) -> Mapping[str, Json]:
-    watched = _watch(Table(log, watch)) if watch else None
+def with_traces(outcome: Table, root: Path) -> dict[str, Json]:
+    """Return an outcome that has what is found in each recording in its place.
+
+    `root` has the files of the recorded programs. Raises GuestError if a
+    recording is not whole, or its program failed.
+    """
+    commands: list[Json] = [
+        {
+            "lines": [
+                _traced(Table(outcome.file, line), root) if _RECORDING in line else line
+                for line in command.objects("lines")
+            ],
+            **command.rest(),
+        }
+        for command in outcome.tables("commands")
+    ]
+    return {"commands": commands, **outcome.rest()}
+
+
+def _traced(line: Table, root: Path) -> Mapping[str, Json]:
+    """Return the line that a result has for a line with a recording."""
+    watch = _read_watch(line.table(_WATCH)) if line.has(_WATCH) else None
     with tempfile.TemporaryDirectory(prefix="firsttouch-recording-") as scratch:
         file = Path(scratch, "data")
         try:
-            file.write_bytes(bytes.fromhex(Table(log, line).take(_RECORDING, str)))
+            file.write_bytes(bytes.fromhex(line.take(_RECORDING, str)))
             recording = open_recording(file)
+            found = find(recording, root)
         except (ValueError, UserError) as error:
-            raise GuestError(f"a guest recorded no faults: {error}", log_end(log)) from None
-        trace = summarize(recording, find(recording, root), Symbols(root, root / "tmp"), watched)
+            raise GuestError(f"a guest recorded no faults: {error}") from None
+        trace = summarize(recording, found, Symbols(root, root / "tmp"), watch)
     if trace.status or trace.lost or not trace.complete:
         raise GuestError(
             f"a recorded program ended with status {trace.status}, and {trace.lost:,} faults "
-            "were lost",
-            log_end(log),
+            "were lost"
         )
     return {_TRACE: json_object(trace_document(trace, ()))}
 
 
-def _watch(table: Table) -> Watch:
+def _read_watch(table: Table) -> Watch:
     return Watch(
         tuple(Page(*row) for row in table.take("pages", list)),
         table.take("dc_zva_unplaced", int),

@@ -40,3 +40,14 @@ def test_what_was_damaged_is_not_there(own_cache: Path, damage: str) -> None:
     assert kept_outcome(_KEY) is None
     keep_outcome(_KEY, {"commands": []})
     assert kept_outcome(_KEY) is not None
+
+
+def test_a_long_outcome_is_packed(own_cache: Path) -> None:
+    outcome = {"commands": [{"lines": [{"recording": "0123456789abcdef" * 50_000}]}]}
+    keep_outcome(_KEY, outcome)
+    (file,) = own_cache.glob("outcomes/*/*.json")
+    assert file.stat().st_size < 10_000
+    kept = kept_outcome(_KEY)
+    assert kept is not None and kept.rest() == outcome
+    file.write_bytes(file.read_bytes()[:-10])
+    assert kept_outcome(_KEY) is None

@@ -142,7 +142,7 @@ def test_the_command_of_a_cell_runs_only_that_layout(parts: Parts, several: Path
     for plan in (_plan(arms=("on",), layouts=(0, 1)), _plan(several, arms=("on",))):
         for job in make_jobs(plan, parts):
             (cell,) = job.cells
-            command = str(job.provenance(cell)["command"])
+            command = job.provenance(cell).command
             options = parser().parse_args(shlex.split(command)[1:])
             layouts = parse_layouts(options.layouts) if options.layouts else ()
             again = request_of(options, layouts=layouts)

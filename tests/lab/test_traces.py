@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,22 +13,34 @@ import pytest
 
 from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.build.disks import Disk, RootDisk
+from firsttouch.build.outcomes import keep_outcome, outcome_place
 from firsttouch.build.programs import build_recorder
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.contract import RECORDED, WATCHED
 from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.catalog.machines import load_machine
+from firsttouch.catalog.releases import load_release
 from firsttouch.errors import GuestError
+from firsttouch.files import digest
 from firsttouch.finder.document import trace_document
 from firsttouch.finder.sites import Trace
 from firsttouch.finder.vain import Vain
-from firsttouch.lab.guests import make_jobs, recorder_files
+from firsttouch.lab.cells import make_cell
+from firsttouch.lab.guests import FTBENCH, Job, Traced, make_jobs, recorder_files
+from firsttouch.lab.outcomes import results_of
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import read_results
-from firsttouch.lab.traces import found_in, trace_of
+from firsttouch.lab.shared_plan import SharedPlan
+from firsttouch.lab.traces import finder_digest, trace_of, with_traces
 from firsttouch.progress import Reporter
-from firsttouch.tables import Json, json_object
+from firsttouch.tables import Json, Table, json_object
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.qemu import guest_key
 from tests.conftest import Firsttouch
 from tests.lab.conftest import FakeLab
 from tests.support.contract import real_contract
+from tests.support.guest_runs import execute
 from tests.support.results import make_result
 
 
@@ -39,12 +51,18 @@ def _recorded(folder: Path, *command: str) -> str:
     return file.read_bytes().hex()
 
 
+def _traced(*lines: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
+    outcome = Table("a guest", {"commands": [{"lines": list(lines), "regions": []}]})
+    (command,) = Table("a guest", with_traces(outcome, Path("/"))).tables("commands")
+    return command.objects("lines")
+
+
 def test_the_result_of_a_recording_has_its_figures(tmp_path: Path) -> None:
     lines: list[Mapping[str, Json]] = [
         {"recording": _recorded(tmp_path, "/bin/true")},
         {"metrics": {}, "unavailable": {}},
     ]
-    found = found_in(lines, Path("/"), tmp_path / "log", iter(()))
+    found = _traced(*lines)
     assert "recording" not in found[0]
     assert found[1] == lines[1]
     result = replace(make_result({}), lines=tuple(found))
@@ -65,19 +83,75 @@ def test_the_result_of_a_recording_has_its_figures(tmp_path: Path) -> None:
     ("line", "words"),
     [({"recording": "no"}, "recorded no faults"), ({"recording": "00"}, "recorded no faults")],
 )
-def test_what_is_no_recording_fails_its_cell(
-    tmp_path: Path, line: dict[str, str], words: str
-) -> None:
-    (tmp_path / "log").write_text("the end of the log")
+def test_what_is_no_recording_fails_its_cell(line: dict[str, str], words: str) -> None:
     with pytest.raises(GuestError, match=words):
-        found_in([line], Path("/"), tmp_path / "log", iter(()))
+        _traced(line)
 
 
 def test_a_program_that_fails_fails_its_cell(tmp_path: Path) -> None:
-    (tmp_path / "log").write_text("the end of the log")
     line = {"recording": _recorded(tmp_path, "/bin/false")}
     with pytest.raises(GuestError, match="ended with status 256"):
-        found_in([line], Path("/"), tmp_path / "log", iter(()))
+        _traced(line)
+
+
+def _recorded_job(tmp_path: Path) -> Job:
+    """Return the job of a guest that recorded /bin/true, whose outcome the store has."""
+    file = tmp_path / "file"
+    file.write_text("a file")
+    guest = Guest(file, file, load_machine("neoverse-n1"), (), ("/ftbench",), {FTBENCH: file})
+    source = KernelSource(
+        load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path, lambda: file
+    )
+    cell = make_cell("6.12", "stock", "neoverse-n1", "doubles", {"program": "true"})
+    key = guest_key(guest)
+    traced = Traced(digest([key, finder_digest()]), lambda: Path("/"))
+    return Job(guest, key, (cell,), source, load_arm("stock"), traced)
+
+
+def _keep_recording(job: Job, tmp_path: Path, command: str) -> None:
+    lines: list[Json] = [{"recording": _recorded(tmp_path, command)}]
+    keep_outcome(job.key, {"commands": [{"lines": lines, "regions": []}], "not_modelled": []})
+
+
+def _trace(job: Job) -> Trace:
+    results = results_of(job)
+    assert results is not None
+    trace = trace_of(results[0])
+    assert trace is not None
+    return trace
+
+
+def test_a_changed_finder_finds_again_and_runs_no_guest(own_cache: Path, tmp_path: Path) -> None:
+    job = _recorded_job(tmp_path)
+    assert results_of(job) is None
+    _keep_recording(job, tmp_path, "/bin/true")
+    trace = _trace(job)
+    assert trace.faults > 10
+    assert job.traced is not None
+    # What was found is not looked for again, and the guest of a changed finder is the same.
+    changed = replace(job, traced=Traced("0" * 64, job.traced.root))
+    gone = replace(job, traced=Traced(job.traced.key, lambda: pytest.fail("read again")))
+    assert _trace(gone) == _trace(changed) == trace
+
+
+def test_an_outcome_without_its_recording_is_read(own_cache: Path, tmp_path: Path) -> None:
+    job = _recorded_job(tmp_path)
+    _keep_recording(job, tmp_path, "/bin/true")
+    trace = _trace(job)
+    # As an older firsttouch kept it: with the trace alone, under the key of guest and finder.
+    outcome_place(job.key).unlink()
+    assert _trace(job) == trace
+
+
+def test_a_recording_that_cannot_be_used_is_not_kept(own_cache: Path, tmp_path: Path) -> None:
+    job = _recorded_job(tmp_path)
+    lines: list[Json] = [{"recording": "00"}]
+    outcome: dict[str, Json] = {"commands": [{"lines": lines, "regions": []}]}
+    failed = execute(SharedPlan("plan", frozenset()), {job.key: job}, lambda *_: outcome, "one")
+    assert failed.ran == 0
+    (failure,) = failed.plan.failures(job.key)
+    assert "recorded no faults" in failure.error
+    assert results_of(job) is None
 
 
 @pytest.mark.kernel

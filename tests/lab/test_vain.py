@@ -16,9 +16,9 @@ from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
 from firsttouch.finder.document import parse_trace
 from firsttouch.finder.sites import Trace
-from firsttouch.lab.traces import found_in
+from firsttouch.lab.traces import add_watches, with_traces
 from firsttouch.progress import Reporter
-from firsttouch.tables import Table
+from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import Pmu
 from firsttouch.vm.supervision import run_guest
@@ -65,8 +65,10 @@ def run(images: Callable[[str, bool], Path], tmp_path: Path) -> Run:
         ended = run_guest(guest, log)
         (done,) = ended.commands
         assert done.status == 0 and ended.counts
-        lines = found_in(list(done.objects()), tmp_path, log, iter(ended.counts.watches))
-        trace = parse_trace(Table(log, lines[0]).table("trace"))
+        lines = add_watches(done.objects(), iter(ended.counts.watches))
+        recorded: dict[str, Json] = {"commands": [{"lines": lines}]}
+        (command,) = Table(log, with_traces(Table(log, recorded), tmp_path)).tables("commands")
+        trace = parse_trace(command.tables("lines")[0].table("trace"))
         said = re.findall(r"^in vain: (\d+)$", log.read_text(), re.MULTILINE)
         return trace, [int(count) for count in said]
 
