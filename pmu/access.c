@@ -189,20 +189,48 @@ void access_init(struct pmu *pmu)
 	fetching = pmu;
 }
 
+static void remember_fetch(struct pmu *pmu, unsigned int cpu, uint64_t host, uint64_t pa)
+{
+	const struct cache *l1i = pmu->caches.cpu[cpu].at[LEVEL_L1I];
+	struct recent_fetches *recent = &pmu->fetched[cpu];
+	unsigned int i = (host >> pmu->line_shift) % NR_RECENT_FETCHES;
+
+	if (l1i->policy != CACHE_LRU || pmu->options.check)
+		return;
+	recent->line[i].start = host & ~pmu->line_mask;
+	recent->line[i].word = cache_line(l1i, pa) << 1;
+	recent->line[i].set = cache_set(l1i, cache_line(l1i, pa));
+}
+
+static __attribute__((noinline))
+void model_fetch(struct pmu *pmu, unsigned int cpu, uint64_t host, enum privilege priv)
+{
+	uint64_t pa;
+
+	pmu_lock(pmu);
+	if (code_pages_place(&pmu->code, host, &pa)) {
+		hierarchy_fetch(&pmu->caches, cpu, pa, priv);
+		remember_fetch(pmu, cpu, host, pa);
+	} else {
+		pmu->cpu[cpu].counts.event[priv][EV_FETCH_UNPLACED]++;
+	}
+	pmu_unlock(pmu);
+}
+
 /* @at: the instruction's address in QEMU's memory; bit 0 is the privilege. */
 static void on_fetch(unsigned int cpu, void *at)
 {
 	struct pmu *pmu = fetching;
 	uint64_t host = (uintptr_t)at & ~(uintptr_t)1;
 	enum privilege priv = (uintptr_t)at & 1;
-	uint64_t pa;
+	struct recent_fetches *recent = &pmu->fetched[cpu];
+	unsigned int i = (host >> pmu->line_shift) % NR_RECENT_FETCHES;
 
-	pmu_lock(pmu);
-	if (code_pages_place(&pmu->code, host, &pa))
-		hierarchy_fetch(&pmu->caches, cpu, pa, priv);
+	if (host - recent->line[i].start <= pmu->line_mask &&
+	    *recent->line[i].set == recent->line[i].word)
+		recent->hits[priv]++;
 	else
-		pmu->cpu[cpu].counts.event[priv][EV_FETCH_UNPLACED]++;
-	pmu_unlock(pmu);
+		model_fetch(pmu, cpu, host, priv);
 }
 
 /*

@@ -57,6 +57,8 @@ bool pmu_init(struct pmu *pmu, unsigned int nr_cpus, char *error, size_t error_s
 		translations_drop(&pmu->cpu[cpu].translations);
 		recent_lines_drop(&pmu->recent[cpu]);
 		pmu->recent[cpu].shift = pmu->line_shift;
+		for (int i = 0; i < NR_RECENT_FETCHES; i++)
+			pmu->fetched[cpu].line[i].start = NO_RECENT_LINE;
 	}
 	pthread_mutex_init(&pmu->lock, NULL);
 	return true;
@@ -83,8 +85,10 @@ void pmu_gather(const struct pmu *pmu, unsigned int cpu, struct counts *counts)
 	*counts = pmu->cpu[cpu].counts;
 	tally_gather(&pmu->tallies, cpu, counts);
 	memcpy(counts->level, pmu->caches.cpu[cpu].counts, sizeof(counts->level));
-	for (int i = 0; i < NR_HIT_COUNTERS; i++)
-		for (int priv = 0; priv < NR_PRIVS; priv++)
+	for (int priv = 0; priv < NR_PRIVS; priv++) {
+		counts->level[priv][LEVEL_L1I].accesses += pmu->fetched[cpu].hits[priv];
+		for (int i = 0; i < NR_HIT_COUNTERS; i++)
 			counts->level[priv][LEVEL_L1D].accesses +=
 				pmu->recent[cpu].hits[i][priv];
+	}
 }

@@ -46,6 +46,22 @@ static inline void recent_lines_drop(struct recent_lines *recent)
 		recent->line[i].start = NO_RECENT_LINE;
 }
 
+/*
+ * The same for fetches, by their addresses in QEMU's memory, which lie at one physical
+ * address for ever. Nothing but this CPU's fetches changes its L1I, so that a hit takes
+ * no lock, and needs no generation. Lines of an L1I are clean.
+ */
+#define NR_RECENT_FETCHES	64
+
+struct recent_fetches {
+	uint64_t hits[NR_PRIVS];
+	struct {
+		uint64_t start;		/* or NO_RECENT_LINE */
+		uint64_t word;		/* as in the set */
+		const uint64_t *set;
+	} line[NR_RECENT_FETCHES];
+} __attribute__((aligned(FT_CACHE_LINE)));
+
 struct pmu_cpu {
 	struct translations translations;
 	struct counts counts;		/* without tallies and cache levels */
@@ -56,6 +72,7 @@ struct pmu_cpu {
 
 struct pmu {
 	struct recent_lines recent[MAX_CPUS];
+	struct recent_fetches fetched[MAX_CPUS];
 	struct options options;
 	unsigned int nr_cpus;
 	bool has_l1d;
