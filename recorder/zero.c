@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -21,13 +23,6 @@ struct scan {
 #define SCAN		_IOWR('f', 16, struct scan)
 #define IS_PFNZERO	0x20
 #define MOST_REGIONS	512
-/* The end of user space, with 4 levels of page tables; a scan must not pass it. */
-#ifdef __aarch64__
-#define LAST		((1ul << 48) - (64ul << 10))
-#else
-#define LAST		((1ul << 47) - (64ul << 10))
-#endif
-
 static void write_ranges(pid_t pid, struct output *output,
 			 const struct region *regions, size_t nr)
 {
@@ -40,12 +35,37 @@ static void write_ranges(pid_t pid, struct output *output,
 	output_data(output, FT_PAGES, pid, ranges, nr * 2 * sizeof(*ranges));
 }
 
+/*
+ * The end of the last mapping. A scan must not pass the end of user space, which
+ * depends on the size of pages and the levels of page tables; x86-64's [vsyscall]
+ * lies behind it.
+ */
+static uint64_t last_end(pid_t pid)
+{
+	uint64_t start, end, last = 0;
+	size_t size = 0;
+	char path[64], *line = NULL;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return 0;
+	while (getline(&line, &size, maps) > 0)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 &&
+		    !(start >> 63))
+			last = end;
+	free(line);
+	fclose(maps);
+	return last;
+}
+
 void zero_pages(pid_t pid, struct output *output)
 {
 	struct region regions[MOST_REGIONS];
 	struct scan scan = {
 		.size = sizeof(scan),
-		.end = LAST,
+		.end = last_end(pid),
 		.vec = (uintptr_t)regions,
 		.vec_len = MOST_REGIONS,
 		.category_mask = IS_PFNZERO,
@@ -61,7 +81,7 @@ void zero_pages(pid_t pid, struct output *output)
 	while ((nr = ioctl(fd, SCAN, &scan)) >= 0) {
 		write_ranges(pid, output, regions, nr);
 		scan.start = scan.walk_end;
-		if (scan.start >= LAST) {
+		if (scan.start >= scan.end) {
 			output_write(output, &(struct ft_data) {
 				.header = ft_header(FT_PAGES, sizeof(struct ft_data)),
 				.pid = pid,
