@@ -17,8 +17,7 @@
  *   clean. In both cases a dirty copy is written back to the shared level.
  *   Instruction caches do not see writes, as in the architecture.
  *
- * What is not modelled: prefetching, page-table walks, cache maintenance
- * instructions, and time.
+ * What is not modelled: time, and what README.md lists.
  */
 #ifndef FT_HIERARCHY_H
 #define FT_HIERARCHY_H

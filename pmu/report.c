@@ -204,7 +204,8 @@ bool report_write(const struct pmu *pmu, const struct regions *regions,
 	fprintf(f, "{\"schema\":%d,\"api\":{\"plugin\":%d,\"qemu_min\":%d,\"qemu_max\":%d},",
 		SCHEMA, FT_API, qemu->min, qemu->max);
 	put_model(f, pmu);
-	fputs(",\"not_modelled\":[\"page_table_walks\",\"prefetch\",\"cache_maintenance\"", f);
+	fputs(",\"not_modelled\":[\"page_table_walks\",\"prefetch\",\"cache_maintenance\","
+	      "\"inclusion\",\"whole_line_writes\",\"undocumented_replacement\"", f);
 	if (!FT_HAS_REGISTERS)
 		fputs(",\"dc_zva_lines\"", f);
 	fputs("],\"regions\":[", f);
