@@ -19,6 +19,7 @@ from pathlib import Path
 from firsttouch.build.store import note_use, store_root
 from firsttouch.files import digest, write_atomically, write_once
 from firsttouch.tables import Json, Table, json_object
+from firsttouch.typed import read
 
 OUTCOMES, OUTCOME, CLAIMS = "outcomes", "outcome", "claims"
 # How a file that xz packed begins, and from how many bytes on a document is packed.
@@ -81,8 +82,7 @@ def run_by(document: Table) -> By:
     """Return who ran the guest of a sealed document; of one without that note, this host."""
     if not document.has("by"):
         return By(socket.gethostname(), 0.0)
-    by = document.table("by")
-    return By(by.take("host", str), by.take("seconds", float))
+    return read(document.table("by"), By)
 
 
 def sealed(name: str, contents: Json, **more: Json) -> bytes:

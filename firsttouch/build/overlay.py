@@ -25,6 +25,7 @@ from firsttouch.errors import UserError
 from firsttouch.files import digest, digest_file
 from firsttouch.places import LINUX
 from firsttouch.tables import Table, read_toml
+from firsttouch.typed import read
 
 # Parts of a kernel tree that do not affect an image.
 _NOT_BUILT = ("Documentation/", "tools/")
@@ -48,8 +49,8 @@ class Patch:
     series: tuple[str, ...]
     subject: str
     message: str
-    files: tuple[str, ...]
-    author: str
+    files: tuple[str, ...] = ()
+    author: str = ""
 
     def hook(self, release: Release) -> Path | None:
         """Return the patch that this change makes to existing files of `release`, if any."""
@@ -74,11 +75,8 @@ def all_series() -> dict[str, Series]:
 def _read_series(table: Table) -> dict[str, Series]:
     found = {}
     for entry in table.tables("series"):
-        one = Series(
-            entry.take("name", str), entry.take("title", str), LINUX / entry.take("cover", str)
-        )
-        entry.done()
-        found[one.name] = one
+        series = read(entry, Series, cover=LINUX / entry.take("cover", str))
+        found[series.name] = series
     return found
 
 
@@ -92,15 +90,7 @@ def patches_of(release: Release, series: str | None = None) -> list[Patch]:
     known = _read_series(table)
     patches = []
     for entry in table.tables("patch"):
-        patch = Patch(
-            name=entry.take("name", str),
-            series=entry.strings("series"),
-            subject=entry.take("subject", str),
-            message=entry.take("message", str).strip() + "\n",
-            files=entry.strings("files", ()),
-            author=entry.take("author", str, ""),
-        )
-        entry.done()
+        patch = read(entry, Patch, message=entry.take("message", str).strip() + "\n")
         if unknown := set(patch.series) - known.keys():
             raise entry.error("series", f"names {min(unknown)}, which is none of the series.")
         if patch.files or patch.hook(release):

@@ -26,7 +26,8 @@ from firsttouch.catalog.experiments import ARM64, Packages
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.progress import Reporter
-from firsttouch.tables import Table, dump_json, parse_json
+from firsttouch.tables import dump_json, parse_json
+from firsttouch.typed import read
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,7 @@ def known_package(name: str) -> Package | None:
     """Return the version of `name` that was fetched last; None if none was."""
     try:
         table = parse_json(_pointer(name).read_text(), _pointer(name))
-        file = table.take("file", str)
-        return Package(_name(file), file, table.take("size", int), table.take("sha256", str))
+        return read(table, Package, strict=False, name=_name(table.take("file", str)))
     except (OSError, UserError):
         return None
 
@@ -186,13 +186,9 @@ def known_closure(packages: Packages) -> Closure | None:
     place = _closure_pointer(packages)
     try:
         table = parse_json(place.read_text(), place)
-        return Closure(packages, tuple(_read_listed(entry) for entry in table.tables("files")))
+        return Closure(packages, tuple(read(entry, Listed) for entry in table.tables("files")))
     except (OSError, UserError):
         return None
-
-
-def _read_listed(entry: Table) -> Listed:
-    return Listed(entry.take("file", str), entry.take("size", int), entry.take("sha256", str))
 
 
 def find_closure(packages: Packages) -> Closure:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from firsttouch.places import ARMS
 from firsttouch.quantities import format_list
-from firsttouch.tables import Table, names_in, read_named
+from firsttouch.tables import names_in, read_named
+from firsttouch.typed import read
 
 # The arm that all others are compared with.
 BASE = "stock"
@@ -22,9 +23,7 @@ CONTROL = "again"
 # The kernel that Debian distributes: no other has to be built to measure it.
 SHIPPED = "debian"
 Shape = Literal["circle", "square", "diamond", "up", "down", "right", "cross"]
-_SHAPES: tuple[Shape, ...] = ("circle", "square", "diamond", "up", "down", "right", "cross")
 Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
-_KINDS: tuple[Kind, ...] = ("stock", "changed", "tiny-stock", "tiny-changed", "debian")
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 
 
@@ -37,9 +36,9 @@ class Mark:
     """
 
     shape: Shape
-    filled: bool
     light: str
     dark: str
+    filled: bool = True
 
 
 @dataclass(frozen=True, order=True)
@@ -101,33 +100,12 @@ def arm_names() -> list[str]:
 def load_arm(name: str, folder: Path = ARMS) -> Arm:
     """Return arm `name`; UserError if there is no such arm, or its file is wrong."""
     table = read_named("arm", name, folder)
-    wanted = table.choice("kernel", _KINDS)
-    arm = Arm(
-        name=name,
-        kernel=Kernel(next(kind for kind in _KINDS if kind == wanted)),
-        boot=table.strings("boot"),
-        meaning=table.take("meaning", str),
-        order=table.take("order", int),
-        mark=_mark(table.table("mark")),
-    )
-    table.done()
+    wanted = table.choice("kernel", get_args(Kind))
+    (kind,) = (kind for kind in get_args(Kind) if kind == wanted)
+    arm = read(table, Arm, name=name, kernel=Kernel(kind), tried=False)
+    for key, color in (("light", arm.mark.light), ("dark", arm.mark.dark)):
+        if not _COLOR.fullmatch(color):
+            raise table.error(
+                f"mark.{key}", f"is {color!r}: write a colour as #rrggbb, in small letters."
+            )
     return arm
-
-
-def _mark(table: Table) -> Mark:
-    wanted = table.choice("shape", _SHAPES)
-    mark = Mark(
-        next(shape for shape in _SHAPES if shape == wanted),
-        table.take("filled", bool, True),
-        _color(table, "light"),
-        _color(table, "dark"),
-    )
-    table.done()
-    return mark
-
-
-def _color(table: Table, key: str) -> str:
-    value = table.take(key, str)
-    if not _COLOR.fullmatch(value):
-        raise table.error(key, f"is {value!r}: write a colour as #rrggbb, in small letters.")
-    return value

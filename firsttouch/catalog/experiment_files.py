@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.experiments import (
+    ARM64,
     BASE_PAGES,
     BUILDS,
     PAGES,
     PLAIN,
-    Derived,
     Experiment,
     Metric,
     Packages,
@@ -22,9 +23,8 @@ from firsttouch.errors import nearest
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Table, names_in, read_named
+from firsttouch.typed import read
 
-# Experiments without an `order` come after those that have one.
-_LAST = 1000
 # The first two draw any experiment, the others one kind of experiment each.
 CHARTS = (
     "dumbbells", "lines", "faults-per-page", "timeline", "set-conflict", "zero-conflict",
@@ -46,34 +46,25 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         if arm not in known:
             raise table.error("arms", f"names {arm!r}: {nearest(arm, known)}")
     scripts = {name: str(text) for name, text in table.table("scripts").scalars().items()}
-    experiment = Experiment(
+    experiment = read(
+        table,
+        Experiment,
         name=name,
         runs=table.take("runs", str, name),
-        title=table.take("title", str),
-        question=table.take("question", str),
-        order=table.take("order", int, _LAST),
-        default=table.take("default", bool, False),
         arms=arms,
         compare=table.choice("compare", known, "on"),
         parameters={
             **({"program": tuple(scripts)} if scripts else {}),
             **_parameters(table.table("parameters")),
         },
-        options=table.strings("options", ()),
-        file_size=table.optional("file_size", str),
         root=_root(table),
         scripts=scripts,
-        one_guest=table.take("one_guest", bool, False),
-        metrics=tuple(_metrics(table)),
-        derived=tuple(_derived(table)),
+        metrics=_metrics(table),
         published=tuple(_published(table)),
-        cited=table.strings("cited", ()),
-        chart=table.choice("chart", CHARTS, "dumbbells"),
+        chart=table.choice("chart", CHARTS, CHARTS[0]),
         quick=_parameters(table.table("quick")) if table.has("quick") else None,
         build=table.choice("build", BUILDS, PLAIN),
-        layouts=table.take("layouts", int, 1),
     )
-    table.done()
     if experiment.file_size and experiment.file_size not in experiment.parameters:
         raise table.error(
             "file_size",
@@ -139,58 +130,24 @@ def _root(table: Table) -> Packages | None:
     if not table.has("root"):
         return None
     entry = table.table("root")
-    root = Packages(entry.take("suite", str), entry.strings("packages"))
-    entry.done()
-    return root
+    return read(entry, Packages, names=entry.strings("packages"), architecture=ARM64)
 
 
-def _metrics(table: Table) -> list[Metric]:
-    metrics = []
-    for entry in table.tables("metrics"):
-        metrics.append(
-            Metric(
-                entry.take("name", str), entry.take("unit", str), entry.take("shown", bool, False)
-            )
-        )
-        entry.done()
+def _metrics(table: Table) -> tuple[Metric, ...]:
+    metrics = tuple(read(entry, Metric) for entry in table.tables("metrics"))
     if not metrics:
         raise table.error("metrics", "is missing: add one [[metrics]] table per metric.")
     return metrics
 
 
-def _derived(table: Table) -> list[Derived]:
-    derived = []
-    for entry in table.tables("derived"):
-        figure = Derived(
-            name=entry.take("name", str),
-            unit=entry.take("unit", str),
-            of=entry.take("of", str),
-            per=entry.take("per", str),
-            above=entry.table("above").scalars(),
-        )
-        entry.done()
-        derived.append(figure)
-    return derived
-
-
-def _published(table: Table) -> list[Published]:
-    published = []
+def _published(table: Table) -> Iterator[Published]:
     for entry in table.tables("published"):
-        claim = Published(
-            metric=entry.take("metric", str),
-            where=entry.table("where").scalars(),
-            figure=entry.take("figure", str),
-            source=entry.take("source", str),
-            change=entry.optional("change_percent", float),
-            tolerance=entry.take("tolerance", float, 0.0),
-            at_most=entry.optional("at_most_percent", float),
-            remark=entry.take("remark", str, ""),
-            time=entry.take("time", bool, False),
+        change, at_most = (
+            entry.optional(key, float) for key in ("change_percent", "at_most_percent")
         )
-        entry.done()
+        claim = read(entry, Published, change=change, at_most=at_most)
         if (claim.change is None) == (claim.at_most is None):
             raise entry.error(
                 "change_percent", "or at_most_percent: give one of the two, which is the claim."
             )
-        published.append(claim)
-    return published
+        yield claim

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from firsttouch.catalog.arms import BASE
 
@@ -23,7 +23,7 @@ class Metric:
 
     name: str
     unit: str
-    shown: bool
+    shown: bool = False
 
 
 PAGES = "pages"
@@ -46,7 +46,7 @@ class Derived:
     unit: str
     of: str
     per: str
-    above: Params
+    above: Params = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Published:
     figure: str
     source: str
     change: float | None
-    tolerance: float
     at_most: float | None
+    tolerance: float = 0.0
     remark: str = ""
     time: bool = False
 
@@ -84,6 +84,8 @@ class Packages:
     architecture: str = ARM64
 
 
+# Experiments without an `order` come after those that have one.
+_LAST = 1000
 # The builds of ftbench: the second has what a second compiler made, and takes that to build.
 PLAIN, KINDS = BUILDS = ("ftbench", "ftbench-kinds")
 
@@ -114,21 +116,21 @@ class Experiment:
     runs: str
     title: str
     question: str
-    order: int
-    default: bool
     arms: tuple[str, ...]
     compare: str
     parameters: Mapping[str, tuple[Value, ...]]
-    options: tuple[str, ...]
     file_size: str | None
     root: Packages | None
     scripts: Mapping[str, str]
-    one_guest: bool
     metrics: tuple[Metric, ...]
-    derived: tuple[Derived, ...]
     published: tuple[Published, ...]
-    cited: tuple[str, ...]
     chart: str
+    order: int = _LAST
+    default: bool = False
+    options: tuple[str, ...] = ()
+    one_guest: bool = False
+    derived: tuple[Derived, ...] = ()
+    cited: tuple[str, ...] = ()
     quick: Mapping[str, tuple[Value, ...]] | None = None
     build: str = PLAIN
     layouts: int = 1

@@ -8,15 +8,17 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from firsttouch.errors import nearest
 from firsttouch.places import MACHINES
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Table, file_of, names_in, read_named
+from firsttouch.typed import read
 
 # The machine of a request that names none.
 DEFAULT_MACHINE = "neoverse-n1"
-POLICIES = ("lru", "plru", "random")
+Policy = Literal["lru", "plru", "random"]
 # Bytes in a page of the laboratory's kernels.
 PAGE_SIZE = 4096
 
@@ -27,9 +29,9 @@ class Cache:
 
     size: int
     ways: int
-    line: int
-    policy: str
     source: str
+    line: int = 64
+    policy: Policy = "lru"
 
     @property
     def sets(self) -> int:
@@ -69,10 +71,10 @@ class Machine:
     name: str
     title: str
     cpu: str
-    board: tuple[str, ...]
     midr: int | None
     cpus: tuple[CpuKind, ...]
     l3: Cache | None
+    board: tuple[str, ...] = ()
 
     @property
     def qemu_cpu(self) -> str:
@@ -134,17 +136,8 @@ def load_machine(name: str, folder: Path = MACHINES) -> Machine:
         raise table.error("cpus", "is missing: add one [[cpus]] table per kind of CPU.")
     # For readers of the file alone.
     table.take("used_in", str, "")
-    machine = Machine(
-        name,
-        table.take("title", str),
-        table.take("cpu", str),
-        table.strings("board", ()),
-        _midr(table),
-        tuple(kinds),
-        _cache(table, "l3") if table.has("l3") else None,
-    )
-    table.done()
-    return machine
+    l3 = _cache(table, "l3") if table.has("l3") else None
+    return read(table, Machine, name=name, midr=_midr(table), cpus=tuple(kinds), l3=l3)
 
 
 def _midr(parent: Table) -> int | None:
@@ -172,14 +165,7 @@ def _cache(parent: Table, key: str) -> Cache:
         size = parse_size(table.take("size", str))
     except ValueError as error:
         raise table.error("size", f"cannot be read: {error}.") from None
-    cache = Cache(
-        size,
-        table.take("ways", int),
-        table.take("line", int, 64),
-        table.choice("policy", POLICIES, "lru"),
-        table.take("source", str),
-    )
-    table.done()
+    cache = read(table, Cache, size=size)
     for what, value in (("ways", cache.ways), ("line", cache.line)):
         if value <= 0:
             raise table.error(what, f"is {value}: it must be more than 0.")

@@ -10,6 +10,7 @@ from pathlib import Path
 from firsttouch.errors import UserError, nearest
 from firsttouch.places import LINUX
 from firsttouch.tables import read_toml
+from firsttouch.typed import read
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,4 @@ def load_release(name: str) -> Release:
     known = release_names()
     if name not in known:
         raise UserError(f"unknown release {name!r}: {nearest(name, known)}")
-    table = read_toml(LINUX / "hooks" / name / "source.toml")
-    release = Release(
-        name,
-        table.take("package", str),
-        table.take("configuration", str),
-        table.take("binary", str),
-        table.strings("suites"),
-        table.take("objects", int),
-    )
-    table.done()
-    return release
+    return read(read_toml(LINUX / "hooks" / name / "source.toml"), Release, name=name)

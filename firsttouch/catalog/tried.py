@@ -16,11 +16,11 @@ UNNAMED = "tried"
 # Tried arms come after those with files.
 _ORDER = 1000
 _MARKS = (
-    Mark("diamond", True, "#b44a00", "#f5a04c"),
-    Mark("square", True, "#00705a", "#4fc3a1"),
-    Mark("up", True, "#8a2f7a", "#dd92cd"),
-    Mark("down", True, "#8a5a00", "#d9b44a"),
-    Mark("cross", True, "#3d5c1f", "#a9d17c"),
+    Mark("diamond", "#b44a00", "#f5a04c", True),
+    Mark("square", "#00705a", "#4fc3a1", True),
+    Mark("up", "#8a2f7a", "#dd92cd", True),
+    Mark("down", "#8a5a00", "#d9b44a", True),
+    Mark("cross", "#3d5c1f", "#a9d17c", True),
 )
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 _OPTION = re.compile(r"(?:CONFIG_\w+=.+|# CONFIG_\w+ is not set)")

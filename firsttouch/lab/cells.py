@@ -4,25 +4,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.experiments import Params
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Json
 
 
 @dataclass(frozen=True)
 class Cell:
     """One run: a release, an arm, a machine, an experiment and its parameters.
 
-    `cpus` is the number of CPUs of the guest, which a parameter of that name
-    decides. `midr` is the MIDR_EL1 for QEMU; None leaves that of its CPU model.
-    `board` has further properties of QEMU's board. `layout` numbers arrangements
-    of kernel and program in memory, which ought not to matter (lab/layouts.py);
-    0 is the arrangement without any change. `profile` asks for counts by function of the
-    kernel, and models the caches.
+    `layout` numbers arrangements of kernel and program in memory, which
+    ought not to matter (lab/layouts.py); 0 is the arrangement without any change.
+    `profile` asks for counts by function of the kernel, and models the caches.
     """
 
     release: str
@@ -30,9 +26,6 @@ class Cell:
     machine: str
     experiment: str
     params: Params
-    cpus: int = 1
-    midr: int | None = None
-    board: tuple[str, ...] = ()
     layout: int = 0
     profile: bool = False
 
@@ -41,8 +34,14 @@ class Cell:
         """A string that only equal cells share."""
         return repr((
             self.release, self.machine, self.experiment, self.arm, tuple(self.params.items()),
-            self.cpus, self.midr, self.board, self.layout, self.profile,
+            self.layout, self.profile,
         ))  # fmt: skip
+
+    @property
+    def cpus(self) -> int:
+        """The number of CPUs of the guest, which a parameter of that name decides."""
+        number = self.params.get("cpus")
+        return number if isinstance(number, int) else 1
 
     @property
     def title(self) -> str:
@@ -79,37 +78,7 @@ class Cell:
 
     def document(self) -> dict[str, Json]:
         """Return the cell as results.jsonl has it."""
-        found = {**asdict(self), "params": dict(self.params), "board": list(self.board)}
+        found = {**asdict(self), "params": dict(self.params), "cpus": self.cpus}
         if not self.profile:
             del found["profile"]
         return found
-
-
-def make_cell(
-    release: str,
-    arm: str,
-    machine: str,
-    experiment: str,
-    params: Params,
-    more: Mapping[str, Json] | None = None,
-) -> Cell:
-    """Return a cell; `more` has the properties that differ from their defaults.
-
-    Raises UserError for an unknown property.
-    """
-    table = Table("cell", more or {})
-    cpus = params.get("cpus")
-    cell = Cell(
-        release,
-        arm,
-        machine,
-        experiment,
-        dict(params),
-        cpus=table.take("cpus", int, cpus if isinstance(cpus, int) else 1),
-        midr=table.optional("midr", int),
-        board=table.strings("board", ()),
-        layout=table.take("layout", int, 0),
-        profile=table.take("profile", bool, False),
-    )
-    table.done()
-    return cell

@@ -16,10 +16,9 @@ from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.catalog.machine_values import expand
 from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
 from firsttouch.errors import UserError, nearest
-from firsttouch.lab.cells import Cell, make_cell
+from firsttouch.lab.cells import Cell
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
-from firsttouch.tables import Json
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
@@ -119,13 +118,12 @@ def make_plan(
     if request.size is not None:
         check_size(request.size)
     _check_settings(request, experiments, machines, contract)
-    more: dict[str, Json] = {"profile": True} if request.profile else {}
 
     def cell_of(
         machine: Machine, experiment: Experiment, params: Params, arm: Arm, layout: int
     ) -> Cell:
-        return make_cell(
-            release, arm.name, machine.name, experiment.name, params, {**more, "layout": layout}
+        return Cell(
+            release, arm.name, machine.name, experiment.name, params, layout, request.profile
         )
 
     cells: dict[str, Cell] = {}

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
-from firsttouch.lab.cells import Cell, make_cell
+from firsttouch.lab.cells import Cell
 from firsttouch.tables import Json, Table, json_object
+from firsttouch.typed import read
 
 SCHEMA = 2
 FILE_NAME = "results.jsonl"
@@ -99,35 +100,12 @@ def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
     counts = table.table("counts") if document.get("counts") is not None else None
     return Result(
         table.take("key", str),
-        _read_cell(table.table("cell")),
+        # It also has the number of CPUs, and some of before more.
+        read(table.table("cell"), Cell, strict=False),
         table.objects("lines"),
         Counts(counts.objects("regions"), counts.strings("not_modelled")) if counts else None,
-        _read_provenance(table.table("provenance")),
+        read(table.table("provenance"), Provenance, strict=False),
         table.take("quick", bool, False),
-    )
-
-
-def _read_cell(table: Table) -> Cell:
-    return make_cell(
-        table.take("release", str),
-        table.take("arm", str),
-        table.take("machine", str),
-        table.take("experiment", str),
-        table.table("params").scalars(),
-        table.rest(),
-    )
-
-
-def _read_provenance(table: Table) -> Provenance:
-    return Provenance(
-        table.take("kernel_version", str),
-        table.take("qemu", str),
-        table.take("compiler", str),
-        table.table("digests").values_of(str),
-        table.take("boot", str),
-        table.strings("commands"),
-        table.take("command", str),
-        table.take("tried", str, ""),
     )
 
 

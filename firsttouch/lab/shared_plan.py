@@ -31,6 +31,7 @@ from firsttouch.errors import HostError
 from firsttouch.files import digest, digest_files, write_atomically
 from firsttouch.processes import output
 from firsttouch.tables import Json, Table
+from firsttouch.typed import read
 
 _RUNNING, _FOLLOWING = "running", "following"
 # Between the host and the rest in the name of a process; a host's name has none.
@@ -78,8 +79,13 @@ class SharedPlan:
 
     def begin(self) -> None:
         """Make the folder; unless others use it, forget what an interrupted run left in it."""
-        self.end()
-        write_atomically(self.path / "host.json", sealed("host", _host()))
+        host = sealed("host", _host())
+        while True:
+            self.end()
+            # Another run that begins may remove the folder before the file is in it.
+            with contextlib.suppress(FileNotFoundError):
+                write_atomically(self.path / "host.json", host)
+                return
 
     def end(self) -> None:
         """Remove the folder, unless other processes use it."""
@@ -165,7 +171,7 @@ class SharedPlan:
         """Return how a guest failed, by host."""
         folder = self.path / "failures" / key
         documents = [read_sealed(folder / name, "failure") for name in sorted(_names(folder))]
-        return [_read_failure(document.table("failure")) for document in documents if document]
+        return [read(document.table("failure"), Failure) for document in documents if document]
 
     def add_failure(self, key: str, failure: Failure) -> None:
         """Keep how a guest failed on a host."""
@@ -214,13 +220,6 @@ def _difference(own: Table, other: Table) -> str:
                 "install the same on both."
             )
     return ""
-
-
-def _read_failure(table: Table) -> Failure:
-    return Failure(
-        table.take("host", str), table.take("error", str), table.strings("detail"),
-        table.take("log", str),
-    )  # fmt: skip
 
 
 def _names(folder: Path) -> list[str]:

@@ -15,10 +15,11 @@ from pathlib import Path
 from firsttouch.files import write_atomically
 from firsttouch.survey.advice import Sentence
 from firsttouch.survey.findings import Findings
-from firsttouch.survey.host import Cache, Host
+from firsttouch.survey.host import Host
 from firsttouch.survey.samples import Sample, Survey, SurveyedGuest, read_line
 from firsttouch.survey.tasks import Task
 from firsttouch.tables import Json, Table, read_document
+from firsttouch.typed import read
 
 SCHEMA = 1
 
@@ -62,11 +63,11 @@ def read_survey(file: Path) -> Survey:
     where = table.table("where")
     guest = None
     if where.choice("kind", ("machine", "guest")) == "guest":
-        guest = SurveyedGuest(
-            *(where.take(name, str) for name in ("arm", "release", "machine", "boot"))
-        )
+        guest = read(where, SurveyedGuest)
+    facts = table.table("facts")
+    policies = facts.table("mthp").values_of(str)
     return Survey(
-        _read_host(table.table("facts")),
+        read(facts, Host, strict=False, mthp={int(size): policies[size] for size in policies}),
         tuple(
             Task(name, tuple(command.split()[1:]))
             for name, command in table.table("tasks").values_of(str).items()
@@ -75,36 +76,6 @@ def read_survey(file: Path) -> Survey:
         guest,
         table.optional("seconds", int),
         table.take("interrupted", bool, False),
-    )
-
-
-def _read_host(table: Table) -> Host:
-    return Host(
-        architecture=table.take("architecture", str),
-        processor=table.take("processor", str),
-        cpu=table.take("cpu", int),
-        cpus=table.take("cpus", int),
-        kernel=table.take("kernel", str),
-        page_size=table.take("page_size", int),
-        memory=table.take("memory", int),
-        caches=tuple(
-            Cache(
-                entry.take("level", str),
-                entry.optional("size", int),
-                entry.optional("ways", int),
-                entry.optional("line", int),
-                entry.optional("sets", int),
-            )
-            for entry in table.tables("caches")
-        ),
-        thp=table.table("thp").values_of(str),
-        mthp={int(size): mode for size, mode in table.table("mthp").values_of(str).items()},
-        write_intent=table.optional("write_intent", str),
-        virtual=table.optional("virtual", bool),
-        governor=table.optional("governor", str),
-        load=table.optional("load", float),
-        perf_event_paranoid=table.optional("perf_event_paranoid", int),
-        nr_hugepages=table.optional("nr_hugepages", int),
     )
 
 

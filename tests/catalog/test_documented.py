@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from firsttouch.catalog.arms import arm_names, load_arm
 from firsttouch.catalog.experiment_files import CHARTS, experiment_names, load_experiment
-from firsttouch.catalog.machines import POLICIES, load_machine, machine_names
+from firsttouch.catalog.machines import Policy, load_machine, machine_names
 from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.places import REPOSITORY
 from firsttouch.tables import Table
@@ -64,7 +65,7 @@ def test_every_key_is_named_where_its_file_is_described(heading: str, asked: set
 
 @pytest.mark.parametrize(
     ("heading", "words"),
-    [("A machine", POLICIES), ("An experiment", CHARTS)],
+    [("A machine", get_args(Policy)), ("An experiment", CHARTS)],
 )
 def test_every_word_that_a_key_takes_is_named(heading: str, words: Iterable[str]) -> None:
     code = _code(heading)

@@ -17,7 +17,7 @@ from tests.support.results import make_region, make_result
 def _results() -> list[Result]:
     stock = make_result({"page_faults": 2, "sys_ns": 1.5}, regions=[make_region()],
                         not_modelled=["dc_zva_lines"])  # fmt: skip
-    cell = replace(stock.cell, arm="on", cpus=2, midr=0x410FD0C0, board=("its=off",), layout=3)
+    cell = replace(stock.cell, arm="on", params={"cpus": 2}, layout=3)
     return [stock, replace(make_result({"page_faults": 1}, "on"), cell=cell)]
 
 

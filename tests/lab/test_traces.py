@@ -26,7 +26,7 @@ from firsttouch.files import digest
 from firsttouch.finder.document import trace_document
 from firsttouch.finder.sites import Trace
 from firsttouch.finder.vain import Vain
-from firsttouch.lab.cells import make_cell
+from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import FTBENCH, Job, Traced, make_jobs, recorder_files
 from firsttouch.lab.outcomes import results_of
 from firsttouch.lab.plan import Request, make_plan
@@ -102,7 +102,7 @@ def _recorded_job(tmp_path: Path) -> Job:
     source = KernelSource(
         load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path, lambda: file
     )
-    cell = make_cell("6.12", "stock", "neoverse-n1", "doubles", {"program": "true"})
+    cell = Cell("6.12", "stock", "neoverse-n1", "doubles", {"program": "true"})
     key = guest_key(guest)
     traced = Traced(digest([key, finder_digest()]), lambda: Path("/"))
     return Job(guest, key, (cell,), source, load_arm("stock"), traced)

@@ -19,7 +19,7 @@ from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release
-from firsttouch.lab.cells import make_cell
+from firsttouch.lab.cells import Cell
 from firsttouch.lab.execution import Execution
 from firsttouch.lab.guests import Job
 from firsttouch.lab.shared_plan import SharedPlan
@@ -40,7 +40,7 @@ def make_jobs(number: int) -> dict[str, Job]:
     for index in range(number):
         key = f"{index * 0x9E3779B97F4A7C15 % 2**64:016x}" * 4
         guest = Guest(Path("image"), Path("init"), load_machine("neoverse-n1"), (), (key,))
-        cell = make_cell("6.12", "stock", "neoverse-n1", "populate", {"size": index}, {})
+        cell = Cell("6.12", "stock", "neoverse-n1", "populate", {"size": index})
         jobs[key] = Job(guest, key, (cell,), source, load_arm("stock"))
     return jobs
 

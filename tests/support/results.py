@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from firsttouch.catalog.experiments import Params
-from firsttouch.lab.cells import make_cell
+from firsttouch.lab.cells import Cell
 from firsttouch.lab.results import Counts, Provenance, Result
 from firsttouch.tables import Json
 
@@ -27,7 +27,7 @@ def make_result(
     profile: bool = False,
 ) -> Result:
     """Return what a cell came to whose command printed one line."""
-    cell = make_cell("6.12", arm, machine, experiment, params, {"profile": profile})
+    cell = Cell("6.12", arm, machine, experiment, params, profile=profile)
     line: dict[str, Json] = {"metrics": dict(metrics or {}), "unavailable": dict(unavailable or {})}
     counts = None if regions is None else Counts(tuple(regions), tuple(not_modelled))
     made = Provenance("6.12.1", "QEMU 7.2", "gcc 12", {"QEMU": "q" * 64}, "console=ttyAMA0",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build import host_tools
-from firsttouch.catalog.machines import load_machine
+from firsttouch.catalog.machines import Policy, load_machine
 from firsttouch.files import digest, digest_file
 from firsttouch.vm import devicetree, initramfs
 from firsttouch.vm.guest import Guest
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.long
 Change = Callable[[Guest], Guest]
 
 
-def _machine_with(guest: Guest, policy: str) -> Guest:
+def _machine_with(guest: Guest, policy: Policy) -> Guest:
     (kind,) = guest.machine.cpus
     kind = replace(kind, l1d=replace(kind.l1d, policy=policy))
     return replace(guest, machine=replace(guest.machine, cpus=(kind,)))
