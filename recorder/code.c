@@ -30,9 +30,35 @@ static uint32_t *changes(struct code *code, pid_t pid)
 	return &code->changes[pid % PROCESSES];
 }
 
-void code_changes(struct code *code, pid_t pid)
+/* How records of commands, mappings and new processes begin. */
+struct change {
+	struct perf_event_header header;
+	uint32_t pid, parent;
+};
+
+/* Tells whether a process has other code from now on. */
+static bool is_change(const struct change *record)
 {
-	++*changes(code, pid);
+	switch (record->header.type) {
+	case PERF_RECORD_COMM:
+		return record->header.misc & PERF_RECORD_MISC_COMM_EXEC;
+	case PERF_RECORD_FORK:
+		/* Of a process, whose number may have been another's before. */
+		return record->pid != record->parent;
+	case PERF_RECORD_MMAP2:
+		/* Of executable memory; also when its protection changes. */
+		return !(record->header.misc & PERF_RECORD_MISC_MMAP_DATA);
+	default:
+		return false;
+	}
+}
+
+void code_follow(struct code *code, const struct perf_event_header *record)
+{
+	const struct change *change = (const struct change *)record;
+
+	if (is_change(change))
+		++*changes(code, change->pid);
 }
 
 static bool is_new(struct code *code, uint64_t hash)

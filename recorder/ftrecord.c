@@ -30,6 +30,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "failure.h"
 #include "proc.h"
 #include "program.h"
 #include "rings.h"
@@ -38,6 +39,8 @@
 
 /* A ring that is not full in this time waits no longer. */
 #define ROUND_MS	100
+/* The same while a signal waits to be passed on. */
+#define SIGNAL_MS	10
 
 #ifdef __aarch64__
 #define MACHINE		EM_AARCH64
@@ -74,13 +77,15 @@ static void give_up(struct recording *recording, const char *format, ...)
 static void open_rings(struct recording *recording)
 {
 	bool attached = recording->program.attached;
-	pid_t threads[MOST_THREADS] = { recording->program.pid };
-	size_t nr_threads = attached ?
-		proc_threads(recording->program.pid, threads) : 1;
+	pid_t *threads = &recording->program.pid;
+	size_t nr_threads = 1;
 	/* Faults taken in the kernel, and upgrades, are for those who may see them. */
 	unsigned int privileged = FT_KERNEL;
+	char sentence[512];
 	int error;
 
+	if (attached)
+		threads = proc_threads(recording->program.pid, &nr_threads);
 	recording->rings.tracepoint = attached ? 0 : upgrades_tracepoint();
 	if (recording->rings.tracepoint)
 		privileged |= FT_UPGRADES;
@@ -97,29 +102,13 @@ static void open_rings(struct recording *recording)
 		error = rings_open(&recording->rings, threads, nr_threads,
 				   !attached);
 	}
-	if ((error == -EACCES || error == -EPERM) && attached)
-		give_up(recording,
-			"process %d may not be traced, since it is another user's or "
-			"`sysctl kernel.perf_event_paranoid` is above 2: trace as root.",
-			recording->program.pid);
-	if (error == -EACCES || error == -EPERM)
-		give_up(recording,
-			"the kernel forbids perf events here: run `sysctl "
-			"kernel.perf_event_paranoid=2` as root, or trace as root.");
-	if (error == -ENOBUFS)
-		give_up(recording,
-			"the kernel gives no buffer for perf's samples: run `sysctl "
-			"kernel.perf_event_mlock_kb=516` as root, or end other traces.");
-	if (error == -ENOENT || error == -ENOSYS)
-		give_up(recording,
-			"this kernel has no perf events: use one with CONFIG_PERF_EVENTS.");
-	if (error == -EMFILE)
-		give_up(recording,
-			"too many open files, one for each thread on each CPU: raise `ulimit -n`.");
-	if (error)
-		give_up(recording,
-			"perf_event_open failed (%s): trace a process that runs, or another "
-			"command.", strerror(-error));
+	if (attached)
+		free(threads);
+	if (error) {
+		failure_explain(-error, attached ? recording->program.pid : 0,
+				sentence, sizeof(sentence));
+		give_up(recording, "%s", sentence);
+	}
 }
 
 static void write_start(struct recording *recording)
@@ -158,6 +147,8 @@ static int left_ms(const struct recording *recording)
 {
 	uint64_t time = now();
 
+	if (program_waits(&recording->program))
+		return SIGNAL_MS;
 	if (!recording->until)
 		return ROUND_MS;
 	if (time >= recording->until)

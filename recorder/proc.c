@@ -6,22 +6,35 @@
 
 #include "proc.h"
 
-size_t proc_threads(pid_t pid, pid_t *threads)
+pid_t *proc_threads(pid_t pid, size_t *nr)
 {
 	struct dirent *entry;
-	size_t found = 0;
+	pid_t *threads = NULL;
+	size_t room = 0;
 	char path[64];
 	DIR *tasks;
 
+	*nr = 0;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
 	if (!tasks)
-		return 0;
-	while ((entry = readdir(tasks)) && found < MOST_THREADS)
-		if (entry->d_name[0] != '.')
-			threads[found++] = atoi(entry->d_name);
+		return NULL;
+	while ((entry = readdir(tasks))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		if (*nr == room) {
+			pid_t *more;
+
+			room = room * 2 + 64;
+			more = realloc(threads, room * sizeof(*threads));
+			if (!more)
+				break;
+			threads = more;
+		}
+		threads[(*nr)++] = atoi(entry->d_name);
+	}
 	closedir(tasks);
-	return found;
+	return threads;
 }
 
 char *proc_read_text(const char *path)

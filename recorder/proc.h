@@ -5,10 +5,8 @@
 
 #include "output.h"
 
-#define MOST_THREADS	4096
-
-/* All threads of a process, at most MOST_THREADS; how many. */
-size_t proc_threads(pid_t pid, pid_t *threads);
+/* All threads of a process, and how many; to be freed. NULL if there are none. */
+pid_t *proc_threads(pid_t pid, size_t *nr);
 
 /* Writes the mappings of a process. */
 void proc_write_maps(pid_t pid, struct output *output);

@@ -11,10 +11,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "program.h"
 #include "root.h"
 
-static const int passed_on[] = {
+#define MS		1000000ull
+/* In this time a signal to a process group has reached all of it. */
+#define TOGETHER	(50 * MS)
+
+static const int passed_on[PASSED_ON] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
 };
 
@@ -22,9 +27,11 @@ int program_signals(void)
 {
 	sigset_t set;
 
+	/* Who started it may ignore it: nothing would tell of the program's end. */
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
-	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+	for (size_t i = 0; i < PASSED_ON; i++)
 		sigaddset(&set, passed_on[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -87,6 +94,7 @@ bool program_fork(struct program *program, const char *root,
 	}
 	close(go[0]);
 	close(failed[1]);
+	program->parent = getppid();
 	program->go = go[1];
 	program->failed = failed[0];
 	program->pidfd = -1;
@@ -172,6 +180,32 @@ static void reap(struct program *program)
 	}
 }
 
+/*
+ * What the parent sends is for the program. A signal to the process group of the
+ * parent comes three times: to the parent, which sends it on; to the recorder, from
+ * someone else; and to the program, which needs no other.
+ */
+static void pass_on(struct program *program)
+{
+	uint64_t time = now();
+
+	for (size_t i = 0; i < PASSED_ON; i++) {
+		if (!program->sent[i] || time < program->sent[i] + TOGETHER)
+			continue;
+		if (!program->ended && program->seen[i] + 2 * TOGETHER < time)
+			kill(program->pid, passed_on[i]);
+		program->sent[i] = 0;
+	}
+}
+
+bool program_waits(const struct program *program)
+{
+	for (size_t i = 0; i < PASSED_ON; i++)
+		if (program->sent[i])
+			return true;
+	return false;
+}
+
 bool program_signalled(struct program *program, int signals)
 {
 	struct signalfd_siginfo info;
@@ -183,10 +217,15 @@ bool program_signalled(struct program *program, int signals)
 		}
 		if (program->attached)
 			return true;
-		/* What a terminal sends, the program has got itself. */
-		if (info.ssi_code != SI_KERNEL && !program->ended)
-			kill(program->pid, info.ssi_signo);
+		for (size_t i = 0; i < PASSED_ON; i++) {
+			uint64_t *time = (pid_t)info.ssi_pid == program->parent ?
+					 program->sent : program->seen;
+
+			if ((int)info.ssi_signo == passed_on[i])
+				time[i] = now();
+		}
 	}
+	pass_on(program);
 	return program->ended;
 }
 

@@ -9,8 +9,15 @@
 
 #include "format.h"
 
+/* Signals that are passed on. */
+#define PASSED_ON	6
+
 struct program {
 	pid_t pid;
+	/* Who started the recorder. */
+	pid_t parent;
+	/* When a signal came last, from the parent (0: none waits) and from others. */
+	uint64_t sent[PASSED_ON], seen[PASSED_ON];
 	/* Not ours: only watched. */
 	bool attached;
 	bool ended;
@@ -50,8 +57,12 @@ bool program_attach(struct program *program, pid_t pid);
 /* A signalfd of SIGCHLD and all signals that are passed on; blocks them. */
 int program_signals(void);
 
-/* Serves what came over the signalfd; true if the recording is to end. */
+/*
+ * Serves what came over the signalfd; true if the recording is to end. While
+ * program_waits() there is more to do some milliseconds later.
+ */
 bool program_signalled(struct program *program, int signals);
+bool program_waits(const struct program *program);
 
 /* What getrusage tells of the program and what it waited for; faults since exec. */
 void program_used(const struct program *program, struct ft_end *end);

@@ -5,19 +5,21 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "rings.h"
 #include "upgrades.h"
 
+#define BIT(number)	((uint64_t)1 << (number))
 /* The pc, and what a string instruction of x86-64 reads and writes. */
 #ifdef __aarch64__
-#define USER_REGS	(1ull << PERF_REG_ARM64_PC)
+#define USER_REGS	BIT(PERF_REG_ARM64_PC)
 #else
-#define USER_REGS	(1ull << PERF_REG_X86_SI | 1ull << PERF_REG_X86_DI | \
-			 1ull << PERF_REG_X86_IP)
+#define USER_REGS	(BIT(PERF_REG_X86_SI) | BIT(PERF_REG_X86_DI) | BIT(PERF_REG_X86_IP))
 #endif
 
 /* For all rings together, where locked memory has no limit. */
@@ -164,24 +166,40 @@ static int open_on_cpu(struct rings *rings, int cpu, const pid_t *threads,
 	return 0;
 }
 
+/* One event for each thread on each CPU: as many files as may be open. */
+static void allow_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int rings_open(struct rings *rings, const pid_t *threads, size_t nr_threads,
 	       bool on_exec)
 {
-	size_t cpus = sysconf(_SC_NPROCESSORS_CONF), page = sysconf(_SC_PAGESIZE);
+	cpu_set_t possible;
+	size_t cpus = cpus_possible(&possible), page = sysconf(_SC_PAGESIZE);
 	int error = 0;
 
 	rings->ring = calloc(cpus, sizeof(*rings->ring));
 	rings->events = calloc(cpus * nr_threads, sizeof(*rings->events));
 	if (!rings->ring || !rings->events)
 		return -ENOMEM;
+	/* A command would inherit the limit. */
+	if (!on_exec)
+		allow_files();
 	rings->size = LARGEST_RING;
 	while (rings->size > page && rings->size * cpus > MOST_MEMORY)
 		rings->size /= 2;
 	for (; rings->size >= page; rings->size /= 2) {
 		error = 0;
-		for (size_t cpu = 0; cpu < cpus && !error; cpu++)
-			error = open_on_cpu(rings, cpu, threads, nr_threads,
-					    on_exec);
+		for (size_t cpu = 0; cpu < CPU_SETSIZE && !error; cpu++)
+			if (CPU_ISSET(cpu, &possible))
+				error = open_on_cpu(rings, cpu, threads,
+						    nr_threads, on_exec);
 		if (error)
 			close_all(rings);
 		if (error != -ENOBUFS)
@@ -192,25 +210,6 @@ int rings_open(struct rings *rings, const pid_t *threads, size_t nr_threads,
 	for (size_t i = 0; i < rings->nr_events && !on_exec && !error; i++)
 		ioctl(rings->events[i], PERF_EVENT_IOC_ENABLE, 0);
 	return error;
-}
-
-/* How records of commands, mappings and new processes begin. */
-struct change {
-	struct perf_event_header header;
-	uint32_t pid, parent;
-};
-
-/* Tells whether the code of a process is another from now on. */
-static bool changes_code(const struct change *record)
-{
-	if (record->header.type == PERF_RECORD_COMM)
-		return record->header.misc & PERF_RECORD_MISC_COMM_EXEC;
-	/* The number may have been that of a process before. */
-	if (record->header.type == PERF_RECORD_FORK)
-		return record->pid != record->parent;
-	/* Of executable memory; also when its protection changes. */
-	return record->header.type == PERF_RECORD_MMAP2 &&
-	       !(record->header.misc & PERF_RECORD_MISC_MMAP_DATA);
 }
 
 /* The part of a sample that all samples have. */
@@ -239,7 +238,6 @@ static void drain(struct rings *rings, struct ring *ring, struct code *code,
 	static union {
 		struct perf_event_header header;
 		struct sample sample;
-		struct change change;
 		char bytes[UINT16_MAX + 1];
 	} record;
 	uint64_t at = ring->head->data_tail;
@@ -254,8 +252,7 @@ static void drain(struct rings *rings, struct ring *ring, struct code *code,
 		output_write(output, &record, record.header.size);
 		/* At once: the kernel may need the room. */
 		__atomic_store_n(&ring->head->data_tail, at, __ATOMIC_RELEASE);
-		if (changes_code(&record.change))
-			code_changes(code, record.change.pid);
+		code_follow(code, &record.header);
 		if (record.header.type != PERF_RECORD_SAMPLE)
 			continue;
 		rings->samples++;

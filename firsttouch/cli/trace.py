@@ -15,6 +15,9 @@ from firsttouch.progress import Reporter
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Request, record
 
+# Some 30 years, which fit into the recorder's nanoseconds.
+_MOST_SECONDS = 1e9
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch trace`."""
@@ -91,8 +94,14 @@ def _request(options: argparse.Namespace) -> Request:
             "give a command after --, such as `firsttouch trace -- perl -e 1`, or a process by "
             "--pid PID."
         )
-    if options.seconds is not None and (options.pid is None or options.seconds <= 0):
-        raise UserError("--seconds is for --pid, and more than 0: leave it out for a command.")
+    if options.pid is not None and options.pid <= 0:
+        raise UserError("--pid is the number of a process, as `ps` prints it.")
+    if options.seconds is not None and (
+        options.pid is None or not 0 < options.seconds <= _MOST_SECONDS
+    ):
+        raise UserError(
+            "--seconds is for --pid, more than 0 and at most 1e9: leave it out for a command."
+        )
     if options.zero_pages and options.pid is not None:
         raise UserError("--zero-pages is for a command, whose end can be waited for: leave it out.")
     return Request(

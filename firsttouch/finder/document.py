@@ -79,6 +79,7 @@ def parse_trace(table: Table) -> Trace:
         ),
         unnamed=table.strings("unnamed", ()),
         # Older traces do not say it.
+        detached=table.strings("detached", ()),
         exact=table.take("exact", bool, False),
     )
 

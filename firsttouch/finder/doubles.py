@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from firsttouch.finder.events import Executed, Fault, Forked, Mapped, Upgraded
+from firsttouch.finder.events import Ended, Executed, Fault, Forked, Mapped, Upgraded
 from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE, Found, Pair
 from firsttouch.finder.instructions import UNKNOWN, Access, Instruction, decode, distance
 from firsttouch.finder.mapped_files import MappedFiles
@@ -50,8 +50,9 @@ class _First(NamedTuple):
 class _Process:
     """A process while its events are read."""
 
-    def __init__(self, space: Space, name: int) -> None:
+    def __init__(self, space: Space, name: int, *, executed: bool = False) -> None:
         self.space = space
+        self.executed = executed
         self.name = name
         self.first: dict[int, _First] = {}
         # The last fault of each page, as its place among all faults.
@@ -97,8 +98,10 @@ class _Finder:
                 self._map(event)
             elif isinstance(event, Forked):
                 self._fork(event)
-            else:
+            elif isinstance(event, Executed):
                 self._execute(event)
+            else:
+                self._end(event)
         for process in self._processes.values():
             self._close(process)
         return self._found
@@ -117,7 +120,13 @@ class _Finder:
         old = self._processes.get(event.pid)
         if old:
             self._close(old)
-        self._processes[event.pid] = _Process(Space(), self._name(event.name))
+        self._processes[event.pid] = _Process(Space(), self._name(event.name), executed=True)
+
+    def _end(self, event: Ended) -> None:
+        # A program that is executed maps its file at once.
+        process = self._processes.get(event.pid)
+        if process and not process.space and process.executed:
+            self._found.detached.append(self._found.names[process.name])
 
     def _fork(self, event: Forked) -> None:
         parent = self._process(event.parent)

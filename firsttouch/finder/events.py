@@ -74,4 +74,11 @@ class Executed(NamedTuple):
     name: str
 
 
-Event = Fault | Upgraded | Mapped | Forked | Executed
+class Ended(NamedTuple):
+    """A process that ends, or that the kernel traces no more."""
+
+    time: int
+    pid: int
+
+
+Event = Fault | Upgraded | Mapped | Forked | Executed | Ended

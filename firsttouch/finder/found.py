@@ -51,7 +51,8 @@ class Found:
     not written. `upgrades` are the faults that the kernel upgraded, as places in
     `faults`. `names` are those of the address spaces: the command, or the
     program executed; `spaces` what they mapped in the end. `in_kernel` counts
-    the faults taken in the kernel.
+    the faults taken in the kernel. `detached` names the programs that the kernel
+    traces no more once they are executed, since they have other rights.
     """
 
     faults: Faults = field(default_factory=Faults)
@@ -63,6 +64,7 @@ class Found:
     spaces: dict[int, Space] = field(default_factory=dict)
     reads: dict[int, set[int]] = field(default_factory=dict)
     upgrades: set[int] = field(default_factory=set)
+    detached: list[str] = field(default_factory=list)
     anonymous: int = 0
     in_kernel: int = 0
     undecoded: int = 0

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from firsttouch.errors import UserError
-from firsttouch.finder.events import Event, Executed, Fault, Forked, Mapped, Upgraded
+from firsttouch.finder.events import Ended, Event, Executed, Fault, Forked, Mapped, Upgraded
 
 # The second says more of a fault: `_fault` reads both.
 _MAGICS = b"FTTRACE1", b"FTTRACE2"
 # Types of records: the kernel's, then those of recorder/format.h.
-_COMM, _FORK, _SAMPLE, _MMAP2 = 3, 7, 9, 10
+_COMM, _EXIT, _FORK, _SAMPLE, _MMAP2 = 3, 4, 7, 9, 10
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES, _UPGRADE = range(100, 109)
 _MODES, _USER, _COMM_EXEC, _WITH_BUILD_ID = 7, 2, 1 << 13, 1 << 14
 _CALL_CHAINS, _KERNEL, _ATTACHED, _UPGRADES, _SAYS_MAPPED = 1, 2, 4, 16, 32
@@ -276,6 +276,9 @@ def _change(data: bytes, kind: int, misc: int) -> Event | None:
         pid, parent = struct.unpack_from("<II", data)
         # A thread is in its process's space already.
         return Forked(time, pid, parent) if pid != parent else None
+    if kind == _EXIT:
+        pid, _, tid = struct.unpack_from("<III", data)
+        return Ended(time, pid) if pid == tid else None
     if kind == _COMM and misc & _COMM_EXEC:
         (pid,) = struct.unpack_from("<I", data)
         name = data[8 : -_TRAILER.size].split(b"\0", 1)[0]

@@ -69,7 +69,8 @@ class Trace:
     tells nothing of them. `vain` says what of that was never written, where the
     modelled PMU saw it. `unnamed` says why files have doubles without names, a clause
     each. `exact` is false if the kernel did not tell whether a page was mapped at its
-    faults, so that some doubles may be none.
+    faults, so that some doubles may be none. `detached` names programs that were not
+    traced, with their children, since they have other rights than the tracer.
     """
 
     command: tuple[str, ...]
@@ -95,6 +96,7 @@ class Trace:
     prices: tuple[Price, ...] = ()
     unnamed: tuple[str, ...] = ()
     exact: bool = True
+    detached: tuple[str, ...] = ()
 
     @property
     def doubles(self) -> int:
@@ -103,8 +105,9 @@ class Trace:
 
     @property
     def lower_bound(self) -> bool:
-        """Whether so many faults were lost, more than 0.1 %, that there are more doubles."""
-        return self.lost > (self.faults + self.lost) / 1000 or not self.complete
+        """Whether so much was not recorded, such as 0.1 % of the faults, that more are double."""
+        lost = self.lost > (self.faults + self.lost) / 1000
+        return lost or not self.complete or bool(self.detached)
 
     def of_kind(self, kind: str) -> int:
         """Return the number of doubles of a kind."""
@@ -128,7 +131,7 @@ def summarize(
     seconds = (ending.time - recording.time if ending else max(times, default=0)) / 1e9
     recorded = len(times)
     unseen = None
-    if ending and ending.minor + ending.major and not recording.attached:
+    if ending and not found.detached and ending.minor + ending.major and not recording.attached:
         unseen = max(0, ending.minor + ending.major - ending.faults)
     return Trace(
         command=recording.command,
@@ -157,6 +160,7 @@ def summarize(
         ),
         unnamed=symbols.troubles(_places(found)),
         exact=recording.says_mapped,
+        detached=tuple(dict.fromkeys(found.detached)),
     )
 
 

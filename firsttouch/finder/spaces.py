@@ -43,6 +43,10 @@ class Space:
         self._starts: list[int] = []
         self._mapped: list[Mapped] = []
 
+    def __bool__(self) -> bool:
+        """Tell whether anything is mapped."""
+        return bool(self._mapped)
+
     def copy(self) -> Space:
         """Return the space of a child."""
         child = Space()

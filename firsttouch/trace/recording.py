@@ -17,7 +17,9 @@ from firsttouch.progress import Reporter
 
 DATA_FILE = "trace.data"
 # Signals that mean the traced program.
-_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_PASSED_ON = (
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
+)  # fmt: skip
 _FROM_A_PROCESS = 0
 _PATIENCE = 0.2  # seconds
 
@@ -83,6 +85,8 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 @contextmanager
 def _signals_kept() -> Iterator[None]:
     """Keep the signals that `_wait` takes from this process while the context lasts."""
+    # Who started this process may ignore it: the recorder's end would not be noticed.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
     try:
         yield

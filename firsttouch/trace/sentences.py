@@ -60,7 +60,8 @@ def percent(part: float, whole: float) -> str:
 def _answer(trace: Trace) -> Iterator[str]:
     faults = format_number_of(trace.faults, "page faults")
     if not trace.doubles:
-        yield f"{command_line(trace)}: {faults}, none of them double."
+        recorded = " recorded" if trace.lower_bound else ""
+        yield f"{command_line(trace)}: {faults}{recorded}, none of them double."
         return
     least = "at least " if trace.lower_bound else ""
     yield (
@@ -152,8 +153,19 @@ def _limits(trace: Trace) -> Iterator[str]:
             f"{trace.lost:,} faults ({share}) were lost, because perf's buffer was full{bound}: "
             "trace without call chains or as root."
         )
+    if trace.detached:
+        yield (
+            f"{', '.join(trace.detached)}: the kernel ends tracing where a program gets other "
+            "rights or may not be read, so its faults and those of its children are missing. "
+            "Trace as root."
+        )
     if trace.in_kernel:
         yield f"{format_number_of(trace.in_kernel, 'faults')} were taken in the kernel."
+        if trace.unseen and trace.unseen > trace.faults / 100:
+            yield (
+                f"{format_number_of(trace.unseen, 'more faults')} are in no event of perf: direct "
+                "input and output makes such, and a CPU that comes online meanwhile."
+            )
     elif trace.unseen:
         yield (
             f"{format_number_of(trace.unseen, 'more faults')} were taken in the kernel, where "

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.build.programs import build_recorder
+from firsttouch.finder.sites import Trace
+from firsttouch.progress import Reporter
+
 FOLDER = Path(__file__).parent
+NOBODY = 65534
+# What doubles() of trouble.c touches.
+PAGES = 256
 
 Compile = Callable[..., Path]
 
@@ -29,3 +36,30 @@ def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Compile:
         return program
 
     return build
+
+
+@pytest.fixture(scope="session")
+def trouble(compile_c: Compile) -> Path:
+    return compile_c("trouble.c")
+
+
+@pytest.fixture(scope="session")
+def recorder() -> Path:
+    return build_recorder(Reporter())
+
+
+def doubles_of(trace: Trace) -> int:
+    """Return the doubles of doubles() in trouble.c."""
+    return sum(site.doubles for site in trace.sites if site.read.function.startswith("doubles"))
+
+
+def make_public(program: Path, folder: Path) -> Path:
+    """Return a copy that all users may execute, in a folder that all may write to."""
+    folder.chmod(0o777)
+    for part in folder.parents:
+        if part.owner() == "root" and part not in (Path("/tmp"), Path("/")):
+            part.chmod(0o755)
+    copy = folder / program.name
+    copy.write_bytes(program.read_bytes())
+    copy.chmod(0o755)
+    return copy

@@ -13,37 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.programs import build_recorder
 from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace
 from firsttouch.finder.events import Fault
 from firsttouch.finder.records import open_recording
-from firsttouch.finder.sites import Trace
-from firsttouch.progress import Reporter
 from firsttouch.trace.reading import read_recording
 from tests.conftest import Firsttouch
-from tests.trace.conftest import Compile
+from tests.trace.conftest import NOBODY, PAGES, Compile, doubles_of, make_public
 
 pytestmark = pytest.mark.long
 
-_PAGES, _THREADS = 256, 8
-_NOBODY = 65534
+_THREADS = 8
 # More than a record holds.
 _MANY_WORDS = tuple(f"{number:0999}" for number in range(200))
-
-
-@pytest.fixture(scope="module")
-def trouble(compile_c: Compile) -> Path:
-    return compile_c("trouble.c")
-
-
-@pytest.fixture(scope="session")
-def recorder() -> Path:
-    return build_recorder(Reporter())
-
-
-def _doubles(trace: Trace) -> int:
-    return sum(site.doubles for site in trace.sites if site.read.function.startswith("doubles"))
 
 
 @pytest.mark.parametrize("what", ["threads", "fork", "exec"])
@@ -53,7 +35,7 @@ def test_threads_children_and_executed_programs_are_traced(
     done = firsttouch("trace", "--", trouble, what)
     assert done.returncode == 0, done.stderr
     trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
-    assert _doubles(trace) == _PAGES * _THREADS
+    assert doubles_of(trace) == PAGES * _THREADS
     assert trace.lost == 0
 
 
@@ -75,7 +57,7 @@ def test_a_program_that_handles_its_own_faults_is_not_disturbed(
     assert done.returncode == 0, done.stderr
     trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
     # Each page faults twice, but the first time it had no access: both are writes.
-    assert trace.faults >= 2 * _PAGES
+    assert trace.faults >= 2 * PAGES
     assert not [site for site in trace.sites if site.read.function == "segv"]
 
 
@@ -97,7 +79,7 @@ def test_a_signal_is_passed_on_and_what_was_recorded_is_shown(
         _, printed = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
     assert "read first and then" in " ".join(printed.split())
-    assert _doubles(read_trace(firsttouch.directory / "out" / FILE_NAME)) >= _PAGES
+    assert doubles_of(read_trace(firsttouch.directory / "out" / FILE_NAME)) >= PAGES
 
 
 @pytest.mark.parametrize("killed", ["firsttouch", "recorder"])
@@ -117,7 +99,7 @@ def test_killed_it_leaves_no_process_and_a_readable_recording(
         assert time.monotonic() < deadline, "a process was left behind"
         time.sleep(0.05)
     read = read_recording(firsttouch.directory / "out/trace.data")
-    assert _doubles(read.trace) >= _PAGES
+    assert doubles_of(read.trace) >= PAGES
     assert read.trace.complete == (killed == "firsttouch")
 
 
@@ -144,7 +126,7 @@ def test_a_recording_that_is_cut_off_anywhere_is_readable(
         cut.write_bytes(data[:size])
         counts.append(sum(isinstance(e, Fault) for e in open_recording(cut).events()))
     assert counts == sorted(counts)
-    assert counts[-1] > _PAGES
+    assert counts[-1] > PAGES
 
 
 def test_a_recording_with_damaged_bytes_is_read_or_refused_in_a_sentence(
@@ -175,20 +157,13 @@ def test_a_recording_with_damaged_bytes_is_read_or_refused_in_a_sentence(
 def test_without_privileges_nothing_is_lost_either(
     recorder: Path, trouble: Path, tmp_path: Path
 ) -> None:
-    tmp_path.chmod(0o777)
-    for part in tmp_path.parents:
-        if part.owner() == "root" and part != Path("/tmp") and part != Path("/"):
-            part.chmod(0o755)
-    public = [tmp_path / "recorder", tmp_path / "trouble"]
-    for path, source in zip(public, (recorder, trouble), strict=True):
-        path.write_bytes(source.read_bytes())
-        path.chmod(0o755)
+    public = [make_public(program, tmp_path) for program in (recorder, trouble)]
     file = tmp_path / "trace.data"
     subprocess.run(
-        [public[0], "-o", file, "--", public[1], "threads"], user=_NOBODY, group=_NOBODY, check=True
+        [public[0], "-o", file, "--", public[1], "threads"], user=NOBODY, group=NOBODY, check=True
     )
     read = read_recording(file)
-    assert _doubles(read.trace) == _PAGES * _THREADS
+    assert doubles_of(read.trace) == PAGES * _THREADS
     assert read.trace.lost == 0
     assert read.trace.in_kernel == 0
     assert read.trace.unseen
@@ -244,7 +219,7 @@ def test_a_process_that_runs_is_traced_for_a_time(
             process.kill()
     assert done.returncode == 0, done.stderr
     trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
-    assert _doubles(trace) >= _PAGES
+    assert doubles_of(trace) >= PAGES
 
 
 @pytest.mark.parametrize(
@@ -255,6 +230,9 @@ def test_a_process_that_runs_is_traced_for_a_time(
         (("--pid", "999999999"), "there is no process 999999999"),
         ((), "give a command after --"),
         (("--seconds", "1", "--", "true"), "--seconds is for --pid"),
+        (("--pid", "1", "--seconds", "nan"), "--seconds is for --pid"),
+        (("--pid", "1", "--seconds", "1e300"), "--seconds is for --pid"),
+        (("--pid", "0"), "--pid is the number of a process"),
     ],
 )
 def test_what_cannot_be_traced_is_said_in_one_sentence(

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Programs that a recorder could disturb: trouble threads|fork|exec|segv|exit N|signal N|run|maps. */
+/*
+ * Programs that a recorder could disturb: trouble threads|fork|exec|segv|exit N|signal N|run|maps|
+ * crowd|signals.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,6 +42,24 @@ __attribute__((noinline)) static void *doubles(void *unused)
 	return NULL;
 }
 
+static void *resting(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+static void *running(void *unused)
+{
+	for (;;) {
+		doubles(NULL);
+		puts("touched");
+		fflush(stdout);
+		usleep(10000);
+	}
+	return unused;
+}
+
 static void threads(void)
 {
 	pthread_t all[THREADS];
@@ -59,6 +80,42 @@ static void children(void)
 	}
 	while (wait(NULL) > 0)
 		;
+}
+
+/* So many threads, of which the last makes doubles. */
+static void crowd(void)
+{
+	pthread_attr_t small;
+	pthread_t thread;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	for (int i = 0; i < 4300; i++)
+		if (pthread_create(&thread, &small, resting, NULL))
+			exit(1);
+	pthread_create(&thread, &small, running, NULL);
+	pthread_join(thread, NULL);
+}
+
+static volatile sig_atomic_t nr_signals;
+
+static void count(int number)
+{
+	(void)number;
+	nr_signals++;
+}
+
+/* Prints how many SIGUSR1 come. */
+static void signals(void)
+{
+	signal(SIGUSR1, count);
+	puts("ready");
+	fflush(stdout);
+	while (!nr_signals)
+		pause();
+	for (int i = 0; i < 10; i++)
+		usleep(50000);
+	printf("%d\n", (int)nr_signals);
 }
 
 static volatile char *guarded;
@@ -105,12 +162,11 @@ int main(int argc, char *argv[])
 		return atoi(argv[2]);
 	else if (!strcmp(what, "signal"))
 		raise(atoi(argv[2]));
+	else if (!strcmp(what, "crowd"))
+		crowd();
+	else if (!strcmp(what, "signals"))
+		signals();
 	else if (!strcmp(what, "run") || !strcmp(what, "maps"))
-		for (;;) {
-			doubles(NULL);
-			puts("touched");
-			fflush(stdout);
-			usleep(10000);
-		}
+		running(NULL);
 	return 0;
 }
