@@ -60,7 +60,6 @@ def control_groups() -> list[Path]:
     return []
 
 
-@functools.cache
 def compiler_version(*, native: bool = False) -> str:
     """Return the first line of ``gcc --version``: of the arm64 compiler, or of this host's own.
 
@@ -69,13 +68,11 @@ def compiler_version(*, native: bool = False) -> str:
     return _version(f"{'' if native else cross_compile()}gcc")
 
 
-@functools.cache
 def clang_version() -> str:
     """Return the first line of ``clang --version``; HostError if it is missing."""
     return _version("clang")
 
 
-@functools.cache
 def toolchain_identity(*, native: bool = False) -> str:
     """Return the versions of the compiler and the linker that build images and programs.
 
@@ -85,7 +82,6 @@ def toolchain_identity(*, native: bool = False) -> str:
     return f"{compiler_version(native=native)}; {_version(f'{prefix}ld')}"
 
 
-@functools.cache
 def qemu_version() -> str:
     """Return the first line of ``qemu-system-aarch64 --version``; HostError if it is missing."""
     return _version(QEMU)
@@ -125,5 +121,7 @@ def find_tool(tool: str) -> str:
     return found
 
 
+@functools.cache
 def _version(tool: str) -> str:
+    """Return what a tool says that it is; asked once, because it may go while guests run."""
     return output([find_tool(tool), "--version"]).splitlines()[0]

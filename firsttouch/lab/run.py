@@ -12,7 +12,14 @@ from pathlib import Path
 
 from firsttouch.build.claims import claimed
 from firsttouch.build.durations import guest_duration, note_durations
-from firsttouch.build.host_tools import DTC, check_plugins, find_tool, qemu_cpus
+from firsttouch.build.host_tools import (
+    DTC,
+    check_plugins,
+    compiler_version,
+    find_tool,
+    qemu_cpus,
+    qemu_version,
+)
 from firsttouch.build.images import check_path
 from firsttouch.build.kernels import keep_vmlinux
 from firsttouch.build.outcomes import kept_outcome
@@ -144,12 +151,15 @@ def run_lab(
 def _check_host(plan: Plan) -> None:
     """Check for QEMU and dtc before a kernel is built, because keys of guests have their digests.
 
-    They are needed even if all results are stored.
+    They are needed even if all results are stored. Results also name the versions
+    of QEMU and of the compiler, which must not be missing when all guests have run.
     """
     for machine in plan.catalog.machines.values():
         machine.check_cpu(qemu_cpus())
     check_plugins()
     find_tool(DTC)
+    qemu_version()
+    compiler_version()
     check_path(store_root())
 
 

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import shlex
+import shutil
 import threading
 import time
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ import pytest
 
 from firsttouch.analysis import dataset as datasets
 from firsttouch.analysis.measurement import Measurement, measure
+from firsttouch.build import host_tools
 from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.store import store_root
 from firsttouch.catalog.experiments import Derived, Experiment
@@ -99,6 +101,23 @@ def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
     assert fake_lab.guarded == guarded
     assert [guest.cpus for guest in guarded] == [1]
     assert _lines(one) == _lines(other)
+
+
+def test_a_compiler_that_goes_while_guests_run_is_not_missed(
+    fake_lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host_tools._version.cache_clear()
+    run_guest = fake_lab.guest_outcome
+
+    def outcome(guest: Guest, log: Path, **more: Any) -> Mapping[str, Json]:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        return run_guest(guest, log, **more)
+
+    monkeypatch.setattr("firsttouch.lab.execution.guest_outcome", outcome)
+    results = fake_lab.run(_asked(fake_lab)).results
+    assert shutil.which("aarch64-linux-gnu-gcc") is None
+    assert len(results) == 16
+    assert {result.provenance.compiler for result in results} == {host_tools.compiler_version()}
 
 
 def test_what_the_store_has_is_read_once(
