@@ -60,11 +60,11 @@ class Patch:
 
 @dataclass(frozen=True)
 class Series:
-    """What is posted together: its title, and its cover letter's template, in linux/."""
+    """What is posted together. A cover letter has a title, and a template in linux/."""
 
     name: str
-    title: str
-    cover: Path
+    cover: Path | None
+    title: str = ""
 
 
 def all_series() -> dict[str, Series]:
@@ -75,7 +75,8 @@ def all_series() -> dict[str, Series]:
 def _read_series(table: Table) -> dict[str, Series]:
     found = {}
     for entry in table.tables("series"):
-        series = read(entry, Series, cover=LINUX / entry.take("cover", str))
+        cover = entry.take("cover", str, "")
+        series = read(entry, Series, cover=LINUX / cover if cover else None)
         found[series.name] = series
     return found
 

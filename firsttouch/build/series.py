@@ -4,23 +4,21 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
-import textwrap
 from pathlib import Path
 
 from firsttouch.build import overlay
+from firsttouch.build.cover import cover_letter
 from firsttouch.build.sources import KernelSource
 from firsttouch.errors import HostError
 from firsttouch.files import write_atomically
-from firsttouch.places import REPOSITORY
 from firsttouch.processes import output
 
 # Fixed, so that the bytes of the patches do not depend on the time.
 _DATE = "2026-01-01T00:00:00+0000"
-_OBJECTIONS = REPOSITORY / "docs/objections.md"
-_EVIDENCE = REPOSITORY / "docs/evidence"
+# In linux/, in the place of the author of the series.
+_MAINTAINER = "M:\tAUTHOR\n"
 
 
 def write_series(
@@ -46,17 +44,23 @@ def write_series(
         _commit(work, author, f"Linux {source.version}", author)
         for patch in patches:
             overlay.apply(patch, source.release, work)
+            _name_maintainer(work, author)
             _commit(work, author, f"{patch.subject}\n\n{patch.message}", patch.author or author)
         _git(
-            work, author, "format-patch", "-q", "--no-signature", "--cover-letter",
+            work, author, "format-patch", "-q", "--no-signature",
+            *(["--cover-letter"] if series.cover else []),
             f"--from={author}", "-o", str(made), f"HEAD~{len(patches)}",
         )  # fmt: skip
-        cover = made / "0000-cover-letter.patch"
-        cover.write_text(
-            cover.read_text()
-            .replace("*** SUBJECT HERE ***", series.title)
-            .replace("*** BLURB HERE ***", f"{_letter(series)}\n{_base(source)}")
-        )
+        first = min(made.iterdir())
+        text = first.read_text()
+        if series.cover:
+            letter = cover_letter(series.cover, source.release.name)
+            text = text.replace("*** SUBJECT HERE ***", series.title)
+            text = text.replace("*** BLURB HERE ***", f"{letter}\n{_base(source)}")
+        else:
+            # git am leaves out what stands below the mark.
+            text = text.replace("\n---\n", f"\n---\n{_base(source)}\n\n", 1)
+        first.write_text(text)
         return _replace_patches(destination, made)
 
 
@@ -66,29 +70,10 @@ def touched_files(patch: overlay.Patch, source: KernelSource) -> list[str]:
     return [*patch.files, *(overlay.changed_files(hook) if hook else ())]
 
 
-def _letter(series: overlay.Series) -> str:
-    """Return the text of the cover letter, with the figures and answers that it names."""
-    _, _, text = series.cover.read_text().partition("-->\n")  # its licence
-    text = re.sub(r"^\{objections: (.*)\}$", lambda found: _answers(found[1]), text, flags=re.M)
-    return re.sub(r"^\{figures: (.*)\}$", lambda found: _figures(found[1]), text, flags=re.M)
-
-
-def _answers(section: str) -> str:
-    """Return the objections of a section of docs/objections.md, each with its answer."""
-    _, _, rest = _OBJECTIONS.read_text().partition(f"## {section}\n")
-    rows = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", rest.partition("\n## ")[0], re.M)
-    paragraphs = [f"- {objection.rstrip('.')}: {answer.rstrip('.')}." for objection, answer in rows]
-    return "\n".join(textwrap.fill(text, 75, subsequent_indent="  ") for text in paragraphs[1:])
-
-
-def _figures(block: str) -> str:
-    """Return a block of figures of docs/evidence/, with the commands that give them."""
-    marked = re.compile(rf"<!-- evidence: {re.escape(block)} -->\n(.*?)<!-- end -->", re.S)
-    shown = [
-        figures for page in _EVIDENCE.glob("*.md") for figures in marked.findall(page.read_text())
-    ]
-    assert shown, f"docs/evidence/ shows no block {block}"
-    return str(shown[0]).strip()
+def _name_maintainer(work: Path, author: str) -> None:
+    file = work / "MAINTAINERS"
+    if file.exists():
+        file.write_text(file.read_text().replace(_MAINTAINER, f"M:\t{author}\n"))
 
 
 def _base(source: KernelSource) -> str:
@@ -96,7 +81,9 @@ def _base(source: KernelSource) -> str:
     if source.given and (source.given / ".git").exists():
         commit = output(["git", "-C", str(source.given), "rev-parse", "HEAD"]).strip()
         return f"base-commit: {commit}"
-    return f"Applies to Linux {source.version}."
+    origin = "of Debian" if source.given is None else "given"
+    named = f"the {source.kind} {origin} with SHA-256"
+    return f"Applies to Linux {source.version}, {named}\n{source.sha256}."
 
 
 def _replace_patches(destination: Path, made: Path) -> list[Path]:

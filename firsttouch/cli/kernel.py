@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from firsttouch.build.configuration import CLOUD, FLAVOURS, given_configuration
@@ -71,6 +72,12 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
         help="each series goes to DIR/FEATURE (default DIR: series); numbered patches there "
         "are replaced",
     )
+    series.add_argument(
+        "--author",
+        type=_identity,
+        metavar="NAME <ADDRESS>",
+        help="who signs the patches off and maintains the new files (default: git's user)",
+    )
     series.set_defaults(run=_series)
 
 
@@ -115,16 +122,27 @@ def _series(options: argparse.Namespace, reporter: Reporter) -> int:
     for name in options.feature or ():
         if name not in known:
             raise UserError(f"--feature {name}: no such series; use one of {', '.join(known)}.")
+    author = options.author or _git_user()
     source = _source(options, reporter)
     for name in options.feature or known:
-        for file in write_series(source, known[name], options.out / name, _author()):
+        for file in write_series(source, known[name], options.out / name, author):
             print(file)
     return 0
 
 
-def _author() -> str:
-    """Return the author of the patches: git's user, or the project if git has none."""
+def _identity(text: str) -> str:
+    if not re.fullmatch(r"[^<>\n]*[^<>\s] <[^<>\s]+@[^<>\s]+>", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no author: write 'Name <address>'")
+    return text
+
+
+def _git_user() -> str:
+    """Return git's user, who was named: git would otherwise make up an address of the host."""
     try:
-        return output(["git", "var", "GIT_AUTHOR_IDENT"]).rsplit(" ", 2)[0]
+        return output(["git", "-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]).rsplit(
+            " ", 2
+        )[0]
     except HostError:
-        return "firsttouch <firsttouch@localhost>"
+        raise UserError(
+            "a series needs an author, and git has no user here: add --author 'Name <address>'."
+        ) from None

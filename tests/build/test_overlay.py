@@ -175,10 +175,11 @@ def test_a_source_that_has_the_series_is_refused(
 
 
 @pytest.mark.parametrize("series", overlay.all_series())
-def test_each_series_has_patches_and_a_cover_letter(series: str) -> None:
-    for name in release_names():
-        assert overlay.patches_of(load_release(name), series)
-    assert len(overlay.all_series()[series].cover.read_text().split()) > 50
+def test_each_series_has_patches_and_a_cover_letter_if_they_are_many(series: str) -> None:
+    count = max(len(overlay.patches_of(load_release(name), series)) for name in release_names())
+    cover = overlay.all_series()[series].cover
+    assert count
+    assert count <= 2 or (cover and len(cover.read_text().split()) > 50)
 
 
 # -- a user's patches

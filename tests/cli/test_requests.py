@@ -66,6 +66,7 @@ def _refused(done: Finished, *fragments: str) -> None:
         (["compare", ".", "."], ["results.jsonl cannot be read"]),
         (["kernel", "series", "--release", "5.4"], ["unknown release '5.4'"]),
         (["kernel", "series", "--feature", "colour"], ["no such series", "color-zero-page"]),
+        (["kernel", "series", "--author", "Jane"], ["'Jane' is no author", "Name <address>"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -128,6 +129,14 @@ def test_an_output_directory_that_cannot_be_written(firsttouch: Firsttouch) -> N
     _refused(firsttouch("lab", "--out", "file/out"), "cannot write to", "--out")
 
 
+def test_a_series_has_no_author_that_nobody_named(
+    firsttouch: Firsttouch, fake_linux: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
+        monkeypatch.setenv(name, "/dev/null")
+    _refused(firsttouch("kernel", "series", "--source", fake_linux), "--author 'Name <address>'")
+
+
 def test_a_tree_that_was_built_in(firsttouch: Firsttouch, fake_linux: Path) -> None:
     (fake_linux / ".config").touch()
     _refused(firsttouch("lab", "--source", fake_linux), "make mrproper")
@@ -141,7 +150,7 @@ def test_a_tree_without_a_version(firsttouch: Firsttouch, fake_linux: Path) -> N
 def test_a_tree_to_which_the_hooks_do_not_apply(
     firsttouch: Firsttouch, fake_linux: Path, own_cache: Path
 ) -> None:
-    done = firsttouch("kernel", "series", "--source", fake_linux)
+    done = firsttouch("kernel", "series", "--source", fake_linux, "--author", "A <a@b>")
     _refused(done, "hooks of 6.12 do not apply", "it has no ")
 
 

@@ -107,7 +107,7 @@ def _short_digests(dataset: Dataset, part: str) -> list[str]:
     return [f"`{digest[:8]}`" for digest in sorted(found - {""})]
 
 
-def _colors(_: Block, datasets: Datasets) -> Iterator[str]:
+def _colors(block: Block, datasets: Datasets) -> Iterator[str]:
     heads = ["machine", "level", "colours", "worst, stock", "worst, colours", "mean, stock",
              "mean, colours", "beside a set, stock", "beside a set, colours"]  # fmt: skip
     lines = [
@@ -119,6 +119,7 @@ def _colors(_: Block, datasets: Datasets) -> Iterator[str]:
         ]
         for dataset in datasets.values()
         for cache in colored_caches(dataset)
+        if block.level in ("", cache.level)
     ]  # fmt: skip
     yield from markdown_table(heads, range(2, len(heads)), lines)
 
