@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from firsttouch.build.overlay import copy_changed
+from firsttouch.build.patching import copy_changed
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch import processes
-from firsttouch.build import overlay
+from firsttouch.build import overlay, patching
 from firsttouch.build.compiler_cache import (
     build_estimate,
     cache_environment,
@@ -24,8 +24,8 @@ from firsttouch.build.configuration import known_configuration
 from firsttouch.build.durations import image_duration, note_durations
 from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
 from firsttouch.build.sources import KernelSource
-from firsttouch.build.store import Entry, store_root
-from firsttouch.errors import BuildError, HostError, UserError
+from firsttouch.build.store import Entry, check_path
+from firsttouch.errors import BuildError, UserError
 from firsttouch.files import digest_file
 from firsttouch.places import LINUX
 from firsttouch.progress import Reporter, Step
@@ -200,14 +200,8 @@ class KernelImage:
         """Return the files of the tree that the user's patches change."""
         # Without patches the tree is not asked for: a forecast must not unpack it.
         return [
-            name
-            for patch in self.patches
-            for name in overlay.changed_files(patch, overlay.strip_level(patch, self.source.tree()))
+            name for patch in self.patches for name in patching.files_of(patch, self.source.tree())
         ]
-
-    def _number_of_objects(self) -> int:
-        """Return about how many objects a build compiles, for its progress bar."""
-        return self.source.release.objects
 
     def _tree(self, workplace: Path) -> Path:
         tree = workplace / "tree"
@@ -217,9 +211,9 @@ class KernelImage:
             if self.changed:
                 overlay.lay_over(self.source, partial, self._patched_files())
             else:
-                overlay.link_tree(self.source.tree(), partial, self._patched_files())
+                patching.link_tree(self.source.tree(), partial, self._patched_files())
             for patch in self.patches:
-                overlay.apply_patch(patch, self.source.version, partial)
+                patching.apply_patch(patch, self.source.version, partial)
             partial.rename(tree)
         return tree
 
@@ -272,7 +266,7 @@ class KernelImage:
         command = self._command(tree, objects, *self.target)
         environment = {**_REPRODUCIBLE, **cache_environment(tree, objects)}
         with (
-            reporter.step(title, "objects", self._number_of_objects()) as step,
+            reporter.step(title, "objects", self.source.release.objects) as step,
             log.open("w") as sink,
             processes.kept(command, env=environment, stdout=subprocess.PIPE) as make,
         ):
@@ -286,15 +280,6 @@ class KernelImage:
             raise BuildError(
                 f"{title} failed: fix the error below; the whole log is {log}.", errors
             )
-
-
-def check_path(store: Path) -> None:
-    """Raise HostError if a kernel cannot be built below `store`."""
-    if re.search(r"[\s:]", str(store)):
-        raise HostError(
-            f"kernels cannot be built below {store_root()}, because their makefiles do not allow "
-            "a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
-        )
 
 
 def _follow(line: str, step: Step, errors: deque[str]) -> None:

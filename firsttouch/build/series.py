@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from firsttouch.build import overlay
+from firsttouch.build import overlay, patching
 from firsttouch.build.cover import cover_letter
 from firsttouch.build.sources import KernelSource
 from firsttouch.errors import HostError
@@ -67,7 +67,7 @@ def write_series(
 def touched_files(patch: overlay.Patch, source: KernelSource) -> list[str]:
     """Return the paths, in the kernel tree, of all files that `patch` adds or changes."""
     hook = patch.hook(source.release)
-    return [*patch.files, *(overlay.changed_files(hook) if hook else ())]
+    return [*patch.files, *(patching.changed_files(hook) if hook else ())]
 
 
 def _name_maintainer(work: Path, author: str) -> None:

@@ -15,6 +15,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import shutil
 import time
 import uuid
@@ -48,6 +49,15 @@ def store_root() -> Path:
     if not Path(base).is_absolute():
         raise UserError(f"XDG_CACHE_HOME is {base!r}: set it to an absolute path.")
     return Path(base) / "firsttouch"
+
+
+def check_path(store: Path) -> None:
+    """Raise HostError if a kernel cannot be built below `store`."""
+    if re.search(r"[\s:]", str(store)):
+        raise HostError(
+            f"kernels cannot be built below {store_root()}, because their makefiles do not allow "
+            "a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
+        )
 
 
 @dataclass(frozen=True)

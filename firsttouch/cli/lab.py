@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import shlex
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
@@ -18,9 +16,8 @@ from firsttouch.build.packages import known_package
 from firsttouch.build.programs import ftbench_list
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import BASE, SHIPPED, load_arm
-from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract, parse_contract
-from firsttouch.cli.listing import print_forecast, print_list
+from firsttouch.cli.listing import print_list
 from firsttouch.cli.options import (
     Once,
     add_selection,
@@ -29,31 +26,22 @@ from firsttouch.cli.options import (
     where_of,
     workers_of,
 )
-from firsttouch.errors import FirsttouchError, GuestError, UserError
-from firsttouch.files import check_writable, write_atomically
+from firsttouch.cli.running import measure, print_failures, print_plan, print_problems, show_qemu
+from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.finder.sites import Trace
-from firsttouch.lab.cells import Cell
-from firsttouch.lab.execution import guests_at_once
-from firsttouch.lab.forecast import forecast
-from firsttouch.lab.guests import build_parts, check_changes, make_jobs
 from firsttouch.lab.layouts import parse_layouts
-from firsttouch.lab.plan import HERE, SLURM, Plan, Request, make_plan
-from firsttouch.lab.results import Result
-from firsttouch.lab.run import Outcome, join_run, run_lab, source_of
+from firsttouch.lab.plan import HERE, SLURM, Request
+from firsttouch.lab.run import join_run, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.lab.traces import trace_of
 from firsttouch.output.export import summary
 from firsttouch.output.first_half import print_first_half
-from firsttouch.output.html.page import write_report
 from firsttouch.output.row_tables import print_dataset
-from firsttouch.output.terminal import first_figure, output_console, print_answers
-from firsttouch.places import HARDWARE
+from firsttouch.output.terminal import output_console, print_answers
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
-from firsttouch.survey.hardware import hardware_figures
 from firsttouch.tables import dump_json
 from firsttouch.trace.printing import print_programs
-from firsttouch.vm.qemu import command
 
 # Where the second half of the answer comes from.
 _THEN = "The second half, what the changes save, follows when two kernels have been built."
@@ -251,130 +239,3 @@ def _programs(dataset: Dataset) -> dict[str, dict[str, Trace]]:
                 return {}
             programs.setdefault(str(case.params["program"]), {})[arm] = trace
     return programs
-
-
-def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
-    """Print what a run of `request` would do; return the exit status."""
-    release = release_of_request(request, reporter)
-    plan = make_plan(request, release.name, contract)
-    source = None
-    if request.source or known_package(release.package):
-        source = source_of(request, release, reporter)
-        check_changes(plan, source)
-    at_once = guests_at_once(request.jobs)
-    print_forecast(plan, forecast(plan, release, source, at_once), output_console())
-    return 0
-
-
-def show_qemu(request: Request, contract: Contract, reporter: Reporter) -> int:
-    """Print the QEMU command of the guest that `request` selects; return the exit status.
-
-    Of a request that tries something, the guests of that count alone.
-    """
-    release = release_of_request(request, reporter)
-    plan = make_plan(request, release.name, contract)
-    tried = {arm.name for arm in request.tried} or set(plan.catalog.arms)
-    plan = replace(
-        plan,
-        cells=tuple(cell for cell in plan.cells if cell.arm in tried),
-        groups=tuple(group for group in plan.groups if group[0].arm in tried),
-    )
-    if len(plan.groups) > 1:
-        raise UserError(_several_guests(plan))
-    check_writable(request.out)
-    out = request.out.resolve()
-    source = source_of(request, release, reporter)
-    (job,) = make_jobs(plan, build_parts(source, plan, out / "log", reporter))
-    folder = out / "qemu" / job.cells[0].log_name.removesuffix(".log")
-    folder.mkdir(parents=True, exist_ok=True)
-    print(shlex.join(command(job.guest, folder, folder / "kernel.log")))
-    reporter.say(f"The guest writes kernel.log and its results to {folder}.")
-    return 0
-
-
-def _several_guests(plan: Plan) -> str:
-    """Return an error about a plan with several guests; it names the options that select one."""
-    first = [group[0] for group in plan.groups]
-    options = []
-    for option, values in (
-        ("--machine", {cell.machine for cell in first}),
-        ("--experiment", {cell.experiment for cell in first}),
-        ("--arm", {cell.arm for cell in first}),
-    ):
-        if len(values) > 1:
-            options.append(option)
-    names = {name for cell in first for name in cell.params}
-    for name in sorted(names):
-        if len({cell.params[name] for cell in first if name in cell.params}) > 1:
-            options.append(f"--set {name}=...")
-    return (
-        f"--show-qemu prints the command of one guest, but {len(plan.groups)} are selected: "
-        f"select one by {' '.join(options)}."
-    )
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a run measured: `report` is the path of its page, empty if nothing was measured."""
-
-    outcome: Outcome
-    dataset: Dataset
-    report: str
-
-
-def measure(request: Request, contract: Contract, reporter: Reporter) -> Measured:
-    """Run `request`, and write summary.json and the report."""
-
-    def tell(results: Sequence[Result], catalog: Catalog) -> None:
-        figure = first_figure(make_dataset(results, catalog))
-        if figure:
-            reporter.say(figure)
-
-    outcome = run_lab(request, contract, reporter, tell)
-    dataset = make_dataset(outcome.results, outcome.catalog)
-    write_atomically(request.out / "summary.json", dump_json(summary(dataset)))
-    report = ""
-    if dataset.cases:
-        hardware = hardware_figures(HARDWARE, dataset.catalog)
-        report = str(write_report(dataset, request.out, hardware))
-    return Measured(outcome, dataset, report)
-
-
-def print_problems(measured: Measured, request: Request, reporter: Reporter) -> int:
-    """Print which files of the catalogue are wrong, and what failed; return the exit status."""
-    for problem in measured.outcome.catalog.broken.values():
-        reporter.say(f"firsttouch: {problem}")
-    return print_failures(measured.outcome, request.out / "log", request.source)
-
-
-def print_failures(outcome: Outcome, logs: Path, source: Path | None) -> int:
-    """Print what failed on the kernel of `source`, None for Debian's; return the exit status."""
-    for line in _failures(outcome, logs, source):
-        print(line, file=sys.stderr)
-    return 1 if outcome.failures else 0
-
-
-def _failures(outcome: Outcome, logs: Path, source: Path | None) -> Iterator[str]:
-    """Return lines about what failed: each reason once, its first cell, and the end of one log.
-
-    The last line is the command that prints how QEMU was started for that cell.
-    """
-    reasons: dict[str, list[tuple[Cell, GuestError]]] = {}
-    for cell, error in outcome.failures:
-        reasons.setdefault(str(error), []).append((cell, error))
-    for reason, failed in reasons.items():
-        first, error = failed[0]
-        cells = f" ({len(failed):,} cells failed for this reason)" if len(failed) > 1 else ""
-        yield f"firsttouch: {first.title} failed: {reason.rstrip('.')}{cells}."
-        # ftbench's message says more than the kernel's log.
-        if "ftbench: " not in reason:
-            yield from (f"    {line}" for line in error.detail)
-        yield f"    The kernel's log: {logs / first.log_name}"
-        arm = outcome.catalog.arms[first.arm]
-        words = first.command(
-            source.resolve() if source else None,
-            arm if arm.tried else None,
-            several=outcome.catalog.experiments[first.experiment].layouts > 1,
-        )
-        if not first.profile:
-            yield f"    Its QEMU command: {words} --show-qemu"

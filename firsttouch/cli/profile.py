@@ -10,8 +10,8 @@ from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, UNITS, profiles_of
 from firsttouch.build.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
-from firsttouch.cli.lab import print_failures
 from firsttouch.cli.options import add_selection, request_of
+from firsttouch.cli.running import print_failures
 from firsttouch.errors import UserError
 from firsttouch.lab.run import run_lab
 from firsttouch.output.html.files import write_flame_graphs

@@ -20,15 +20,15 @@ from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
 from firsttouch.cli.bisect import METRIC, run_bisect
-from firsttouch.cli.lab import (
-    add_form,
+from firsttouch.cli.lab import add_form
+from firsttouch.cli.options import Once, add_selection, request_of
+from firsttouch.cli.running import (
     measure,
     print_failures,
     print_plan,
     print_problems,
     show_qemu,
 )
-from firsttouch.cli.options import Once, add_selection, request_of
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import Request
 from firsttouch.lab.run import release_of as release_of_request

@@ -8,19 +8,60 @@ run would wrongly show no gain.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
 
 from firsttouch.build.host_tools import qemu_version
+from firsttouch.build.outcomes import kept_outcome
 from firsttouch.catalog.machines import PAGE_SIZE
 from firsttouch.errors import GuestError
-from firsttouch.lab.guests import FTBENCH
+from firsttouch.lab.guests import FTBENCH, Job
+from firsttouch.lab.outcomes import measure_guest
+from firsttouch.lab.plan import Plan
+from firsttouch.progress import Reporter
 from firsttouch.tables import Table
+from firsttouch.vm.qemu import guest_key
 
 # Number of pages that the guard touches; few, so that it is quick.
 PAGES = 1024
 # Kinds of first touch that cost a stock kernel two faults. The second is for
 # CPUs without the first.
 KINDS = ("ldadd", "ldxr")
+
+
+def guard(jobs: Iterable[Job], plan: Plan, logs: Path, reporter: Reporter) -> None:
+    """Check the first job on a kernel without the features of each machine and number of CPUs.
+
+    Raises GuestError as `check_double_fault` does.
+    """
+    checked = set()
+    for job in jobs:
+        setup = job.cells[0].machine, job.guest.cpus
+        if plan.catalog.arms[job.cells[0].arm].kernel.unchanged and setup not in checked:
+            checked.add(setup)
+            _check(job, logs, reporter)
+
+
+def _check(job: Job, logs: Path, reporter: Reporter) -> None:
+    """Check for the double fault, once per kernel, machine, number of CPUs and QEMU.
+
+    The store keeps the outcome.
+    """
+    machine, cpus = job.cells[0].machine, job.guest.cpus
+    where = machine if cpus == 1 else f"{machine} with {cpus} CPUs"
+
+    def run(command: str) -> Table:
+        guest = replace(job.guest, commands=(command,), boot=(), disk=None, pmu=None)
+        key = guest_key(guest)
+        log = logs / f"guard-{machine}-{cpus}.log"
+        outcome = kept_outcome(key) or measure_guest(guest, key, log)
+        (done,) = outcome.tables("commands")
+        return done.tables("lines")[-1]
+
+    faults = check_double_fault(run, cpus)
+    arm = job.cells[0].arm
+    reporter.say(f"Guard: {arm} on {where} takes {faults:,} faults for 1,024 atomics.")
 
 
 def guard_command(kind: str, cpus: int) -> str:

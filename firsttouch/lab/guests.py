@@ -12,8 +12,8 @@ from firsttouch.build.disks import Disk, FileDisk, RootDisk
 from firsttouch.build.host_tools import compiler_version, qemu_version
 from firsttouch.build.images import SYMBOLS
 from firsttouch.build.kernels import kernel_of, obtain_image
-from firsttouch.build.overlay import check_patches
 from firsttouch.build.packages import unpack
+from firsttouch.build.patching import check_patches
 from firsttouch.build.programs import (
     build_ftbench,
     build_init,

@@ -20,9 +20,7 @@ from firsttouch.build.host_tools import (
     qemu_cpus,
     qemu_version,
 )
-from firsttouch.build.images import check_path
 from firsttouch.build.kernels import keep_vmlinux
-from firsttouch.build.outcomes import kept_outcome
 from firsttouch.build.sources import (
     KernelSource,
     debian_source,
@@ -30,7 +28,7 @@ from firsttouch.build.sources import (
     tree_release,
     user_source,
 )
-from firsttouch.build.store import store_root
+from firsttouch.build.store import check_path, store_root
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.releases import Release, load_release
@@ -39,10 +37,10 @@ from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.execution import Execution, guests_at_once
 from firsttouch.lab.gathering import Gathering
-from firsttouch.lab.guard import check_double_fault
+from firsttouch.lab.guard import guard
 from firsttouch.lab.guests import Job, build_parts, kernels_of, make_jobs
 from firsttouch.lab.hosts import Record, audited
-from firsttouch.lab.outcomes import measure_guest, results_of
+from firsttouch.lab.outcomes import results_of
 from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result, check_replaceable, write_results
 from firsttouch.lab.shared_plan import SharedPlan, shared_plan
@@ -50,9 +48,7 @@ from firsttouch.lab.slurm import find_partition
 from firsttouch.lab.slurm_jobs import build_kernels, follow_nodes
 from firsttouch.progress import Reporter, Step
 from firsttouch.quantities import format_number_of, format_size
-from firsttouch.tables import Table
 from firsttouch.vm.guest import MEMORY
-from firsttouch.vm.qemu import guest_key
 
 
 @dataclass(frozen=True)
@@ -108,8 +104,7 @@ def run_lab(
         known = {job.cells[0].identity: found for job in jobs if (found := results_of(job))}
         missing = [job for job in jobs if job.cells[0].identity not in known]
         try:
-            for job in _to_guard(missing, plan):
-                _guard(job, logs, reporter)
+            guard(missing, plan, logs, reporter)
             audits = audited([job.key for job in jobs], request.audit)
             shared = shared_plan((job.key for job in jobs), audits)
             lacking = frozenset(job.key for job in missing)
@@ -274,33 +269,3 @@ def collect(jobs: Sequence[Job], plan: Plan, known: Known) -> list[Result]:
         for result in known.get(job.cells[0].identity) or results_of(job) or ()
     }
     return [found[cell.identity] for cell in plan.cells if cell.identity in found]
-
-
-def _to_guard(jobs: Sequence[Job], plan: Plan) -> list[Job]:
-    """Return the first job on a kernel without the features of each machine and number of CPUs."""
-    found: dict[tuple[str, int], Job] = {}
-    for job in jobs:
-        if plan.catalog.arms[job.cells[0].arm].kernel.unchanged:
-            found.setdefault((job.cells[0].machine, job.guest.cpus), job)
-    return list(found.values())
-
-
-def _guard(job: Job, logs: Path, reporter: Reporter) -> None:
-    """Check for the double fault, once per kernel, machine, number of CPUs and QEMU.
-
-    The store keeps the outcome.
-    """
-    machine, cpus = job.cells[0].machine, job.guest.cpus
-    where = machine if cpus == 1 else f"{machine} with {cpus} CPUs"
-
-    def run(command: str) -> Table:
-        guest = replace(job.guest, commands=(command,), boot=(), disk=None, pmu=None)
-        key = guest_key(guest)
-        log = logs / f"guard-{machine}-{cpus}.log"
-        outcome = kept_outcome(key) or measure_guest(guest, key, log)
-        (done,) = outcome.tables("commands")
-        return done.tables("lines")[-1]
-
-    faults = check_double_fault(run, cpus)
-    arm = job.cells[0].arm
-    reporter.say(f"Guard: {arm} on {where} takes {faults:,} faults for 1,024 atomics.")

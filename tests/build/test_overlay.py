@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build import overlay
+from firsttouch.build import overlay, patching
 from firsttouch.build.overlay import Patch
 from firsttouch.build.sources import KernelSource
 from firsttouch.build.store import Entry
@@ -62,7 +62,7 @@ def test_the_tree_is_shared_by_links_and_changed_files_are_copies(
     tree: Path, release: Release, tmp_path: Path
 ) -> None:
     changed = tmp_path / "changed"
-    overlay.link_tree(tree, changed)
+    patching.link_tree(tree, changed)
     overlay.apply(_FEATURE, release, changed)
     assert (changed / "mm/memory.c").is_symlink()
     assert not (changed / "mm").is_symlink()
@@ -82,7 +82,7 @@ def test_a_folder_that_no_image_needs_is_one_link_unless_it_changes(
     for name in ("arch/x86/mm/a.c", "arch/arm/mm/b.c", "Documentation/c.rst", "tools/d.h"):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(name)
-    overlay.link_tree(tree, tmp_path / "few", ["tools/d.h", "mm/new.c"])
+    patching.link_tree(tree, tmp_path / "few", ["tools/d.h", "mm/new.c"])
     linked = {
         name: (tmp_path / "few" / name).is_symlink()
         for name in ("arch/x86", "arch/arm", "Documentation", "tools", "mm", "arch")
@@ -92,20 +92,20 @@ def test_a_folder_that_no_image_needs_is_one_link_unless_it_changes(
         "arch": False,
     }  # fmt: skip
     assert (tmp_path / "few/arch/x86/mm/a.c").read_text() == "arch/x86/mm/a.c"
-    overlay.link_tree(tree, tmp_path / "all")
+    patching.link_tree(tree, tmp_path / "all")
     assert not (tmp_path / "all/arch/x86").is_symlink()
 
 
 def test_a_hook_applies_at_any_offset(tree: Path, release: Release, tmp_path: Path) -> None:
     (tree / _FAULT).write_text("a point release adds lines\n" * 25 + _ORIGINAL)
-    overlay.link_tree(tree, tmp_path / "changed")
+    patching.link_tree(tree, tmp_path / "changed")
     overlay.apply(_FEATURE, release, tmp_path / "changed")
     assert "line 10\na new line\nline 11\n" in (tmp_path / "changed" / _FAULT).read_text()
 
 
 def test_a_hunk_that_does_not_fit_is_named(tree: Path, release: Release, tmp_path: Path) -> None:
     (tree / _FAULT).write_text(_ORIGINAL.replace("line 31\n", "something else\n"))
-    overlay.link_tree(tree, tmp_path / "changed")
+    patching.link_tree(tree, tmp_path / "changed")
     with pytest.raises(UserError, match=r"hunk 2, at line 3\d, of arch/arm64/mm/fault.c") as error:
         overlay.apply(_FEATURE, release, tmp_path / "changed")
     assert "hooks of 6.12 do not apply" in str(error.value)
@@ -113,7 +113,7 @@ def test_a_hunk_that_does_not_fit_is_named(tree: Path, release: Release, tmp_pat
 
 def test_a_file_that_is_gone_is_named(tree: Path, release: Release, tmp_path: Path) -> None:
     (tree / _FAULT).unlink()
-    overlay.link_tree(tree, tmp_path / "changed")
+    patching.link_tree(tree, tmp_path / "changed")
     with pytest.raises(UserError, match=f"{_FAULT}"):
         overlay.apply(_FEATURE, release, tmp_path / "changed")
 
@@ -168,7 +168,7 @@ def test_each_patch_says_why(name: str) -> None:
 def test_a_source_that_has_the_series_is_refused(
     tree: Path, release: Release, tmp_path: Path
 ) -> None:
-    overlay.link_tree(tree, tmp_path / "changed")
+    patching.link_tree(tree, tmp_path / "changed")
     overlay.apply(_FEATURE, release, tmp_path / "changed")
     with pytest.raises(UserError, match=r"has mm/feature.c already"):
         overlay.apply(_FEATURE, release, tmp_path / "changed")
@@ -201,15 +201,15 @@ def test_a_users_patch_that_does_not_fit_is_named_by_file_and_hunk(
     source: KernelSource, tmp_path: Path
 ) -> None:
     good = _patch(tmp_path, "0001-good.patch", _HOOK)
-    overlay.check_patches([good], source)
+    patching.check_patches([good], source)
     bad = _patch(tmp_path, "0002-bad.patch", _HOOK.replace(" line 31", " line 32"))
     with pytest.raises(UserError) as error:
-        overlay.check_patches([bad], source)
+        patching.check_patches([bad], source)
     assert str(error.value).startswith(f"{bad} does not apply to Linux 6.12.7 (hunk 2, at line 3")
     assert f"of {_FAULT} does not fit" in str(error.value)
     again = _patch(tmp_path, "0003-again.patch", _HOOK)
     with pytest.raises(UserError, match=r"0003-again.patch .*fault.c has the change already"):
-        overlay.check_patches([good, again], source)
+        patching.check_patches([good, again], source)
     assert (source.tree() / _FAULT).read_text() == _ORIGINAL
 
 
@@ -223,11 +223,11 @@ def test_a_series_may_add_change_move_and_remove_files(
         _patch(tmp_path, "4", f"diff --git a/{_FAULT} b/mm/moved.c\nsimilarity index 100%\n"
                f"rename from {_FAULT}\nrename to mm/moved.c\n"),
     ]  # fmt: skip
-    overlay.check_patches(series, source)
+    patching.check_patches(series, source)
     changed = tmp_path / "changed"
-    overlay.link_tree(source.tree(), changed)
+    patching.link_tree(source.tree(), changed)
     for patch in series:
-        overlay.apply_patch(patch, source.version, changed)
+        patching.apply_patch(patch, source.version, changed)
     assert (changed / "mm/new.c").read_text() == "two\n"
     assert (changed / "mm/moved.c").read_text() == _ORIGINAL
     assert not (changed / "mm/memory.c").exists() and not (changed / _FAULT).exists()
@@ -237,7 +237,7 @@ def test_a_series_may_add_change_move_and_remove_files(
 def test_a_patch_must_stay_in_the_tree(source: KernelSource, tmp_path: Path) -> None:
     out = _patch(tmp_path, "out.patch", "--- a/../secret\n+++ b/../secret\n@@ -1 +1 @@\n-a\n+b\n")
     with pytest.raises(UserError, match=r"out.patch changes \.\./secret"):
-        overlay.check_patches([out], source)
+        patching.check_patches([out], source)
 
 
 def test_a_patch_of_a_file_that_the_source_lacks_names_it(
@@ -245,7 +245,7 @@ def test_a_patch_of_a_file_that_the_source_lacks_names_it(
 ) -> None:
     gone = _patch(tmp_path, "gone.patch", _HOOK.replace("fault.c", "gone.c"))
     with pytest.raises(UserError, match=r"it has no arch/arm64/mm/gone.c"):
-        overlay.check_patches([gone], source)
+        patching.check_patches([gone], source)
 
 
 @pytest.mark.parametrize("name", [_FAULT, "mm/Makefile"])
@@ -257,17 +257,17 @@ def test_a_patch_may_name_files_without_a_folder_before_them(
         (source.tree() / file).write_text(_ORIGINAL)
     plain = _patch(tmp_path, "plain.patch", _HOOK.replace(f"a/{_FAULT}", name)
                    .replace(f"b/{_FAULT}", name))  # fmt: skip
-    overlay.check_patches([plain], source)
-    assert overlay.strip_level(plain, source.tree()) == 0
+    patching.check_patches([plain], source)
+    assert patching.strip_level(plain, source.tree()) == 0
     new = _patch(tmp_path, "new.patch", "--- /dev/null\n+++ mm/new.c\n@@ -0,0 +1 @@\n+one\n")
-    assert overlay.strip_level(new, source.tree()) == 0
-    assert overlay.strip_level(_patch(tmp_path, "p1", _HOOK), source.tree()) == 1
+    assert patching.strip_level(new, source.tree()) == 0
+    assert patching.strip_level(_patch(tmp_path, "p1", _HOOK), source.tree()) == 1
 
 
 def test_a_patch_may_not_name_the_root(source: KernelSource, tmp_path: Path) -> None:
     text = "--- a//etc/x\n+++ b//etc/x\n@@ -1 +1 @@\n-a\n+b\n"
     with pytest.raises(UserError, match="changes /etc/x"):
-        overlay.check_patches([_patch(tmp_path, "root.patch", text)], source)
+        patching.check_patches([_patch(tmp_path, "root.patch", text)], source)
 
 
 def test_an_older_point_release_in_the_store_to_which_a_patch_applies_is_named(
@@ -282,8 +282,8 @@ def test_an_older_point_release_in_the_store_to_which_a_patch_applies_is_named(
     tree = entry.obtain(older, lambda _: None)
     patch = _patch(tmp_path, "old.patch", _HOOK.replace(" line 11\n", " line eleven\n"))
     with pytest.raises(UserError) as error:
-        overlay.check_patches([patch], source)
+        patching.check_patches([patch], source)
     assert f"but to {package}, which the store has" in str(error.value)
     assert f"--source {tree}." in str(error.value)
     with pytest.raises(UserError, match=r"does not fit\): rebase it"):
-        overlay.check_patches([_patch(tmp_path, "no", _HOOK.replace(" line 11", " x"))], source)
+        patching.check_patches([_patch(tmp_path, "no", _HOOK.replace(" line 11", " x"))], source)

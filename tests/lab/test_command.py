@@ -176,7 +176,7 @@ def test_cells_that_fail_alike_are_one_message_in_ftbenchs_words(
     command = line.partition("    Its QEMU command: firsttouch ")[2].split()
     assert command[0] == "lab" and command[-1] == "--show-qemu"
     # It selects the guest that failed.
-    monkeypatch.setattr("firsttouch.cli.lab.build_parts", fake_lab.build_parts)
+    monkeypatch.setattr("firsttouch.cli.running.build_parts", fake_lab.build_parts)
     assert main([*command, "--out", str(fake_lab.out)]) == 0
     assert "qemu-system-aarch64" in capsys.readouterr().out
 

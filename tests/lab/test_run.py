@@ -130,7 +130,7 @@ def test_what_the_store_has_is_read_once(
         read.append(key)
         return kept_outcome(key)
 
-    for module in ("run", "outcomes"):
+    for module in ("guard", "outcomes"):
         monkeypatch.setattr(f"firsttouch.lab.{module}.kept_outcome", counted)
     fake_lab.run(_asked(fake_lab, "other"))
     assert len(read) == len(set(read)) == 16

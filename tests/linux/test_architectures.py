@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.host_tools import processors
-from firsttouch.build.overlay import apply, link_tree, patches_of
+from firsttouch.build.overlay import apply, patches_of
+from firsttouch.build.patching import link_tree
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.places import LINUX

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.overlay import apply, apply_patch, changed_files, patches_of
+from firsttouch.build.overlay import apply, patches_of
+from firsttouch.build.patching import apply_patch, changed_files
 from firsttouch.build.sources import KernelSource
 from firsttouch.progress import Reporter
 from tests.linux.conftest import MakeGuest

@@ -13,7 +13,8 @@ import pytest
 
 from firsttouch.build.host_tools import cross_compile, processors
 from firsttouch.build.images import KernelImage
-from firsttouch.build.overlay import all_series, apply, link_tree, patches_of
+from firsttouch.build.overlay import all_series, apply, patches_of
+from firsttouch.build.patching import link_tree
 from firsttouch.build.series import touched_files, write_series
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.releases import release_names

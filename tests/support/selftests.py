@@ -8,8 +8,9 @@ from pathlib import Path
 
 from firsttouch import processes
 from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
-from firsttouch.build.overlay import lay_over, link_tree
+from firsttouch.build.overlay import lay_over
 from firsttouch.build.packages import unpack
+from firsttouch.build.patching import link_tree
 from firsttouch.build.sources import KernelSource
 from firsttouch.build.store import Entry
 from firsttouch.catalog.experiments import Packages
