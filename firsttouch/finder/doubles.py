@@ -35,6 +35,7 @@ _FEW = 16
 _CODE = 64
 # Their registers tell what they read and what they write.
 _COPIES = re.compile(r"(rep\w* )?movs")
+_OF_32_BITS = {"x86_64": "i386", "aarch64": "arm"}
 # An instruction is at most this long on x86-64.
 _LONGEST = 15
 
@@ -224,7 +225,7 @@ class _Finder:
             return EXCLUSIVE
         code = self._code(self._process(fault.pid), fault.pid, first.fault.pc)
         if first.fault.address == fault.address and code:
-            steps = distance(self._recording.machine, code, first.fault.pc, fault.pc)
+            steps = distance(self._machine(fault), code, first.fault.pc, fault.pc)
             if steps is not None and steps <= _FEW:
                 return LOAD_STORE
         return APART
@@ -243,7 +244,7 @@ class _Finder:
         found = process.decoded.get(fault.pc)
         if found is None:
             code = self._code(process, fault.pid, fault.pc)
-            found = decode(self._recording.machine, code, fault.pc)
+            found = decode(self._machine(fault), code, fault.pc)
             # The recorder may read the code a little later than the fault.
             if code:
                 process.decoded[fault.pc] = found
@@ -253,6 +254,10 @@ class _Finder:
             reads = abs(fault.address - fault.source) <= abs(fault.address - fault.destination)
             return replace(found, access=Access.READ if reads else Access.WRITE)
         return found
+
+    def _machine(self, fault: Fault) -> str:
+        machine = self._recording.machine
+        return machine if fault.bits == 64 else _OF_32_BITS[machine]
 
     def _code(self, process: _Process, pid: int, pc: int) -> bytes:
         """Return the code at a pc: as the recorder read it, or from its file."""

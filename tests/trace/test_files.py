@@ -26,11 +26,14 @@ pytestmark = pytest.mark.long
 _ZSTD = 2
 # A program of 32 bits: a load and a store on each of 64 pages, then exit(0).
 _OF_32_BITS = r"""
-static volatile char pages[64 * 4096 + 4096];
+static volatile char pages[70 * 4096];
 __attribute__((noinline)) void doubles(void)
 {
     for (int i = 0; i < 64; i++)
         pages[i * 4096 + 4096] = pages[i * 4096 + 4096] + 1;
+    /* pusha, a store, which is no instruction in 64 bits; a page that was read is a double. */
+    asm volatile("mov %%esp, %%edx; mov %0, %%esp; mov -4(%%esp), %%ecx; pusha; mov %%edx, %%esp"
+                 : : "r" (pages + 67 * 4096) : "ecx", "edx", "memory");
 }
 void _start(void)
 {
@@ -137,8 +140,10 @@ def test_a_program_of_32_bits_is_named_and_decoded(firsttouch: Firsttouch, tmp_p
     )  # fmt: skip
     done = firsttouch("trace", "--no-call-chains", "--", program)
     assert done.returncode == 0, done.stderr
-    (site,) = read_trace(tmp_path / "out" / FILE_NAME).sites
-    assert (site.doubles, site.kind, site.read.function) == (64, "load-store", "doubles")
+    trace = read_trace(tmp_path / "out" / FILE_NAME)
+    (site,) = trace.sites
+    assert (site.doubles, site.kind, site.read.function) == (65, "load-store", "doubles")
+    assert trace.undecoded == 0
     assert build_id_of(program)
 
 
