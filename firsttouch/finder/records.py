@@ -7,6 +7,7 @@ recorder/format.h and perf_event_open(2) describe the file.
 from __future__ import annotations
 
 import mmap
+import os
 import struct
 from collections import defaultdict
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ _MODES, _USER, _COMM_EXEC, _WITH_BUILD_ID = 7, 2, 1 << 13, 1 << 14
 _CALL_CHAINS, _KERNEL, _ATTACHED, _UPGRADES, _SAYS_MAPPED = 1, 2, 4, 16, 32
 # In a chain of calls, where the kernel's part ends and the user's begins.
 _CONTEXTS = 2**64 - 4096
+_PAGE_SIZES = 4096, 16384, 65536
 _MACHINES = {62: "x86_64", 183: "aarch64"}
 
 _HEADER = struct.Struct("<IHH")
@@ -103,7 +105,7 @@ class Recording:
             try:
                 yield from self._ordered(data)
             except (struct.error, ValueError, OverflowError):
-                raise UserError(f"{self.file} is damaged: record the program again.") from None
+                raise UserError(_damaged(self.file)) from None
 
     def _ordered(self, data: mmap.mmap) -> Iterator[Event]:
         """Yield events round by round: a ring may lag behind others, but not by two rounds."""
@@ -196,6 +198,8 @@ class Recording:
             self.command += tuple(names)
         elif kind == _END:
             status, *rest = _ENDED.unpack_from(data)
+            if status >= 0:
+                os.waitstatus_to_exitcode(status)
             self.ending = Ending(None if status < 0 else status, *rest)
 
 
@@ -215,6 +219,8 @@ def open_recording(file: Path) -> Recording:
     if started is None or started[1] not in _MACHINES:
         raise UserError(f"{file}: nothing was recorded; run the same command again.")
     flags, machine, page_size, pid, time, ring = started
+    if page_size not in _PAGE_SIZES or time >> 63:
+        raise UserError(_damaged(file))
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
         bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
@@ -237,7 +243,14 @@ def _started(data: mmap.mmap) -> tuple[int, ...] | None:
     return started
 
 
+def _damaged(file: Path) -> str:
+    return f"{file} is damaged: record the program again."
+
+
 def _time(event: Event) -> int:
+    """Return the time of an event; the kernel's are below 292 years."""
+    if event.time >> 63:
+        raise ValueError
     return event.time
 
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.spaces import Place
@@ -81,6 +83,21 @@ def test_any_damaged_file_is_read_without_an_exception(compile_c: Compile, tmp_p
             damaged[at] = chance.choice((0, 255, chance.randrange(256)))
         (tmp_path / "known").write_bytes(damaged)
         Symbols(tmp_path).locate(place)
+
+
+_START = struct.pack("<IHHIIIIQQ", 100, 0, 40, 0, 62, 4096, 1, 0, 4096)
+_DAMAGED = {
+    "a page of 3 bytes": _START.replace(struct.pack("<I", 4096), struct.pack("<I", 3), 1),
+    "a process that stopped": _START + struct.pack("<IHHiIQQQQQ", 104, 0, 56, 0x137F, *[0] * 6),
+    "a time after 292 years": _START + struct.pack("<IHHIIQQ", 108, 0, 32, 1, 1, 1 << 63, 0),
+}
+
+
+@pytest.mark.parametrize("what", _DAMAGED)
+def test_a_recording_with_an_impossible_value_is_refused(tmp_path: Path, what: str) -> None:
+    (tmp_path / "trace.data").write_bytes(b"FTTRACE2" + _DAMAGED[what])
+    with pytest.raises(UserError, match="is damaged: record the program again"):
+        read_recording(tmp_path / "trace.data")
 
 
 def test_devices_and_fifos_are_not_read(tmp_path: Path) -> None:
