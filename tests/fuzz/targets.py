@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What reads files that may be damaged, for Atheris: python -m tests.fuzz.targets TARGET CORPUS.
+
+Each target takes bytes. What it may raise is UserError, a sentence; all else ends the run.
+Options of libFuzzer follow.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["firsttouch", "elftools"]):
+    from firsttouch.errors import UserError
+    from firsttouch.finder.document import trace_document
+    from firsttouch.finder.spaces import Place
+    from firsttouch.finder.symbols import Symbols
+    from firsttouch.trace.page import render_trace
+    from firsttouch.trace.reading import read_recording
+
+from tests.fuzz.sections import debug_ranges
+
+_FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm"))
+_PLACES = (0, 64, 0x1000, 0x1040, 0x1139, 0x1160, 0x1200)
+# A program of the tests, whose debug sections the target `dwarf` replaces.
+_PROGRAM = Path(os.environ.get("FUZZ_PROGRAM", "/nonexistent"))
+# Records of recorder/format.h: the start of x86-64, and a part of /proc/PID/maps.
+_START, _MAPS = 100, 103
+
+
+def fuzz_recording(data: bytes) -> None:
+    """Read a whole trace.data, and draw what is in it."""
+    file = _FOLDER / "trace.data"
+    file.write_bytes(data)
+    try:
+        read = read_recording(file, _FOLDER)
+        trace_document(read.trace, read.sentences)
+        render_trace(read.trace, read.found, read.symbols, read.sentences)
+    except UserError:
+        pass
+
+
+def fuzz_maps(data: bytes) -> None:
+    """Read a recording of a process whose /proc/PID/maps is `data`."""
+    size = 16 + len(data) + -len(data) % 8
+    if size < 1 << 16:
+        start = struct.pack("<IHHIIIIQQ", _START, 0, 40, 0, 62, 4096, 1, 0, 4096)
+        maps = struct.pack("<IHHII", _MAPS, 0, size, 1, len(data)) + data.ljust(size - 16, b"\0")
+        fuzz_recording(b"FTTRACE2" + start + maps)
+
+
+def fuzz_elf(data: bytes) -> None:
+    """Name places in an ELF file."""
+    (_FOLDER / "program").write_bytes(data)
+    symbols = Symbols(_FOLDER)
+    for offset in _PLACES:
+        symbols.locate(Place("/program", offset, 0))
+
+
+class _Dwarf:
+    def __init__(self) -> None:
+        self._program = _PROGRAM.read_bytes()
+        self._ranges = debug_ranges(_PROGRAM)
+
+    def __call__(self, data: bytes) -> None:
+        """Name places in a program whose debug sections have other bytes."""
+        changed = bytearray(self._program)
+        for start, end in self._ranges:
+            part, data = data[: end - start], data[end - start :]
+            changed[start : start + len(part)] = part
+        fuzz_elf(bytes(changed))
+
+
+TARGETS: dict[str, Callable[[], Callable[[bytes], None]]] = {
+    "recording": lambda: fuzz_recording,
+    "maps": lambda: fuzz_maps,
+    "elf": lambda: fuzz_elf,
+    "dwarf": _Dwarf,
+}
+
+if __name__ == "__main__":
+    name = sys.argv.pop(1)
+    atheris.Setup(sys.argv, TARGETS[name]())
+    atheris.Fuzz()
