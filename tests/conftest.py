@@ -17,6 +17,7 @@ import pytest
 
 from firsttouch.build.configuration import given_configuration
 from firsttouch.build.images import KernelImage
+from firsttouch.build.programs import build_kinds
 from firsttouch.build.sources import KernelSource, debian_source
 from firsttouch.build.store import store_root
 from firsttouch.catalog.releases import load_release
@@ -128,11 +129,24 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return store_root()
 
 
+@pytest.fixture(scope="session")
+def native_ftbench(reporter: Reporter) -> Path:
+    """The entry of this host's ftbench in the store."""
+    return build_kinds(reporter, native=True).parent
+
+
 @pytest.fixture
-def configured_cache(own_cache: Path, reporter: Reporter) -> Path:
-    """The root of a store for this test alone that has a configuration of 6.12."""
-    given_configuration(load_release("6.12"), FAKE_CONFIGURATION, reporter)
+def listing_cache(native_ftbench: Path, own_cache: Path) -> Path:
+    """The root of a store for this test alone that has the ftbench that lists what it can."""
+    shutil.copytree(native_ftbench, own_cache / "programs" / native_ftbench.name)
     return own_cache
+
+
+@pytest.fixture
+def configured_cache(listing_cache: Path, reporter: Reporter) -> Path:
+    """The root of a store for this test alone that also has a configuration of 6.12."""
+    given_configuration(load_release("6.12"), FAKE_CONFIGURATION, reporter)
+    return listing_cache
 
 
 @pytest.fixture

@@ -207,10 +207,13 @@ def _print_first_half(request: Request, contract: Contract, reporter: Reporter) 
 
     What fails here is said, and no reason to end: the whole answer does not need it.
     """
+    release = release_of_request(request, reporter)
+    # A request that cannot be carried out is refused before half of it is.
+    make_plan(request, release.name, contract)
     reporter.say("First Debian's own kernel, which needs no build; then two kernels are built.")
     out = request.out / "first-half"
     try:
-        source = source_of(request, release_of_request(request, reporter), reporter)
+        source = source_of(request, release, reporter)
         # A daemon, so that Ctrl-C does not wait for it; the store resumes what is half done.
         unpacking = threading.Thread(target=_unpack, args=(source,), daemon=True)
         unpacking.start()

@@ -48,7 +48,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_example_does_what_it_says(
-    firsttouch: Firsttouch, home: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
+    firsttouch: Firsttouch, home: Path, listing_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     examples = _examples(firsttouch("--help").stdout)
     assert len(examples) > 12
@@ -73,7 +73,7 @@ def test_each_example_does_what_it_says(
 
 
 def test_the_example_of_two_arms_is_about_cells_that_there_are(
-    firsttouch: Firsttouch, home: Path, own_cache: Path
+    firsttouch: Firsttouch, home: Path, listing_cache: Path
 ) -> None:
     (words,) = (words for words in _examples(firsttouch("--help").stdout) if "by=ldadd" in words)
     done = firsttouch(*words[1:], "--dry-run")
@@ -81,7 +81,7 @@ def test_the_example_of_two_arms_is_about_cells_that_there_are(
 
 
 def test_each_lab_command_of_the_readme_can_be_planned(
-    home: Path, own_cache: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, listing_cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = "".join((REPOSITORY / name).read_text() for name in ("README.md", "docs/command.md"))
     commands = set(re.findall(r"`firsttouch (lab[^`]*)`", text))

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.programs import build_kinds
 from firsttouch.cli.main import main
 from firsttouch.places import REPOSITORY
-from firsttouch.progress import Reporter
 from tests.conftest import FAKE_CONFIGURATION, Finished, Firsttouch
 from tests.support.full_disk import small_disk
 
@@ -214,11 +212,8 @@ def test_a_full_disk(firsttouch: Firsttouch, fake_linux: Path, tmp_path: Path) -
 
 
 @pytest.fixture
-def copied(tmp_path: Path, reporter: Reporter, request: pytest.FixtureRequest) -> Path:
+def copied(tmp_path: Path, listing_cache: Path) -> Path:
     """A separate checkout, and a store that contains only the ftbench that is listed."""
-    ftbench = build_kinds(reporter, native=True).parent
-    own_cache: Path = request.getfixturevalue("own_cache")
-    shutil.copytree(ftbench, own_cache / "programs" / ftbench.name)
     copy = tmp_path / "a checkout"
     for folder in ("firsttouch", "experiments", "machines", "arms", "linux", "bench"):
         shutil.copytree(REPOSITORY / folder, copy / folder, symlinks=True,
@@ -279,9 +274,11 @@ def test_a_heap_in_the_wrong_unit_is_named(copied: Path) -> None:
     )  # fmt: skip
 
 
-def test_a_broken_file_stops_what_needs_it_and_nothing_else(copied: Path) -> None:
+def test_a_broken_file_stops_what_needs_it_and_nothing_else(copied: Path, own_cache: Path) -> None:
     (copied / "experiments/broken.toml").write_text("title = ")
     _refused(_in(copied, "lab"), "broken.toml: not valid TOML")
+    # Not even the half of the answer that needs no build.
+    assert [shelf.name for shelf in own_cache.iterdir() if any(shelf.iterdir())] == ["programs"]
     _refused(_in(copied, "lab", "--experiment", "broken"), "broken.toml: not valid TOML")
     # The last thing that is checked before the build.
     _refused(_in(copied, "lab", "--experiment", "populate", "--out", "/proc/out"), "/proc/out")
