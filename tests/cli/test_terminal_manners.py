@@ -226,12 +226,21 @@ _SIGNAL = "import os, signal\nos.kill(os.getpid(), {number})\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("module", ["typing", "argparse", "rich", "jinja2", "shtab"])
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("typing", "doctor"),
+        ("argparse", "doctor"),
+        ("rich", "doctor"),
+        ("jinja2", "report out"),
+        ("shtab", "completion bash"),
+    ],
+)
 def test_a_signal_during_the_imports_is_one_line(
-    hooked: Path, tmp_path: Path, module: str, number: signal.Signals
+    hooked: Path, tmp_path: Path, module: str, line: str, number: signal.Signals
 ) -> None:
     (hooked / f"{module}.py").write_text(_SIGNAL.format(number=int(number)))
-    done = _run(["doctor"], tmp_path, PYTHONPATH=f"{hooked}:{REPOSITORY}")
+    done = _run(line.split(), tmp_path, PYTHONPATH=f"{hooked}:{REPOSITORY}")
     assert (done.returncode, done.stdout) == (128 + number, "")
     assert done.stderr == "firsttouch: interrupted.\n"
 
