@@ -20,7 +20,7 @@ from firsttouch.places import REPOSITORY
 _WITHOUT_SPDX = ("LICENSES/", ".gitignore")
 # A mirror comes from the machine's configuration, a package by its name.
 _REGISTRY_HOSTS = re.compile(
-    r"(deb|security|ftp|snapshot)\.debian\.org|pypi\.org|pythonhosted\.org|npmjs|crates\.io"
+    rb"(deb|security|ftp|snapshot)\.debian\.org|pypi\.org|pythonhosted\.org|npmjs|crates\.io"
 )
 
 
@@ -75,9 +75,8 @@ def test_no_registry_is_named_by_its_host() -> None:
     assert not naming
 
 
-def _contents(path: Path) -> str:
-    data = lzma.decompress(path.read_bytes()) if path.suffix == PACKED else path.read_bytes()
-    return data.decode(errors="replace")
+def _contents(path: Path) -> bytes:
+    return lzma.decompress(path.read_bytes()) if path.suffix == PACKED else path.read_bytes()
 
 
 @pytest.mark.parametrize(

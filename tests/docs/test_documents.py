@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,14 +23,15 @@ from firsttouch.catalog.experiment_files import experiment_names, load_experimen
 from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import request_of
 from firsttouch.errors import UserError
-from firsttouch.files import digest
 from firsttouch.lab.plan import make_plan
-from firsttouch.lab.results import Result, read_results
+from firsttouch.lab.results import Result
 from firsttouch.places import REPOSITORY
 from tests.support.contract import real_contract
 
 _EVIDENCE = load_evidence()
 _TRACED = traced_blocks(_EVIDENCE)
+# It reads each set once; a set with a result that cannot be read is an error.
+_DRAWING = Drawing(_EVIDENCE, _TRACED)
 _BLOCK = re.compile(r"<!-- evidence: .*?<!-- end -->", re.DOTALL)
 # What comes from measuring, as it is written: 1,083, -28.6 %, 0.57, 3 -> 1.
 _MEASURED = re.compile(r"\d{1,3}(?:,\d{3})+|\d+\.\d+|\d[\d.]* ?%|-> ?\d")
@@ -41,9 +41,9 @@ _NO_COUNT = re.compile(r"QEMU [\d.]+|\d+\.\d+\.\d+|\d+\.\d+ GHz|\b(?:6\.12|7\.3)
 _GIVEN = {"1,024", "2,048", "100,000"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def drawing() -> Drawing:
-    return Drawing(_EVIDENCE, _TRACED)
+    return _DRAWING
 
 
 def _text(name: str) -> str:
@@ -118,18 +118,16 @@ def test_the_raw_results_are_those_of_the_command_that_is_printed(name: str) -> 
     layouts = tuple(range(one.layouts))
     request = request_of(parser().parse_args(one.arguments()), profile=one.profile, layouts=layouts)
     plan = make_plan(request, one.release, real_contract())
-    reading = read_results(one.file())
-    assert reading.broken == 0
-    assert [result.cell.identity for result in reading.results] == [
+    assert sorted(result.cell.identity for result in _results(name)) == sorted(
         cell.identity for cell in plan.cells
-    ]
+    )
 
 
 def test_the_same_guest_gave_the_same_in_all_sets() -> None:
     """Two experiments may ask for the same guest; then it is one, with one outcome."""
     results = [result for name in _EVIDENCE.sets for result in _results(name)]
-    outcomes = {result.key: result.lines for result in results}
-    assert all(outcomes[result.key] == result.lines for result in results)
+    outcomes = {result.key: (result.lines, result.counts) for result in results}
+    assert all(outcomes[one.key] == (one.lines, one.counts) for one in results)
 
 
 _MEASURED_BLOCKS = [name for name, block in _EVIDENCE.blocks.items() if block.kind != "sources"]
@@ -144,12 +142,12 @@ def test_a_table_is_of_the_same_kernels(name: str) -> None:
     """
     results = [result for one in _EVIDENCE.blocks[name].sets for result in _results(one)]
     assert len({result.provenance.compiler for result in results}) <= 1
+    kinds = {arm: load_arm(arm).kernel.kind for arm in {result.cell.arm for result in results}}
     images: dict[tuple[str, str], set[str]] = defaultdict(set)
     sources: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for result in results:
         provenance, release = result.provenance, result.cell.release
-        kind = load_arm(result.cell.arm).kernel.kind
-        images[release, kind].add(provenance.digests["kernel image"])
+        images[release, kinds[result.cell.arm]].add(provenance.digests["kernel image"])
         sources[release].add((provenance.kernel_version, provenance.digests["kernel source"]))
     assert {len(digests) for digests in images.values()} <= {1}
     assert {len(versions) for versions in sources.values()} <= {1}
@@ -171,17 +169,8 @@ def test_a_table_is_of_one_set_of_instruments(name: str) -> None:
         assert len(_values(same, instrument)) <= 1, instrument
 
 
-@functools.cache
-def _results(name: str) -> tuple[Result, ...]:
-    """Return the results of a set, whose lines are their digest: all of them are 146 MiB."""
-    return tuple(
-        replace(result, lines=({"sha256": digest([result.lines, _counted(result)])},), counts=None)
-        for result in read_results(_EVIDENCE.sets[name].file()).results
-    )
-
-
-def _counted(result: Result) -> object:
-    return None if result.counts is None else vars(result.counts)
+def _results(name: str) -> list[Result]:
+    return _DRAWING.dataset(name).results()
 
 
 def _values(results: list[Result], digest: str) -> set[str]:

@@ -12,10 +12,12 @@ import re
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 # Files whose tests share a module's fixture: a guest, a tree, an installed
-# package. Where a test's parameters begin with a release, they do so by release.
+# package, the results behind the documents. Where a test's parameters begin
+# with a release, they do so by release.
 TOGETHER = (
     "tests/bench/test_guest.py",
     "tests/cli/test_installed.py",
+    "tests/docs/test_documents.py",
     "tests/linux/test_configuration.py",
     "tests/linux/test_decoder_words.py",
     "tests/linux/test_objections.py",
