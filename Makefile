@@ -8,6 +8,7 @@
 #                 (SET=doubles-6.12 only that set), TRACE=doubles-x86-64 or doubles-lines traces
 #                 Debian's programs first, as root
 # make pictures   draws docs/pictures/rooms.svg from the imports of firsttouch/
+# make golden     writes tests/golden.txt, the texts that tests compare, from what is printed now
 # make lint       only the style and type checks
 # make lock       writes requirements.lock from pyproject.toml
 
@@ -16,7 +17,7 @@ PYTHON := .venv/bin/python
 PYTEST := $(PYTHON) -m pytest --numprocesses=auto
 LAB ?=
 
-.PHONY: lab test test-fast regress evidence lint pictures setup lock
+.PHONY: lab test test-fast regress evidence golden lint pictures setup lock
 
 lab:
 	@./setup lab
@@ -36,6 +37,9 @@ regress:
 evidence: setup
 	@$(PYTHON) -m docs.evidence.draw.command $(if $(MEASURE),--measure) $(addprefix --set ,$(SET)) \
 	  $(if $(TRACE),--trace $(TRACE))
+
+golden: setup
+	@$(PYTHON) -m pytest -q --numprocesses=0 --durations=0 --golden
 
 lint: setup
 	@.venv/bin/ruff check .

@@ -23,7 +23,7 @@ from firsttouch.build.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
-from tests.support import budget, run_summary
+from tests.support import budget, golden, run_summary
 from tests.support.scheduling import Scheduling
 
 FAKE_LINUX = REPOSITORY / "tests/build/fakelinux"
@@ -35,8 +35,9 @@ FAKE_CONFIGURATION = REPOSITORY / "tests/build/debian.config"
 Finished = subprocess.CompletedProcess[str]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     budget.pytest_addoption(parser)
+    pluginmanager.register(golden)
 
 
 _XDG_CONFIG_HOME = pytest.StashKey[tempfile.TemporaryDirectory[str]]()

@@ -130,7 +130,7 @@ def _why_not(metric: str, metrics: Mapping[str, float], missing: Mapping[str, st
         # The CPU lacks the instruction, or the kernel the page size: all metrics
         # are missing for that reason.
         return next(iter(missing.values()))
-    return f"{metric} was reported by neither ftbench nor the PMU plugin"
+    return f"neither ftbench nor the PMU plugin reported {metric}"
 
 
 def _timeline(line: Table) -> Timeline:
