@@ -7,35 +7,26 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from firsttouch.analysis.comparison import compare
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.errors import UserError, nearest
 from firsttouch.finder.debug_files import Servers
 from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
-from firsttouch.output.comparison import print_comparison
-from firsttouch.output.export import comparison_document
+from firsttouch.output.comparison import comparison_document, print_comparison
 from firsttouch.output.html.files import write_figures
 from firsttouch.output.html.page import write_report
 from firsttouch.output.profile import folded
 from firsttouch.output.tables import FORMATS, export
 from firsttouch.output.terminal import output_console
+from firsttouch.output.two_results import compare
 from firsttouch.places import HARDWARE
 from firsttouch.progress import Reporter
-from firsttouch.survey.comparison import (
-    compared_surveys,
-    print_survey_comparison,
-    survey_comparison_document,
-)
 from firsttouch.survey.hardware import hardware_figures
+from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
-from firsttouch.trace.comparison import (
-    compared_traces,
-    print_trace_comparison,
-    trace_comparison_document,
-)
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
+from firsttouch.trace.two_traces import compared_traces
 
 # Besides the formats of tables.
 _FIGURES, _STACKS = "svg", "folded"
@@ -135,26 +126,14 @@ def _only(dataset: Dataset, names: Sequence[str]) -> Dataset:
 
 
 def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
-    traces = compared_traces(options.a, options.b)
-    if traces:
-        if options.json:
-            print(dump_json(trace_comparison_document(traces)), end="")
-        else:
-            print_trace_comparison(traces, str(options.a), str(options.b), output_console())
-        return 0
-    surveys = compared_surveys(options.a, options.b)
-    if surveys:
-        if options.json:
-            print(dump_json(survey_comparison_document(surveys)), end="")
-        else:
-            print_survey_comparison(surveys, str(options.a), str(options.b), output_console())
-        return 0
-    a, b = read_dataset(options.a), read_dataset(options.b)
-    comparison = compare(a, b)
-    for note in dict.fromkeys([*a.notes, *b.notes]):
-        reporter.say(f"firsttouch: {note}")
+    comparison = compared_traces(options.a, options.b) or compared_surveys(options.a, options.b)
+    if comparison is None:
+        a, b = read_dataset(options.a), read_dataset(options.b)
+        comparison = compare(a, b)
+        for note in dict.fromkeys([*a.notes, *b.notes]):
+            reporter.say(f"firsttouch: {note}")
     if options.json:
         print(dump_json(comparison_document(comparison)), end="")
     else:
         print_comparison(comparison, str(options.a), str(options.b), output_console())
-    return 1 if comparison.contradictions else 0
+    return 1 if comparison.contradictory else 0

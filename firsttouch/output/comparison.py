@@ -1,43 +1,105 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A comparison on the terminal: whether the sets are comparable, then a table of figures."""
+"""A comparison of two results, surveys or traces: as a record, on the terminal and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from rich.console import Console
 from rich.table import Table
 
-from firsttouch.analysis.comparison import Comparison, Difference, Line
-from firsttouch.analysis.names import format_params
-from firsttouch.output.plain import heading, may_wrap, plain, plain_table, print_table
-from firsttouch.quantities import format_change, format_value
+from firsttouch.output.plain import fits, heading, may_wrap, plain, plain_table, print_table
+from firsttouch.tables import Json
 
-_STYLES = {"same": "green", "comparable": "green", "with care": "yellow"}
+SCHEMA = 2
+# Made from the same parts; different in what a comparison can be about; different in more.
+SAME, COMPARABLE, WITH_CARE = "same", "comparable", "with care"
+_STYLES = {SAME: "green", COMPARABLE: "green", WITH_CARE: "yellow"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between the two sides; `a` and `b` are the values of each."""
+
+    what: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A figure of both sides; `change_percent` is b against a, None if a is 0.
+
+    `of` says what it is of, for programs. For people, `names` says it in the
+    columns of the comparison, and `told` has a, b and the change. `changed`
+    tells whether b differs from a by more than noise. `group` is the heading of
+    its table and what that is about; only `shown` lines are in the tables.
+    """
+
+    of: Mapping[str, Json]
+    names: tuple[str, ...]
+    a: float
+    b: float
+    change_percent: float | None
+    told: tuple[str, str, str]
+    changed: bool
+    group: tuple[str, str] = ("", "")
+    shown: bool = True
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The comparison of two sides; the first of its `sentences` says whether it holds.
+
+    `columns` head the names of its lines. `contradictory`: the sides should be
+    equal, and are not. `note` explains the figures.
+    """
+
+    kind: str
+    sentences: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...]
+    contradictory: bool = False
+    note: str = ""
+
+
+def kind_of(differences: Iterable[Difference], subjects: Iterable[str], most: int) -> str:
+    """Return the kind of a comparison that can be about `subjects`, about `most` at once."""
+    kinds = {difference.what for difference in differences}
+    if not kinds:
+        return SAME
+    return COMPARABLE if kinds <= set(subjects) and len(kinds) <= most else WITH_CARE
 
 
 def print_comparison(comparison: Comparison, a: str, b: str, console: Console) -> None:
-    """Print whether A and B are comparable, what differs between them, and the figures.
+    """Print what the comparison says, what differs, and the figures.
 
-    `a` and `b` are names of the two sets, such as their directories.
+    `a` and `b` are names of the two sides, such as their directories.
     """
     console.print(plain(f"A: {a}"))
     console.print(plain(f"B: {b}"))
-    style = "red" if comparison.contradictions else _STYLES[comparison.kind]
-    console.print(plain(comparison.sentence, style))
+    style = "red" if comparison.contradictory else _STYLES[comparison.kind]
+    for sentence in comparison.sentences:
+        console.print(plain(sentence, style))
+        style = ""
     _print_differences(comparison.differences, console)
-    for name, only in (("A", comparison.only_a), ("B", comparison.only_b)):
-        if only:
-            cells = "1 cell is" if only == 1 else f"{only:,} cells are"
-            console.print(f"{cells} in {name} only and not compared.")
-    groups: dict[tuple[str, str, str], list[Line]] = {}
+    groups: dict[tuple[str, str], list[Line]] = {}
     for line in comparison.lines:
         if line.shown:
-            groups.setdefault((line.experiment, line.release, line.machine), []).append(line)
-    for (experiment, release, machine), lines in groups.items():
+            groups.setdefault(line.group, []).append(line)
+    for (title, about), lines in groups.items():
         console.print()
-        console.print(heading(experiment, f"({release}, {machine})"))
-        print_table(_table(lines), console)
+        if title:
+            console.print(heading(title, about))
+        table = _table(comparison.columns, lines)
+        if not fits(table, console):
+            # Its rows become lines: each must say what it is of.
+            table = _table(comparison.columns, lines, whole=True)
+        print_table(table, console)
+    if comparison.note:
+        console.print(plain(comparison.note, "dim"))
 
 
 def _print_differences(differences: Sequence[Difference], console: Console) -> None:
@@ -50,28 +112,36 @@ def _print_differences(differences: Sequence[Difference], console: Console) -> N
             console.print(plain(f"    {side} {value}", "dim"))
 
 
-def _table(lines: Sequence[Line]) -> Table:
-    table = plain_table(["cell", "arm", "metric"], ["A", "B", "change"])
+def _table(columns: Sequence[str], lines: Sequence[Line], *, whole: bool = False) -> Table:
+    """Return a table of lines; not `whole`: without a first name that is that of the row above."""
+    table = plain_table(columns, ["A", "B", "change"])
     # Only this column folds: a number that is cut would be a wrong number.
     may_wrap(table, 0)
     table.columns[0].overflow = "fold"
-    telling = {
-        name
-        for name in lines[0].params
-        if name == "size" or len({line.params.get(name) for line in lines}) > 1
-    }
     last = ""
     for line in lines:
-        cell = format_params(
-            {name: value for name, value in line.params.items() if name in telling}
-        )
-        table.add_row(
-            plain("" if cell == last else cell),
-            plain(line.arm),
-            plain(line.metric),
-            format_value(line.a, line.unit),
-            format_value(line.b, line.unit),
-            format_change(line.change_percent),
-        )
-        last = cell
+        first, *names = line.names
+        shown = "" if first == last and not whole else first
+        table.add_row(*map(plain, (shown, *names, *line.told)))
+        last = first
     return table
+
+
+def comparison_document(comparison: Comparison) -> dict[str, Json]:
+    """Return a comparison as `firsttouch compare --json` prints it."""
+    return {
+        "schema": SCHEMA,
+        "kind": comparison.kind,
+        "sentences": list(comparison.sentences),
+        "differences": [asdict(difference) for difference in comparison.differences],
+        "figures": [
+            {
+                **line.of,
+                "a": line.a,
+                "b": line.b,
+                "change_percent": line.change_percent,
+                "changed": line.changed,
+            }
+            for line in comparison.lines
+        ],
+    }

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Datasets and comparisons for programs: summary.json, and `firsttouch compare --json`."""
+"""Datasets for programs: summary.json."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from firsttouch.analysis.cases import Case
-from firsttouch.analysis.comparison import Comparison
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import (
     Distribution,
@@ -17,7 +14,6 @@ from firsttouch.analysis.distributions import (
 from firsttouch.tables import Json
 
 SCHEMA = 2
-COMPARISON_SCHEMA = 1
 
 
 def summary(dataset: Dataset) -> dict[str, Json]:
@@ -81,17 +77,3 @@ def _spread(found: Distribution | None) -> Json:
     if found is None:
         return None
     return {"minimum": found.least, "median": found.median, "maximum": found.most}
-
-
-def comparison_document(comparison: Comparison) -> dict[str, Json]:
-    """Return a comparison as one JSON object."""
-    return {
-        "schema": COMPARISON_SCHEMA,
-        "kind": comparison.kind,
-        "sentence": comparison.sentence,
-        "differences": [asdict(difference) for difference in comparison.differences],
-        "lines": [{**asdict(line), "params": dict(line.params)} for line in comparison.lines],
-        "common": comparison.common,
-        "only_a": comparison.only_a,
-        "only_b": comparison.only_b,
-    }

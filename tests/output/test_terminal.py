@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from firsttouch.analysis.comparison import compare
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.catalog.machine_values import expand
@@ -18,6 +17,7 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.output.comparison import print_comparison
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.terminal import output_console, print_answers
+from firsttouch.output.two_results import compare
 from firsttouch.places import EXPERIMENTS
 from tests.support import made_results
 from tests.support.made_results import Made

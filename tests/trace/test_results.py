@@ -20,12 +20,12 @@ from firsttouch.output.terminal import output_console
 from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
-from firsttouch.trace.comparison import compare_traces, compared_traces
 from firsttouch.trace.flame import flame_graph, fold
 from firsttouch.trace.page import _excerpt
 from firsttouch.trace.prices import price
 from firsttouch.trace.printing import print_programs
 from firsttouch.trace.sentences import between, conclude, cost
+from firsttouch.trace.two_traces import compare_traces, compared_traces
 from tests.support import made_results
 
 HERE = Location("/usr/bin/server", 0x1000, "probe", "/src/table.c", 12)
@@ -96,8 +96,8 @@ def test_a_comparison_says_what_a_fix_removed() -> None:
         trace(site(40), site(5, "load-store")), trace(site(5, "load-store"))
     )
     assert comparison.sentences[0] == "40 of 45 double faults are gone."
-    assert comparison.sites[0].what == "probe, written by insert (apart)"
-    assert (comparison.sites[0].a, comparison.sites[0].b) == (40, 0)
+    lines = {line.names[0]: (line.a, line.b) for line in comparison.lines}
+    assert lines["probe, written by insert (apart)"] == (40, 0)
 
 
 def test_directories_with_other_results_are_compared_by_those(tmp_path: Path) -> None:

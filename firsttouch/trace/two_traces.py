@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from pathlib import Path, PurePath
-
-from rich.console import Console
 
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
@@ -16,35 +14,15 @@ from firsttouch.finder.document import FILE_NAME, read_trace
 from firsttouch.finder.found import KINDS
 from firsttouch.finder.sites import Site, Trace
 from firsttouch.finder.symbols import Location
-from firsttouch.output.plain import may_wrap, plain, plain_table, print_table
+from firsttouch.output.comparison import COMPARABLE, WITH_CARE, Comparison, Line
 from firsttouch.quantities import format_change
-from firsttouch.tables import Json
 from firsttouch.trace.sentences import command_line
 
 # Sites that are printed.
 _SITES = 15
 
 
-@dataclass(frozen=True)
-class TraceLine:
-    """A count of both traces; `change_percent` is b against a, None if a is 0."""
-
-    what: str
-    a: int
-    b: int
-    change_percent: float | None
-
-
-@dataclass(frozen=True)
-class TraceComparison:
-    """The comparison of two traces: the answer in sentences, counts, and sites that changed."""
-
-    sentences: tuple[str, ...]
-    lines: tuple[TraceLine, ...]
-    sites: tuple[TraceLine, ...]
-
-
-def compared_traces(a: Path, b: Path) -> TraceComparison | None:
+def compared_traces(a: Path, b: Path) -> Comparison | None:
     """Return the comparison of two traces; None if the paths have other results to compare.
 
     Raises UserError if only one is a trace, or one cannot be read.
@@ -60,40 +38,25 @@ def compared_traces(a: Path, b: Path) -> TraceComparison | None:
     return compare_traces(read_trace(one), read_trace(other))
 
 
-def compare_traces(a: Trace, b: Trace) -> TraceComparison:
+def compare_traces(a: Trace, b: Trace) -> Comparison:
     """Return the comparison of two traces."""
-    lines = [
+    counts = [
         _line("page faults", a.faults, b.faults),
         _line("doubles", a.doubles, b.doubles),
         *(_line(f"  {kind}", a.of_kind(kind), b.of_kind(kind)) for kind in KINDS),
     ]
     ours, theirs = _by_site(a), _by_site(b)
     sites = [_line(site, ours[site], theirs[site]) for site in {**ours, **theirs}]
-    changed = [line for line in sites if line.a != line.b]
-    changed.sort(key=lambda line: (-abs(line.a - line.b), line.what))
-    shown = tuple(line for line in lines if line.a or line.b)
-    return TraceComparison(tuple(_sentences(a, b, changed)), shown, tuple(changed))
-
-
-def trace_comparison_document(comparison: TraceComparison) -> dict[str, Json]:
-    """Return a comparison as one JSON object."""
-    return {"schema": 1, "kind": "traces", **asdict(comparison)}
-
-
-def print_trace_comparison(comparison: TraceComparison, a: str, b: str, console: Console) -> None:
-    """Print the sentences, the counts, and the sites that changed most."""
-    console.print(plain(f"A: {a}"))
-    console.print(plain(f"B: {b}"))
-    for sentence in comparison.sentences:
-        console.print(plain(sentence))
-    console.print()
-    table = plain_table(["what"], ["A", "B", "change"])
-    may_wrap(table, 0, 24)
-    for line in [*comparison.lines, *comparison.sites[:_SITES]]:
-        table.add_row(
-            plain(line.what), f"{line.a:,}", f"{line.b:,}", format_change(line.change_percent)
-        )
-    print_table(table, console)
+    changed = [line for line in sites if line.changed]
+    changed.sort(key=lambda line: (-abs(line.a - line.b), line.names))
+    lines = [
+        *(line for line in counts if line.a or line.b),
+        *changed[:_SITES],
+        *(replace(line, shown=False) for line in changed[_SITES:]),
+    ]
+    care = a.machine != b.machine or a.command != b.command or a.lower_bound or b.lower_bound
+    kind = WITH_CARE if care else COMPARABLE
+    return Comparison(kind, tuple(_sentences(a, b, changed)), (), ("what",), tuple(lines))
 
 
 def _file(path: Path) -> Path | None:
@@ -108,8 +71,10 @@ def _has_others(directory: Path) -> bool:
     return any((directory / name).exists() for name in ("results.jsonl", "survey.json"))
 
 
-def _line(what: str, a: int, b: int) -> TraceLine:
-    return TraceLine(what, a, b, change_percent(a, b))
+def _line(what: str, a: int, b: int) -> Line:
+    change = change_percent(a, b)
+    told = (f"{a:,}", f"{b:,}", format_change(change))
+    return Line({"what": what.strip()}, (what,), a, b, change, told, a != b)
 
 
 def _by_site(trace: Trace) -> Counter[str]:
@@ -130,7 +95,7 @@ def _function(location: Location) -> str:
     return location.function or f"[{PurePath(location.object).name}]"
 
 
-def _sentences(a: Trace, b: Trace, changed: list[TraceLine]) -> Iterator[str]:
+def _sentences(a: Trace, b: Trace, changed: list[Line]) -> Iterator[str]:
     for trace, letter in ((a, "A"), (b, "B")):
         if trace.lower_bound:
             yield f"{letter} lost faults or was cut off: its number of doubles is a lower bound."
@@ -146,4 +111,5 @@ def _sentences(a: Trace, b: Trace, changed: list[TraceLine]) -> Iterator[str]:
         yield f"Both have {a.doubles:,} double faults."
     if changed:
         top = changed[0]
-        yield f"The largest change: {top.a:,} before and {top.b:,} after in {top.what}."
+        before, after, _ = top.told
+        yield f"The largest change: {before} before and {after} after in {top.names[0]}."

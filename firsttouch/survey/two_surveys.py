@@ -3,52 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
-from firsttouch.analysis.comparison import Difference
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME, PACKED
-from firsttouch.output.plain import plain, plain_table
+from firsttouch.output.comparison import COMPARABLE, SAME, Comparison, Difference, Line, kind_of
 from firsttouch.quantities import format_change, format_size
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import ATOMICS, Findings, examine
 from firsttouch.survey.formats import PLUS_MINUS, per_gib, with_spread
 from firsttouch.survey.samples import Figure, Survey, differ
 from firsttouch.survey.tasks import kind_name
-from firsttouch.tables import Json
 
 # What a comparison can be about. Any other difference is a second cause of changed times.
 _SUBJECTS = ("kernel", "write-intent faults", "zero pages", "boot parameters", "arm")
-
-
-@dataclass(frozen=True)
-class SurveyLine:
-    """One figure of both surveys; `change_percent` is b against a.
-
-    `changed` tells whether the difference is more than noise. Counts have no noise.
-    """
-
-    what: str
-    metric: str
-    unit: str
-    a: Figure
-    b: Figure
-    change_percent: float | None
-    changed: bool
-
-
-@dataclass(frozen=True)
-class SurveyComparison:
-    """The comparison of two surveys: the answer in sentences, and the figures behind it."""
-
-    sentences: tuple[str, ...]
-    differences: tuple[Difference, ...]
-    lines: tuple[SurveyLine, ...]
 
 
 def find_survey(path: Path) -> Path | None:
@@ -65,7 +35,7 @@ def find_survey(path: Path) -> Path | None:
     return of_guests[0] if len(of_guests) == 1 else None
 
 
-def compared_surveys(a: Path, b: Path) -> SurveyComparison | None:
+def compared_surveys(a: Path, b: Path) -> Comparison | None:
     """Return the comparison of two surveys; None if the paths hold results of the laboratory.
 
     Raises UserError if one is a survey and the other holds none, or if one
@@ -85,7 +55,7 @@ def compared_surveys(a: Path, b: Path) -> SurveyComparison | None:
     return compare_surveys(read_survey(one), read_survey(other))
 
 
-def compare_surveys(a: Survey, b: Survey) -> SurveyComparison:
+def compare_surveys(a: Survey, b: Survey) -> Comparison:
     """Return the comparison; UserError if one survey has times and the other instructions."""
     if a.virtual_time != b.virtual_time:
         raise UserError(
@@ -99,8 +69,9 @@ def compare_surveys(a: Survey, b: Survey) -> SurveyComparison:
         raise UserError(
             "A and B are not comparable: they have no figure in common; survey both again."
         )
-    sentences = (_judge(differences, lines), *_double_fault(ours, theirs))
-    return SurveyComparison(sentences, differences, lines)
+    kind = kind_of(differences, _SUBJECTS, len(_SUBJECTS))
+    sentences = (_judge(kind, differences, lines), *_double_fault(ours, theirs))
+    return Comparison(kind, sentences, differences, ("", "figure"), lines, note=PLUS_MINUS)
 
 
 def _differences(a: Survey, b: Survey) -> Iterator[Difference]:
@@ -128,7 +99,7 @@ def _facts(survey: Survey) -> dict[str, str]:
     }
 
 
-def _lines(a: Findings, b: Findings) -> Iterator[SurveyLine]:
+def _lines(a: Findings, b: Findings) -> Iterator[Line]:
     time = "instructions" if a.virtual_time else "ns"
     theirs = {(t.kind, t.page): t for t in b.touches}
     for touch in a.touches:
@@ -155,26 +126,37 @@ def _count(value: float) -> Figure:
     return Figure(value, 0.0, 1)
 
 
-def _timed(
-    what: str, metric: str, unit: str, a: Figure | None, b: Figure | None
-) -> Iterator[SurveyLine]:
+def _timed(what: str, metric: str, unit: str, a: Figure | None, b: Figure | None) -> Iterator[Line]:
     if a and b:
         yield _line(what, metric, unit, a, b)
 
 
-def _line(what: str, metric: str, unit: str, a: Figure, b: Figure) -> SurveyLine:
-    changed = a.median != b.median if metric == "faults" else differ(a, b)
-    return SurveyLine(what, metric, unit, a, b, change_percent(a.median, b.median), changed)
+def _line(what: str, metric: str, unit: str, a: Figure, b: Figure) -> Line:
+    counted = metric == "faults"
+    changed = a.median != b.median if counted else differ(a, b)
+    change = change_percent(a.median, b.median)
+    before, after = (
+        f"{figure.median:,.2f}" if counted else with_spread(figure) for figure in (a, b)
+    )
+    said = "0 %" if a.median == b.median else format_change(change) if changed else "noise"
+    return Line(
+        {"what": what, "metric": metric, "unit": unit, "a_spread": a.spread, "b_spread": b.spread},
+        (what, f"{metric}, {unit}"),
+        a.median,
+        b.median,
+        change,
+        (before, after, said),
+        changed,
+    )
 
 
-def _judge(differences: tuple[Difference, ...], lines: tuple[SurveyLine, ...]) -> str:
+def _judge(kind: str, differences: Iterable[Difference], lines: Sequence[Line]) -> str:
     changed = sum(line.changed for line in lines)
     outcome = f"{changed:,} of {len(lines):,} figures changed by more than noise"
-    if not differences:
+    named = ", ".join(difference.what for difference in differences)
+    if kind == SAME:
         return f"The same host, kernel and settings: {outcome}."
-    kinds = [difference.what for difference in differences]
-    named = ", ".join(kinds)
-    if all(kind in _SUBJECTS for kind in kinds):
+    if kind == COMPARABLE:
         return f"Comparable: they differ in the {named}; {outcome}, because of that."
     return f"Comparable with care: they differ in the {named}; {outcome}, for any of these reasons."
 
@@ -199,50 +181,3 @@ def _double_fault(a: Findings, b: Findings) -> Iterator[str]:
                 f"{after} in B ({change})."
             )
             return
-
-
-def print_survey_comparison(comparison: SurveyComparison, a: str, b: str, console: Console) -> None:
-    """Print the answer, what differs, and the figures; `a` and `b` are names of the surveys."""
-    for name, value in (("A", a), ("B", b)):
-        console.print(plain(f"{name}: {value}"))
-    for sentence in comparison.sentences:
-        console.print(plain(sentence))
-    for difference in comparison.differences:
-        console.print(plain(f"  {difference.what}"))
-        for side, value in (("A", difference.a), ("B", difference.b)):
-            console.print(plain(f"    {side} {value}", "dim"))
-    table = plain_table(["", "figure"], ["A", "B", "change"])
-    rows = [_row(line) for line in comparison.lines]
-    last = ""
-    for what, *cells in rows:
-        table.add_row(plain("" if what == last else what), *map(plain, cells))
-        last = what
-    wide = console.options.update(width=10 * console.width)
-    console.print()
-    if console.measure(table, options=wide).maximum <= console.width:
-        console.print(table)
-    else:
-        for what, figure, before, after, change in rows:
-            console.print(plain(f"{what}, {figure}: A {before}, B {after}, {change}"))
-    console.print(plain(PLUS_MINUS, "dim"))
-
-
-def _row(line: SurveyLine) -> tuple[str, str, str, str, str]:
-    if line.metric == "faults":
-        before, after = f"{line.a.median:,.2f}", f"{line.b.median:,.2f}"
-    else:
-        before, after = with_spread(line.a), with_spread(line.b)
-    change = format_change(line.change_percent) if line.changed else "noise"
-    if line.a.median == line.b.median:
-        change = "0 %"
-    return line.what, f"{line.metric}, {line.unit}", before, after, change
-
-
-def survey_comparison_document(comparison: SurveyComparison) -> dict[str, Json]:
-    """Return the comparison as `firsttouch compare --json` prints it."""
-    return {
-        "schema": 1,
-        "sentences": list(comparison.sentences),
-        "differences": [asdict(difference) for difference in comparison.differences],
-        "figures": [asdict(line) for line in comparison.lines],
-    }

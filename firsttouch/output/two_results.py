@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import Measurement
+from firsttouch.analysis.names import format_params
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.experiments import Params, Value
 from firsttouch.errors import UserError
-from firsttouch.quantities import format_size
+from firsttouch.output.comparison import COMPARABLE, SAME, Comparison, Difference, Line, kind_of
+from firsttouch.quantities import format_change, format_size, format_value
 
 # What a comparison can be about. Anything else is an instrument; a difference in
 # an instrument can change counts for reasons that are not in the kernel.
@@ -28,53 +31,6 @@ _FOLLOWS = {
     "QEMU's program": {"QEMU"},
 }
 _SHORT = 12
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What differs between the two sets; `a` and `b` are the values in each."""
-
-    what: str
-    a: str
-    b: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """One metric of one cell in both sets; `change_percent` is b against a.
-
-    `release` and `machine` name both sets' values if these differ.
-    """
-
-    experiment: str
-    params: Params
-    arm: str
-    release: str
-    machine: str
-    metric: str
-    unit: str
-    a: float
-    b: float
-    change_percent: float | None
-    shown: bool
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The comparison of two sets. `kind` is same, comparable, or with care."""
-
-    kind: str
-    sentence: str
-    differences: tuple[Difference, ...]
-    lines: tuple[Line, ...]
-    common: int
-    only_a: int
-    only_b: int
-
-    @property
-    def contradictions(self) -> list[Line]:
-        """Figures that differ although all inputs are the same: the runs were not identical."""
-        return [line for line in self.lines if line.a != line.b] if self.kind == "same" else []
 
 
 @dataclass(frozen=True)
@@ -117,12 +73,26 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
     if not pairs:
         raise UserError(_nothing_in_common(a, b))
     differences = tuple(_differences(pairs))
-    lines = tuple(line for pair in pairs for line in _lines(pair))
-    kind, sentence = _judge(differences, lines, len(pairs))
+    lines = tuple(_lines(pairs))
+    kind = kind_of(differences, _SUBJECTS, 1)
     return Comparison(
-        kind, sentence, differences, lines, len(pairs),
-        len(ours) - len(pairs), len(theirs) - len(pairs),
-    )  # fmt: skip
+        kind,
+        (
+            _judge(kind, differences, lines, len(pairs)),
+            *_only("A", len(ours) - len(pairs)),
+            *_only("B", len(theirs) - len(pairs)),
+        ),
+        differences,
+        ("cell", "arm", "metric"),
+        lines,
+        contradictory=kind == SAME and any(line.changed for line in lines),
+    )
+
+
+def _only(side: str, cells: int) -> Iterator[str]:
+    if cells:
+        are = "1 cell is" if cells == 1 else f"{cells:,} cells are"
+        yield f"{are} in {side} only and not compared."
 
 
 def _one_each(a: set[str], b: set[str]) -> bool:
@@ -181,49 +151,81 @@ def _facts(measured: Measurement) -> dict[str, str]:
     }
 
 
-def _lines(pair: _Pair) -> Iterator[Line]:
-    one, other = pair.a.result.cell, pair.b.result.cell
-    for metric in pair.case.experiment.metrics:
-        before, after = pair.a.metrics.get(metric.name), pair.b.metrics.get(metric.name)
-        if before is not None and after is not None:
+def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
+    """Yield each metric of each pair; a cell's name has the parameters that vary in its table."""
+    params: dict[tuple[str, str], list[Params]] = defaultdict(list)
+    for pair in pairs:
+        params[_group(pair)].append(pair.case.params)
+    for pair in pairs:
+        group, cell = _group(pair), pair.a.result.cell
+        telling = {
+            name: value
+            for name, value in pair.case.params.items()
+            if name == "size" or len({each.get(name) for each in params[group]}) > 1
+        }
+        for metric in pair.case.experiment.metrics:
+            before, after = pair.a.metrics.get(metric.name), pair.b.metrics.get(metric.name)
+            if before is None or after is None:
+                continue
+            change = change_percent(before, after)
             yield Line(
-                pair.case.experiment.name, pair.case.params, one.arm,
-                _both(one.release, other.release), _both(one.machine, other.machine),
-                metric.name, metric.unit,
-                before, after, change_percent(before, after), metric.shown,
-            )  # fmt: skip
+                {
+                    "experiment": pair.case.experiment.name,
+                    "params": dict(pair.case.params),
+                    "arm": cell.arm,
+                    "release": _both(cell.release, pair.b.result.cell.release),
+                    "machine": _both(cell.machine, pair.b.result.cell.machine),
+                    "metric": metric.name,
+                    "unit": metric.unit,
+                },
+                (format_params(telling), cell.arm, metric.name),
+                before,
+                after,
+                change,
+                (
+                    format_value(before, metric.unit),
+                    format_value(after, metric.unit),
+                    format_change(change),
+                ),
+                before != after,
+                group,
+                metric.shown,
+            )
+
+
+def _group(pair: _Pair) -> tuple[str, str]:
+    """Return the experiment, and where it ran: both sides' releases and machines if they differ."""
+    one, other = pair.a.result.cell, pair.b.result.cell
+    release, machine = _both(one.release, other.release), _both(one.machine, other.machine)
+    return pair.case.experiment.name, f"({release}, {machine})"
 
 
 def _both(a: str, b: str) -> str:
     return a if a == b else f"{a} against {b}"
 
 
-def _judge(
-    differences: Iterable[Difference], lines: tuple[Line, ...], cells: int
-) -> tuple[str, str]:
-    """Return the kind of the comparison and its sentence for people."""
+def _judge(kind: str, differences: Iterable[Difference], lines: Sequence[Line], cells: int) -> str:
+    """Return the sentence on what is compared."""
     common = "1 cell" if cells == 1 else f"{cells:,} cells"
-    kinds = {difference.what for difference in differences}
-    if not kinds:
-        unequal = sum(line.a != line.b for line in lines)
+    if kind == SAME:
+        unequal = sum(line.changed for line in lines)
         outcome = (
             f"but {unequal:,} of {len(lines):,} figures differ: these runs were not identical"
             if unequal
             else f"and all {len(lines):,} figures are equal"
         )
-        return "same", f"The same: {common} made from the same parts, {outcome}."
+        return f"The same: {common} made from the same parts, {outcome}."
+    kinds = {difference.what for difference in differences}
     subjects = [what for what in _SUBJECTS if what in kinds]
     named = ", ".join([*subjects, *sorted(kinds.difference(subjects))])
-    if len(kinds) == 1 and subjects:
+    if kind == COMPARABLE:
         return (
-            "comparable",
             f"Comparable: {common} in common that differ in the {named}; "
-            "the changes below come from that.",
+            "the changes below come from that."
         )
     return (
-        "with care",
         f"Comparable with care: {common} in common, but they differ in the {named}; "
-        "the changes below may come from any of these.",
+        "the changes below may come from any of these."
     )
 
 

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from firsttouch.analysis.comparison import Comparison, compare
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.errors import UserError
-from firsttouch.output.comparison import print_comparison
-from firsttouch.output.export import comparison_document
+from firsttouch.output.comparison import Comparison, comparison_document, print_comparison
+from firsttouch.output.two_results import compare
 from firsttouch.places import EXPERIMENTS
 from tests.support import made_results
 from tests.support.made_results import Made
@@ -43,8 +42,8 @@ def _with_digest(results: Sequence[Made], name: str) -> list[Made]:
 def test_the_same_cells_with_the_same_counts_are_the_same(tmp_path: Path) -> None:
     found = _compared(tmp_path, _results(), _results())
     assert found.kind == "same"
-    assert "4 cells" in found.sentence and "all 12 figures are equal" in found.sentence
-    assert (len(found.lines), found.contradictions) == (12, [])
+    assert "4 cells" in found.sentences[0] and "all 12 figures are equal" in found.sentences[0]
+    assert len(found.lines) == 12 and not found.contradictory
 
 
 def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) -> None:
@@ -53,8 +52,9 @@ def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) 
         for made in _results()
     ]
     found = _compared(tmp_path, _results(), other)
-    assert "2 of 12 figures differ: these runs were not identical" in found.sentence
-    assert {(line.metric, line.arm) for line in found.contradictions} == {("page_faults", "on")}
+    assert "2 of 12 figures differ: these runs were not identical" in found.sentences[0]
+    assert found.contradictory
+    assert {line.names[1:] for line in found.lines if line.changed} == {("on", "page_faults")}
 
 
 def test_another_release_is_comparable_and_its_changes_are_given(tmp_path: Path) -> None:
@@ -73,16 +73,16 @@ def test_another_release_is_comparable_and_its_changes_are_given(tmp_path: Path)
     # Another kernel has another image: the image is not reported as well.
     (difference,) = found.differences
     assert (difference.what, difference.a, difference.b) == ("kernel", "6.12.1", "7.3.1")
-    changes = {line.metric: line.change_percent for line in found.lines}
+    changes = {line.of["metric"]: line.change_percent for line in found.lines}
     assert (changes["page_faults"], changes["instructions_kernel"]) == (0, -50)
-    assert {line.release for line in found.lines} == {"6.12 against 7.3"}
-    assert found.contradictions == []
+    assert {line.of["release"] for line in found.lines} == {"6.12 against 7.3"}
+    assert not found.contradictory
 
 
 def test_another_machine_is_comparable(tmp_path: Path) -> None:
     other = [replace(made, machine="cortex-a72") for made in _results()]
     found = _compared(tmp_path, _results(), _with_digest(other, "device tree"))
-    assert (found.kind, found.common) == ("comparable", 4)
+    assert found.kind == "comparable" and "4 cells in common" in found.sentences[0]
     assert [difference.what for difference in found.differences] == ["machine"]
 
 
@@ -107,7 +107,7 @@ def test_another_instrument_is_compared_with_care(tmp_path: Path, digest: str) -
     found = _compared(tmp_path, _results(), _with_digest(_results("7.3"), digest))
     named = {"PMU": "PMU"}.get(digest, digest)
     assert found.kind == "with care"
-    assert f"they differ in the kernel, {named}; " in found.sentence
+    assert f"they differ in the kernel, {named}; " in found.sentences[0]
 
 
 def test_another_qemu_or_command_is_compared_with_care(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_another_qemu_or_command_is_compared_with_care(tmp_path: Path) -> None:
     ):
         found = _compared(tmp_path, _results(), other)
         assert found.kind == "with care"
-        assert f"they differ in the kernel, {named}; " in found.sentence
+        assert f"they differ in the kernel, {named}; " in found.sentences[0]
 
 
 def test_programs_that_differ_explain_the_disk_that_they_are_in(tmp_path: Path) -> None:
@@ -131,12 +131,14 @@ def test_programs_that_differ_explain_the_disk_that_they_are_in(tmp_path: Path) 
 
 def test_cells_of_one_side_only_are_counted_and_left_out(tmp_path: Path) -> None:
     found = _compared(tmp_path, _results(), _results()[:1])
-    assert (found.common, found.only_a, found.only_b) == (1, 3, 0)
+    same, only = found.sentences
+    assert "1 cell made" in same and only == "3 cells are in A only and not compared."
 
 
 def test_two_releases_on_one_side_are_compared_by_name(tmp_path: Path) -> None:
     found = _compared(tmp_path, _results() + _results("7.3"), _results("7.3"))
-    assert (found.kind, found.common, found.only_a) == ("same", 4, 4)
+    assert found.kind == "same" and "4 cells made" in found.sentences[0]
+    assert found.sentences[1:] == ("4 cells are in A only and not compared.",)
 
 
 def test_the_terminal_says_first_whether_they_are_comparable(tmp_path: Path) -> None:
@@ -156,10 +158,10 @@ def test_the_terminal_says_first_whether_they_are_comparable(tmp_path: Path) -> 
 def test_json_is_for_programs(tmp_path: Path) -> None:
     found = _compared(tmp_path, _results(), _results("7.3"))
     document = json.loads(json.dumps(comparison_document(found)))
-    assert (document["schema"], document["kind"], document["common"]) == (1, "comparable", 4)
+    assert (document["schema"], document["kind"]) == (2, "comparable")
     assert document["differences"] == [{"what": "kernel", "a": "6.12.1", "b": "7.3.1"}]
-    assert len(document["lines"]) == len(found.lines)
-    line = document["lines"][0]
+    assert len(document["figures"]) == len(found.lines)
+    line = document["figures"][0]
     assert (line["metric"], line["params"]["by"]) == ("page_faults", "store")
     assert line["a"] == line["b"] == 262144
 

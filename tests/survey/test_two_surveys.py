@@ -14,13 +14,9 @@ from rich.console import Console
 
 from firsttouch.cli.main import main
 from firsttouch.errors import UserError
-from firsttouch.survey.comparison import (
-    SurveyComparison,
-    compare_surveys,
-    find_survey,
-    print_survey_comparison,
-)
+from firsttouch.output.comparison import Comparison, Line, print_comparison
 from firsttouch.survey.samples import Sample, Survey
+from firsttouch.survey.two_surveys import compare_surveys, find_survey
 from tests.support.golden import Golden
 from tests.support.surveys import RECORDED, recorded
 
@@ -39,14 +35,18 @@ def _slower(survey: Survey, factor: float) -> Survey:
     return dataclasses.replace(survey, samples=tuple(map(slow, survey.samples)))
 
 
-def _changed(comparison: SurveyComparison) -> set[tuple[str, str]]:
-    return {(line.what, line.metric) for line in comparison.lines if line.changed}
+def _figures(comparison: Comparison) -> dict[tuple[str, str], Line]:
+    return {(str(line.of["what"]), str(line.of["metric"])): line for line in comparison.lines}
+
+
+def _changed(comparison: Comparison) -> set[tuple[str, str]]:
+    return {name for name, line in _figures(comparison).items() if line.changed}
 
 
 def test_the_stock_kernel_against_the_changed_one(golden: Golden) -> None:
     comparison = compare_surveys(recorded("stock"), recorded("on"))
     golden("\n".join(comparison.sentences))
-    found = {(line.what, line.metric): line for line in comparison.lines}
+    found = _figures(comparison)
     assert found["ldxr, 4 KiB", "faults"].change_percent == -50
     assert not found["store, 4 KiB", "faults"].changed
 
@@ -89,7 +89,7 @@ def test_surveys_without_a_common_figure_are_not_compared() -> None:
 def test_it_fits_the_terminal(width: int) -> None:
     comparison = compare_surveys(recorded("stock"), recorded("off"))
     output = io.StringIO()
-    print_survey_comparison(comparison, "stock", "off", Console(file=output, width=width))
+    print_comparison(comparison, "stock", "off", Console(file=output, width=width))
     lines = output.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     assert "…" not in output.getvalue()
