@@ -30,7 +30,7 @@ from firsttouch.cli.running import measure, print_failures, print_plan, print_pr
 from firsttouch.errors import FirsttouchError, UserError
 from firsttouch.finder.sites import Trace
 from firsttouch.lab.layouts import parse_layouts
-from firsttouch.lab.plan import HERE, SLURM, Request
+from firsttouch.lab.plan import HERE, SLURM, Request, make_plan
 from firsttouch.lab.run import join_run, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.lab.traces import trace_of
