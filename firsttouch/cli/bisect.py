@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import FAULTS, INSTRUCTIONS
 from firsttouch.analysis.dataset import make_dataset
-from firsttouch.analysis.names import cell_name
 from firsttouch.analysis.profile import profiles_of
 from firsttouch.build.definitions import find_definitions
 from firsttouch.build.history import Repository, Verdict
@@ -22,6 +21,7 @@ from firsttouch.errors import BuildError, FirsttouchError, UserError, nearest
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.run import release_of, run_lab
 from firsttouch.output.changes import changed_functions, print_rows
+from firsttouch.output.names import cell_name
 from firsttouch.output.plain import plain
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter

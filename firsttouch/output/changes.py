@@ -17,7 +17,6 @@ from firsttouch.analysis.changes import (
     CellChange,
     Changes,
 )
-from firsttouch.analysis.names import cell_name
 from firsttouch.analysis.profile import (
     USER,
     Basis,
@@ -27,6 +26,7 @@ from firsttouch.analysis.profile import (
     profiles_of,
 )
 from firsttouch.catalog.arms import BASE
+from firsttouch.output.names import cell_name
 from firsttouch.output.plain import heading, plain, plain_table, print_table
 from firsttouch.output.profile import signed
 from firsttouch.quantities import format_change, format_list, format_number_of

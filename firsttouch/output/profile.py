@@ -10,7 +10,6 @@ from rich.console import Console
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.analysis.names import format_params
 from firsttouch.analysis.profile import (
     CELL,
     COUNTS,
@@ -24,6 +23,7 @@ from firsttouch.analysis.profile import (
     compare_functions,
     profiles_of,
 )
+from firsttouch.output.names import format_params
 from firsttouch.output.plain import heading, plain, plain_table, print_table
 from firsttouch.output.tables import tried_options
 

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import changes_over
-from firsttouch.analysis.names import format_params, varying
 from firsttouch.output.cache_tables import print_cache_tables
 from firsttouch.output.labels import SPREAD, change_head, group_by_reason, share_words, spread_words
+from firsttouch.output.names import format_params, varying
 from firsttouch.output.plain import fits, heading, may_wrap, plain, plain_table, print_table
 from firsttouch.quantities import format_change, format_value
 

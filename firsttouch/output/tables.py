@@ -13,8 +13,8 @@ from contextlib import suppress
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.distributions import changes_over
-from firsttouch.analysis.names import format_params, varying
 from firsttouch.output.labels import QUICK, SPREAD, change_head, spread_words, verdict_words
+from firsttouch.output.names import format_params, varying
 from firsttouch.quantities import format_change, format_value
 
 FORMATS = ("md", "csv")

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from firsttouch.analysis.answers import answer, answering
 from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.claims import NOT_MEASURED, Claim, list_claims
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import HOLDS, depends_on_layout, verdict_share
-from firsttouch.analysis.names import cell_name
 from firsttouch.catalog.arms import BASE
+from firsttouch.output.answers import answer, answering
 from firsttouch.output.labels import QUICK, SPREAD, share_words, spread_words
+from firsttouch.output.names import cell_name
 from firsttouch.output.plain import heading, may_wrap, plain, plain_table, print_table
 from firsttouch.output.row_tables import verdict_text
 from firsttouch.progress import PipeConsole

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import Measurement
-from firsttouch.analysis.names import format_params
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.experiments import Params, Value
 from firsttouch.errors import UserError
 from firsttouch.output.comparison import COMPARABLE, SAME, Comparison, Difference, Line, kind_of
+from firsttouch.output.names import format_params
 from firsttouch.quantities import format_change, format_size, format_value
 
 # What a comparison can be about. Anything else is an instrument; a difference in

@@ -9,8 +9,8 @@ from docs.evidence.draw.declared import Block, Column, Selection
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import values_over
-from firsttouch.analysis.names import format_params, varying
 from firsttouch.errors import UserError
+from firsttouch.output.names import format_params, varying
 from firsttouch.output.tables import markdown_table
 from firsttouch.quantities import format_change, format_ratio, format_value
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from firsttouch.analysis.cache_statistics import alike
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.analysis.names import as_number, format_param, format_params
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment, Metric, Params
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
 from firsttouch.output.html.figure import Figure, cell_lines, pictures, telling_cells
 from firsttouch.output.html.lines import draw_lines
+from firsttouch.output.names import as_number, format_param, format_params
 from firsttouch.quantities import format_compact
 
 # For an axis: the divisor of a unit's values, and the unit after division.

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firsttouch.analysis.answers import mean_words
 from firsttouch.analysis.cache_statistics import (
     MISSES,
     Curve,
@@ -19,6 +18,7 @@ from firsttouch.analysis.cache_statistics import (
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.experiments import Params
+from firsttouch.output.answers import mean_words
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
 from firsttouch.output.html.figure import (

@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.analysis.names import case_label
 from firsttouch.output.html.svg import Drawing
 from firsttouch.output.labels import value_label
+from firsttouch.output.names import case_label
 
 # Widths of a drawing in units. Each figure is drawn for both, because text that
 # is scaled down for a phone is too small to read.

@@ -11,12 +11,12 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from firsttouch.analysis.answers import answer, answering
 from firsttouch.analysis.changes import changes
 from firsttouch.analysis.claims import list_claims
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.files import write_atomically
 from firsttouch.lab.hosts import number_audited
+from firsttouch.output.answers import answer, answering
 from firsttouch.output.changes import changes_section
 from firsttouch.output.html.figure import Figure
 from firsttouch.output.html.provenance import audit, origins

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from firsttouch.analysis.claims import Claim
 from firsttouch.analysis.dataset import Row
 from firsttouch.analysis.distributions import changes_over
-from firsttouch.analysis.names import cell_name
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.labels import SIGNS, change_range, share_words
+from firsttouch.output.names import cell_name
 from firsttouch.quantities import format_change, format_value
 
 # The arm in the head of the table. For a value of another arm, its name follows the value.

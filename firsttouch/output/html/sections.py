@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
-from firsttouch.analysis.names import format_params, varying
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.output.html.any_experiment import dumbbells, lines
 from firsttouch.output.html.cache_charts import set_conflict, zero_conflict, zero_scan
@@ -18,6 +17,7 @@ from firsttouch.output.html.figure import Chart, Figure
 from firsttouch.output.html.strips import strips
 from firsttouch.output.html.timeline import timeline, why_not_sampled
 from firsttouch.output.labels import SIGNS, change_head, group_by_reason
+from firsttouch.output.names import format_params, varying
 from firsttouch.quantities import format_change, format_value
 
 # The charts by their names in an experiment's `chart`.

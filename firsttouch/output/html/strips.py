@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import Distribution, changes_over
-from firsttouch.analysis.names import cell_name
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.figure import Figure, SmallTable, pictures
 from firsttouch.output.html.scales import Scale
 from firsttouch.output.html.svg import CHARACTER, Drawing, Symbols, shorten
 from firsttouch.output.labels import change_range, changes_of, share_words
+from firsttouch.output.names import cell_name
 from firsttouch.quantities import format_number_of
 
 _TOP, _ROW, _LABEL = 34.0, 38.0, 15.0

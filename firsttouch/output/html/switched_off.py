@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.analysis.names import cell_name
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.labels import value_label
+from firsttouch.output.names import cell_name
 from firsttouch.quantities import format_change, format_count
 
 _OFF = "off"

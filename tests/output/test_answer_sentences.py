@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.answers import answer, answering
 from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.claims import count_verdicts, list_claims
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.output.answers import answer, answering
 from tests.support import made_results
 
 PLATFORM = Platform("6.12", "neoverse-n1")
