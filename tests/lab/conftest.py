@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.build.programs import build_ftbench, build_init, build_pmu
 from firsttouch.build.sources import KernelSource
 from firsttouch.build.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
@@ -104,7 +106,7 @@ def _region() -> dict[str, Json]:
 
 
 @pytest.fixture
-def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLab:
+def fake_lab(tmp_path: Path, listing_cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLab:
     (tmp_path / "parts").mkdir()
     (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
     source = KernelSource(
@@ -122,11 +124,24 @@ def fake_lab(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -
     return lab
 
 
+@pytest.fixture(scope="session")
+def guest_programs(reporter: Reporter) -> list[Path]:
+    """The entries of the programs that guests get, in the store."""
+    built = (build(reporter) for build in (build_ftbench, build_init, build_pmu))
+    return [program.parent for program in built]
+
+
 @pytest.fixture
 def ran(
-    fake_lab: FakeLab, configured_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    guest_programs: list[Path],
+    fake_lab: FakeLab,
+    configured_cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> list[Guest]:
     """The guests that ran; kernels are built from a fake tree."""
+    for entry in guest_programs:
+        shutil.copytree(entry, configured_cache / "programs" / entry.name)
     (tmp_path / "Image").write_text("an image\n")
     monkeypatch.setenv("FAKE_IMAGE", str(tmp_path / "Image"))
     monkeypatch.setattr("firsttouch.lab.run.build_parts", guests.build_parts)
