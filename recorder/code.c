@@ -77,7 +77,7 @@ static bool is_new(struct code *code, uint64_t hash)
 	return true;
 }
 
-void code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip)
+bool code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE), left = page - (ip & (page - 1));
 	struct ft_code record;
@@ -89,7 +89,7 @@ void code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip)
 	ssize_t len;
 
 	if (!is_new(code, mix((uint64_t)*changes(code, pid) << 32 | pid, ip)))
-		return;
+		return false;
 	/* The next page may not be readable: it is a part of its own. */
 	if (left < FT_CODE_BYTES) {
 		there[0].iov_len = left;
@@ -97,10 +97,11 @@ void code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip)
 	}
 	len = process_vm_readv(pid, &here, 1, there, 2, 0);
 	if (len <= 0)
-		return;
+		return true;
 	record.header = ft_header(FT_CODE, sizeof(record));
 	record.pid = pid;
 	record.len = len;
 	record.ip = ip;
 	output_write(output, &record, sizeof(record));
+	return true;
 }

@@ -23,7 +23,7 @@ bool code_open(struct code *code);
 /* Follows the kernel's records of processes that begin, execute or map other code. */
 void code_follow(struct code *code, const struct perf_event_header *record);
 
-/* Writes the code at `ip` of a process, if it is the first time since a change. */
-void code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip);
+/* Writes the code at `ip` of a process, and tells so, if it is the first time since a change. */
+bool code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip);
 
 #endif

@@ -1,216 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <asm/perf_regs.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "cpus.h"
 #include "rings.h"
 #include "upgrades.h"
 
-#define BIT(number)	((uint64_t)1 << (number))
-/* The pc, and what a string instruction of x86-64 reads and writes. */
-#ifdef __aarch64__
-#define USER_REGS	BIT(PERF_REG_ARM64_PC)
-#else
-#define USER_REGS	(BIT(PERF_REG_X86_SI) | BIT(PERF_REG_X86_DI) | BIT(PERF_REG_X86_IP))
-#endif
-
-/* For all rings together, where locked memory has no limit. */
-#define MOST_MEMORY	(64ul << 20)
-#define LARGEST_RING	(16ul << 20)
-#define DEEPEST_CHAIN	64
-/* Bytes in a ring: soon enough to read the code of a program that is about to end. */
-#define WAKE_UP		(4ul << 10)
-
-static int open_event(struct perf_event_attr attr, pid_t thread, int cpu,
-		      bool on_exec)
-{
-	int fd;
-
-	attr.size = sizeof(attr);
-	attr.sample_period = 1;
-	attr.sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-	attr.disabled = 1;
-	attr.enable_on_exec = on_exec;
-	attr.inherit = 1;
-	attr.use_clockid = 1;
-	attr.clockid = CLOCK_MONOTONIC;
-	fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
-		     PERF_FLAG_FD_CLOEXEC);
-	/* Linux 5.12 is the first with build IDs. */
-	if (fd < 0 && errno == EINVAL && attr.build_id) {
-		attr.build_id = 0;
-		fd = syscall(SYS_perf_event_open, &attr, thread, cpu, -1,
-			     PERF_FLAG_FD_CLOEXEC);
-	}
-	return fd;
-}
-
-static struct perf_event_attr faults_event(const struct rings *rings)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_PAGE_FAULTS,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR |
-			       PERF_SAMPLE_REGS_USER,
-		.sample_regs_user = USER_REGS,
-		.exclude_kernel = !(rings->flags & FT_KERNEL),
-		.exclude_hv = 1,
-		.exclude_callchain_kernel = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.mmap_data = 1,
-		.build_id = 1,
-		.comm = 1,
-		.comm_exec = 1,
-		.task = 1,
-		.sample_id_all = 1,
-		.watermark = 1,
-		.wakeup_watermark = rings->size / 8 < WAKE_UP ?
-				    rings->size / 8 : WAKE_UP,
-	};
-
-	if (rings->flags & FT_CALL_CHAINS) {
-		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-		attr.sample_max_stack = DEEPEST_CHAIN;
-	}
-	if (rings->flags & FT_MAPPED)
-		attr.sample_type |= PERF_SAMPLE_DATA_PAGE_SIZE;
-	if (rings->flags & FT_UPGRADES)
-		attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
-	return attr;
-}
-
-/*
- * Without privileges the kernel's limits allow a smaller ring than is asked for.
- * All rings get the same, so that no CPU takes the room of the others.
- */
-static bool map_ring(struct rings *rings, int fd)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-	void *map;
-
-	map = mmap(NULL, page + rings->size, PROT_READ | PROT_WRITE,
-		   MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		return false;
-	rings->ring[rings->nr_rings++] = (struct ring) {
-		.head = map, .data = (char *)map + page, .fd = fd,
-	};
-	return true;
-}
-
-static void close_all(struct rings *rings)
-{
-	size_t page = sysconf(_SC_PAGESIZE);
-
-	for (size_t i = 0; i < rings->nr_rings; i++) {
-		munmap(rings->ring[i].head, page + rings->size);
-		if (rings->flags & FT_UPGRADES)
-			close(rings->ring[i].upgrades);
-	}
-	for (size_t i = 0; i < rings->nr_events; i++)
-		close(rings->events[i]);
-	rings->nr_rings = 0;
-	rings->nr_events = 0;
-}
-
-static int open_upgrades(struct rings *rings, pid_t thread, int cpu, bool on_exec)
-{
-	struct ring *ring = &rings->ring[rings->nr_rings - 1];
-
-	ring->upgrades = open_event(upgrades_event(rings->tracepoint), thread, cpu,
-				    on_exec);
-	if (ring->upgrades < 0 ||
-	    ioctl(ring->upgrades, PERF_EVENT_IOC_ID, &ring->upgrade) ||
-	    ioctl(ring->upgrades, PERF_EVENT_IOC_SET_OUTPUT, ring->fd))
-		return -errno;
-	return 0;
-}
-
-/* The events of all threads on one CPU write to the ring of the first. */
-static int open_on_cpu(struct rings *rings, int cpu, const pid_t *threads,
-		       size_t nr_threads, bool on_exec)
-{
-	struct perf_event_attr attr = faults_event(rings);
-	int first = -1, error;
-
-	for (size_t i = 0; i < nr_threads; i++) {
-		int fd = open_event(attr, threads[i], cpu, on_exec);
-
-		/* A thread that has ended, or a CPU that is off. */
-		if (fd < 0 && (errno == ESRCH || errno == ENODEV))
-			continue;
-		if (fd < 0)
-			return -errno;
-		rings->events[rings->nr_events++] = fd;
-		if (first < 0) {
-			first = fd;
-			if (!map_ring(rings, fd))
-				return -ENOBUFS;
-			error = rings->flags & FT_UPGRADES ?
-				open_upgrades(rings, threads[i], cpu, on_exec) : 0;
-			if (error)
-				return error;
-		} else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, first)) {
-			return -errno;
-		}
-	}
-	return 0;
-}
-
-/* One event for each thread on each CPU: as many files as may be open. */
-static void allow_files(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files))
-		return;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-}
-
-int rings_open(struct rings *rings, const pid_t *threads, size_t nr_threads,
-	       bool on_exec)
-{
-	cpu_set_t possible;
-	size_t cpus = cpus_possible(&possible), page = sysconf(_SC_PAGESIZE);
-	int error = 0;
-
-	rings->ring = calloc(cpus, sizeof(*rings->ring));
-	rings->events = calloc(cpus * nr_threads, sizeof(*rings->events));
-	if (!rings->ring || !rings->events)
-		return -ENOMEM;
-	/* A command would inherit the limit. */
-	if (!on_exec)
-		allow_files();
-	rings->size = LARGEST_RING;
-	while (rings->size > page && rings->size * cpus > MOST_MEMORY)
-		rings->size /= 2;
-	for (; rings->size >= page; rings->size /= 2) {
-		error = 0;
-		for (size_t cpu = 0; cpu < CPU_SETSIZE && !error; cpu++)
-			if (CPU_ISSET(cpu, &possible))
-				error = open_on_cpu(rings, cpu, threads,
-						    nr_threads, on_exec);
-		if (error)
-			close_all(rings);
-		if (error != -ENOBUFS)
-			break;
-	}
-	if (!error && !rings->nr_rings)
-		error = -ESRCH;
-	for (size_t i = 0; i < rings->nr_events && !on_exec && !error; i++)
-		ioctl(rings->events[i], PERF_EVENT_IOC_ENABLE, 0);
-	return error;
-}
+/* So many drains without new code: a program is past its start. */
+#define CALM	8
 
 /* The part of a sample that all samples have. */
 struct sample {
@@ -232,7 +29,7 @@ static void copy_record(const struct rings *rings, const struct ring *ring,
 	memcpy((char *)to + first, ring->data, size - first);
 }
 
-static void drain(struct rings *rings, struct ring *ring, struct code *code,
+static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 		  struct output *output)
 {
 	static union {
@@ -241,12 +38,15 @@ static void drain(struct rings *rings, struct ring *ring, struct code *code,
 		char bytes[UINT16_MAX + 1];
 	} record;
 	uint64_t at = ring->head->data_tail;
+	bool fresh = false;
 	uint64_t stop = __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE);
 
 	while (at < stop) {
 		copy_record(rings, ring, at, &record, sizeof(record.header));
 		copy_record(rings, ring, at, &record, record.header.size);
 		at += record.header.size;
+		if (record.header.size == sizeof(record.header))
+			continue;
 		if (rings->flags & FT_UPGRADES)
 			upgrades_unpack(&record.header, ring->upgrade);
 		output_write(output, &record, record.header.size);
@@ -258,17 +58,33 @@ static void drain(struct rings *rings, struct ring *ring, struct code *code,
 		rings->samples++;
 		if ((record.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
 		    PERF_RECORD_MISC_USER)
-			code_see(code, output, record.sample.pid,
-				 record.sample.ip);
+			fresh |= code_see(code, output, record.sample.pid,
+					  record.sample.ip);
 	}
+	__atomic_store_n(&ring->head->data_tail, at, __ATOMIC_RELEASE);
+	return fresh;
+}
+
+static void set_wakers(const struct rings *rings, unsigned long request)
+{
+	for (size_t i = 0; i < rings->nr_rings; i++)
+		if (rings->ring[i].waker >= 0)
+			ioctl(rings->ring[i].waker, request, 0);
 }
 
 void rings_drain(struct rings *rings, struct code *code, struct output *output)
 {
+	bool fresh = false;
+
 	/* Before the rings are read: what is written later is of a later round. */
 	output_round(output);
 	for (size_t i = 0; i < rings->nr_rings; i++)
-		drain(rings, &rings->ring[i], code, output);
+		fresh |= drain(rings, &rings->ring[i], code, output);
+	if (fresh && rings->calm >= CALM)
+		set_wakers(rings, PERF_EVENT_IOC_ENABLE);
+	rings->calm = fresh ? 0 : rings->calm + 1;
+	if (rings->calm == CALM)
+		set_wakers(rings, PERF_EVENT_IOC_DISABLE);
 }
 
 void rings_disable(struct rings *rings)
@@ -278,6 +94,7 @@ void rings_disable(struct rings *rings)
 	for (size_t i = 0; i < rings->nr_rings; i++)
 		if (rings->flags & FT_UPGRADES)
 			ioctl(rings->ring[i].upgrades, PERF_EVENT_IOC_DISABLE, 0);
+	set_wakers(rings, PERF_EVENT_IOC_DISABLE);
 }
 
 uint64_t rings_count(const struct rings *rings)

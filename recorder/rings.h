@@ -15,6 +15,8 @@ struct ring {
 	int fd;
 	/* The event that tells of upgrades, and its number; with FT_UPGRADES. */
 	int upgrades;
+	/* The event that wakes this process while there is new code; -1 for none. */
+	int waker;
 	uint64_t upgrade;
 };
 
@@ -31,6 +33,8 @@ struct rings {
 	int *events;
 	size_t nr_events;
 	uint64_t samples;
+	/* Drains since the last one that had new code. */
+	unsigned int calm;
 };
 
 /*

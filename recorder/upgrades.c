@@ -37,7 +37,9 @@ struct perf_event_attr upgrades_event(uint64_t tracepoint)
 	return (struct perf_event_attr) {
 		.type = PERF_TYPE_TRACEPOINT,
 		.config = tracepoint,
-		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_RAW,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
 	};
 }
 

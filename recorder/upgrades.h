@@ -15,7 +15,7 @@
 /* The number of the tracepoint; 0 if the kernel has none, or it may not be read. */
 uint64_t upgrades_tracepoint(void);
 
-/* What is told of its event, beside what all events of a ring have. */
+/* The event. */
 struct perf_event_attr upgrades_event(uint64_t tracepoint);
 
 /* Takes an event's number out of a record. With @upgrade it is now a struct ft_upgrade. */
