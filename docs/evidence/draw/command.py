@@ -15,6 +15,13 @@ from pathlib import Path
 
 from docs.evidence.draw.declared import Evidence, ResultSet, load_evidence
 from docs.evidence.draw.documents import Drawing
+from docs.evidence.draw.oracle import (
+    ORACLE,
+    draw_verdicts,
+    judge_programs,
+    keep_verdicts,
+    read_verdicts,
+)
 from docs.evidence.draw.programs import Traced, trace_here
 from docs.evidence.draw.rebuilt import load_rebuilt
 from docs.evidence.draw.traces import (
@@ -60,11 +67,12 @@ def main() -> int:
     )
     parser.add_argument(
         "--trace",
-        choices=(HERE, LINES),
+        choices=(HERE, LINES, ORACLE),
         action="append",
         default=[],
         help="trace the programs of experiments/doubles.toml here (as root, x86-64): Debian's, or "
-        "those of rebuilt.toml, built again with debug information",
+        "those of rebuilt.toml, built again with debug information; or set the traces of Debian's "
+        "beside the kernel's tracepoints",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("out/evidence"), help="where results go (out/evidence)"
@@ -144,6 +152,10 @@ def trace(evidence: Evidence, name: str) -> None:
     """Trace programs of the experiment on this host, and keep their traces."""
     experiment = load_experiment(_EXPERIMENT)
     assert experiment.root is not None
+    if name == ORACLE:
+        verdicts = list(judge_programs(experiment.root, experiment.scripts, Reporter()))
+        keep_verdicts(traces_file(evidence.folder, name), verdicts)
+        return
     scripts, rebuilt = experiment.scripts, load_rebuilt(evidence.folder / REBUILT)
     if name == LINES:
         scripts = {program.name: scripts[program.name] for program in rebuilt}
@@ -161,6 +173,9 @@ def traced_blocks(evidence: Evidence) -> dict[str, Callable[[], str]]:
         found[HERE] = lambda: draw_traces(read_traces(here))
     if lines.exists():
         found[LINES] = lambda: draw_lines(read_traces(lines))
+    verdicts = traces_file(evidence.folder, ORACLE)
+    if verdicts.exists():
+        found[ORACLE] = lambda: draw_verdicts(read_verdicts(verdicts))
     if _SET in evidence.sets:
         found[_BLOCK] = lambda: draw_traces(_of_guests(evidence.sets[_SET].file(evidence.folder)))
     return found

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,19 +51,26 @@ def trace_here(
     program fails, or if its packages cannot be fetched; BuildError if one of
     `rebuilt` does not build.
     """
-    if os.geteuid() or platform.machine() != "x86_64":
-        raise HostError("programs get their own root directory: run it as root, on x86-64.")
     built = {program.path: program.obtain(reporter) for program in rebuilt}
-    unpacked = unpack(replace(packages, architecture="amd64"), reporter)
-    with tempfile.TemporaryDirectory(prefix="firsttouch-root-") as scratch:
-        root = Path(scratch, "root")
-        _make_root(unpacked, root)
+    with program_root(packages, reporter) as root:
         for path, file in built.items():
             (root / path).unlink()
             shutil.copy(file, root / path)
         for name, script in scripts.items():
             reporter.say(f"Tracing {name}")
             yield Traced(name, trace_script(name, script, root, reporter))
+
+
+@contextmanager
+def program_root(packages: Packages, reporter: Reporter) -> Iterator[Path]:
+    """Yield a root directory with packages; HostError as for `trace_here`."""
+    if os.geteuid() or platform.machine() != "x86_64":
+        raise HostError("programs get their own root directory: run it as root, on x86-64.")
+    unpacked = unpack(replace(packages, architecture="amd64"), reporter)
+    with tempfile.TemporaryDirectory(prefix="firsttouch-root-") as scratch:
+        root = Path(scratch, "root")
+        _make_root(unpacked, root)
+        yield root
 
 
 def trace_script(name: str, script: str, root: Path, reporter: Reporter) -> Trace:
