@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.build.store import store_root
 from firsttouch.places import REPOSITORY, users_folder
 from tests.conftest import Firsttouch
 
@@ -29,8 +30,10 @@ def test_the_entries_of_who_runs_the_tests_are_not_found(tmp_path: Path, variabl
     (config / "firsttouch/arms").mkdir(parents=True)
     (config / "firsttouch/arms/mine.toml").write_text("title = ")
     environment = {name: os.environ[name] for name in os.environ if name != "XDG_CONFIG_HOME"}
+    # Another home has another store, in which all would be built again.
+    environment["XDG_CACHE_HOME"] = str(store_root().parent)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider",
+        [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider",
          f"{__file__}::{test_no_entry_of_ones_own_is_found.__name__}"],
         cwd=REPOSITORY, env={**environment, variable: str(tmp_path)},
         capture_output=True, text=True, check=False,

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from firsttouch.build.host_tools import cross_compile
+from firsttouch.build.programs import build_ftbench
+from firsttouch.progress import Reporter
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BENCH = REPOSITORY / "bench"
@@ -81,12 +82,12 @@ def run_as_nobody(ftbench: Ftbench, *arguments: str) -> subprocess.CompletedProc
 
 
 @pytest.fixture(scope="session")
-def ftbench(tmp_path_factory: pytest.TempPathFactory) -> Ftbench:
-    """Build this machine's ftbench."""
-    return Ftbench(make_ftbench("", tmp_path_factory.mktemp("ftbench-native")))
+def ftbench(reporter: Reporter) -> Ftbench:
+    """Return this machine's ftbench, as the store has it."""
+    return Ftbench(build_ftbench(reporter, native=True))
 
 
 @pytest.fixture(scope="session")
-def arm64_ftbench(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the arm64 ftbench."""
-    return make_ftbench(cross_compile(), tmp_path_factory.mktemp("ftbench-arm64"))
+def arm64_ftbench(reporter: Reporter) -> Path:
+    """Return the arm64 ftbench, as the store has it."""
+    return build_ftbench(reporter)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.conftest import BENCH, Ftbench
+from tests.bench.conftest import BENCH, make_ftbench
 
 pytestmark = pytest.mark.long
 
@@ -62,8 +62,9 @@ def external_variables(text: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def objects(ftbench: Ftbench) -> list[Path]:
-    found = sorted(ftbench.path.parent.rglob("*.o"))
+def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    made = make_ftbench("", tmp_path_factory.mktemp("ftbench"))
+    found = sorted(made.parent.rglob("*.o"))
     assert len(found) > len(list((BENCH / "experiments").glob("*.c")))
     return found
 
