@@ -62,8 +62,12 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return made_results.dataset(tmp_path_factory.mktemp("out"), plan, folder)
 
 
-def test_no_line_is_wider_than_100_columns_and_nothing_is_cut(widest: Dataset) -> None:
-    text = _printed(widest)
+@pytest.fixture(scope="module")
+def text(widest: Dataset) -> str:
+    return _printed(widest)
+
+
+def test_no_line_is_wider_than_100_columns_and_nothing_is_cut(text: str) -> None:
     assert "9,876,543,210" in text
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
@@ -71,14 +75,13 @@ def test_no_line_is_wider_than_100_columns_and_nothing_is_cut(widest: Dataset) -
     assert "\x1b" not in text
 
 
-def test_a_terminal_gets_colour_and_the_same_words(widest: Dataset) -> None:
-    plain, coloured = _printed(widest), _printed(widest, terminal=True)
+def test_a_terminal_gets_colour_and_the_same_words(text: str, widest: Dataset) -> None:
+    coloured = _printed(widest, terminal=True)
     assert "\x1b[" in coloured
-    assert "not reproduced" in plain and "not reproduced" in coloured
+    assert "not reproduced" in text and "not reproduced" in coloured
 
 
-def test_what_could_not_be_measured_stands_once_with_its_reason(widest: Dataset) -> None:
-    text = _printed(widest)
+def test_what_could_not_be_measured_stands_once_with_its_reason(text: str) -> None:
     assert text.count("no PMU") == 1
     assert "Not available\n  tlbi: no PMU" in text
 

@@ -16,6 +16,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 # with a release, they do so by release.
 TOGETHER = (
     "tests/bench/test_guest.py",
+    "tests/bench/test_kinds.py",
     "tests/cli/test_installed.py",
     "tests/docs/test_documents.py",
     "tests/linux/test_configuration.py",
