@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.build.packages import Closure, known_closure, obtain_from_closure
-from firsttouch.build.programs import build_ftbench, stored_program
+from firsttouch.build.programs import build_ftbench, ftbench
 from firsttouch.build.store import Entry
 from firsttouch.catalog.experiments import Packages
 from firsttouch.files import digest_file
@@ -81,8 +81,8 @@ class FileDisk:
 
     def stored(self) -> Path | None:
         """Return the disk's image if the store has it."""
-        ftbench = stored_program("bench", "ftbench", native=True)
-        kept = _entry(self._recipe(ftbench), self.title).use() if ftbench else None
+        writer = ftbench(native=True).stored()
+        kept = _entry(self._recipe(writer), self.title).use() if writer else None
         return kept / _IMAGE if kept else None
 
     def obtain(self, reporter: Reporter) -> Path:

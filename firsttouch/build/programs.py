@@ -7,7 +7,8 @@ The store keeps them under the digest of their sources and of the tools.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch import processes
@@ -18,138 +19,149 @@ from firsttouch.build.host_tools import (
     toolchain_identity,
 )
 from firsttouch.build.store import Entry
-from firsttouch.catalog.experiments import KINDS
+from firsttouch.catalog.experiments import KINDS, PLAIN
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import digest_files
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 
-# The plugin is built for one version of QEMU.
-_PMU = "pmu"
-# Arguments for make. No -g: debug information names the folder of the build.
+# Arguments for make, by product and whether it is for this host. No -g: debug information names
+# the folder of the build.
 _ARGUMENTS = {
-    ("libftpmu.so", "native"): ("CFLAGS=-O2",),
-    (KINDS, "arm64"): (KINDS,),
+    ("libftpmu.so", True): ("CFLAGS=-O2",),
+    (KINDS, False): (KINDS,),
     # This one only lists what it can measure, for which it needs no clang.
-    (KINDS, "native"): (KINDS, "BUILDS="),
+    (KINDS, True): (KINDS, "BUILDS="),
 }
 # Orders of ftbench's objects, and by how many objects each begins after the one before.
 ORDERS, _APART = 4, 8
 _SOURCES = {".c", ".h", ".S", ".ld", ".sh", ""}
 
 
-def build_ftbench(reporter: Reporter, *, native: bool = False, order: int = 0) -> Path:
-    """Return ftbench, static, for arm64; `native`: for this host.
+@dataclass(frozen=True)
+class Program:
+    """A program of this project: `product` of the Makefile of `folder`, for arm64.
 
-    `order` is that of its objects, less than `ORDERS`. Raises BuildError with
-    the compiler's errors if it does not build.
+    `native`: for this host. `order` is that of ftbench's objects, less than `ORDERS`.
     """
-    return _build("bench", "ftbench", reporter, native=native, order=order)
+
+    folder: str
+    product: str
+    native: bool = False
+    order: int = 0
+
+    @property
+    def title(self) -> str:
+        """The program's name in messages."""
+        return f"{self.product}, order {self.order}" if self.order else self.product
+
+    def stored(self) -> Path | None:
+        """Return the program if the store has it.
+
+        Without its compiler, nothing tells which build of it this host would make.
+        """
+        try:
+            kept = self._entry().use()
+        except HostError:
+            return None
+        return kept / self.product if kept else None
+
+    def obtain(self, reporter: Reporter) -> Path:
+        """Return the program. Raises BuildError with the compiler's errors if it does not build."""
+
+        def make(workplace: Path, kept: Path) -> None:
+            prefix = "" if self.native else cross_compile()
+            made = run_make(REPOSITORY / self.folder, workplace, prefix, *self._arguments())
+            shutil.copy(made / self.product, kept / self.product)
+
+        return self._entry().obtain(make, reporter.say) / self.product
+
+    def _entry(self) -> Entry:
+        folder = REPOSITORY / self.folder
+        recipe: dict[str, Json] = {
+            "sources": digest_files(folder, _sources(folder)),
+            "tools": toolchain_identity(native=self.native),
+            "variables": list(self._arguments()),
+        }
+        if self == PMU:
+            # The plugin is built for one version of QEMU.
+            recipe["qemu"] = qemu_version()
+        if self.product == KINDS and not self.native:
+            recipe["clang"] = clang_version()
+        where = "this host" if self.native else "arm64"
+        return Entry("programs", recipe, f"{self.product} for {where}")
+
+    def _arguments(self) -> tuple[str, ...]:
+        words = _ARGUMENTS.get((self.product, self.native), ())
+        return (*words, f"FIRST={1 + self.order * _APART}") if self.order else words
 
 
-def build_kinds(reporter: Reporter, *, native: bool = False, order: int = 0) -> Path:
-    """Return ftbench with update-kinds, static, for arm64; `native`: for this host, to list it.
+INIT = Program("guest", "init")
+PMU = Program("pmu", "libftpmu.so", native=True)
+RECORDER = Program("recorder", "ftrecord")
 
-    `order` is as of `build_ftbench`.
 
-    For arm64 it raises HostError if clang, the second compiler of update-kinds,
-    is missing. Raises BuildError with the compiler's errors if it does not build.
+def ftbench(build: str = PLAIN, order: int = 0, *, native: bool = False) -> Program:
+    """Return a build of ftbench, static; that with update-kinds takes clang for arm64."""
+    return Program("bench", build, native, order)
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """Scripts by name, a file each."""
+
+    texts: tuple[tuple[str, str], ...]
+    title: str = field(default="scripts", init=False)
+
+    def stored(self) -> Path | None:
+        """Return the folder with the scripts, if the store has them."""
+        return self._entry().use()
+
+    def obtain(self, reporter: Reporter) -> Path:
+        """Return the folder with the scripts."""
+
+        def make(_: Path, kept: Path) -> None:
+            for name, text in self.texts:
+                (kept / name).write_text(text)
+
+        return self._entry().obtain(make, reporter.say)
+
+    def _entry(self) -> Entry:
+        return Entry("programs", {"scripts": dict(self.texts)}, self.title)
+
+
+def build_ftbench(reporter: Reporter, *, native: bool = False) -> Path:
+    """Return ftbench for arm64, or for this host."""
+    return ftbench(native=native).obtain(reporter)
+
+
+def build_kinds(reporter: Reporter, *, native: bool = False) -> Path:
+    """Return ftbench with update-kinds for arm64; `native`: for this host, to list it.
+
+    For arm64 it raises HostError if clang, its second compiler, is missing.
     """
-    return _build("bench", KINDS, reporter, native=native, order=order)
+    return ftbench(KINDS, native=native).obtain(reporter)
 
 
 def build_init(reporter: Reporter) -> Path:
-    """Return the guest's init; BuildError with the compiler's errors if it does not build."""
-    return _build("guest", "init", reporter)
+    """Return the guest's init."""
+    return INIT.obtain(reporter)
 
 
 def build_pmu(reporter: Reporter) -> Path:
-    """Return the PMU's plugin, built for the QEMU that is installed.
-
-    Raises BuildError with the compiler's errors if it does not build.
-    """
-    return _build(_PMU, "libftpmu.so", reporter, native=True)
+    """Return the PMU's plugin, built for the QEMU that is installed."""
+    return PMU.obtain(reporter)
 
 
 def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
-    """Return the recorder of page faults, static, for this host; not `native`: for arm64.
-
-    Raises BuildError with the compiler's errors if it does not build.
-    """
-    return _build("recorder", "ftrecord", reporter, native=native)
-
-
-def stored_scripts(scripts: Mapping[str, str]) -> dict[str, Path] | None:
-    """Return the file of each of `scripts`, by name, if the store has them."""
-    kept = _scripts(scripts).use()
-    return {name: kept / name for name in scripts} if kept else None
-
-
-def keep_scripts(scripts: Mapping[str, str], reporter: Reporter) -> dict[str, Path]:
-    """Return a file for each of `scripts`, by name."""
-
-    def make(_: Path, kept: Path) -> None:
-        for name, script in scripts.items():
-            (kept / name).write_text(script)
-
-    kept = _scripts(scripts).obtain(make, reporter.say)
-    return {name: kept / name for name in scripts}
-
-
-def _scripts(scripts: Mapping[str, str]) -> Entry:
-    return Entry("programs", {"scripts": dict(scripts)}, "scripts")
-
-
-def stored_program(name: str, product: str, *, native: bool = False, order: int = 0) -> Path | None:
-    """Return `product` of folder `name`, for arm64 or for this host, if the store has it.
-
-    Without its compiler, nothing tells which build of it this host would make.
-    """
-    try:
-        kept = _entry(name, product, native=native, order=order).use()
-    except HostError:
-        return None
-    return kept / product if kept else None
+    """Return the recorder of page faults, static, for this host; not `native`: for arm64."""
+    return replace(RECORDER, native=native).obtain(reporter)
 
 
 def ftbench_list(reporter: Reporter) -> str:
     """Return the output of ``ftbench --list=json`` on this host: all that it can measure."""
     return processes.output([build_kinds(reporter, native=True), "--list=json"])
-
-
-def _build(
-    name: str, product: str, reporter: Reporter, *, native: bool = False, order: int = 0
-) -> Path:
-    """Return `product`, which the Makefile of folder `name` makes, for arm64 or for this host."""
-
-    def make(workplace: Path, kept: Path) -> None:
-        prefix = "" if native else cross_compile()
-        words = _arguments(product, native=native, order=order)
-        made = run_make(REPOSITORY / name, workplace, prefix, *words)
-        shutil.copy(made / product, kept / product)
-
-    return _entry(name, product, native=native, order=order).obtain(make, reporter.say) / product
-
-
-def _entry(name: str, product: str, *, native: bool, order: int = 0) -> Entry:
-    """Return the store's entry of `product`, which the Makefile of folder `name` makes."""
-    folder = REPOSITORY / name
-    recipe: dict[str, Json] = {
-        "sources": digest_files(folder, _sources(folder)),
-        "tools": toolchain_identity(native=native),
-        "variables": list(_arguments(product, native=native, order=order)),
-    }
-    if name == _PMU:
-        recipe["qemu"] = qemu_version()
-    if product == KINDS and not native:
-        recipe["clang"] = clang_version()
-    return Entry("programs", recipe, f"{product} for {'this host' if native else 'arm64'}")
-
-
-def _arguments(product: str, *, native: bool, order: int) -> tuple[str, ...]:
-    words = _ARGUMENTS.get((product, "native" if native else "arm64"), ())
-    return (*words, f"FIRST={1 + order * _APART}") if order else words
 
 
 def _sources(folder: Path) -> Iterable[Path]:

@@ -49,9 +49,9 @@ def _print(title: str, entries: Iterable[tuple[str, str]], console: Console) -> 
 
 def print_forecast(plan: Plan, forecast: Forecast, console: Console) -> None:
     """Print what a run would build and run, what the store has, and an estimate of the time."""
-    for part in forecast.parts:
-        state = "in the store" if part.path else "to be built"
-        console.print(plain(f"{part.title}: {state}"), soft_wrap=True)
+    for title, stored in forecast.parts:
+        state = "in the store" if stored else "to be built"
+        console.print(plain(f"{title}: {state}"), soft_wrap=True)
     guests = []
     if forecast.stored:
         guests.append(f"{forecast.stored:,} in the store")

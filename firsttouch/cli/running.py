@@ -19,7 +19,8 @@ from firsttouch.files import check_writable, write_atomically
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.execution import guests_at_once
 from firsttouch.lab.forecast import forecast
-from firsttouch.lab.guests import build_parts, check_changes, make_jobs
+from firsttouch.lab.guests import make_jobs
+from firsttouch.lab.parts import build_parts, check_changes, parts_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import Result
 from firsttouch.lab.run import Outcome, run_lab, source_of
@@ -41,7 +42,7 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     source = None
     if request.source or known_package(release.package):
         source = source_of(request, release, reporter)
-        check_changes(plan, source)
+        check_changes(parts_of(plan, plan.cells), source)
     at_once = guests_at_once(request.jobs)
     print_forecast(plan, forecast(plan, release, source, at_once), output_console())
     return 0

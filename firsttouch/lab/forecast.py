@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from firsttouch.build.disks import Disk
 from firsttouch.build.durations import (
     GUEST,
     default_image_duration,
@@ -18,21 +16,12 @@ from firsttouch.build.durations import (
 from firsttouch.build.images import KernelImage
 from firsttouch.build.kernels import kernel_of
 from firsttouch.build.outcomes import kept_outcome
-from firsttouch.build.programs import stored_program, stored_scripts
 from firsttouch.build.sources import KernelSource
-from firsttouch.catalog.arms import Kind
-from firsttouch.catalog.experiments import KINDS
+from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.releases import Release
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import (
-    Parts,
-    disk_of,
-    kernels_of,
-    make_job,
-    needs_kinds,
-    recorder_files,
-    relinked_of,
-)
+from firsttouch.lab.guests import make_job
+from firsttouch.lab.parts import Part, Parts, parts_of, stored_parts
 from firsttouch.lab.plan import Plan
 
 _KINDS: Mapping[Kind, str] = {
@@ -42,24 +31,17 @@ _KINDS: Mapping[Kind, str] = {
 
 
 @dataclass(frozen=True)
-class Part:
-    """A kernel, program or disk for guests; `path` is its place in the store, None if missing."""
-
-    title: str
-    path: Path | None
-
-
-@dataclass(frozen=True)
 class Forecast:
     """What a run would do.
 
+    `parts` has the names of what guests need, and whether the store has it.
     `stored` and `missing` are the numbers of guests whose outcome the store has
     or lacks. `unknown` guests have a part that is not built yet, so that their
     keys are unknown. `seconds` estimates the whole run, `builds` the kernels in
     it; `measured` tells whether all durations in them were measured on this host.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[tuple[str, bool], ...]
     stored: int
     missing: int
     unknown: int
@@ -71,47 +53,15 @@ class Forecast:
 def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once: int) -> Forecast:
     """Return what a run of `plan` would do; `source` is None if it is not fetched yet."""
     known = read_durations()
-    images = {
-        kernel: kernel_of(kernel, source).stored() if source else None
-        for kernel in kernels_of(plan)
-    }
-    parts = [
-        Part(f"kernel {release.name} {_KINDS[kernel.kind]} {kernel.label}".rstrip(), path)
-        for kernel, path in images.items()
-    ]
-    wanted = [("bench", "ftbench"), ("guest", "init"), ("pmu", "libftpmu.so")]
-    if needs_kinds(plan):
-        wanted.append(("bench", KINDS))
-    programs = {
-        name: stored_program(folder, name, native=folder == "pmu") for folder, name in wanted
-    }
-    parts += [Part(name, path) for name, path in programs.items()]
-    relinked = {
-        (build, order): stored_program("bench", build, order=order)
-        for build, order in relinked_of(plan)
-    }
-    parts += [Part(f"{build}, order {order}", relinked[build, order]) for build, order in relinked]
-    disks: dict[Disk, Path | None] = {}
-    for group in plan.groups:
-        disk = disk_of(plan, group)
-        if disk and disk not in disks:
-            disks[disk] = disk.stored()
-            parts.append(Part(disk.title, disks[disk]))
-    ready = {kind: path / "Image" for kind, path in images.items() if path}
+    places = stored_parts(parts_of(plan, plan.cells), source)
     made = None
-    ftbench, init, pmu, *more = programs.values()
-    if source and ftbench and init and pmu and all(more) and all(relinked.values()):
-        have = {disk: path for disk, path in disks.items() if path}
-        kinds = programs.get(KINDS)
-        linked = {name: path for name, path in relinked.items() if path}
-        made = Parts(
-            source, ready, ftbench, init, pmu, have, _recorders(plan), kinds=kinds, relinked=linked
-        )
+    if source:
+        made = Parts(source, {part: place for part, place in places.items() if place})
     seconds = builds = 0.0
     measured = True
-    for kernel, path in images.items():
+    for kernel, place in places.items():
         # What Debian built is fetched in seconds.
-        if path is None and kernel.kind != "debian":
+        if isinstance(kernel, Kernel) and not place and kernel.kind != "debian":
             name = image_duration(release.name)
             found = kernel_of(kernel, source) if source else None
             build = found.estimate() if isinstance(found, KernelImage) else None
@@ -130,30 +80,18 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
             guests += known.get(name, GUEST)
             measured &= name in known
     seconds += guests / at_once
-    return Forecast(
-        tuple(parts), counts[True], counts[False], counts[None], seconds, builds, measured
-    )
+    named = tuple((_title(part, release), bool(place)) for part, place in places.items())
+    return Forecast(named, counts[True], counts[False], counts[None], seconds, builds, measured)
 
 
-def _recorders(plan: Plan) -> dict[str, dict[str, Path]]:
-    """Return what guests need to record programs, by experiment, where the store has it."""
-    recorder = stored_program("recorder", "ftrecord")
-    found = {}
-    for name in dict.fromkeys(cell.experiment for cell in plan.cells):
-        asked = plan.catalog.experiments[name].scripts
-        scripts = stored_scripts(asked) if asked else None
-        if recorder and scripts:
-            found[name] = recorder_files(recorder, scripts)
-    return found
+def _title(part: Part, release: Release) -> str:
+    if isinstance(part, Kernel):
+        return f"kernel {release.name} {_KINDS[part.kind]} {part.label}".rstrip()
+    return part.title
 
 
 def _is_stored(plan: Plan, group: tuple[Cell, ...], parts: Parts | None) -> bool | None:
     """Tell whether the store has the outcome of `group`; None if a part is not built yet."""
-    disk = disk_of(plan, group)
-    arm = plan.catalog.arms[group[0].arm]
-    name = group[0].experiment
-    if plan.catalog.experiments[name].scripts and (parts is None or name not in parts.recorders):
-        return None
-    if parts is None or arm.kernel not in parts.images or (disk and disk not in parts.disks):
+    if parts is None or not parts.places.keys() >= set(parts_of(plan, group)):
         return None
     return kept_outcome(make_job(plan, group, parts).key) is not None

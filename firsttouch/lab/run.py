@@ -38,9 +38,10 @@ from firsttouch.lab.cells import Cell
 from firsttouch.lab.execution import Execution, guests_at_once
 from firsttouch.lab.gathering import Gathering
 from firsttouch.lab.guard import guard
-from firsttouch.lab.guests import Job, build_parts, kernels_of, make_jobs
+from firsttouch.lab.guests import Job, make_jobs
 from firsttouch.lab.hosts import Record, audited
 from firsttouch.lab.outcomes import results_of
+from firsttouch.lab.parts import build_parts, kernels_of
 from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result, check_replaceable, write_results
 from firsttouch.lab.shared_plan import SharedPlan, shared_plan
@@ -202,7 +203,7 @@ def join_run(request: Request, contract: Contract, reporter: Reporter) -> int:
 
 def _keep_vmlinux(plan: Plan, source: KernelSource, reporter: Reporter) -> None:
     """Build vmlinux of the user's kernels, or else of all, and say where it is."""
-    kernels = kernels_of(plan)
+    kernels = kernels_of(plan, plan.cells)
     for kernel in [kernel for kernel in kernels if kernel.label] or kernels:
         if vmlinux := keep_vmlinux(kernel, source, reporter):
             reporter.say(f"vmlinux {kernel.label or kernel.kind}: {vmlinux}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.build.host_tools import cross_compile
-from firsttouch.build.programs import ORDERS, build_ftbench
+from firsttouch.build.programs import ORDERS, build_ftbench, ftbench
 from firsttouch.progress import Reporter
 from tests.bench.conftest import BENCH, REPOSITORY, Ftbench
 
@@ -58,7 +58,7 @@ def test_another_order_is_the_same_program_in_another_place(
     """Layouts of the laboratory have it; the first order is that of a build without one."""
     first = build_ftbench(Reporter())
     assert first.read_bytes() == arm64_ftbench.read_bytes()
-    places = [_functions(build_ftbench(Reporter(), order=order)) for order in range(ORDERS)]
+    places = [_functions(ftbench(order=order).obtain(Reporter())) for order in range(ORDERS)]
     assert len({tuple(sorted(found)) for found in places}) == 1
     assert len({found["region_begin"] for found in places}) == ORDERS
 

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.build.programs import build_ftbench, build_init, build_pmu
+from firsttouch.build import programs
+from firsttouch.build.programs import INIT, PMU
 from firsttouch.build.sources import KernelSource
 from firsttouch.build.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
-from firsttouch.lab import execution, gathering, guests
-from firsttouch.lab.guests import Parts
+from firsttouch.lab import execution, gathering, parts
+from firsttouch.lab.parts import Part, Parts
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.run import Outcome, run_lab
 from firsttouch.progress import Reporter
@@ -74,10 +75,11 @@ class FakeLab:
         for name in names:
             (self.parts / name).write_text(name)
         stock, changed, debian, ftbench, init, pmu = (self.parts / name for name in names)
-        images = {
-            Kernel("stock"): stock, Kernel("changed"): changed, Kernel("debian"): debian
+        places: dict[Part, Path] = {
+            Kernel("stock"): stock, Kernel("changed"): changed, Kernel("debian"): debian,
+            programs.ftbench(): ftbench, INIT: init, PMU: pmu,
         }  # fmt: skip
-        return Parts(source, images, ftbench, init, pmu, {})
+        return Parts(source, places)
 
 
 def fake_outcome(guest: Guest) -> dict[str, Json]:
@@ -127,8 +129,8 @@ def fake_lab(tmp_path: Path, listing_cache: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.fixture(scope="session")
 def guest_programs(reporter: Reporter) -> list[Path]:
     """The entries of the programs that guests get, in the store."""
-    built = (build(reporter) for build in (build_ftbench, build_init, build_pmu))
-    return [program.parent for program in built]
+    built = (programs.ftbench(), INIT, PMU)
+    return [program.obtain(reporter).parent for program in built]
 
 
 @pytest.fixture
@@ -144,7 +146,7 @@ def ran(
         shutil.copytree(entry, configured_cache / "programs" / entry.name)
     (tmp_path / "Image").write_text("an image\n")
     monkeypatch.setenv("FAKE_IMAGE", str(tmp_path / "Image"))
-    monkeypatch.setattr("firsttouch.lab.run.build_parts", guests.build_parts)
+    monkeypatch.setattr("firsttouch.lab.run.build_parts", parts.build_parts)
     ran: list[Guest] = []
 
     def outcome(guest: Guest, log: Path, **more: Any) -> Mapping[str, Json]:

@@ -11,7 +11,7 @@ import pytest
 from firsttouch.build.sources import KernelSource
 from firsttouch.cli.main import main
 from firsttouch.errors import GuestError, HostError
-from firsttouch.lab.guests import Parts
+from firsttouch.lab.parts import Parts
 from firsttouch.lab.plan import Plan
 from firsttouch.progress import Reporter
 from tests.lab.conftest import FakeLab

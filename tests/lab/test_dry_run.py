@@ -19,14 +19,15 @@ from firsttouch.build.durations import (
 )
 from firsttouch.build.images import KernelImage
 from firsttouch.build.outcomes import keep_outcome
-from firsttouch.build.programs import build_ftbench, build_init, build_kinds, build_pmu
+from firsttouch.build.programs import INIT, PMU, ftbench
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import KINDS
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import HostError
 from firsttouch.lab.forecast import Forecast, forecast
-from firsttouch.lab.guests import Parts, make_jobs
+from firsttouch.lab.guests import make_jobs
+from firsttouch.lab.parts import Part, Parts
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
@@ -87,19 +88,15 @@ def test_what_the_store_has_is_told_from_what_is_to_be_run(
 ) -> None:
     assert _forecast(plan, source).unknown == 2
     stock = _kept_image(source, changed=False)
-    parts = Parts(
-        source, {Kernel("stock"): stock}, build_ftbench(reporter), build_init(reporter),
-        build_pmu(reporter), {},
-    )  # fmt: skip
+    places: dict[Part, Path] = {part: part.obtain(reporter) for part in (ftbench(), INIT, PMU)}
     half = _forecast(plan, source)
     assert (half.stored, half.missing, half.unknown) == (0, 1, 1)
     changed = _kept_image(source, changed=True)
-    images = {Kernel("stock"): stock, Kernel("changed"): changed}
-    parts = Parts(source, images, parts.ftbench, parts.init, parts.pmu, {})
-    keep_outcome(make_jobs(plan, parts)[0].key, {"commands": []})
+    places |= {Kernel("stock"): stock, Kernel("changed"): changed}
+    keep_outcome(make_jobs(plan, Parts(source, places))[0].key, {"commands": []})
     whole = _forecast(plan, source)
     assert (whole.stored, whole.missing, whole.unknown) == (1, 1, 0)
-    assert all(part.path for part in whole.parts)
+    assert all(stored for _, stored in whole.parts)
 
 
 def test_only_update_kinds_gets_the_ftbench_that_takes_a_second_compiler(
@@ -113,15 +110,15 @@ def test_only_update_kinds_gets_the_ftbench_that_takes_a_second_compiler(
     other = make_plan(
         Request(experiments=("read-fault",), arms=("stock",)), "6.12", real_contract()
     )
-    assert KINDS in {part.title for part in _forecast(plan, source).parts}
-    assert KINDS not in {part.title for part in _forecast(other, source).parts}
-    parts = Parts(
-        source, {Kernel("stock"): _kept_image(source, changed=False)}, build_ftbench(reporter),
-        build_init(reporter), build_pmu(reporter), {}, kinds=build_kinds(reporter),
-    )  # fmt: skip
+    assert KINDS in dict(_forecast(plan, source).parts)
+    assert KINDS not in dict(_forecast(other, source).parts)
+    programs = (ftbench(), ftbench(KINDS), INIT, PMU)
+    places: dict[Part, Path] = {part: part.obtain(reporter) for part in programs}
+    places[Kernel("stock")] = _kept_image(source, changed=False)
+    parts = Parts(source, places)
     (kinds,), (plain,) = make_jobs(plan, parts), make_jobs(other, parts)
-    assert kinds.guest.files == {"/ftbench": parts.kinds}
-    assert plain.guest.files == {"/ftbench": parts.ftbench}
+    assert kinds.guest.files == {"/ftbench": places[ftbench(KINDS)]}
+    assert plain.guest.files == {"/ftbench": places[ftbench()]}
     assert _forecast(plan, source).missing == 1
 
 
@@ -196,4 +193,4 @@ def test_a_dry_run_needs_no_second_compiler(
     monkeypatch.setattr("firsttouch.build.programs.clang_version", missing)
     request = Request(experiments=("update-kinds",), arms=("stock",))
     plan = make_plan(request, "6.12", real_contract())
-    assert not {part.path for part in _forecast(plan, source).parts if part.title == KINDS} - {None}
+    assert dict(_forecast(plan, source).parts)[KINDS] is False

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from firsttouch.build.packages import unpack
-from firsttouch.build.programs import ORDERS, build_init
+from firsttouch.build.programs import INIT, ORDERS, PMU, Program, build_init, ftbench
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import KINDS, PLAIN, Packages
@@ -24,8 +24,9 @@ from firsttouch.catalog.releases import load_release
 from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import request_of
 from firsttouch.errors import UserError
-from firsttouch.lab.guests import Parts, make_jobs, relinked_of
+from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.layouts import Layout, layout_of, parse_layouts
+from firsttouch.lab.parts import Part, Parts, parts_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, read_results
 from firsttouch.places import EXPERIMENTS
@@ -62,14 +63,15 @@ def parts(tmp_path: Path) -> Parts:
     names = ("stock", "changed", "init", "libftpmu.so", *(f"ftbench {n}" for n in range(ORDERS)))
     for name in names:
         (tmp_path / name).write_text(name)
-    return Parts(
-        KernelSource(
-            load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path, lambda: tmp_path
-        ),
-        {Kernel("stock"): tmp_path / "stock", Kernel("changed"): tmp_path / "changed"},
-        tmp_path / "ftbench 0", tmp_path / "init", tmp_path / "libftpmu.so", {},
-        relinked={(PLAIN, order): tmp_path / f"ftbench {order}" for order in range(1, ORDERS)},
-    )  # fmt: skip
+    source = KernelSource(
+        load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path, lambda: tmp_path
+    )
+    places: dict[Part, Path] = {
+        Kernel("stock"): tmp_path / "stock", Kernel("changed"): tmp_path / "changed",
+        INIT: tmp_path / "init", PMU: tmp_path / "libftpmu.so",
+    }  # fmt: skip
+    places |= {ftbench(order=order): tmp_path / f"ftbench {order}" for order in range(ORDERS)}
+    return Parts(source, places)
 
 
 def test_layout_0_changes_nothing() -> None:
@@ -162,7 +164,7 @@ def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(parts: Pa
     layout = layout_of(5)
     assert second == replace(
         first, boot=(*first.boot, *layout.words), kaslr_seed=layout.kaslr_seed,
-        files={"/ftbench": parts.relinked[PLAIN, 5 % ORDERS]},
+        files={"/ftbench": parts.places[ftbench(order=5 % ORDERS)]},
     )  # fmt: skip
     trees = [inputs(guest).blobs["device tree"] for guest in (first, second)]
     assert layout.kaslr_seed.to_bytes(8) in trees[1]
@@ -172,10 +174,15 @@ def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(parts: Pa
 
 
 def test_each_build_of_ftbench_is_linked_in_the_orders_that_its_cells_need() -> None:
-    assert relinked_of(_plan(layouts=(0,))) == []
-    assert relinked_of(_plan(layouts=(0, 1, 5, 6))) == [(PLAIN, 1), (PLAIN, 2)]
+    def linked(plan: Plan) -> set[Program]:
+        parts = parts_of(plan, plan.cells)
+        return {part for part in parts if isinstance(part, Program) and part.folder == "bench"}
+
+    assert linked(_plan(layouts=(0,))) == {ftbench()}
+    orders = {ftbench(order=order) for order in range(3)}
+    assert linked(_plan(layouts=(0, 1, 5, 6))) == orders
     kinds = _plan(experiments=("update-kinds", "read-fault"), layouts=(3,))
-    assert relinked_of(kinds) == [(PLAIN, 3), (KINDS, 3)]
+    assert linked(kinds) == {ftbench(PLAIN, 3), ftbench(KINDS, 3)}
 
 
 @pytest.mark.kernel

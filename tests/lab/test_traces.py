@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.measurement import Measurement, measure
-from firsttouch.build.disks import Disk, RootDisk
+from firsttouch.build.disks import RootDisk
 from firsttouch.build.outcomes import keep_outcome, outcome_place
-from firsttouch.build.programs import build_recorder
+from firsttouch.build.programs import INIT, RECORDER, build_recorder
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.contract import RECORDED, WATCHED
@@ -27,8 +27,9 @@ from firsttouch.finder.document import trace_document
 from firsttouch.finder.sites import Trace
 from firsttouch.finder.vain import Vain
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import FTBENCH, Job, Traced, make_jobs, recorder_files
+from firsttouch.lab.guests import FTBENCH, Job, Traced, make_jobs
 from firsttouch.lab.outcomes import results_of
+from firsttouch.lab.parts import Part, Parts, scripts_of
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import read_results
 from firsttouch.lab.shared_plan import SharedPlan
@@ -199,15 +200,18 @@ def test_a_cell_depends_on_its_own_script_alone(tmp_path: Path, fake_lab: FakeLa
     assert experiment.root is not None
     plan = make_plan(request, "6.12", real_contract())
     parts = fake_lab.build_parts(fake_lab.source, plan, tmp_path, Reporter())
-    disks: dict[Disk, Path] = {RootDisk(experiment.root): parts.ftbench}
+    places: dict[Part, Path] = {
+        **parts.places,
+        RootDisk(experiment.root): parts.places[INIT],
+        RECORDER: parts.places[INIT],
+    }
 
     def key(**scripts: str) -> str:
         folder = Path(tempfile.mkdtemp(dir=tmp_path))
-        files = {name: folder / name for name in ("recorder", *scripts)}
-        for name, file in files.items():
-            file.write_text(scripts.get(name, name))
-        recorder = recorder_files(files.pop("recorder"), files)
-        (job,) = make_jobs(plan, replace(parts, disks=disks, recorders={"doubles": recorder}))
+        for name, text in scripts.items():
+            (folder / name).write_text(text)
+        made = Parts(parts.source, {**places, scripts_of(experiment): folder})
+        (job,) = make_jobs(plan, made)
         return job.key
 
     assert key(bc="one", xz="one") == key(bc="one", xz="two") != key(bc="two", xz="one")
