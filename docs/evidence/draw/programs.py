@@ -7,6 +7,7 @@ directory. `firsttouch lab --experiment doubles` does the same on arm64.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import shutil
@@ -29,6 +30,8 @@ from firsttouch.trace.reading import read_recording
 
 # Seconds; the longest takes a hundredth of it on an idle host.
 _PATIENCE = 600
+# Of linux/prctl.h.
+_PR_SET_THP_DISABLE = 41
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,7 @@ def trace_script(name: str, script: str, root: Path, reporter: Reporter) -> Trac
             capture_output=True,
             check=True,
             timeout=_PATIENCE,
+            preexec_fn=_without_huge_pages,
         )
         trace = read_recording(data, root).trace
     if trace.status:
@@ -94,6 +98,11 @@ def trace_script(name: str, script: str, root: Path, reporter: Reporter) -> Trac
     if trace.lost:
         raise HostError(f"{name}: {trace.lost} faults were lost: run it again.")
     return trace
+
+
+def _without_huge_pages() -> None:
+    """Take huge pages from this process and its children: which has one is chance."""
+    ctypes.CDLL(None).prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
 def _make_root(unpacked: Path, root: Path) -> None:
