@@ -290,6 +290,10 @@ def test_there_are_as_many_jobs_as_have_guests_and_an_array_may_have(
         lambda _: None,
     )  # fmt: skip
     request = Request(release="7.3", workers=wanted, settings={"by": ("ldadd",)})
+    # A job that was submitted runs, however slow this host is.
+    sbatch = fake_slurm.directory / "sbatch"
+    running = "echo '7|RUNNING|None|n1' >\"${0%sbatch}squeue.out\"; exit 0"
+    sbatch.write_text(sbatch.read_text().replace("exit 0", running))
     # What runs the guests is this host, when the array has been submitted.
     given_words = fake_slurm.directory / "sbatch.given"
 
