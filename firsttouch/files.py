@@ -66,12 +66,15 @@ def write_once(path: Path, data: str | bytes) -> bool:
         try:
             os.link(partial, path)
         except FileExistsError:
-            return replied_twice(partial)
+            return link_was_made(partial)
         return True
 
 
-def replied_twice(linked: Path) -> bool:
-    """Tell whether a link of `linked` that failed was made: a share may lose a reply and retry."""
+def link_was_made(linked: Path) -> bool:
+    """Tell whether link(2) of `linked` had succeeded before it failed as the name was there.
+
+    A client of NFS that loses the reply tries again. Then the file has two links.
+    """
     return linked.stat().st_nlink > 1
 
 

@@ -17,7 +17,7 @@ _KILL_WITH_PARENT = Path(__file__).with_name("kill_with_parent.py")
 
 
 @contextmanager
-def kept(
+def child_process(
     command: Sequence[str | Path],
     *,
     cwd: Path | None = None,

@@ -100,8 +100,8 @@ def listed_files(output: str) -> list[Listed]:
 def host_archives() -> list[Archive]:
     """Return the Debian archives of the host's own configuration; HostError if it has none.
 
-    One is Debian's if its path says so, or its signed lists, if they were
-    fetched ever: so the lists of others are not asked for.
+    An archive is Debian's if its URL ends in /debian or /debian-security, or if a
+    Release file that is here has Debian as its origin. Others are not contacted.
     """
     of_debian = {(uri, suite) for uri, suite, name in _indexes("$(ORIGIN)") if name == "Debian"}
     found = {}

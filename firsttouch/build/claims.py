@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from firsttouch.errors import HostError
-from firsttouch.files import replied_twice
+from firsttouch.files import link_was_made
 from firsttouch.tables import json_object
 
 # Seconds. A holder touches its claim three times in a lease.
@@ -43,12 +43,12 @@ def claimed(
 
     If another process holds it, call `wait` once and wait until it is free.
     """
-    with _own_file(path) as own:
-        if not _take_free_or_abandoned(path, own, lease):
+    with _candidate(path) as candidate:
+        if not _take_free_or_abandoned(path, candidate, lease):
             wait()
-            while not _take_free_or_abandoned(path, own, lease):
+            while not _take_free_or_abandoned(path, candidate, lease):
                 time.sleep(_POLL)
-        with _kept_alive(own, lease):
+        with _kept_alive(candidate, lease):
             yield
 
 
@@ -58,31 +58,31 @@ def claimed_if_free(path: Path, lease: float = LEASE) -> Iterator[bool]:
 
     Yields whether this process holds it.
     """
-    with _own_file(path) as own:
-        if _take_free_or_abandoned(path, own, lease):
-            with _kept_alive(own, lease):
+    with _candidate(path) as candidate:
+        if _take_free_or_abandoned(path, candidate, lease):
+            with _kept_alive(candidate, lease):
                 yield True
         else:
             yield False
 
 
 @contextmanager
-def _own_file(path: Path) -> Iterator[Path]:
+def _candidate(path: Path) -> Iterator[Path]:
     """Yield a new file that becomes the claim `path` by a link; remove both at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    own = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    candidate = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        own.touch()
+        candidate.touch()
         # `store prune` must get a claim on a full disk too. An empty claim names
         # no process, so only the lease tells whether its holder lives.
         with contextlib.suppress(OSError):
-            own.write_text(json.dumps(_holder()))
-        yield own
+            candidate.write_text(json.dumps(_holder()))
+        yield candidate
     finally:
         with contextlib.suppress(OSError):
-            while path.samefile(own) and not _remove(path, own.stat(), LEASE):
+            while path.samefile(candidate) and not _remove(path, candidate.stat(), LEASE):
                 time.sleep(_POLL)
-        own.unlink(missing_ok=True)
+        candidate.unlink(missing_ok=True)
 
 
 def clock(directory: Path) -> float:
@@ -103,18 +103,18 @@ def is_claimed(path: Path, lease: float = LEASE) -> bool:
         return False
 
 
-def _take_free_or_abandoned(path: Path, own: Path, lease: float) -> bool:
-    """Make `own` the claim `path` if that is free or abandoned; return whether it is now ours."""
-    return _take(path, own) or (_remove_abandoned(path, lease) and _take(path, own))
+def _take_free_or_abandoned(path: Path, candidate: Path, lease: float) -> bool:
+    """Make `candidate` the claim `path` if that is free or abandoned; tell whether it is now."""
+    return _take(path, candidate) or (_remove_abandoned(path, lease) and _take(path, candidate))
 
 
-def _take(path: Path, own: Path) -> bool:
+def _take(path: Path, candidate: Path) -> bool:
     # The lease begins now, not when the wait began.
-    os.utime(own)
+    os.utime(candidate)
     try:
-        os.link(own, path)
+        os.link(candidate, path)
     except FileExistsError:
-        return replied_twice(own)
+        return link_was_made(candidate)
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
             raise
@@ -200,14 +200,14 @@ def _started(pid: int) -> str | None:
 
 
 @contextmanager
-def _kept_alive(own: Path, lease: float) -> Iterator[None]:
+def _kept_alive(candidate: Path, lease: float) -> Iterator[None]:
     """Touch the file behind a claim while the context lasts."""
     ended = threading.Event()
 
     def touch() -> None:
         while not ended.wait(lease / 3):
             with contextlib.suppress(OSError):
-                os.utime(own)
+                os.utime(candidate)
 
     thread = threading.Thread(target=touch, daemon=True)
     thread.start()

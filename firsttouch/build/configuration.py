@@ -65,9 +65,9 @@ def _extract(package: Package, flavour: str, release: Release, reporter: Reporte
     """Return the configuration of a flavour in `package`, which the store has."""
     file = _FILE.format(flavour=flavour)
 
-    def make(workplace: Path, kept: Path) -> None:
+    def make(workplace: Path, product: Path) -> None:
         packed = package.unpack(workplace) / "usr/src" / release.configuration / file
-        (kept / "config").write_bytes(lzma.decompress(packed.read_bytes()))
+        (product / "config").write_bytes(lzma.decompress(packed.read_bytes()))
 
     return _entry(package, flavour).obtain(make, reporter.say) / "config"
 
@@ -93,12 +93,12 @@ def given_configuration(release: Release, file: Path, reporter: Reporter) -> Pat
         )
     package = Package(release.configuration, file.name, len(data), digest_file(file))
 
-    def make(_: Path, kept: Path) -> None:
-        (kept / "config").write_bytes(text)
+    def make(_: Path, product: Path) -> None:
+        (product / "config").write_bytes(text)
 
-    kept = _entry(package, CLOUD).obtain(make, reporter.say) / "config"
+    product = _entry(package, CLOUD).obtain(make, reporter.say) / "config"
     note_package(release.configuration, package)
-    return kept
+    return product
 
 
 def _beside_image(release: Release, version: str, reporter: Reporter) -> Path | None:

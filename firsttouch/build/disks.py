@@ -82,21 +82,21 @@ class FileDisk:
     def stored(self) -> Path | None:
         """Return the disk's image if the store has it."""
         writer = ftbench(native=True).stored()
-        kept = _entry(self._recipe(writer), self.title).use() if writer else None
-        return kept / _IMAGE if kept else None
+        product = _entry(self._recipe(writer), self.title).use() if writer else None
+        return product / _IMAGE if product else None
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the disk's image. ftbench writes the file, and recognizes it in the guest."""
         ftbench = build_ftbench(reporter, native=True)
 
-        def make(workplace: Path, kept: Path) -> None:
+        def make(workplace: Path, product: Path) -> None:
             reporter.say(f"Writing the guest's disk, {format_size(self.size)}")
             folder = _empty_root(workplace)
             output(
                 [ftbench, "file-read-fault", "--cache", "warm", "--size", str(self.size),
                  "--file", folder / _FILE_NAME]
             )  # fmt: skip
-            _write_image(folder, kept)
+            _write_image(folder, product)
 
         entry = _entry(self._recipe(ftbench), self.title)
         return entry.obtain(make, reporter.say) / _IMAGE
@@ -133,13 +133,13 @@ class RootDisk:
     def stored(self) -> Path | None:
         """Return the disk's image if the store has it."""
         known = known_closure(self.packages)
-        kept = self._entry(known).use() if known else None
-        return kept / _IMAGE if kept else None
+        product = self._entry(known).use() if known else None
+        return product / _IMAGE if product else None
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the disk's image; HostError if the packages cannot be fetched."""
 
-        def make(closure: Closure, workplace: Path, kept: Path) -> None:
+        def make(closure: Closure, workplace: Path, product: Path) -> None:
             folder = _empty_root(workplace)
             for name in ("bin", "lib", "sbin"):
                 (folder / "usr" / name).mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ class RootDisk:
                 (folder / name).write_text(text)
             for name in MOUNT_POINTS:
                 (folder / name).mkdir(parents=True, exist_ok=True)
-            _write_image(folder, kept)
+            _write_image(folder, product)
 
         return obtain_from_closure(self.packages, self._entry, make, reporter) / _IMAGE
 
@@ -173,10 +173,10 @@ def _empty_root(workplace: Path) -> Path:
     return folder
 
 
-def _write_image(folder: Path, kept: Path) -> None:
-    """Write an ext4 image with the contents of `folder` into `kept`; remove `folder`."""
+def _write_image(folder: Path, product: Path) -> None:
+    """Write an ext4 image with the contents of `folder` into `product`; remove `folder`."""
     size = _set_times_and_modes(folder)
-    image = kept / _IMAGE
+    image = product / _IMAGE
     with image.open("wb") as whole:
         whole.truncate(-(-(size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT)
     output([*_MKE2FS, "-d", folder, image], env=_ENVIRONMENT)

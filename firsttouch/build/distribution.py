@@ -57,7 +57,7 @@ class DebianKernel:
                 error.detail,
             ) from None
 
-        def make(workplace: Path, kept: Path) -> None:
+        def make(workplace: Path, product: Path) -> None:
             folder = package.unpack(workplace)
             images = [image for pattern in _IMAGES for image in folder.glob(pattern)]
             if len(images) != 1:
@@ -65,11 +65,11 @@ class DebianKernel:
                     f"{package.file} holds {len(images)} kernel images, not 1: correct `binary` "
                     f"in {self.release.hooks / 'source.toml'}."
                 )
-            shutil.copyfile(images[0], kept / "Image")
-            symbols = output([sys.executable, "-m", _SYMBOL_FINDER, kept / "Image"]).splitlines()
-            (kept / "System.map").write_text("".join(f"{line}\n" for line in sorted(symbols)))
+            shutil.copyfile(images[0], product / "Image")
+            symbols = output([sys.executable, "-m", _SYMBOL_FINDER, product / "Image"]).splitlines()
+            (product / "System.map").write_text("".join(f"{line}\n" for line in sorted(symbols)))
             for configuration in folder.glob(_CONFIGURATION):
-                shutil.copyfile(configuration, kept / "config")
+                shutil.copyfile(configuration, product / "config")
 
         return _entry(package).obtain(make, reporter.say)
 

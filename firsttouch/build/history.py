@@ -48,10 +48,10 @@ class Repository:
         """Return the files of a commit, which the store keeps."""
         tree = output(["git", "-C", self.path, "rev-parse", f"{commit}^{{tree}}"]).strip()
 
-        def make(workplace: Path, kept: Path) -> None:
+        def make(workplace: Path, product: Path) -> None:
             archive = workplace / "tree.tar"
             output(["git", "-C", self.path, "archive", "-o", archive, tree])
-            output(["tar", "-xf", archive, "--no-same-owner", "-C", kept])
+            output(["tar", "-xf", archive, "--no-same-owner", "-C", product])
 
         entry = Entry("trees", {"git tree": tree}, f"kernel tree of commit {commit[:12]}",
                       deep=False)  # fmt: skip

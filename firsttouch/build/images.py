@@ -128,9 +128,9 @@ class KernelImage:
         build's log in both cases. Raises BuildError with the compiler's errors.
         """
 
-        def make(workplace: Path, kept: Path) -> None:
+        def make(workplace: Path, product: Path) -> None:
             try:
-                self._build(workplace, kept, reporter)
+                self._build(workplace, product, reporter)
             finally:
                 if log and (workplace / "build.log").exists():
                     log.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +142,7 @@ class KernelImage:
             shutil.copyfile(directory / "build.log", log)
         return directory
 
-    def _build(self, workplace: Path, kept: Path, reporter: Reporter) -> None:
+    def _build(self, workplace: Path, product: Path, reporter: Reporter) -> None:
         """Build in `workplace`, and resume a killed build that it finds there."""
         check_path(workplace)
         resumed = (workplace / "configured").exists()
@@ -167,9 +167,9 @@ class KernelImage:
         if not resumed:
             self._note_duration(objects, time.monotonic() - started)
         for file in self._products(objects):
-            shutil.copyfile(file, kept / file.name)
-        shutil.copyfile(objects / ".config", kept / "config")
-        shutil.copyfile(workplace / "build.log", kept / "build.log")
+            shutil.copyfile(file, product / file.name)
+        shutil.copyfile(objects / ".config", product / "config")
+        shutil.copyfile(workplace / "build.log", product / "build.log")
 
     def _products(self, objects: Path) -> list[Path]:
         """Return the files that a build has made for the store."""
@@ -268,7 +268,7 @@ class KernelImage:
         with (
             reporter.step(title, "objects", self.source.release.objects) as step,
             log.open("w") as sink,
-            processes.kept(command, env=environment, stdout=subprocess.PIPE) as make,
+            processes.child_process(command, env=environment, stdout=subprocess.PIPE) as make,
         ):
             # A resumed build does not build again the objects that it finds.
             step.go_on_from(sum(1 for _ in objects.rglob("*.o")))

@@ -102,7 +102,7 @@ def fetch_package(
     """Download the newest version of package `name` into the store and return it."""
     found, options = find_package(name, suites, arm64=arm64)
 
-    def download(workplace: Path, kept: Path) -> None:
+    def download(workplace: Path, product: Path) -> None:
         partial_folder = workplace / "download"
         shutil.rmtree(partial_folder, ignore_errors=True)
         partial_folder.mkdir()
@@ -111,7 +111,7 @@ def fetch_package(
         with (
             log.open("w") as sink,
             reporter.step(title, "MiB", found.size >> 20) as step,
-            processes.kept(
+            processes.child_process(
                 ["apt-get", *options, "download", name], cwd=partial_folder, stdout=sink
             ) as apt,
         ):
@@ -125,7 +125,7 @@ def fetch_package(
                 f"fetching {name} failed: check the network, then run the same command again.",
                 log.read_text().strip().splitlines()[-5:],
             )
-        files[0].rename(kept / "package.deb")
+        files[0].rename(product / "package.deb")
 
     found.entry.obtain(download, reporter.say)
     note_package(name, found)
@@ -156,7 +156,7 @@ class Closure:
         with (
             (folder / "apt.log").open("w") as sink,
             reporter.step(f"Fetching {', '.join(self.packages.names)}", "MiB", total) as step,
-            processes.kept(
+            processes.child_process(
                 ["apt-get", *root, f"-oDir::Cache::Archives={folder}", "--download-only",
                  *INSTALL, *self.packages.names],
                 stdout=sink,
@@ -237,8 +237,8 @@ def unpack(packages: Packages, reporter: Reporter) -> Path:
             "packages", recipe, f"{', '.join(packages.names)} for {packages.architecture}, unpacked"
         )
 
-    def make(closure: Closure, workplace: Path, kept: Path) -> None:
-        closure.unpack(workplace / "archives", kept, reporter)
+    def make(closure: Closure, workplace: Path, product: Path) -> None:
+        closure.unpack(workplace / "archives", product, reporter)
 
     return obtain_from_closure(packages, entry, make, reporter)
 

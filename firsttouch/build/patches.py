@@ -196,8 +196,8 @@ def _is_plain(file: Path, data: bytes) -> bool:
 def _keep(name: str, text: bytes) -> Path:
     """Return a file of the store with `text`."""
 
-    def make(_: Path, kept: Path) -> None:
-        (kept / name).write_bytes(text)
+    def make(_: Path, product: Path) -> None:
+        (product / name).write_bytes(text)
 
     entry = Entry("patches", {"name": name, "text": digest_bytes(text)}, name)
     return entry.obtain(make, lambda _: None) / name

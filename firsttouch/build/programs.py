@@ -62,18 +62,18 @@ class Program:
         Without its compiler, nothing tells which build of it this host would make.
         """
         try:
-            kept = self._entry().use()
+            entry = self._entry().use()
         except HostError:
             return None
-        return kept / self.product if kept else None
+        return entry / self.product if entry else None
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the program. Raises BuildError with the compiler's errors if it does not build."""
 
-        def make(workplace: Path, kept: Path) -> None:
+        def make(workplace: Path, entry: Path) -> None:
             prefix = "" if self.native else cross_compile()
             made = run_make(REPOSITORY / self.folder, workplace, prefix, *self._arguments())
-            shutil.copy(made / self.product, kept / self.product)
+            shutil.copy(made / self.product, entry / self.product)
 
         return self._entry().obtain(make, reporter.say) / self.product
 
@@ -121,9 +121,9 @@ class Scripts:
     def obtain(self, reporter: Reporter) -> Path:
         """Return the folder with the scripts."""
 
-        def make(_: Path, kept: Path) -> None:
+        def make(_: Path, entry: Path) -> None:
             for name, text in self.texts:
-                (kept / name).write_text(text)
+                (entry / name).write_text(text)
 
         return self._entry().obtain(make, reporter.say)
 

@@ -69,7 +69,7 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
         if entry.path in _checked:
             return entry.path
 
-        def unpack(workplace: Path, kept: Path) -> None:
+        def unpack(workplace: Path, product: Path) -> None:
             deb = known
             if deb.entry.use() is None:
                 deb = fetch_package(release.package, release.suites, reporter)
@@ -78,7 +78,7 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
                     f"{release.package} {known.version} is no longer in the archive: run "
                     f"`firsttouch kernel fetch --release {release.name}` to use {deb.version}."
                 )
-            _unpack(deb, workplace, kept, reporter)
+            _unpack(deb, workplace, product, reporter)
 
         _checked.add(entry.obtain(unpack, reporter.say))
         return entry.path
@@ -90,15 +90,15 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
     return KernelSource(release, version, "package", package.sha256, tree, configuration)
 
 
-def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -> None:
-    """Unpack the kernel tree, which `package` contains as an archive, into `kept`."""
+def _unpack(package: Package, workplace: Path, product: Path, reporter: Reporter) -> None:
+    """Unpack the kernel tree, which `package` contains as an archive, into `product`."""
     archive = next(package.unpack(workplace).glob("usr/src/linux-source-*.tar.xz"))
     size = archive.stat().st_size
     with (
         reporter.step(f"Unpacking {package.name} {package.version}", "MiB", size >> 20) as step,
         archive.open("rb") as file,
         subprocess.Popen(
-            ["tar", "-xJ", "--strip-components=1", "--no-same-owner", "-C", str(kept)],
+            ["tar", "-xJ", "--strip-components=1", "--no-same-owner", "-C", str(product)],
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as tar,
@@ -114,7 +114,8 @@ def _unpack(package: Package, workplace: Path, kept: Path, reporter: Reporter) -
         message = tar.stderr.read().decode(errors="replace").strip().splitlines()
     if tar.returncode:
         raise HostError(
-            f"unpacking {package.name} below {kept.parent.parent} failed: see tar's message below.",
+            f"unpacking {package.name} below {product.parent.parent} failed: see tar's message "
+            "below.",
             message[-3:],
         )
 
@@ -159,7 +160,7 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
         return path
     sha256 = digest_file(path)
 
-    def unpack(workplace: Path, kept: Path) -> None:
+    def unpack(workplace: Path, product: Path) -> None:
         tarball = path
         if path.suffix == ".deb":
             outer = workplace / "package"
@@ -173,7 +174,7 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
         reporter.say(f"Unpacking {tarball.name}")
         try:
             processes.output(
-                ["tar", "-xf", tarball, "--strip-components=1", "--no-same-owner", "-C", kept]
+                ["tar", "-xf", tarball, "--strip-components=1", "--no-same-owner", "-C", product]
             )
         except HostError as error:
             if _is_archive(tarball):
@@ -183,7 +184,7 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
                 f"Debian's linux-source package ({error.detail[0] if error.detail else error})."
             ) from None
         # Raises UserError, so that the store keeps only kernel trees.
-        tree_release(kept)
+        tree_release(product)
 
     entry = Entry("trees", {"archive": sha256}, f"kernel tree of {path.name}", deep=False)
     try:

@@ -153,18 +153,18 @@ class Entry:
                 shutil.rmtree(self.path)
             workplace = self.path.with_suffix(".making")
             workplace.mkdir(parents=True, exist_ok=True)
-            kept = workplace / "kept"
-            shutil.rmtree(kept, ignore_errors=True)
-            kept.mkdir()
-            make(workplace, kept)
+            product = workplace / "kept"
+            shutil.rmtree(product, ignore_errors=True)
+            product.mkdir()
+            make(workplace, product)
             files: dict[str, Json] = {
-                str(file.relative_to(kept)): self._state(file)
-                for file in sorted(kept.rglob("*"))
+                str(file.relative_to(product)): self._state(file)
+                for file in sorted(product.rglob("*"))
                 if file.is_symlink() or file.is_file()
             }
             manifest = {"title": self.title, "recipe": self.recipe, "files": files}
-            write_atomically(kept / MANIFEST, json.dumps(manifest, indent=1))
-            kept.rename(self.path)
+            write_atomically(product / MANIFEST, json.dumps(manifest, indent=1))
+            product.rename(self.path)
             shutil.rmtree(workplace, ignore_errors=True)
         sweep_workplaces(self.path.parent)
         return self.path

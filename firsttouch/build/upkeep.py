@@ -28,7 +28,7 @@ _PRUNED = ".pruned"
 
 
 @dataclass(frozen=True)
-class Held:
+class Item:
     """One thing in the store: `size` in bytes, last `used` in seconds since the epoch.
 
     `path` is an entry's directory or an outcome's file. `in_use`: a living run
@@ -43,14 +43,14 @@ class Held:
     in_use: bool
 
 
-def held() -> list[Held]:
+def items() -> list[Item]:
     """Return what the store holds, most recently used first."""
     since = _oldest_run()
-    found = [*_entries(since), *_workplaces(), *_outcomes(since), *_objects(since)]
-    return sorted(found, key=lambda one: -one.used)
+    listed = [*_entries(since), *_workplaces(), *_outcomes(since), *_objects(since)]
+    return sorted(listed, key=lambda item: -item.used)
 
 
-def prune(keep: int) -> list[Held]:
+def prune(keep: int) -> list[Item]:
     """Remove the least recently used until the store has at most `keep` bytes; return it.
 
     What a living run uses stays, even if the store is then larger.
@@ -59,15 +59,15 @@ def prune(keep: int) -> list[Held]:
     root = store_root()
     with claimed(root / PRUNING):
         _sweep(root)
-        left = held()
-        size = sum(one.size for one in left)
-        for one in reversed(left):
+        left = items()
+        size = sum(item.size for item in left)
+        for item in reversed(left):
             if size <= keep:
                 break
-            if not one.in_use:
-                _remove(one.path)
-                size -= one.size
-                removed.append(one)
+            if not item.in_use:
+                _remove(item.path)
+                size -= item.size
+                removed.append(item)
     return removed
 
 
@@ -112,7 +112,7 @@ def _oldest_run() -> float:
     return began
 
 
-def _entries(since: float) -> Iterator[Held]:
+def _entries(since: float) -> Iterator[Item]:
     for shelf in _shelves():
         for path in shelf.iterdir():
             if not path.is_dir() or path.suffix == ".making" or path.name.startswith("."):
@@ -121,30 +121,30 @@ def _entries(since: float) -> Iterator[Held]:
             title = manifest.title if manifest else "made by another version of firsttouch"
             used = _time(path / MANIFEST) or _time(path)
             making = is_claimed(path.with_suffix(".claim"))
-            yield Held(shelf.name, title, path, _size(path), used, making or used >= since)
+            yield Item(shelf.name, title, path, _size(path), used, making or used >= since)
 
 
-def _workplaces() -> Iterator[Held]:
+def _workplaces() -> Iterator[Item]:
     for shelf in _shelves():
         for path in shelf.glob("*.making"):
             making = is_claimed(path.with_suffix(".claim"))
-            yield Held(shelf.name, "unfinished", path, _size(path), _time(path), making)
+            yield Item(shelf.name, "unfinished", path, _size(path), _time(path), making)
 
 
-def _outcomes(since: float) -> Iterator[Held]:
+def _outcomes(since: float) -> Iterator[Item]:
     for path in (store_root() / OUTCOMES).glob("*/*.json"):
         with contextlib.suppress(OSError):
             status = path.stat()
             used = status.st_mtime
-            yield Held(OUTCOMES, path.stem, path, status.st_size, used, used >= since)
+            yield Item(OUTCOMES, path.stem, path, status.st_size, used, used >= since)
 
 
-def _objects(since: float) -> Iterator[Held]:
+def _objects(since: float) -> Iterator[Item]:
     folder = store_root() / OBJECTS
     if folder.is_dir():
         used = _time(folder / USED)
         title = "objects of kernels that ccache keeps"
-        yield Held(OBJECTS, title, folder, _size(folder), used, used >= since)
+        yield Item(OBJECTS, title, folder, _size(folder), used, used >= since)
 
 
 def _shelves() -> Iterator[Path]:

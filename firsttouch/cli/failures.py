@@ -123,8 +123,8 @@ def _is_full(stream: TextIO) -> bool:
 
 def _report_interrupt(number: int, options: argparse.Namespace) -> int:
     """Print that a signal ended the command, and what the command keeps, if anything."""
-    kept: str = getattr(options, "kept", "")
-    return _report(f"interrupted{f'; {kept}' if kept else ''}.", status=128 + number)
+    rest: str = getattr(options, "at_interrupt", "")
+    return _report(f"interrupted{f'; {rest}' if rest else ''}.", status=128 + number)
 
 
 def _let_go(*streams: TextIO) -> None:

@@ -40,7 +40,9 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
     which = build.add_mutually_exclusive_group()
     which.add_argument("--stock", action="store_true", help="without linux/")
     which.add_argument("--arm", metavar="A", help="the kernel that this arm boots")
-    build.set_defaults(run=_build, kept="built objects are kept; run the same command to resume")
+    build.set_defaults(
+        run=_build, at_interrupt="built objects are kept; run the same command to resume"
+    )
     package = actions.add_parser(
         "package", help="build a Debian package to install on a machine, and print its path"
     )
@@ -53,7 +55,7 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
     )
     package.add_argument("--stock", action="store_true", help="without linux/")
     package.set_defaults(
-        run=_package, kept="built objects are kept; run the same command to resume"
+        run=_package, at_interrupt="built objects are kept; run the same command to resume"
     )
     series = actions.add_parser("series", help="write the series, for git am")
     add_source(series)

@@ -34,9 +34,9 @@ from firsttouch.lab.plan import HERE, SLURM, Request, make_plan
 from firsttouch.lab.run import join_run, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.lab.traces import trace_of
-from firsttouch.output.export import summary
 from firsttouch.output.first_half import print_first_half
 from firsttouch.output.row_tables import print_dataset
+from firsttouch.output.summary import summary
 from firsttouch.output.terminal import output_console, print_answers
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
@@ -88,7 +88,9 @@ def add_options(lab: argparse.ArgumentParser) -> None:
     only.add_argument(
         "--list", action="store_true", help="print the experiments, machines, arms and releases"
     )
-    lab.set_defaults(run=_run, kept="finished cells are kept; run the same command again to resume")
+    lab.set_defaults(
+        run=_run, at_interrupt="finished cells are kept; run the same command again to resume"
+    )
 
 
 def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:

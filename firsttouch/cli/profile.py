@@ -41,7 +41,9 @@ def add_options(profile: argparse.ArgumentParser) -> None:
         "faults)",
     )
     profile.add_argument("--table", action="store_true", help="print every function")
-    profile.set_defaults(run=_run, kept="finished cells are kept; run the same command to resume")
+    profile.set_defaults(
+        run=_run, at_interrupt="finished cells are kept; run the same command to resume"
+    )
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:

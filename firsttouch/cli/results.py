@@ -14,8 +14,8 @@ from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
 from firsttouch.output.comparison import comparison_document, print_comparison
 from firsttouch.output.html.files import write_figures
 from firsttouch.output.html.page import write_report
+from firsttouch.output.markdown import FORMATS, export
 from firsttouch.output.profile import folded
-from firsttouch.output.tables import FORMATS, export
 from firsttouch.output.terminal import output_console
 from firsttouch.output.two_results import compare
 from firsttouch.places import HARDWARE

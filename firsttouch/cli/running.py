@@ -23,10 +23,10 @@ from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.parts import build_parts, check_changes, parts_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import Result
-from firsttouch.lab.run import Outcome, run_lab, source_of
+from firsttouch.lab.run import RunResults, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
-from firsttouch.output.export import summary
 from firsttouch.output.html.page import write_report
+from firsttouch.output.summary import summary
 from firsttouch.output.terminal import first_figure, output_console
 from firsttouch.places import HARDWARE
 from firsttouch.progress import Reporter
@@ -99,7 +99,7 @@ def _several_guests(plan: Plan) -> str:
 class Measured:
     """What a run measured: `report` is the path of its page, empty if nothing was measured."""
 
-    outcome: Outcome
+    outcome: RunResults
     dataset: Dataset
     report: str
 
@@ -129,14 +129,14 @@ def print_problems(measured: Measured, request: Request, reporter: Reporter) -> 
     return print_failures(measured.outcome, request.out / "log", request.source)
 
 
-def print_failures(outcome: Outcome, logs: Path, source: Path | None) -> int:
+def print_failures(outcome: RunResults, logs: Path, source: Path | None) -> int:
     """Print what failed on the kernel of `source`, None for Debian's; return the exit status."""
     for line in _failures(outcome, logs, source):
         print(line, file=sys.stderr)
     return 1 if outcome.failures else 0
 
 
-def _failures(outcome: Outcome, logs: Path, source: Path | None) -> Iterator[str]:
+def _failures(outcome: RunResults, logs: Path, source: Path | None) -> Iterator[str]:
     """Return lines about what failed: each reason once, its first cell, and the end of one log.
 
     The last line is the command that prints how QEMU was started for that cell.

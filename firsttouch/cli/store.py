@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from firsttouch.build.outcomes import OUTCOMES
 from firsttouch.build.store import store_root
-from firsttouch.build.upkeep import Held, held, prune
+from firsttouch.build.upkeep import Item, items, prune
 from firsttouch.cli.options import size_of
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
@@ -34,9 +34,9 @@ def add_options(store: argparse.ArgumentParser) -> None:
 
 
 def _list(_options: argparse.Namespace, _reporter: Reporter) -> int:
-    found = held()
-    print(f"{store_root()}: {_size(sum(one.size for one in found))}")
-    _print(found)
+    listed = items()
+    print(f"{store_root()}: {_size(sum(item.size for item in listed))}")
+    _print(listed)
     return 0
 
 
@@ -47,19 +47,19 @@ def _prune(options: argparse.Namespace, _reporter: Reporter) -> int:
         raise UserError("--keep is missing: give how many bytes may stay, such as 20G.")
     removed = prune(keep)
     _print(removed)
-    freed, left = sum(one.size for one in removed), sum(one.size for one in held())
+    freed, left = sum(item.size for item in removed), sum(item.size for item in items())
     print(f"removed {_size(freed)}; {_size(left)} stay below {store_root()}")
     return 0
 
 
-def _print(found: Iterable[Held]) -> None:
+def _print(listed: Iterable[Item]) -> None:
     """Print a line for each entry, and one line for all outcomes, since there are very many."""
-    outcomes = [one for one in found if one.kind == OUTCOMES]
-    for one in found:
-        if one.kind != OUTCOMES:
-            _line(one.kind, one.size, one.used, one.title + (", in use" if one.in_use else ""))
+    outcomes = [item for item in listed if item.kind == OUTCOMES]
+    for item in listed:
+        if item.kind != OUTCOMES:
+            _line(item.kind, item.size, item.used, item.title + (", in use" if item.in_use else ""))
     if outcomes:
-        size, used = sum(one.size for one in outcomes), max(one.used for one in outcomes)
+        size, used = sum(item.size for item in outcomes), max(item.used for item in outcomes)
         _line(OUTCOMES, size, used, f"outcomes of {len(outcomes):,} guests")
 
 

@@ -115,7 +115,9 @@ def add_options(tried: argparse.ArgumentParser) -> None:
     )
     add_selection(tried, Path("out/try"), arms=False)
     add_form(tried)
-    tried.set_defaults(run=_run, kept="finished cells are kept; run the same command to resume")
+    tried.set_defaults(
+        run=_run, at_interrupt="finished cells are kept; run the same command to resume"
+    )
 
 
 class _Part(argparse.Action):

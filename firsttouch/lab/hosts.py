@@ -42,7 +42,7 @@ class Record:
     audited: list[Audited] = field(default_factory=list)
 
     def sentence(self, sampled: int, guests: int) -> str:
-        """Return what came of the audit of so many of so many guests."""
+        """Say how many of `guests` were to run twice, and how many gave the same bytes."""
         hosts = {host for audited in self.audited for host in audited.hosts}
         return (
             f"Audit: of {guests:,} guests {sampled:,} were to run twice; {len(self.audited):,} "

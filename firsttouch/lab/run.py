@@ -53,8 +53,8 @@ from firsttouch.vm.guest import MEMORY
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The outcome of a run: results in the order of the request, and each failed cell's error."""
+class RunResults:
+    """What came of a run: results in the order of the request, and each failed cell's error."""
 
     results: tuple[Result, ...]
     catalog: Catalog
@@ -69,12 +69,12 @@ _LOST = GuestError("its outcome was written and is no longer in the store: run i
 # Seconds in which a signal to QEMU and all other processes of a job has reached this one, too.
 _GRACE = 1.0
 # Results of jobs that the store had, by the identity of a job's first cell.
-Known = Mapping[str, Sequence[Result]]
+Stored = Mapping[str, Sequence[Result]]
 
 
 def run_lab(
     request: Request, contract: Contract, reporter: Reporter, finished: Finished | None = None
-) -> Outcome:
+) -> RunResults:
     """Measure the cells of `request` that the store does not have; return the results of all.
 
     `finished` is called for each experiment and machine that had guests to run.
@@ -102,8 +102,8 @@ def run_lab(
         if request.vmlinux:
             _keep_vmlinux(plan, source, reporter)
         jobs = make_jobs(plan, parts)
-        known = {job.cells[0].identity: found for job in jobs if (found := results_of(job))}
-        missing = [job for job in jobs if job.cells[0].identity not in known]
+        stored = {job.cells[0].identity: some for job in jobs if (some := results_of(job))}
+        missing = [job for job in jobs if job.cells[0].identity not in stored]
         try:
             guard(missing, plan, logs, reporter)
             audits = audited([job.key for job in jobs], request.audit)
@@ -114,7 +114,7 @@ def run_lab(
             failures = []
             if wanted:
                 with reporter.step("Measuring", "cells", cells) as step:
-                    ended = _notifier(jobs, known, plan, step, finished)
+                    ended = _notifier(jobs, stored, plan, step, finished)
                     gathering = Gathering(wanted, lacking, logs, reporter, record, ended)
                     if partition:
                         follow_nodes(gathering, shared, partition, request, reporter)
@@ -124,16 +124,16 @@ def run_lab(
             if audits:
                 reporter.say(record.sentence(len(audits), len(jobs)))
             for cell, _ in failures:
-                known.pop(cell.identity, None)
+                stored.pop(cell.identity, None)
         finally:
             # An interrupted run leaves the results that it has.
-            results = collect(jobs, plan, known)
+            results = collect(jobs, plan, stored)
             write_results(request.out, results)
             record.write(request.out)
             _note_durations(record, jobs)
     there = {result.cell.identity for result in results}
     failed = {cell.identity: error for cell, error in failures}
-    return Outcome(
+    return RunResults(
         tuple(results),
         plan.catalog,
         tuple(
@@ -161,11 +161,11 @@ def _check_host(plan: Plan) -> None:
 
 def _by_key(jobs: Sequence[Job], keys: Collection[str]) -> dict[str, list[Job]]:
     """Return the jobs with these keys; cells that differ in name alone have one key."""
-    found: dict[str, list[Job]] = {}
+    by_key: dict[str, list[Job]] = {}
     for job in jobs:
         if job.key in keys:
-            found.setdefault(job.key, []).append(job)
-    return found
+            by_key.setdefault(job.key, []).append(job)
+    return by_key
 
 
 def _run_here(gathering: Gathering, plan: SharedPlan, at_once: int, reporter: Reporter) -> None:
@@ -239,14 +239,14 @@ def source_of(request: Request, release: Release, reporter: Reporter) -> KernelS
 
 
 def _notifier(
-    jobs: Sequence[Job], known: Known, plan: Plan, step: Step, finished: Finished | None
+    jobs: Sequence[Job], stored: Stored, plan: Plan, step: Step, finished: Finished | None
 ) -> Callable[[Job], None]:
     """Return a function to call as each job ends; it calls `finished`, if any, when due."""
 
     def owner(job: Job) -> tuple[str, str]:
         return job.cells[0].machine, job.cells[0].experiment
 
-    left = Counter(owner(job) for job in jobs if job.cells[0].identity not in known)
+    left = Counter(owner(job) for job in jobs if job.cells[0].identity not in stored)
 
     def ended(job: Job) -> None:
         for _ in job.cells:
@@ -254,19 +254,19 @@ def _notifier(
         left[owner(job)] -= 1
         if finished and not left[owner(job)]:
             own = [other for other in jobs if owner(other) == owner(job)]
-            finished(collect(own, plan, known), plan.catalog)
+            finished(collect(own, plan, stored), plan.catalog)
 
     return ended
 
 
-def collect(jobs: Sequence[Job], plan: Plan, known: Known) -> list[Result]:
+def collect(jobs: Sequence[Job], plan: Plan, stored: Stored) -> list[Result]:
     """Return the stored results of the plan's cells, in the plan's order.
 
-    Results that are `known` are not read again.
+    Results that are `stored` are not read again.
     """
-    found = {
+    collected = {
         result.cell.identity: replace(result, quick=plan.quick)
         for job in jobs
-        for result in known.get(job.cells[0].identity) or results_of(job) or ()
+        for result in stored.get(job.cells[0].identity) or results_of(job) or ()
     }
-    return [found[cell.identity] for cell in plan.cells if cell.identity in found]
+    return [collected[cell.identity] for cell in plan.cells if cell.identity in collected]

@@ -101,10 +101,10 @@ class SharedPlan:
         """Raise HostError if no run of this plan has begun, or this host would run other guests."""
         if self.path.is_dir():
             return
-        own = Table("this host", _host())
+        here = Table("this host", _host())
         for place in sorted(self.path.parent.glob("[!.]*/host.json"), key=os.path.getmtime):
             document = read_sealed(place, "host")
-            if document and (other := _difference(own, document.table("host"))):
+            if document and (other := _difference(here, document.table("host"))):
                 raise HostError(other)
         raise HostError(
             f"no run of this plan is under way in {store_root()}: --join takes the options of a "
@@ -209,14 +209,14 @@ def _host() -> dict[str, Json]:
     }
 
 
-def _difference(own: Table, other: Table) -> str:
+def _difference(here: Table, other: Table) -> str:
     """Return why this host makes other guests than another; empty if nothing tells."""
     for what in ("QEMU", "device tree compiler", "code of firsttouch"):
-        mine, theirs = own.take(what, str), other.take(what, str)
+        mine, theirs = here.take(what, str), other.take(what, str)
         if mine != theirs:
             return (
-                f"{own.take('name', str)} has another {what} than {other.take('name', str)}, where "
-                f"the run began ({mine[:40]} and {theirs[:40]}), and so makes other guests: "
+                f"{here.take('name', str)} has another {what} than {other.take('name', str)}, "
+                f"where the run began ({mine[:40]} and {theirs[:40]}), and so makes other guests: "
                 "install the same on both."
             )
     return ""

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from firsttouch.analysis.cache_statistics import Spread, running, sweeps
 from firsttouch.analysis.cases import Case, Platform
-from firsttouch.analysis.claims import Claim, count_verdicts
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.published import PublishedFigure, count_verdicts
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params
@@ -28,7 +28,9 @@ def answering(dataset: Dataset) -> list[Platform]:
     return [platform for platform in platforms if dataset.of(platform, *names)] or platforms[:1]
 
 
-def answer(dataset: Dataset, platform: Platform, claims: Iterable[Claim]) -> tuple[str, str, str]:
+def answer(
+    dataset: Dataset, platform: Platform, claims: Iterable[PublishedFigure]
+) -> tuple[str, str, str]:
     """Return three sentences: on write-intent faults, on colour zero pages, and on the costs.
 
     Commands in them are in backquotes.
@@ -124,7 +126,7 @@ def _cost_without_gain(dataset: Dataset, platform: Platform) -> str:
     return f"Accesses that gain nothing change too: {', '.join(found)}"
 
 
-def _verdicts(claims: Iterable[Claim]) -> str:
+def _verdicts(claims: Iterable[PublishedFigure]) -> str:
     words = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items())
     if not words:
         return "there is no published figure to compare with"

@@ -121,7 +121,7 @@ def _sentences(found: Changes, hidden: int = 0) -> Iterator[str]:
     if equal:
         yield f"{_judged(equal)} are equal in {_cells(equal)}."
     if chance:
-        yield f"No more than stock changes by itself, a moment later: {_cells(chance)}."
+        yield f"Within noise, as stock booted twice differs as much: {_cells(chance)}."
     if left := found.of_kind("not judged"):
         yield f"Not judged, because they count no instructions: {_cells(left)}."
     if moved := list(_moved(found)):

@@ -23,9 +23,9 @@ from firsttouch.analysis.profile import (
     compare_functions,
     profiles_of,
 )
+from firsttouch.output.markdown import tried_options
 from firsttouch.output.names import format_params
 from firsttouch.output.plain import heading, plain, plain_table, print_table
-from firsttouch.output.tables import tried_options
 
 # The lines of a table that answers first; --table prints every function.
 _FIRST = 30

@@ -14,9 +14,9 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from firsttouch.analysis.cases import Platform
-from firsttouch.analysis.claims import NOT_MEASURED, Claim, list_claims
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import HOLDS, depends_on_layout, verdict_share
+from firsttouch.analysis.published import NOT_MEASURED, PublishedFigure, published_figures
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.answers import answer, answering
 from firsttouch.output.labels import QUICK, SPREAD, share_words, spread_words
@@ -51,7 +51,7 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
     `report` is the path of the report. On a console of 80 columns or more this
     takes at most 25 lines; a line counts the verdicts that do not fit.
     """
-    claims = list_claims(dataset)
+    claims = published_figures(dataset)
     measured = _grouped(claim for claim in claims if claim.verdict != NOT_MEASURED)
     head = [*_sentences(dataset, claims)]
     tail = [
@@ -93,7 +93,7 @@ def _height(parts: Iterable[RenderableType], console: Console) -> int:
     return printed.get().count("\n")
 
 
-def _sentences(dataset: Dataset, claims: Sequence[Claim]) -> Iterable[Text]:
+def _sentences(dataset: Dataset, claims: Sequence[PublishedFigure]) -> Iterable[Text]:
     first, *others = answering(dataset)
     yield heading(f"First touch, {first}", f"({QUICK})" if dataset.quick else "")
     for sentence in answer(dataset, first, claims):
@@ -109,29 +109,31 @@ def _by_release(platforms: Iterable[Platform]) -> Iterable[str]:
     return (f"{release} on {', '.join(names)}" for release, names in machines.items())
 
 
-def _grouped(claims: Iterable[Claim]) -> list[list[Claim]]:
+def _grouped(claims: Iterable[PublishedFigure]) -> list[list[PublishedFigure]]:
     """Return the claims in groups of one published figure and one verdict, on all platforms.
 
     Within a group the claim furthest from the published figure comes first.
     """
-    groups: dict[tuple[str, str], list[Claim]] = {}
+    groups: dict[tuple[str, str], list[PublishedFigure]] = {}
     for claim in claims:
         groups.setdefault((claim.published.figure, claim.verdict), []).append(claim)
     return [sorted(members, key=_distance, reverse=True) for members in groups.values()]
 
 
-def _several(groups: Iterable[Iterable[Claim]]) -> bool:
+def _several(groups: Iterable[Iterable[PublishedFigure]]) -> bool:
     """Return whether the claims are of more than one platform."""
     return len({str(claim.platform) for group in groups for claim in group}) > 1
 
 
-def _distance(claim: Claim) -> float:
+def _distance(claim: PublishedFigure) -> float:
     change = (claim.row.change_percent if claim.row else None) or 0.0
     expected = claim.published.change
     return change if expected is None else abs(change - expected)
 
 
-def _print_claims(groups: Sequence[Sequence[Claim]], room: int | None, console: Console) -> None:
+def _print_claims(
+    groups: Sequence[Sequence[PublishedFigure]], room: int | None, console: Console
+) -> None:
     """Print the published figures in at most `room` lines; the last counts those left out."""
     shown = list(groups)
     lines = _claim_lines(groups, shown, console)
@@ -143,7 +145,9 @@ def _print_claims(groups: Sequence[Sequence[Claim]], room: int | None, console: 
 
 
 def _claim_lines(
-    groups: Sequence[Sequence[Claim]], shown: Sequence[Sequence[Claim]], console: Console
+    groups: Sequence[Sequence[PublishedFigure]],
+    shown: Sequence[Sequence[PublishedFigure]],
+    console: Console,
 ) -> list[Text]:
     """Return the lines of the table of `shown`, and a line that counts the other `groups`."""
     compared = {group[0].experiment.compare for group in shown}
@@ -182,7 +186,7 @@ def _values(row: Row, compare: str) -> tuple[Text, Text]:
     return plain(base), plain(other)
 
 
-def _over_layouts(claims: Sequence[Claim]) -> Iterable[Text]:
+def _over_layouts(claims: Sequence[PublishedFigure]) -> Iterable[Text]:
     """Return a sentence on the layouts, and one for each verdict that too few of them have."""
     rows = [claim.row for claim in claims if claim.row and verdict_share(claim.row) is not None]
     if not rows:
@@ -202,7 +206,9 @@ def _over_layouts(claims: Sequence[Claim]) -> Iterable[Text]:
             )
 
 
-def _not_reproduced(groups: Iterable[Sequence[Claim]], *, several: bool) -> Iterable[Text]:
+def _not_reproduced(
+    groups: Iterable[Sequence[PublishedFigure]], *, several: bool
+) -> Iterable[Text]:
     """Return a sentence for each figure that was not reproduced: what was measured, and why.
 
     With `several` platforms it names that of the figure.
@@ -218,7 +224,7 @@ def _not_reproduced(groups: Iterable[Sequence[Claim]], *, several: bool) -> Iter
             yield plain(f"Not reproduced: {claim.published.figure} ({metric}: {change}): {why}.")
 
 
-def _unmeasured(claims: Iterable[Claim]) -> Iterable[Text]:
+def _unmeasured(claims: Iterable[PublishedFigure]) -> Iterable[Text]:
     names = dict.fromkeys(
         claim.experiment.name for claim in claims if claim.verdict == NOT_MEASURED
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from firsttouch.build.host_tools import QEMU
 from firsttouch.catalog.machines import Machine
-from firsttouch.processes import kept
+from firsttouch.processes import child_process
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.initramfs import archive, console_archive
 from firsttouch.vm.qemu import board_arguments, inputs
@@ -90,7 +90,7 @@ class Shell:
             if terminal:
                 # QEMU reads the keys from the terminal, Ctrl-C too.
                 return subprocess.run(command, check=False).returncode
-            with kept(command, stdout=subprocess.PIPE, stderr=sys.stderr.fileno()) as qemu:
+            with child_process(command, stdout=subprocess.PIPE, stderr=sys.stderr.fileno()) as qemu:
                 assert qemu.stdout is not None
                 for line in qemu.stdout:
                     if not _LAST_MESSAGE.match(line):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_room, read_end
-from firsttouch.processes import kept
+from firsttouch.processes import child_process
 from firsttouch.quantities import format_duration, format_size
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import PmuCounts, read_counts
@@ -97,7 +97,7 @@ def run_qemu(
     `deadline` seconds. `said` gets QEMU's own messages. Raises StoppedError as
     soon as `stop` is set.
     """
-    with said.open("w") as sink, kept(started, stdout=sink) as qemu:
+    with said.open("w") as sink, child_process(started, stdout=sink) as qemu:
         size, since = 0, time.monotonic()
         end = since + deadline
         while qemu.poll() is None:

@@ -18,7 +18,7 @@ from firsttouch.build.compiler_cache import (
     count_misses,
     note_build,
 )
-from firsttouch.build.upkeep import held, prune
+from firsttouch.build.upkeep import items, prune
 
 _SOURCE = "mm/x.c"
 # A source by the kind of its include, and the file that it includes.
@@ -132,7 +132,7 @@ def test_without_ccache_the_compiler_runs(
 
 def test_the_store_counts_and_prunes_it(own_cache: Path, tmp_path: Path) -> None:
     _compile(_make(tmp_path / "tree", ""), cached=True)
-    (item,) = (item for item in held() if item.path == cache_folder())
+    (item,) = (item for item in items() if item.path == cache_folder())
     assert item.size > 1000
     # This run has used it.
     assert item.in_use and prune(0) == []

@@ -19,7 +19,7 @@ from firsttouch.build import upkeep
 from firsttouch.build.claims import _holder, claimed
 from firsttouch.build.outcomes import guest_claim, keep_outcome
 from firsttouch.build.store import PRUNING, Entry, note_use
-from firsttouch.build.upkeep import held, prune
+from firsttouch.build.upkeep import items, prune
 from firsttouch.places import REPOSITORY
 from tests.conftest import Firsttouch
 from tests.support.full_disk import small_disk
@@ -74,11 +74,11 @@ def filled(own_cache: Path) -> Path:
 
 
 def _left() -> set[str]:
-    return {one.title.removeprefix("thing ") for one in held() if one.kind == "kind"}
+    return {one.title.removeprefix("thing ") for one in items() if one.kind == "kind"}
 
 
 def test_what_the_store_holds_is_listed_with_what_was_used_last_first(filled: Path) -> None:
-    found = held()
+    found = items()
     assert [one.title for one in found] == ["ab" * 32, *(f"thing {name}" for name in "bacde")]
     assert all(100 * KIB < one.size < 120 * KIB for one in found if one.kind == "kind")
     assert not any(one.in_use for one in found)
@@ -89,7 +89,7 @@ def test_what_was_used_longest_ago_goes_first(filled: Path) -> None:
     assert _left() == {"a", "b"}
     assert prune(250 * KIB) == []
     prune(0)
-    assert held() == []
+    assert items() == []
     assert not list(filled.glob("*/.*"))
 
 
@@ -104,7 +104,7 @@ def user(filled: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_what_a_living_run_uses_stays(user: subprocess.Popen[str]) -> None:
-    assert [one.title for one in held() if one.in_use] == ["thing d"]
+    assert [one.title for one in items() if one.in_use] == ["thing d"]
     prune(0)
     assert _left() == {"d"}
     user.kill()
@@ -146,9 +146,9 @@ def test_what_is_being_made_stays_and_what_a_killed_maker_left_goes(filled: Path
         assert maker.stdout is not None
         assert maker.stdout.readline() == "making\n"
         maker.kill()
-    assert "unfinished" in {one.title for one in held()}
+    assert "unfinished" in {one.title for one in items()}
     prune(0)
-    assert held() == []
+    assert items() == []
     assert not list(filled.glob("kind/[!.]*"))
 
 
@@ -172,7 +172,7 @@ def test_a_run_says_that_it_uses_an_entry_before_it_looks_at_it(
     contents = Entry.contents
 
     def look(entry: Entry) -> object:
-        seen.extend(one.title for one in held() if one.in_use)
+        seen.extend(one.title for one in items() if one.in_use)
         return contents(entry)
 
     monkeypatch.setattr(Entry, "contents", look)
@@ -236,7 +236,7 @@ def test_the_claim_of_a_run_that_was_killed_is_swept_away(filled: Path) -> None:
 def test_results_are_pruned_as_all_else(filled: Path) -> None:
     keep_outcome("cd" * 32, {"commands": []})
     os.utime(filled / "outcomes/cd" / f"{'cd' * 32}.json", (0, 0))
-    size = sum(one.size for one in held())
+    size = sum(one.size for one in items())
     assert [one.title for one in prune(size - 1)] == ["cd" * 32]
 
 
@@ -245,7 +245,7 @@ def test_on_a_full_disk_there_is_room_to_prune(tmp_path: Path) -> None:
 import os, sys
 from pathlib import Path
 from firsttouch.build.store import Entry
-from firsttouch.build.upkeep import held, prune
+from firsttouch.build.upkeep import items, prune
 if os.fork() == 0:
     make = lambda workplace, kept: (kept / "file").write_bytes(os.urandom(100 * 1024))
     Entry("kind", {}, "thing").obtain(make, print)
@@ -257,7 +257,7 @@ with open(os.environ["XDG_CACHE_HOME"] + "/filler", "wb", buffering=0) as filler
             pass
     except OSError as error:
         print(error.strerror)
-print([one.title for one in prune(0)], [one.title for one in held()])
+print([one.title for one in prune(0)], [one.title for one in items()])
 """
     with small_disk(tmp_path / "small", 128 << 10) as disk:
         done = subprocess.run(

@@ -18,7 +18,7 @@ from docs.evidence.draw.functions import function_rows
 from docs.evidence.draw.oracle import ORACLE
 from docs.evidence.draw.traces import HERE, LINES
 from firsttouch.analysis.cache_statistics import colored_caches
-from firsttouch.analysis.claims import list_claims
+from firsttouch.analysis.published import published_figures
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.cli.main import full_parser as parser
@@ -361,7 +361,7 @@ def test_atomics_alone_do_not_help_openjdk_and_huge_pages_leave_nothing(
 
 
 def _verdicts(drawing: Drawing, name: str, figure: str) -> set[str]:
-    claims = list_claims(drawing.dataset(name))
+    claims = published_figures(drawing.dataset(name))
     return {claim.verdict for claim in claims if claim.published.figure == figure}
 
 

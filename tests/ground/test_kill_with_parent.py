@@ -70,7 +70,7 @@ def test_a_signal_to_the_group_leaves_no_orphan(
 
 def test_leaving_the_context_kills_what_the_command_started(tmp_path: Path) -> None:
     script = f"sleep 1000 & echo $! >{tmp_path}/child; echo ready; sleep 1000"
-    with processes.kept(["sh", "-c", script], stdout=subprocess.PIPE) as process:
+    with processes.child_process(["sh", "-c", script], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         child = int((tmp_path / "child").read_text())
@@ -86,7 +86,7 @@ def test_leaving_the_context_kills_what_the_command_started(tmp_path: Path) -> N
     ("script", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 128 + signal.SIGTERM)]
 )
 def test_the_commands_end_is_its_own(script: str, status: int) -> None:
-    with processes.kept(["sh", "-c", script]) as process:
+    with processes.child_process(["sh", "-c", script]) as process:
         process.wait(timeout=30)
     assert process.returncode == status
 

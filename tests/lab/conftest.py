@@ -22,7 +22,7 @@ from firsttouch.catalog.releases import load_release
 from firsttouch.lab import execution, gathering, parts
 from firsttouch.lab.parts import Part, Parts
 from firsttouch.lab.plan import Plan, Request
-from firsttouch.lab.run import Outcome, run_lab
+from firsttouch.lab.run import RunResults, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
@@ -49,10 +49,10 @@ class FakeLab:
     guarded: list[Guest] = field(default_factory=list)
     failing: Mapping[str, BaseException] = field(default_factory=dict)
 
-    def run(self, request: Request) -> Outcome:
+    def run(self, request: Request) -> RunResults:
         return run_lab(request, real_contract(), Reporter())
 
-    def dataset(self, outcome: Outcome) -> Dataset:
+    def dataset(self, outcome: RunResults) -> Dataset:
         return make_dataset(outcome.results, outcome.catalog)
 
     def guest_outcome(

@@ -19,7 +19,7 @@ from firsttouch.errors import GuestError, HostError
 from firsttouch.lab import gathering as gatherings
 from firsttouch.lab.gathering import Gathering, follow
 from firsttouch.lab.plan import Request
-from firsttouch.lab.run import Outcome, join_run
+from firsttouch.lab.run import RunResults, join_run
 from firsttouch.lab.shared_plan import Ended, SharedPlan
 from firsttouch.lab.slurm import Partition
 from firsttouch.progress import Reporter
@@ -38,7 +38,7 @@ _SMALL = Request(
 @pytest.fixture
 def follows(
     fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[Request], Outcome]]:
+) -> Iterator[Callable[[Request], RunResults]]:
     """Return what has `lab --join` run the guests of a request, and follows it."""
     monkeypatch.setattr("firsttouch.lab.run.find_partition", lambda _: Partition((), 2, 0, 10))
     monkeypatch.setattr("firsttouch.lab.run.build_kernels", lambda *_: None)
@@ -77,7 +77,7 @@ def _hosts(request: Request) -> dict[str, list[dict[str, object]]]:
 
 
 def test_results_are_those_of_here_byte_for_byte(
-    fake_lab: FakeLab, own_cache: Path, follows: Callable[[Request], Outcome]
+    fake_lab: FakeLab, own_cache: Path, follows: Callable[[Request], RunResults]
 ) -> None:
     here = replace(_SMALL, out=fake_lab.out / "here")
     there = replace(_SMALL, out=fake_lab.out / "there", audit=0.5)
@@ -94,7 +94,7 @@ def test_results_are_those_of_here_byte_for_byte(
 
 
 def test_a_guest_that_fails_is_reported_once_with_its_log(
-    fake_lab: FakeLab, follows: Callable[[Request], Outcome], monkeypatch: pytest.MonkeyPatch
+    fake_lab: FakeLab, follows: Callable[[Request], RunResults], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def outcome(guest: Guest, log: Path, **more: object) -> dict[str, Json]:
         log.write_text("the kernel's log\n")
@@ -116,7 +116,7 @@ def test_a_guest_that_fails_is_reported_once_with_its_log(
 
 
 def test_a_run_looks_at_some_of_its_guests_at_a_time(
-    fake_lab: FakeLab, follows: Callable[[Request], Outcome], monkeypatch: pytest.MonkeyPatch
+    fake_lab: FakeLab, follows: Callable[[Request], RunResults], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look at 100,000 guests takes longer than the time between two."""
     monkeypatch.setattr(gatherings, "_LOOKED_AT", 5)
@@ -136,7 +136,7 @@ def test_a_run_looks_at_some_of_its_guests_at_a_time(
 
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
 def test_an_audit_that_differs_fails_the_run(
-    fake_lab: FakeLab, own_cache: Path, follows: Callable[[Request], Outcome], where: str,
+    fake_lab: FakeLab, own_cache: Path, follows: Callable[[Request], RunResults], where: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     times = iter(range(1000))
@@ -158,7 +158,7 @@ def test_an_audit_that_differs_fails_the_run(
 
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
 def test_what_the_store_has_can_be_audited(
-    fake_lab: FakeLab, follows: Callable[[Request], Outcome], where: str
+    fake_lab: FakeLab, follows: Callable[[Request], RunResults], where: str
 ) -> None:
     fake_lab.run(replace(_SMALL, out=fake_lab.out))
     request = replace(_SMALL, out=fake_lab.out, audit=1.0)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.cases import Platform
-from firsttouch.analysis.claims import count_verdicts, list_claims
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.published import count_verdicts, published_figures
 from firsttouch.output.answers import answer, answering
 from tests.support import made_results
 
@@ -27,7 +27,7 @@ def dataset(tmp_path: Path, folder: Path) -> Dataset:
 
 
 def test_the_answer_is_three_sentences_made_from_the_results(dataset: Dataset) -> None:
-    claims = list_claims(dataset)
+    claims = published_figures(dataset)
     faults, colors, price = answer(dataset, PLATFORM, claims)
     for figure in (
         "takes 2 faults on the stock kernel and 1 with both features on",
@@ -49,7 +49,7 @@ def test_the_answer_is_three_sentences_made_from_the_results(dataset: Dataset) -
 def test_the_answer_says_what_was_not_measured(tmp_path: Path, folder: Path) -> None:
     results = made_results.plan(folder, ["zero-scan"])
     dataset = made_results.dataset(tmp_path / "out", results, folder)
-    sentences = answer(dataset, PLATFORM, list_claims(dataset))
+    sentences = answer(dataset, PLATFORM, published_figures(dataset))
     assert all("was not measured" in sentence for sentence in sentences)
     assert "`firsttouch lab --experiment zero-conflict`" in sentences[1]
     assert answering(dataset) == [PLATFORM]
@@ -58,7 +58,7 @@ def test_the_answer_says_what_was_not_measured(tmp_path: Path, folder: Path) -> 
 def test_every_published_figure_is_in_the_claims_measured_or_not(
     tmp_path: Path, folder: Path, dataset: Dataset
 ) -> None:
-    by_figure = {claim.published.figure: claim for claim in list_claims(dataset)}
+    by_figure = {claim.published.figure: claim for claim in published_figures(dataset)}
     halved = by_figure["page faults halved"]
     assert halved.verdict == "reproduced"
     assert halved.row and halved.row.arms == {"stock": 131072, "on": 65536}
@@ -66,7 +66,7 @@ def test_every_published_figure_is_in_the_claims_measured_or_not(
     assert by_figure["system time -60 % (Ampere Altra VM)"].verdict == "cannot be judged by counts"
 
     results = made_results.plan(folder, ["read-fault"])
-    few = list_claims(made_results.dataset(tmp_path / "few", results, folder))
+    few = published_figures(made_results.dataset(tmp_path / "few", results, folder))
     again = {claim.published.figure: claim for claim in few}
     assert again.keys() == by_figure.keys()
     assert again["page faults halved"].verdict == "not measured"
@@ -82,5 +82,5 @@ def test_a_figure_of_which_an_arm_is_missing_is_not_measured(tmp_path: Path, fol
         for made in made_results.plan(folder, ["populate"], by="ldadd", page="4k")
         if made.arm == "stock"
     ]
-    claims = list_claims(made_results.dataset(tmp_path / "half", results, folder))
+    claims = published_figures(made_results.dataset(tmp_path / "half", results, folder))
     assert count_verdicts(claims) == {"not measured": len(claims)}

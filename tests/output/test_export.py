@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
-from firsttouch.output.export import summary
 from firsttouch.output.html.page import render
 from firsttouch.output.labels import group_by_reason, page_label, value_label
 from firsttouch.output.row_tables import print_dataset
+from firsttouch.output.summary import summary
 from firsttouch.quantities import format_compact, format_fixed, format_value
 from tests.support import made_results
 

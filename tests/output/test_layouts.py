@@ -21,13 +21,13 @@ from firsttouch.analysis.distributions import Distribution
 from firsttouch.catalog.collection import load_known
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result
-from firsttouch.output.export import summary
 from firsttouch.output.html.files import figure_files
 from firsttouch.output.html.page import render
 from firsttouch.output.html.strips import scale_of, strips
 from firsttouch.output.html.svg import Drawing
+from firsttouch.output.markdown import export
 from firsttouch.output.row_tables import print_dataset
-from firsttouch.output.tables import export
+from firsttouch.output.summary import summary
 from firsttouch.output.terminal import LINES, print_answers
 from tests.support.golden import Golden
 from tests.support.results import in_layouts, make_result

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.cases import Platform
-from firsttouch.analysis.claims import list_claims
 from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.analysis.published import published_figures
 from firsttouch.catalog.experiment_files import CHARTS as KNOWN_CHARTS
 from firsttouch.lab.hosts import Audited, Record
 from firsttouch.output.html.cache_charts import knee_words
@@ -60,7 +60,7 @@ def _section(page: str, anchor: str) -> str:
 
 
 def test_every_published_figure_has_its_line(dataset: Dataset) -> None:
-    lines = {line.figure: line for line in claim_lines(list_claims(dataset))}
+    lines = {line.figure: line for line in claim_lines(published_figures(dataset))}
     halved = lines["page faults halved"]
     assert (halved.stock, halved.other, halved.change) == ("131,072", "65,536", "-50.00 %")
     assert (halved.verdict, halved.sign) == ("reproduced", "✓")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
-from firsttouch.output.tables import export
+from firsttouch.output.markdown import export
 from firsttouch.places import EXPERIMENTS
 from tests.support import made_results
 from tests.support.golden import Golden

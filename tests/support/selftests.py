@@ -129,7 +129,7 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
             objects = workplace / "objects" / suite
             objects.mkdir(parents=True, exist_ok=True)
             # What does not build fails alone; who runs them names what must be there.
-            with processes.kept(
+            with processes.child_process(
                 ["make", "-k", "-s", f"-j{processors()}",
                  "-C", tree / "tools/testing/selftests" / suite,
                  "ARCH=arm64", f"CROSS_COMPILE={prefix}", f"CC={compiler}",

@@ -26,7 +26,7 @@ from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
-from firsttouch.output.tables import kernel_versions, markdown_table
+from firsttouch.output.markdown import kernel_versions, markdown_table
 from firsttouch.output.terminal import print_answers
 from firsttouch.quantities import format_fixed
 

@@ -18,7 +18,7 @@ from firsttouch.analysis.profile import (
     profiles_of,
 )
 from firsttouch.errors import UserError
-from firsttouch.output.tables import markdown_table
+from firsttouch.output.markdown import markdown_table
 from firsttouch.quantities import format_fixed
 
 # A function has a row of its own if it changes by an instruction, where no groups are declared.

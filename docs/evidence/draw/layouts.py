@@ -14,7 +14,7 @@ from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.output.labels import changes_of, verdict_words
-from firsttouch.output.tables import markdown_table
+from firsttouch.output.markdown import markdown_table
 from firsttouch.quantities import format_change
 
 _HEADS = ("", "arm", "first", "least", "median", "most", "verdict")

@@ -27,7 +27,7 @@ from firsttouch.files import write_atomically
 from firsttouch.finder.doubles import find
 from firsttouch.finder.events import Fault
 from firsttouch.finder.records import open_recording
-from firsttouch.output.tables import markdown_table
+from firsttouch.output.markdown import markdown_table
 from firsttouch.progress import Reporter
 from firsttouch.tables import parse_json
 

@@ -10,8 +10,8 @@ from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import values_over
 from firsttouch.errors import UserError
+from firsttouch.output.markdown import markdown_table
 from firsttouch.output.names import format_params, varying
-from firsttouch.output.tables import markdown_table
 from firsttouch.quantities import format_change, format_ratio, format_value
 
 

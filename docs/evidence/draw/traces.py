@@ -15,7 +15,7 @@ from firsttouch.finder.document import parse_trace, trace_object
 from firsttouch.finder.found import KINDS
 from firsttouch.finder.sites import REMEDIES, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS
-from firsttouch.output.tables import markdown_table
+from firsttouch.output.markdown import markdown_table
 from firsttouch.tables import Json, parse_json
 from firsttouch.trace.printing import first_place, remedies_of
 from firsttouch.trace.sentences import between, percent

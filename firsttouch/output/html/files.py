@@ -13,8 +13,8 @@ from firsttouch.output.html.figure import Figure, Picture
 from firsttouch.output.html.flame import flame_graph
 from firsttouch.output.html.sections import figures_of
 from firsttouch.output.html.style import picture_style
+from firsttouch.output.markdown import measuring_command
 from firsttouch.output.profile import case_title, profile_command
-from firsttouch.output.tables import measuring_command
 
 
 def write_figures(dataset: Dataset, directory: Path) -> list[Path]:

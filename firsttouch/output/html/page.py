@@ -12,8 +12,8 @@ import jinja2
 from markupsafe import Markup
 
 from firsttouch.analysis.changes import changes
-from firsttouch.analysis.claims import list_claims
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.published import published_figures
 from firsttouch.files import write_atomically
 from firsttouch.lab.hosts import number_audited
 from firsttouch.output.answers import answer, answering
@@ -43,7 +43,7 @@ def render(dataset: Dataset, hardware: Sequence[Figure] = (), audited: int = 0) 
     `hardware` are the figures of real machines, `audited` is the number of
     guests that ran twice.
     """
-    claims = list_claims(dataset)
+    claims = published_figures(dataset)
     drawn = sections(dataset)
     return page_template("report.html.j2").render(
         style=Markup(page_style(dataset.catalog)),

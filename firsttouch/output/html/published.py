@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from firsttouch.analysis.claims import Claim
 from firsttouch.analysis.dataset import Row
 from firsttouch.analysis.distributions import changes_over
+from firsttouch.analysis.published import PublishedFigure
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.labels import SIGNS, change_range, share_words
 from firsttouch.output.names import cell_name
@@ -38,14 +38,14 @@ class ClaimLine:
     share: str = ""
 
 
-def claim_lines(claims: Iterable[Claim]) -> list[ClaimLine]:
+def claim_lines(claims: Iterable[PublishedFigure]) -> list[ClaimLine]:
     """Return the lines of the table, in the order of the claims."""
     claims = list(claims)
     several = len({claim.platform for claim in claims} - {None}) > 1
     return [_line(claim, several=several) for claim in claims]
 
 
-def _line(claim: Claim, *, several: bool) -> ClaimLine:
+def _line(claim: PublishedFigure, *, several: bool) -> ClaimLine:
     row, compare = claim.row, claim.experiment.compare
     cell, stock, other, change = claim.experiment.name, "-", "-", "-"
     if row is not None:

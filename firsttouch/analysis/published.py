@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The claims: each published figure with the row that answers it, or a command to measure it."""
+"""The published figures, each with the row that answers it, or a command to measure it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
-class Claim:
+class PublishedFigure:
     """A published figure and one row that answers it; `row` is None if no such cell ran."""
 
     experiment: Experiment
@@ -43,7 +43,7 @@ class Claim:
         return shlex.join(words)
 
 
-def list_claims(dataset: Dataset) -> list[Claim]:
+def published_figures(dataset: Dataset) -> list[PublishedFigure]:
     """Return all published figures, measured or not, in the order of the experiments."""
     claims = []
     for experiment in dataset.catalog.experiments.values():
@@ -53,11 +53,11 @@ def list_claims(dataset: Dataset) -> list[Claim]:
                 for row in dataset.rows
                 if row.case.experiment.name == experiment.name and row.published == published
             ]
-            claims += [Claim(experiment, published, row) for row in rows or [None]]
+            claims += [PublishedFigure(experiment, published, row) for row in rows or [None]]
     return claims
 
 
-def count_verdicts(claims: Iterable[Claim]) -> dict[str, int]:
+def count_verdicts(claims: Iterable[PublishedFigure]) -> dict[str, int]:
     """Return how many claims have each verdict, without verdicts that no claim has."""
     verdicts = [claim.verdict for claim in claims]
     return {
