@@ -27,8 +27,8 @@ EXPORT_SYMBOL(empty_zero_page);
 unsigned long arm64_zero_pages __ro_after_init;
 EXPORT_SYMBOL(arm64_zero_pages);
 
-DEFINE_STATIC_KEY_FALSE_RO(arm64_zero_pages_colored);
-EXPORT_SYMBOL(arm64_zero_pages_colored);
+unsigned long arm64_zero_page_mask __ro_after_init;
+EXPORT_SYMBOL(arm64_zero_page_mask);
 
 /* What zero_page_colors= asks for; 0: what the caches have */
 static unsigned int zero_page_colors __initdata;
@@ -43,7 +43,7 @@ static int __init parse_zero_page_colors(const char *arg, unsigned int *colors)
 		 (kstrtouint(arg, 10, &n) || !is_power_of_2(n)))
 		return -EINVAL;
 
-	*colors = min(n, rounddown_pow_of_two(ZERO_PAGES));
+	*colors = min(n, ZERO_PAGES);
 	return 0;
 }
 
@@ -56,7 +56,7 @@ early_param("zero_page_colors", setup_zero_page_colors);
 /* Before any page table of a process. The caches are not known yet. */
 void __init arch_setup_zero_pages(void)
 {
-	arm64_zero_pages = PHYS_PFN(__pa_symbol(empty_zero_page));
+	arm64_zero_pages = PHYS_PFN(__pa_symbol(empty_zero_page)) / ZERO_PAGES;
 }
 
 /* NULL if firmware does not describe it */
@@ -107,8 +107,7 @@ static unsigned int __init colors_of_caches(void)
 			break;
 	}
 
-	colors = clamp(way_size(largest) / PAGE_SIZE, 1UL,
-		       rounddown_pow_of_two(ZERO_PAGES));
+	colors = clamp(way_size(largest) / PAGE_SIZE, 1UL, ZERO_PAGES);
 	pr_info("%u color%s, L1D of cpu%u: %u bytes, %u sets, %u-byte lines, %u ways\n",
 		colors, colors == 1 ? "" : "s", decides, largest->size,
 		largest->number_of_sets, largest->coherency_line_size,
@@ -131,9 +130,7 @@ static int __init zero_page_init(void)
 	else
 		colors = colors_of_caches();
 
-	arm64_zero_pages |= (colors - 1UL) << ZERO_PAGES_MASK_SHIFT;
-	if (colors > 1)
-		static_branch_enable(&arm64_zero_pages_colored);
+	arm64_zero_page_mask = colors - 1;
 
 	return 0;
 }

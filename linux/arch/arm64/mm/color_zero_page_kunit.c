@@ -108,8 +108,7 @@ static void __init parameter_understood(struct kunit *test)
 	for (unsigned int n = 1; n <= 1024; n *= 2) {
 		snprintf(arg, sizeof(arg), "%u", n);
 		KUNIT_EXPECT_EQ(test, parse_zero_page_colors(arg, &colors), 0);
-		KUNIT_EXPECT_EQ(test, colors,
-				min(n, rounddown_pow_of_two(ZERO_PAGES)));
+		KUNIT_EXPECT_EQ(test, colors, min(n, ZERO_PAGES));
 	}
 }
 
@@ -158,7 +157,7 @@ kunit_test_init_section_suite(sizing_suite);
 
 static void zero_page_has_color_of_address(struct kunit *test)
 {
-	unsigned long colors = (arm64_zero_pages >> ZERO_PAGES_MASK_SHIFT) + 1;
+	unsigned long colors = arm64_zero_page_mask + 1;
 	unsigned long page;
 
 	for (page = 0; page < 2 * ZERO_PAGES; page++) {
@@ -178,6 +177,8 @@ static void range_ends_with_reserve(struct kunit *test)
 	unsigned long pfn;
 
 	KUNIT_EXPECT_EQ(test, page_to_pfn(ZERO_PAGE(0)), first);
+	/* Of which is_zero_pfn() makes use */
+	KUNIT_EXPECT_EQ(test, first % ZERO_PAGES, 0);
 
 	KUNIT_EXPECT_FALSE(test, is_zero_pfn(first - 1));
 	for (pfn = first; pfn < first + ZERO_PAGES; pfn++)

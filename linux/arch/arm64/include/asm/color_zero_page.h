@@ -4,42 +4,37 @@
 
 #ifdef CONFIG_ARM64_COLOR_ZERO_PAGE
 
-#include <linux/bits.h>
-#include <linux/jump_label.h>
 #include <linux/types.h>
 
+#include <asm/memory.h>
 #include <asm/page-def.h>
 
 #define __HAVE_COLOR_ZERO_PAGE
 
-#define ZERO_PAGES		CONFIG_ARM64_COLOR_ZERO_PAGE_MAX
+/*
+ * What is aligned to its size in the image is so in physical memory, up to the
+ * alignment of the image's segments. Hence one comparison finds a zero page.
+ */
+#define ZERO_PAGES		(SEGMENT_ALIGN / PAGE_SIZE)
 
 extern const u8 empty_zero_page[ZERO_PAGES * PAGE_SIZE];
 
-/* What is_zero_pfn() covers: all that could be mapped, not what is in use */
-#define zero_page_mask		((ZERO_PAGES - 1) * PAGE_SIZE)
-
-/* The pfn of the first, and above it the number in use less one: one load */
+/* The pfn of the first, divided by ZERO_PAGES; and the number in use less one */
 extern unsigned long arm64_zero_pages;
-#define ZERO_PAGES_MASK_SHIFT	56
-
-/* Set once more than one is in use */
-DECLARE_STATIC_KEY_FALSE(arm64_zero_pages_colored);
+extern unsigned long arm64_zero_page_mask;
 
 void arch_setup_zero_pages(void);
 
-static inline unsigned long arm64_zero_pfn(unsigned long addr)
+/* All that could be mapped, not what is in use */
+#define is_zero_pfn is_zero_pfn
+static inline int is_zero_pfn(unsigned long pfn)
 {
-	unsigned long pfn = arm64_zero_pages;
-
-	if (static_branch_likely(&arm64_zero_pages_colored))
-		pfn += (pfn & addr << (ZERO_PAGES_MASK_SHIFT - PAGE_SHIFT)) >>
-		       ZERO_PAGES_MASK_SHIFT;
-
-	return pfn & GENMASK(ZERO_PAGES_MASK_SHIFT - 1, 0);
+	return pfn / ZERO_PAGES == arm64_zero_pages;
 }
 
-#define ZERO_PAGE(vaddr)	pfn_to_page(arm64_zero_pfn((unsigned long)(vaddr)))
+#define ZERO_PAGE(vaddr)						\
+	pfn_to_page(arm64_zero_pages * ZERO_PAGES +			\
+		    ((unsigned long)(vaddr) >> PAGE_SHIFT & arm64_zero_page_mask))
 
 #endif /* CONFIG_ARM64_COLOR_ZERO_PAGE */
 
