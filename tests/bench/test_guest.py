@@ -213,7 +213,7 @@ def test_changed_kernel_is_seen_to_be_one(boot: Boot, release: str) -> None:
     """One fault for each page, handled as a write; and as many zero pages as colours."""
     timeline = "/ftbench populate --by ldadd --size 64K --timeline"
     conflict = f"/ftbench zero-conflict {HOT} --hot_color 5"
-    parameters = ("zero_page_colors=8", "sysctl.vm.write_intent=exclusive")
+    parameters = ("zero_page_colors=8", "sysctl.vm.write_intent=1")
     lines = boot(release, (timeline, conflict), parameters=parameters).lines
     assert [sample[1:] for sample in lines[timeline]["timeline"]] == [
         [page, 1] for page in range(16)

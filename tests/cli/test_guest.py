@@ -36,7 +36,7 @@ def test_a_script_runs_in_the_guest_and_its_output_is_all_there_is(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "aarch64"
-    assert done.stdout.splitlines()[1].startswith("_intent=exclusive")
+    assert done.stdout.splitlines()[1].startswith("_intent=1")
     assert done.stdout.splitlines()[2:] == ["/ftbench"]
 
 

@@ -133,7 +133,7 @@ def _feature(folder: Path) -> float:
     copy.mkdir()
     for name in ("firsttouch", "experiments", "machines", "arms", "linux", "bench", "guest", "pmu"):
         shutil.copytree(REPOSITORY / name, copy / name, symlinks=True)
-    file = copy / "linux/mm/write_intent.c"
+    file = copy / "linux/arch/arm64/mm/write_intent.c"
     file.write_text(f"{file.read_text()}\nunsigned long firsttouch_edit = {time.time_ns()};\n")
     return _run(folder, "kernel", "build", checkout=copy)
 

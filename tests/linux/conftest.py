@@ -47,10 +47,6 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 _KERNEL = """\
 typedef uint32_t u32;
 #define BIT(n) (1U << (n))
-#define likely(x) (x)
-#define barrier() ((void)0)
-#undef __always_inline
-#define __always_inline inline
 #define __AARCH64_INSN_FUNCS(name, mask, val) \\
 static inline bool aarch64_insn_is_##name(u32 insn) { return (insn & (mask)) == (val); }
 """
@@ -58,21 +54,17 @@ static inline bool aarch64_insn_is_##name(u32 insn) { return (insn & (mask)) == 
 
 def _decoder() -> str:
     """Return the decoder and all that it uses, from the files of which a kernel gets them."""
-    generic = (LINUX / "include/linux/write_intent.h").read_text()
-    header = (LINUX / "arch/arm64/include/asm/write_intent.h").read_text()
+    code = (LINUX / "arch/arm64/mm/write_intent.c").read_text()
     (hook,) = {
         (load_release(name).hooks / "write-intent-insns.patch").read_text().partition("@@\n")[2]
         for name in release_names()
     }
-    enum = re.search(r"^enum write_intent \{.*?^\};", generic, re.M | re.S)
     decode = re.search(
-        r"^static __always_inline enum write_intent aarch64_insn_write_intent.*?^\}",
-        header,
-        re.M | re.S,
+        r"^static bool aarch64_insn_writes_what_it_reads.*?^\}", code, re.M | re.S
     )
-    assert enum and decode
-    classes = re.findall(r"^[+ ](__AARCH64_INSN_FUNCS\((?:atomic|cas|ld).*)", hook, re.M)
-    return "\n".join([_KERNEL, *classes, enum[0], decode[0], ""])
+    assert decode
+    classes = re.findall(r"^[+ ](__AARCH64_INSN_FUNCS\((?:atomic|cas).*)", hook, re.M)
+    return "\n".join([_KERNEL, *classes, decode[0], ""])
 
 
 LLVM = Path("/usr/lib/llvm-22/bin")

@@ -3,7 +3,7 @@
  * The kernel's write-intent decoder on the build host, for the decoder tests.
  *
  *   decoder kinds < WORDS
- *       Write one digit, an enum write_intent, for each instruction word.
+ *       Write one digit for each instruction word: 1 if it writes what it reads.
  *   decoder words SEED COUNT < BASES > WORDS
  *       Write COUNT words: in turn a random one, and a neighbour of one of
  *       BASES: new random register fields, then none to three bits flipped.
@@ -98,7 +98,7 @@ static int kinds(void)
 	struct words w = read_words(stdin);
 
 	for (size_t i = 0; i < w.count; i++)
-		putchar('0' + aarch64_insn_write_intent(w.word[i]));
+		putchar('0' + aarch64_insn_writes_what_it_reads(w.word[i]));
 	return 0;
 }
 
@@ -243,8 +243,8 @@ static int compare(const char *words_path, const char *mnemonics_path,
 		snprintf(wanted.name, sizeof(wanted.name), "%s", name);
 		found = bsearch(&wanted, known.entry, known.count,
 				sizeof(wanted), by_name);
-		kind = aarch64_insn_write_intent(w.word[i]);
-		if (kind != (found ? found->kind : WRITE_INTENT_NONE))
+		kind = aarch64_insn_writes_what_it_reads(w.word[i]);
+		if (kind != (found ? found->kind : 0))
 			note(&differences, w.word[i], kind, name);
 		i++;
 	}

@@ -14,11 +14,11 @@ from itertools import product
 
 
 class Intent(IntEnum):
-    """enum write_intent of linux/include/linux/write_intent.h, by what arm64 has of it."""
+    """Whether an instruction writes what it reads. A load-exclusive leaves it to another."""
 
     NONE = 0
-    EXCLUSIVE = 1
-    RMW = 2
+    RMW = 1
+    EXCLUSIVE = 2
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,11 @@ def forms() -> list[Form]:
 def kinds() -> dict[str, Intent]:
     """What each mnemonic stands for; every other mnemonic stands for NONE."""
     return {form.mnemonic: form.intent for form in forms()}
+
+
+def of_kernel(intent: Intent) -> Intent:
+    """What the kernel makes of it: nothing of a load-exclusive, which need not be followed."""
+    return Intent.RMW if intent is Intent.RMW else Intent.NONE
 
 
 def _register(prefix: str, number: int) -> str:

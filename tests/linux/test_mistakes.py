@@ -29,13 +29,7 @@ pytestmark = pytest.mark.kernel
 
 # The arm, the suite, and what tests of it that find the mistake are called.
 _FOUND_BY = {
-    "forgotten-reset": ("learn", "mm/write_intent_learn", "a program begins anew"),
     "forgotten-color": ("color", "mm/zero_page_mapping", r"\d+ consecutive pages are zero pages"),
-    "likely-writes-reclaim": (
-        "intent",
-        "arm64/write_intent/behaviour",
-        r"a memory limit does not kill, ldxr alone",
-    ),
     "loads-are-writes": ("rmw", "arm64/write_intent/behaviour", r"LDAPR is a load"),
 }
 

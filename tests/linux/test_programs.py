@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Programs of Debian's on the changed kernels: one fault for OpenJDK's two, no stressor fails."""
+"""Programs of Debian's on the changed kernels: no stressor fails."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -16,8 +13,7 @@ from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest, Timing
-from firsttouch.vm.protocol import Done
-from tests.linux.conftest import AddScript, Begin, MakeGuest
+from tests.linux.conftest import Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support.ktap import Case
 
@@ -28,9 +24,6 @@ _STRESSORS = [
     for name in load_experiment("programs").parameters["program"]
     if str(name).startswith("stress-ng-")
 ]
-
-_TRACED = ("trace_event=write_intent:*",)
-
 
 def _with_programs(guest: Guest, experiment: str, lines: list[str], reporter: Reporter) -> Guest:
     """A guest that runs lines of arguments of an experiment that needs a root disk."""
@@ -43,48 +36,6 @@ def _with_programs(guest: Guest, experiment: str, lines: list[str], reporter: Re
         files={"/ftbench": build_ftbench(reporter)},
         disk=root.obtain(reporter),
     )
-
-
-def _metrics(done: Done) -> dict[str, int]:
-    (line,) = done.lines
-    metrics: dict[str, int] = json.loads(line)["metrics"]
-    return metrics
-
-
-def test_openjdk_touches_each_page_of_its_heap_with_one_fault_for_two(
-    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, add_script: AddScript
-) -> None:
-    """RMW alone does not help it: it is compiled for CPUs without LSE, and touches by LDXR."""
-    per_page = {}
-    lines = [
-        f"--java 21 --collector serial --thp never --set-thp --pretouch {state}"
-        for state in ("off", "on")
-    ]
-    for arm in ("stock", "rmw", "on"):
-        guest = make_guest("6.12", None, *(_TRACED if arm == "on" else ()), arm=arm)
-        guest = _with_programs(guest, "openjdk-pretouch", lines, reporter)
-        if arm == "on":
-            # The last events are the heap's.
-            guest = add_script(guest, "tail -n 2000 /sys/kernel/tracing/trace\n")
-        off, on, *trace = outcomes.of(guest, f"openjdk {arm}").commands
-        without, touched = _metrics(off), _metrics(on)
-        faults = touched["page_faults"] - without["page_faults"]
-        per_page[arm] = faults / touched["heap_pages"]
-    assert per_page == {
-        "stock": pytest.approx(2, abs=0.1),
-        "rmw": pytest.approx(2, abs=0.1),
-        "on": pytest.approx(1, abs=0.1),
-    }
-    _check_touched_by_a_load_exclusive(trace[0])
-
-
-def _check_touched_by_a_load_exclusive(trace: Done) -> None:
-    """One instruction, by the tracepoint. Without learning only a load-exclusive is uncertain."""
-    events = re.findall(r"pc=(0x\w+) certain=([01])", "\n".join(trace.lines))
-    ((pc, certain), count), *_ = Counter(events).most_common()
-    print(f"{count} of {len(events)} upgraded faults: certain={certain} at {pc}")
-    assert certain == "0"
-    assert count > 0.9 * len(events) > 1000
 
 
 @pytest.mark.regress

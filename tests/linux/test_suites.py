@@ -66,11 +66,6 @@ def _in_parallel(guest: Guest, _: Reporter) -> Guest:
     return replace(guest, cpus=2, timing="parallel")
 
 
-def _with_four_cpus(guest: Guest, _: Reporter) -> Guest:
-    """Four CPUs under MTTCG, for threads that work against the kernel."""
-    return replace(guest, cpus=4, timing="parallel")
-
-
 @dataclass(frozen=True)
 class Setup:
     """A kind of guest, and the suites that run in it one after the other.
@@ -119,7 +114,6 @@ _SPECIAL = (
     ),
     Setup("interleaved", _interleaved, ("arm64/write_intent/race",)),
     Setup("parallel", _in_parallel, ("arm64/write_intent/race",)),
-    Setup("four processors", _with_four_cpus, ("mm/write_intent_learn",)),
 )
 _SETUPS = (
     Setup(
@@ -150,11 +144,11 @@ _SKIPPED = 4
 _MACHINES: dict[str, Callable[[Guest], Guest]] = {
     "server": lambda guest: replace(guest, nodes=2, board=(*guest.board, "virtualization=on")),
 }
-_KUNIT = ("write_intent_kunit.c", "write_intent_learn_kunit.c")
+_KUNIT = ("write_intent_kunit.c",)
 # A variant that has a test of its own below.
 _BIG_ENDIAN = "big-endian"
 # What the names of suites have whose feature a variant lacks.
-_WITHOUT = {"no-intent": "write_intent", "learn": "arm64/write_intent/"}
+_WITHOUT = {"no-intent": "write_intent"}
 _TRIED = [name for name in variant_names() if name != _BIG_ENDIAN]
 # The lab's configuration, and the variants for which `make regress` has time.
 _VARIANTS = [

@@ -29,7 +29,7 @@ def make_guest() -> Iterator[MakeGuest]:
             disk.truncate(DISK)
         return Guest(
             folder / "Image", folder / "init", load_machine("neoverse-n1"),
-            ("sysctl.vm.write_intent=off",),
+            ("sysctl.vm.write_intent=0",),
             ("/ftbench populate --by ldadd",), {"/ftbench": folder / "ftbench"},
             disk=folder / "disk", pmu=Pmu(folder / "libftpmu.so", caches=True),
         )  # fmt: skip

@@ -71,7 +71,7 @@ def _other_file(guest: Guest, name: str) -> Path:
         # Not in the device tree: an option of the plugin only.
         pytest.param(lambda guest: _machine_with(guest, "random"), id="option of the plugin"),
         pytest.param(
-            lambda guest: replace(guest, boot=("sysctl.vm.write_intent=rmw",)), id="boot word"
+            lambda guest: replace(guest, boot=("sysctl.vm.write_intent=1",)), id="boot word"
         ),
         pytest.param(lambda guest: replace(guest, commands=("/ftbench boot",)), id="command"),
         pytest.param(lambda guest: replace(guest, commands=guest.commands * 2), id="commands"),

@@ -213,7 +213,7 @@ int main(void)
 
 	ksft_print_header();
 	page = getpagesize();
-	if (!set_mode(WITH_EXCLUSIVE))
+	if (!set_mode(ON))
 		ksft_exit_skip("the kernel has no write-intent faults\n");
 	if (!prepare())
 		ksft_exit_skip("no CONFIG_FAIL_PAGE_ALLOC and CONFIG_FAILSLAB\n");

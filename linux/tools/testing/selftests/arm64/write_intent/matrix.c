@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every instruction on every kind of mapping with every permission, in every
- * mode. The mode "off" takes faults as a kernel without the feature does. In
- * the others signals and contents must be the same; and the number of faults
- * too, unless the fault is one to be upgraded: then it is that of a store.
+ * Every instruction on every kind of mapping with every permission, off and on.
+ * Off takes faults as a kernel without the feature does. On, signals and
+ * contents must be the same; and the number of faults too, unless the fault is
+ * one of an atomic that gets its page at once: then it is that of a store.
  */
 #define _GNU_SOURCE
 #include <linux/mman.h>
@@ -121,15 +121,9 @@ static bool run(const struct instruction *i, const struct mapping *m, int prot,
 }
 
 static bool upgraded(const struct instruction *i, const struct mapping *m,
-		     int prot, enum mode mode)
+		     int prot)
 {
-	if (!(prot & PROT_WRITE))
-		return false;
-	if (!m->private_anonymous)
-		return false;
-	if (i->intent == RMW)
-		return mode >= ONLY_RMW;
-	return i->intent == EXCLUSIVE && mode >= WITH_EXCLUSIVE;
+	return i->intent == RMW && m->private_anonymous && prot & PROT_WRITE;
 }
 
 /* What a kernel without the feature does with this, where that is known. */
@@ -165,6 +159,7 @@ static void test(const struct instruction *i, const struct mapping *m,
 {
 	struct result store, without, with;
 	char name[96];
+	long faults;
 	bool good;
 
 	snprintf(name, sizeof(name), "%s on %s, %s", i->name, m->name,
@@ -183,19 +178,16 @@ static void test(const struct instruction *i, const struct mapping *m,
 	if (!good)
 		print_outcome("off", &without.outcome);
 
-	for (enum mode mode = ONLY_RMW; mode < NR_MODES; mode++) {
-		long faults = upgraded(i, m, prot, mode) ?
-			      store.outcome.faults : without.outcome.faults;
-
-		if (!run(i, m, prot, mode, &with))
-			ksft_exit_fail_msg("%s: cannot be mapped again\n", name);
-		if (!same_signal(&with.outcome, &without.outcome) ||
-		    with.word != without.word || with.outcome.faults != faults) {
-			good = false;
-			print_outcome(mode_names[mode], &with.outcome);
-			ksft_print_msg("where %ld faults were due, contents %lu\n",
-				       faults, with.word);
-		}
+	faults = upgraded(i, m, prot) ? store.outcome.faults :
+					    without.outcome.faults;
+	if (!run(i, m, prot, ON, &with))
+		ksft_exit_fail_msg("%s: cannot be mapped again\n", name);
+	if (!same_signal(&with.outcome, &without.outcome) ||
+	    with.word != without.word || with.outcome.faults != faults) {
+		good = false;
+		print_outcome("on", &with.outcome);
+		ksft_print_msg("where %ld faults were due, contents %lu\n",
+			       faults, with.word);
 	}
 	ksft_test_result(good, "%s\n", name);
 }
@@ -233,7 +225,7 @@ int main(void)
 	const size_t columns = ARRAY_SIZE(permissions);
 
 	ksft_print_header();
-	if (!set_mode(WITH_EXCLUSIVE) || !set_mode(OFF))
+	if (!set_mode(OFF))
 		ksft_exit_skip("the kernel has no write-intent faults\n");
 	page = getpagesize();
 	huge = page * (page / 8);	/* a PMD */

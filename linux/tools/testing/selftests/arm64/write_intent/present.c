@@ -165,7 +165,7 @@ int main(void)
 {
 	ksft_print_header();
 	page = getpagesize();
-	if (!set_mode(WITH_EXCLUSIVE))
+	if (!set_mode(ON))
 		ksft_exit_skip("the kernel has no write-intent faults\n");
 	if (access("/proc/kpageflags", R_OK))
 		ksft_exit_skip("needs root and /proc/kpageflags\n");

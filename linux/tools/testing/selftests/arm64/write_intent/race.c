@@ -259,7 +259,7 @@ int main(void)
 
 	ksft_print_header();
 	page = getpagesize();
-	if (!set_mode(WITH_EXCLUSIVE))
+	if (!set_mode(ON))
 		ksft_exit_skip("the kernel has no write-intent faults\n");
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);

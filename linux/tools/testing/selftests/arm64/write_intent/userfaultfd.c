@@ -203,7 +203,7 @@ static void test_events(const struct instruction *i, enum event kind)
 		return;
 	}
 	good = !without.outcome.signo && without.word == i->result;
-	for (enum mode mode = ONLY_RMW; mode < NR_MODES; mode++) {
+	for (enum mode mode = ON; mode < NR_MODES; mode++) {
 		watch(i, kind, mode, 0, false, &with);
 		if (with.outcome.signo || with.word != i->result ||
 		    with.events != without.events || with.flags != without.flags) {
@@ -232,7 +232,7 @@ static void test_sigbus(const struct instruction *i, enum event kind)
 		ksft_test_result_skip("%s: not available\n", name);
 		return;
 	}
-	for (enum mode mode = ONLY_RMW; mode < NR_MODES; mode++) {
+	for (enum mode mode = ON; mode < NR_MODES; mode++) {
 		watch(i, kind, mode, UFFD_FEATURE_SIGBUS, false, &with);
 		if (!same_signal(&with.outcome, &without.outcome) ||
 		    with.events || with.word) {
@@ -272,7 +272,7 @@ static void test_retry(const struct instruction *i)
 		good = without.outcome.signo == SIGSEGV && without.outcome.wnr;
 	else
 		good = !without.outcome.signo;
-	for (enum mode mode = ONLY_RMW; mode < NR_MODES; mode++) {
+	for (enum mode mode = ON; mode < NR_MODES; mode++) {
 		watch(i, MISSING, mode, 0, true, &with);
 		if (!same_signal(&with.outcome, &without.outcome) || with.word) {
 			good = false;
@@ -289,7 +289,7 @@ int main(void)
 
 	ksft_print_header();
 	page = getpagesize();
-	if (!set_mode(WITH_EXCLUSIVE) || !set_mode(OFF))
+	if (!set_mode(ON) || !set_mode(OFF))
 		ksft_exit_skip("the kernel has no write-intent faults\n");
 	fd = open_userfaultfd(0);
 	if (fd < 0)

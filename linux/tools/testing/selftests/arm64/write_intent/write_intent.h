@@ -89,9 +89,9 @@ static inline bool instruction_available(const struct instruction *i)
 	return !i->lse || getauxval(AT_HWCAP) & HWCAP_ATOMICS;
 }
 
-enum mode { OFF, ONLY_RMW, WITH_EXCLUSIVE, NR_MODES };
+enum mode { OFF, ON, NR_MODES };
 
-static const char * const mode_names[] = { "off", "rmw", "exclusive" };
+static const char * const mode_names[] = { "0", "1" };
 
 static inline bool write_file(const char *path, const char *text)
 {
