@@ -17,9 +17,9 @@ from tests.support import made_results
     [
         (["stock", "on"], ("stock", "on")),
         (["on", "stock", "off"], ("stock", "on")),
-        (["stock", "intent"], ("stock", "intent")),
+        (["stock", "color"], ("stock", "color")),
         (["rmw", "stock"], ("stock", "rmw")),
-        (["intent", "rmw"], ("rmw", "intent")),
+        (["rmw", "color"], ("color", "rmw")),
         (["on", "off"], ("off", "on")),
         (["on"], None),
         (["stock"], None),

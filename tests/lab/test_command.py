@@ -65,8 +65,8 @@ def test_columns_count_for_a_pipe(
 def test_two_arms_have_a_change_and_the_catalogues_order(
     fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _lab(fake_lab, *_SMALL, "--arm", "stock", "--arm", "intent")
-    assert all(row["change_of"] == ["stock", "intent"] for row in _rows(fake_lab))
+    _lab(fake_lab, *_SMALL, "--arm", "stock", "--arm", "on")
+    assert all(row["change_of"] == ["stock", "on"] for row in _rows(fake_lab))
     assert any(row["change_percent"] for row in _rows(fake_lab))
     capsys.readouterr()
     _lab(fake_lab, *_SMALL, "--arm", "rmw", "--arm", "stock", "--table")

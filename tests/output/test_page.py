@@ -177,7 +177,7 @@ def test_a_chart_without_what_it_needs_leaves_the_table(tmp_path: Path) -> None:
 
 
 def test_more_arms_than_columns_have_a_line_each(tmp_path: Path) -> None:
-    arms = ("stock", "off", "color", "rmw", "intent", "on", "mine")
+    arms = ("stock", "off", "color", "rmw", "tiny", "on", "mine")
     results = [
         Made("populate", {"by": "ldadd", "page": "4k", "size": 1 << 20}, arm, {"page_faults": n})
         for n, arm in enumerate(arms, 100)
@@ -281,7 +281,7 @@ def test_provenance_names_the_arms_where_they_differ(dataset: Dataset) -> None:
     images = {
         origin.of: origin.value for origin in origins(dataset) if origin.name == "kernel image"
     }
-    assert images == {"stock": "a" * 64, "off, color, color-l2, rmw, intent, learn, on": "b" * 64}
+    assert images == {"stock": "a" * 64, "off, color, color-l2, rmw, on": "b" * 64}
     for name in ("QEMU", "compiler", "ftbench", "device tree"):
         assert [origin.of for origin in origins(dataset) if origin.name == name] == [""], name
     (machine,) = (origin for origin in origins(dataset) if origin.name == "machine neoverse-n1")

@@ -82,9 +82,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "color",
         "color-l2",
         "rmw",
-        "intent",
-        "learn",
-        "rmw+learn",
+        "tiny",
+        "tiny-on",
+        "debian",
         "on",
         "of-my-own",
     )

@@ -174,7 +174,7 @@ def test_json_is_for_programs(tmp_path: Path) -> None:
             made_results.plan(EXPERIMENTS, ["read-fault"]),
             "A has experiment populate and B read-fault",
         ),
-        ([replace(made, arm="intent") for made in _results()], "A has arm on, stock and B intent"),
+        ([replace(made, arm="rmw") for made in _results()], "A has arm on, stock and B rmw"),
     ],
     ids=["size", "experiment", "arm"],
 )

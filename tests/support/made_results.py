@@ -159,7 +159,7 @@ def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
         return {"page_faults": 3000, "instructions_kernel": 30_000_000, "tlbi": 1000}
     if "heap" in params:
         heap = parse_size(params["heap"]) // 4096
-        twice = {"on": 1, "learn": 1}.get(arm, 2) if params["pretouch"] == "on" else 0
+        twice = {"on": 1}.get(arm, 2) if params["pretouch"] == "on" else 0
         faults = 5000 + heap * twice
         return {"page_faults": faults, "heap_pages": heap, "instructions_kernel": faults * 1000}
     return _touched(params, arm)
