@@ -114,6 +114,7 @@ _SPECIAL = (
     ),
     Setup("interleaved", _interleaved, ("arm64/write_intent/race",)),
     Setup("parallel", _in_parallel, ("arm64/write_intent/race",)),
+    Setup("four processors", _with_four_cpus, ("mm/fault_ahead",)),
 )
 _SETUPS = (
     Setup(
@@ -144,7 +145,7 @@ _SKIPPED = 4
 _MACHINES: dict[str, Callable[[Guest], Guest]] = {
     "server": lambda guest: replace(guest, nodes=2, board=(*guest.board, "virtualization=on")),
 }
-_KUNIT = ("write_intent_kunit.c",)
+_KUNIT = ("write_intent_kunit.c", "fault_ahead_kunit.c")
 # A variant that has a test of its own below.
 _BIG_ENDIAN = "big-endian"
 # What the names of suites have whose feature a variant lacks.

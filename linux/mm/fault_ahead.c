@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fault-ahead: first writes to anonymous memory that come in order take one
+ * fault for many pages. See Documentation/admin-guide/mm/fault_ahead.rst.
+ */
+
+#include <linux/memcontrol.h>
+#include <linux/mmu_notifier.h>
+#include <linux/sysfs.h>
+#include <linux/userfaultfd_k.h>
+#include "internal.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/fault_ahead.h>
+
+/*
+ * What a write earns that continues a stream, in pages. Nothing else earns, and
+ * a folio costs the pages that nobody asked for. So a thread is never given more
+ * than this number of pages in vain for each page that it writes in order.
+ */
+#define PAGES_EARNED	4
+
+/* A large folio of anonymous memory has at least four pages */
+#define LEAST_ORDER	2
+
+/*
+ * A stream is one word: the address of the page where it ended; in the offset, the
+ * order of its last folio (four bits) and the pages that it may still get.
+ */
+#define STREAM(addr, credit, order)	((addr) | (credit) << 4 | (order))
+#define STREAM_ORDER(stream)		((stream) & 15)
+#define STREAM_CREDIT(stream)		(offset_in_page(stream) >> 4)
+#define MOST_CREDIT			255UL
+
+DEFINE_STATIC_KEY_FALSE(fault_ahead_enabled);
+static int largest_order;
+
+/* On the page at @addr, or on the page below or above it? The offset of @stream is no matter. */
+static __always_inline bool ended_near(unsigned long stream, unsigned long addr)
+{
+	return addr + 2 * PAGE_SIZE - 1 - stream < 3 * PAGE_SIZE;
+}
+
+/* The stream that ended near @addr. If none did, one begins there, for the oldest: NULL. */
+static __always_inline unsigned long *find_stream(struct fault_ahead *ahead, unsigned long addr)
+{
+	unsigned long *streams = ahead->streams;
+
+	/* No loop, because most faults come here in vain */
+	if (ended_near(streams[0], addr))
+		return &streams[0];
+	if (ended_near(streams[1], addr))
+		return &streams[1];
+	if (ended_near(streams[2], addr))
+		return &streams[2];
+	if (ended_near(streams[3], addr))
+		return &streams[3];
+
+	streams[3] = streams[2];
+	streams[2] = streams[1];
+	streams[1] = streams[0];
+	streams[0] = STREAM(addr, 0, 0);
+
+	return NULL;
+}
+
+/*
+ * The order of the folio that @stream can pay for by the write at @addr, and that
+ * fits there: it begins at @addr, or ends with that page if the stream goes down.
+ */
+static int affordable_order(unsigned long stream, unsigned long addr, int largest)
+{
+	const unsigned long end = stream & PAGE_MASK;
+	int order = __ffs(addr > end ? addr : addr + PAGE_SIZE) - PAGE_SHIFT;
+
+	/* A page for the second time was given back meanwhile. That is not in order. */
+	if (addr == end)
+		return 0;
+
+	return min3(order, ilog2(STREAM_CREDIT(stream) + PAGES_EARNED + 1), largest);
+}
+
+/* What becomes of @stream by the write at @addr, for which it got a folio of @order */
+static unsigned long continued(unsigned long stream, unsigned long addr, int order)
+{
+	const unsigned long credit = min(STREAM_CREDIT(stream) + PAGES_EARNED, MOST_CREDIT);
+	const unsigned long others = (1UL << order) - 1, end = stream & PAGE_MASK;
+
+	if (addr == end)
+		return stream;
+	addr = addr > end ? addr + others * PAGE_SIZE : addr - others * PAGE_SIZE;
+
+	return STREAM(addr, credit - others, order);
+}
+
+/* A zero page that a read has mapped. KSM accounts for its own, which are dirty. */
+static bool pte_is_clean_zero(pte_t pte)
+{
+	return pte_present(pte) && pte_special(pte) && !pte_dirty(pte) &&
+	       is_zero_pfn(pte_pfn(pte));
+}
+
+/* Is there nothing behind @nr entries, but for zero pages if @zeros? */
+static bool range_is_untouched(pte_t *pte, int nr, bool zeros)
+{
+	for (; nr; nr--, pte++) {
+		pte_t entry = ptep_get_lockless(pte);
+
+		if (!pte_none(entry) && !(zeros && pte_is_clean_zero(entry)))
+			return false;
+	}
+
+	return true;
+}
+
+/* May memory that nobody asked for be mapped where @vmf is? */
+static bool may_map_ahead(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+
+	return vma->vm_mm == current->mm && !(current->flags & PF_KTHREAD) &&
+	       vma_is_anonymous(vma) && !vma_is_temporary_stack(vma) &&
+	       !userfaultfd_armed(vma) && !vma_thp_disabled(vma, vma->vm_flags, false);
+}
+
+/* The order of the folio that @stream gets for the fault @vmf, or 0 */
+static int stream_order(struct vm_fault *vmf, unsigned long stream, bool zeros)
+{
+	int order = affordable_order(stream, vmf->address, READ_ONCE(largest_order));
+	bool untouched = false;
+	pte_t *pte;
+
+	for (; order >= LEAST_ORDER && !untouched; order -= !untouched) {
+		if (!thp_vma_suitable_order(vmf->vma, vmf->address, order))
+			continue;
+		pte = pte_offset_map(vmf->pmd, ALIGN_DOWN(vmf->address, PAGE_SIZE << order));
+		if (!pte)
+			return 0;
+		untouched = range_is_untouched(pte, 1 << order, zeros);
+		pte_unmap(pte);
+	}
+
+	return untouched ? order : 0;
+}
+
+/* Not beyond memory.high either: the thread would have to reclaim on its way back */
+static bool charge_lightly(struct folio *folio, struct mm_struct *mm)
+{
+#ifdef CONFIG_MEMCG
+	const unsigned int over_high = current->memcg_nr_pages_over_high;
+
+	if (mem_cgroup_charge(folio, mm, GFP_TRANSHUGE_LIGHT))
+		return false;
+	if (current->memcg_nr_pages_over_high != over_high) {
+		current->memcg_nr_pages_over_high = over_high;
+		return false;
+	}
+#endif
+	return true;
+}
+
+/* Nobody waits for what nobody asked for: no reclaim and no compaction */
+static struct folio *alloc_folio(struct vm_fault *vmf, int order)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct folio *folio = vma_alloc_folio(GFP_TRANSHUGE_LIGHT, order, vma,
+					      ALIGN_DOWN(vmf->address, PAGE_SIZE << order));
+
+	if (!folio)
+		return NULL;
+	if (!charge_lightly(folio, vma->vm_mm) || folio_memcg_alloc_deferred(folio)) {
+		folio_put(folio);
+		return NULL;
+	}
+	if (user_alloc_needs_zeroing())
+		folio_zero_user(folio, vmf->address);
+
+	return folio;
+}
+
+static noinline struct folio *continue_stream(struct vm_fault *vmf, unsigned long *stream)
+{
+	struct folio *folio = NULL;
+	int order;
+
+	if (!may_map_ahead(vmf))
+		return NULL;
+	if (STREAM_ORDER(*stream))
+		count_vm_events(FAULT_AHEAD_REACHED, (1 << STREAM_ORDER(*stream)) - 1);
+	order = stream_order(vmf, *stream, false);
+	if (order)
+		folio = alloc_folio(vmf, order);
+	if (folio) {
+		count_vm_events(FAULT_AHEAD, (1 << order) - 1);
+		trace_fault_ahead(vmf->address, order);
+	}
+	*stream = continued(*stream, vmf->address, folio ? order : 0);
+
+	return folio;
+}
+
+/*
+ * The folio for a write fault on a missing page which continues a stream: it has
+ * the page of the fault at its beginning or end. NULL: one page, as ever.
+ */
+struct folio *__fault_ahead_folio(struct vm_fault *vmf)
+{
+	unsigned long *stream = find_stream(&current->fault_ahead, vmf->address);
+
+	return stream ? continue_stream(vmf, stream) : NULL;
+}
+
+/*
+ * A write fault on a zero page goes on as that of a missing page, if it continues a
+ * stream: unmap the zero pages that are in the way of what the stream gets.
+ */
+bool __fault_ahead_unmap_zero(struct vm_fault *vmf)
+{
+	unsigned long *stream = find_stream(&current->fault_ahead, vmf->address);
+	struct vm_area_struct *vma = vmf->vma;
+	struct mmu_notifier_range range;
+	unsigned long addr, end;
+	bool untouched = false;
+	pte_t *pte, *entry;
+	int order;
+
+	if (!stream || !may_map_ahead(vmf))
+		return false;
+	order = stream_order(vmf, *stream, true);
+	addr = ALIGN_DOWN(vmf->address, PAGE_SIZE << order);
+	end = addr + (PAGE_SIZE << order);
+
+	mmu_notifier_range_init(&range, MMU_NOTIFY_CLEAR, 0, vma->vm_mm, addr, end);
+	mmu_notifier_invalidate_range_start(&range);
+	pte = pte_offset_map_lock(vma->vm_mm, vmf->pmd, addr, &vmf->ptl);
+	if (pte) {
+		untouched = range_is_untouched(pte, 1 << order, true);
+		for (entry = pte; untouched && addr < end; addr += PAGE_SIZE, entry++) {
+			if (pte_none(ptep_get(entry)))
+				continue;
+			flush_cache_page(vma, addr, pte_pfn(ptep_get(entry)));
+			ptep_clear_flush(vma, addr, entry);
+		}
+		pte_unmap_unlock(pte, vmf->ptl);
+	}
+	mmu_notifier_invalidate_range_end(&range);
+	if (untouched)
+		vmf->flags &= ~FAULT_FLAG_ORIG_PTE_VALID;
+
+	return untouched;
+}
+
+static int set_largest(unsigned long kib)
+{
+	const unsigned long pages = kib >> (PAGE_SHIFT - 10);
+
+	if (kib && (!is_power_of_2(kib) || pages < 1 << LEAST_ORDER || pages >= HPAGE_PMD_NR))
+		return -EINVAL;
+	WRITE_ONCE(largest_order, kib ? ilog2(pages) : 0);
+	(kib ? static_key_enable : static_key_disable)(&fault_ahead_enabled.key);
+
+	return 0;
+}
+
+static ssize_t fault_ahead_kb_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	const int order = READ_ONCE(largest_order);
+
+	return sysfs_emit(buf, "%lu\n", order ? PAGE_SIZE << order >> 10 : 0);
+}
+
+static ssize_t fault_ahead_kb_store(struct kobject *kobj, struct kobj_attribute *attr,
+				    const char *buf, size_t count)
+{
+	unsigned long kib;
+	int err = kstrtoul(buf, 0, &kib) ?: set_largest(kib);
+
+	return err ?: count;
+}
+
+static struct kobj_attribute fault_ahead_kb = __ATTR_RW(fault_ahead_kb);
+
+static int __init fault_ahead_init(void)
+{
+	return sysfs_create_file(mm_kobj, &fault_ahead_kb.attr);
+}
+subsys_initcall(fault_ahead_init);
+
+static int __init fault_ahead_setup(char *text)
+{
+	unsigned long kib;
+
+	return !kstrtoul(text, 0, &kib) && !set_largest(kib);
+}
+__setup("fault_ahead_kb=", fault_ahead_setup);
