@@ -15,6 +15,7 @@
 #define THP_DIR		"/sys/kernel/mm/transparent_hugepage"
 #define KHUGEPAGED	THP_DIR "/khugepaged/"
 #define PATH_LEN	192
+#define WORD_LEN	32
 #define LARGEST		1073741824ul	/* bytes: the largest size tried */
 
 static const struct {
@@ -114,22 +115,38 @@ int64_t thp_stat(size_t bytes, const char *name)
 	return strtoll(text, NULL, 10);
 }
 
+/* The policy for pages of this size: "always", "madvise" or "never". */
+static const char *policy(size_t bytes, char word[WORD_LEN])
+{
+	char path[PATH_LEN];
+
+	size_path(path, sizeof(path), bytes, "enabled");
+	if (!read_chosen(path, word, WORD_LEN))
+		/* Before 6.8 there was one policy, for PMDs. */
+		strcpy(word, bytes == thp_pmd_bytes() ? "inherit" : "never");
+	if (!strcmp(word, "inherit") &&
+	    !read_chosen(THP_DIR "/enabled", word, WORD_LEN))
+		strcpy(word, "never");
+	return word;
+}
+
 /* Is a mapping with MADV_HUGEPAGE given pages of this size? */
 static bool policy_allows(size_t bytes)
 {
-	char path[PATH_LEN], word[32];
+	char word[WORD_LEN];
 
-	size_path(path, sizeof(path), bytes, "enabled");
-	if (!read_chosen(path, word, sizeof(word))) {
-		/* Before 6.8 there was one policy, for PMDs. */
-		if (bytes != thp_pmd_bytes())
-			return false;
-		snprintf(word, sizeof(word), "inherit");
-	}
-	if (!strcmp(word, "inherit") &&
-	    !read_chosen(THP_DIR "/enabled", word, sizeof(word)))
-		return false;
-	return !strcmp(word, "always") || !strcmp(word, "madvise");
+	return strcmp(policy(bytes, word), "never");
+}
+
+/* Is a mapping without advice given pages of this size, or of a larger one? */
+static bool given_unasked(size_t bytes)
+{
+	char word[WORD_LEN];
+
+	for (; bytes <= LARGEST; bytes *= 2)
+		if (!strcmp(policy(bytes, word), "always"))
+			return true;
+	return false;
 }
 
 static bool size_exists(size_t bytes)
@@ -210,6 +227,13 @@ static enum status unavailable_policy(struct run *run, size_t bytes)
 				  larger / 1024, path);
 }
 
+static enum status refuse_policy(struct run *run, int error)
+{
+	return refuse(run,
+		      "--set-thp cannot write %s (%s): run as root or leave it out",
+		      THP_DIR, strerror(-error));
+}
+
 enum status thp_prepare(struct run *run, size_t bytes, bool set,
 			bool *unavailable)
 {
@@ -220,6 +244,9 @@ enum status thp_prepare(struct run *run, size_t bytes, bool set,
 		return result_unavailable(run, "this kernel's pages have %zu bytes: --page base",
 					  page_size());
 	if (bytes == page_size()) {
+		error = set && thp_pmd_bytes() ? set_policy(bytes) : 0;
+		if (error)
+			return refuse_policy(run, error);
 		*unavailable = false;
 		return STATUS_OK;
 	}
@@ -235,9 +262,7 @@ enum status thp_prepare(struct run *run, size_t bytes, bool set,
 					  "transparent huge pages are switched off for this process by prctl: start it from another parent");
 	error = set ? set_policy(bytes) : 0;
 	if (error)
-		return refuse(run,
-			      "--set-thp cannot write %s (%s): run as root or leave it out",
-			      THP_DIR, strerror(-error));
+		return refuse_policy(run, error);
 	if (!policy_allows(bytes) || larger_allowed(bytes))
 		return unavailable_policy(run, bytes);
 	*unavailable = false;
@@ -267,8 +292,12 @@ int thp_advise(const struct memory *memory, size_t bytes)
 {
 	int advice = bytes == page_size() ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
 
-	if (!thp_pmd_bytes())
-		return 0;	/* there are no larger folios to prevent */
+	/*
+	 * Where there are no larger folios to prevent, leave the mapping as a
+	 * program has it: MADV_NOHUGEPAGE switches fault-ahead off, too.
+	 */
+	if (!thp_pmd_bytes() || (bytes == page_size() && !given_unasked(bytes * 2)))
+		return 0;
 	return madvise(memory->start, memory->size, advice) ? -errno : 0;
 }
 

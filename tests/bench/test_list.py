@@ -22,6 +22,7 @@ PARAMS = {
     "read-fault": {"size"},
     "file-read-fault": {"cache", "size"},
     "fork-exit": {"size"},
+    "touch-order": {"by", "order", "size"},
     "other-faults": {"kind", "size"},
     "set-conflict": {"n", "rounds", "stride", "loads"},
     "zero-conflict": CONFLICT,
