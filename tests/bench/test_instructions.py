@@ -103,7 +103,7 @@ def test_arm64_markers_come_in_pairs(arm64_functions: dict[str, list[str]]) -> N
     # populate has two regions, alone and with threads; zero-conflict and
     # colors-here share one, and so do the two that run programs; the other
     # six have one each.
-    assert len(begins) == len(ends) == 10
+    assert len(begins) == len(ends) == 11
 
 
 @pytest.fixture(scope="module")

@@ -59,9 +59,7 @@ def _decoder() -> str:
         (load_release(name).hooks / "write-intent-insns.patch").read_text().partition("@@\n")[2]
         for name in release_names()
     }
-    decode = re.search(
-        r"^static bool aarch64_insn_writes_what_it_reads.*?^\}", code, re.M | re.S
-    )
+    decode = re.search(r"^static bool aarch64_insn_writes_what_it_reads.*?^\}", code, re.M | re.S)
     assert decode
     classes = re.findall(r"^[+ ](__AARCH64_INSN_FUNCS\((?:atomic|cas).*)", hook, re.M)
     return "\n".join([_KERNEL, *classes, decode[0], ""])

@@ -25,6 +25,7 @@ _STRESSORS = [
     if str(name).startswith("stress-ng-")
 ]
 
+
 def _with_programs(guest: Guest, experiment: str, lines: list[str], reporter: Reporter) -> Guest:
     """A guest that runs lines of arguments of an experiment that needs a root disk."""
     packages = load_experiment(experiment).root

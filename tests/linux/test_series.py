@@ -161,9 +161,7 @@ def _check_code(source: KernelSource, series: str | None, folder: Path) -> None:
             for patch in ours
             for file in touched_files(patch, source)
             # Built as a part of the file that includes it.
-            if file.endswith(".c")
-            and not file.startswith("tools/")
-            and "_kunit" not in file
+            if file.endswith(".c") and not file.startswith("tools/") and "_kunit" not in file
         }
     )
     assert built

@@ -15,7 +15,7 @@ from firsttouch.build.overlay import patches_of
 from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.places import LINUX
 
-_LIMITS = {"write-intent": 180, "color-zero-page": 140, "fault-ahead": 270}
+_LIMITS = {"write-intent": 180, "color-zero-page": 140, "fault-ahead": 280}
 _NO_CODE = re.compile(r"Documentation/|MAINTAINERS|tools/testing/|.*kunit")
 
 

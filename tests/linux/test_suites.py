@@ -66,6 +66,11 @@ def _in_parallel(guest: Guest, _: Reporter) -> Guest:
     return replace(guest, cpus=2, timing="parallel")
 
 
+def _with_four_cpus(guest: Guest, _: Reporter) -> Guest:
+    """Four CPUs under MTTCG, for threads that work against the kernel."""
+    return replace(guest, cpus=4, timing="parallel")
+
+
 @dataclass(frozen=True)
 class Setup:
     """A kind of guest, and the suites that run in it one after the other.
