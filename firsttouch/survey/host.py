@@ -13,10 +13,10 @@ from firsttouch.tables import Json, Table
 
 # The caches that the survey measures.
 LEVELS = ("l1d", "l2")
-# The series adds these two; linux/Documentation/arch/arm64 describes them.
+# The series adds it; linux/Documentation/arch/arm64 describes it.
 WRITE_INTENT = "/proc/sys/vm/write_intent"
-# What ends the double fault there. A kernel that only learns refuses the first word.
-REMEDY = f"`echo exclusive > {WRITE_INTENT}` (`echo learn`, if the kernel refuses that)"
+# What ends the double fault there.
+REMEDY = f"`echo 1 > {WRITE_INTENT}`"
 _THP = "/sys/kernel/mm/transparent_hugepage/"
 _RESERVED = "/proc/sys/vm/nr_hugepages"
 _GOVERNOR = "cpufreq/scaling_governor"
@@ -70,8 +70,8 @@ class Host:
 
     `cpu` is the CPU that the tasks run on. `memory` is the available memory, within
     the limit of a container. `thp` has the THP policies by file name, `mthp` the
-    policy of each mTHP size. `write_intent` is the mode of write-intent faults, in
-    the kernel's own word; None without the series. `virtual` tells whether it is a
+    policy of each mTHP size. `write_intent` is the mode of write-intent faults, as
+    the kernel prints it; None without the series. `virtual` tells whether it is a
     virtual machine; None if neither the CPU nor the firmware shows it.
     `nr_hugepages` is the number of huge pages reserved for hugetlb.
     """
