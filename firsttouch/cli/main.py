@@ -23,7 +23,7 @@ _EXAMPLES = """examples:
   firsttouch lab --quick                           a first answer, with fewer and smaller cells
   firsttouch lab --list                            experiments, machines, arms, releases
   firsttouch lab --experiment populate --size 64M  one experiment, smaller
-  firsttouch lab --experiment populate --set by=ldadd --set page=4k --arm stock --arm intent
+  firsttouch lab --experiment populate --set by=ldadd --set page=4k --arm stock --arm rmw
   firsttouch lab --release 7.3 --machine cortex-a72
   firsttouch lab --source ~/linux                  your own kernel tree
   firsttouch lab --experiment boot --arm on --show-qemu

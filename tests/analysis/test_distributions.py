@@ -60,7 +60,7 @@ def test_a_row_is_that_of_the_first_layout_and_has_those_of_all() -> None:
     assert [one.change_percent for one in row.layouts] == [-50.0, -48.0, -75.0]
     assert changes_over(row) == changes_over(row, "on") == Distribution((-50.0, -48.0, -75.0))
     assert values_over(row, "stock") == Distribution((200, 100, 400))
-    assert values_over(row, "learn") is None
+    assert values_over(row, "rmw") is None
 
 
 def test_the_order_of_results_does_not_matter() -> None:

@@ -46,7 +46,7 @@ def test_a_package_has_the_features_and_none_of_the_laboratorys_options(
         "".join(file.read_text() for file in one.fragments_in_order())
         for one in (package, replace(package, changed=False))
     )
-    for option in ("ARM64_COLOR_ZERO_PAGE", "ARM64_WRITE_INTENT_FAULT", "WRITE_INTENT_LEARN"):
+    for option in ("ARM64_COLOR_ZERO_PAGE", "ARM64_WRITE_INTENT_FAULT"):
         assert f"CONFIG_{option}=y" in text
         assert option not in stock
     assert "KUNIT" not in text
