@@ -125,9 +125,7 @@ def test_the_raw_results_are_those_of_the_command_that_is_printed(name: str) -> 
     request = request_of(parser().parse_args(one.arguments()), profile=one.profile, layouts=layouts)
     plan = make_plan(request, one.release, real_contract())
     here = [result.cell for result in _results(name) if result.cell.arm in _ARMS]
-    assert sorted(cell.identity for cell in here) == sorted(
-        cell.identity for cell in plan.cells
-    )
+    assert sorted(cell.identity for cell in here) == sorted(cell.identity for cell in plan.cells)
 
 
 def test_the_same_guest_gave_the_same_in_all_sets() -> None:

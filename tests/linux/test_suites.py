@@ -154,7 +154,7 @@ _KUNIT = ("write_intent_kunit.c", "fault_ahead_kunit.c")
 # A variant that has a test of its own below.
 _BIG_ENDIAN = "big-endian"
 # What the names of suites have whose feature a variant lacks.
-_WITHOUT = {"no-intent": "write_intent"}
+_WITHOUT = {"no-intent": "write_intent", "realtime": "fault_ahead"}
 _TRIED = [name for name in variant_names() if name != _BIG_ENDIAN]
 # The lab's configuration, and the variants for which `make regress` has time.
 _VARIANTS = [

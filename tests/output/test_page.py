@@ -281,7 +281,10 @@ def test_provenance_names_the_arms_where_they_differ(dataset: Dataset) -> None:
     images = {
         origin.of: origin.value for origin in origins(dataset) if origin.name == "kernel image"
     }
-    assert images == {"stock": "a" * 64, "off, color, color-l2, rmw, on": "b" * 64}
+    assert images == {
+        "stock, thp-madvise, mthp-64k": "a" * 64,
+        "off, color, color-l2, rmw, on, ahead-madvise": "b" * 64,
+    }
     for name in ("QEMU", "compiler", "ftbench", "device tree"):
         assert [origin.of for origin in origins(dataset) if origin.name == name] == [""], name
     (machine,) = (origin for origin in origins(dataset) if origin.name == "machine neoverse-n1")

@@ -56,7 +56,7 @@ class Made:
     def document(self) -> dict[str, Json]:
         """Return the line as an object of schema 2."""
         sets = " ".join(f"--set {name}={value}" for name, value in self.params.items())
-        image = ("a" if self.arm == "stock" else "b") * 64
+        image = ("a" if self.arm in ("stock", "thp-madvise", "mthp-64k") else "b") * 64
         return {
             "schema": 2,
             "key": f"{self.experiment}{self.params}{self.arm}{self.release}",

@@ -89,7 +89,8 @@ _START = struct.pack("<IHHIIIIQQ", 100, 0, 40, 0, 62, 4096, 1, 0, 4096)
 _DAMAGED = {
     "a page of 3 bytes": _START.replace(struct.pack("<I", 4096), struct.pack("<I", 3), 1),
     "a process that stopped": _START + struct.pack("<IHHiIQQQQQ", 104, 0, 56, 0x137F, *[0] * 6),
-    "a time after 292 years": _START + struct.pack("<IHHIIIIQIIQ", 4, 0, 48, 1, 0, 1, 0, 0, 1, 1, 1 << 63),
+    "a time after 292 years": _START
+    + struct.pack("<IHHIIIIQIIQ", 4, 0, 48, 1, 0, 1, 0, 0, 1, 1, 1 << 63),
 }
 
 
