@@ -123,10 +123,11 @@ static const char *policy(size_t bytes, char word[WORD_LEN])
 	size_path(path, sizeof(path), bytes, "enabled");
 	if (!read_chosen(path, word, WORD_LEN))
 		/* Before 6.8 there was one policy, for PMDs. */
-		strcpy(word, bytes == thp_pmd_bytes() ? "inherit" : "never");
+		snprintf(word, WORD_LEN, "%s",
+			 bytes == thp_pmd_bytes() ? "inherit" : "never");
 	if (!strcmp(word, "inherit") &&
 	    !read_chosen(THP_DIR "/enabled", word, WORD_LEN))
-		strcpy(word, "never");
+		snprintf(word, WORD_LEN, "never");
 	return word;
 }
 
