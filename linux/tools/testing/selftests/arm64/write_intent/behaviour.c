@@ -36,7 +36,7 @@ static void *map_anonymous(size_t size)
 static void test_mode_is_read_and_written(void)
 {
 	static const char * const refused[] = {
-		"2", "-1", "on", "rmw", "1 rmw",
+		"2", "-1", "on", "rmw",
 	};
 	bool good = true;
 	char text[64];
