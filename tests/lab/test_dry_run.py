@@ -158,7 +158,7 @@ def test_the_list_has_experiments_machines_arms_and_releases_with_their_titles(
     for line in (
         "  populate          First touch of anonymous memory (default, quick)",
         "  neoverse-n1             Arm Neoverse N1",
-        "  on         colour zero pages, and write-intent faults of atomics",
+        "  on             colour zero pages, and write-intent faults of atomics",
         "  6.12  Debian's linux-source-6.12",
     ):
         assert line in done.stdout.splitlines()

@@ -28,6 +28,7 @@
 #define POLICY	"/sys/kernel/mm/transparent_hugepage/enabled"
 #define GROUP	"/sys/fs/cgroup/fault_ahead"
 #define PAGES	1024
+#define LIMIT	4096
 #define EARNED	4	/* mm/fault_ahead.c: pages, by a page written in order */
 #define THREADS	8
 
@@ -388,7 +389,11 @@ static void test_another_process(void)
 	unmap(p, PAGES);
 }
 
-/* In a group whose @file is 512 pages: the child's writes must end, without OOM. */
+/*
+ * In a group whose @file is LIMIT pages: the child's writes must end, without OOM.
+ * The kernel charges 64 pages at a time, and lets the writer sleep by the square of
+ * the share that is beyond memory.high: LIMIT is large, so that this is no time.
+ */
 static void test_limit(const char *file)
 {
 	char path[128], text[4096];
@@ -400,7 +405,7 @@ static void test_limit(const char *file)
 	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
 	mkdir(GROUP, 0755);
 	snprintf(path, sizeof(path), GROUP "/%s", file);
-	snprintf(text, sizeof(text), "%zu", 512 * page);
+	snprintf(text, sizeof(text), "%zu", LIMIT * page);
 	if (!write_text(path, text)) {
 		ksft_test_result_skip("%s: no memory cgroup\n", file);
 		rmdir(GROUP);
@@ -413,12 +418,12 @@ static void test_limit(const char *file)
 		if (!write_text(GROUP "/cgroup.procs", "0"))
 			_exit(1);
 		/* The group is filled but for a folio, which streams then ask for. */
-		p = map(PAGES);
+		p = map(2 * LIMIT);
 		do {
 			write_pages(p, 1, 1);
 			p += 2 * page;
 			read_text(GROUP "/memory.current", text, sizeof(text));
-		} while (atol(text) + 16 * (long)page < 512 * (long)page);
+		} while (atol(text) + 16 * (long)page < LIMIT * (long)page);
 		p = map(PAGES);
 		for (int i = 0; i < 4096; i++) {
 			write_pages(p, 10, 1);
