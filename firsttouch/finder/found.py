@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the faults of a recording show: pairs of places, and columns of all faults."""
+"""What the faults of a recording show: pairs of places, and counts of all faults."""
 
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,6 +12,8 @@ from firsttouch.finder.spaces import Place, Space
 
 # What a double is.
 ATOMIC, EXCLUSIVE, LOAD_STORE, APART = "atomic", "load-exclusive", "load-store", "apart"
+# A huge page on x86-64, and on arm64 with pages of 4 KiB: the unit of what is counted by pages.
+BLOCK = 2 << 20
 KINDS = (ATOMIC, EXCLUSIVE, LOAD_STORE, APART)
 
 
@@ -28,17 +30,62 @@ class Pair(NamedTuple):
 
 @dataclass
 class Faults:
-    """Columns of all faults, one entry each: ns since the start, page, and the index of a stack.
+    """Columns of all faults, one entry each: the page, and the address space as in `names`.
 
     `double` holds the index of a pair in `pairs` plus 1 for the second fault of
-    a double, else 0. `space` is the index of the address space in `names`.
+    a double, else 0.
     """
 
-    time: array[int] = field(default_factory=lambda: array("q"))
     page: array[int] = field(default_factory=lambda: array("Q"))
     space: array[int] = field(default_factory=lambda: array("I"))
-    stack: array[int] = field(default_factory=lambda: array("I"))
     double: array[int] = field(default_factory=lambda: array("I"))
+
+
+class Timeline:
+    """Counts of faults, and of doubles, by equal parts of the time, each of 1 << `shift` ns.
+
+    Where time goes on behind the last part, two become one: the parts are always few
+    enough to keep, and many enough to draw.
+    """
+
+    PARTS = 1 << 16
+
+    def __init__(self) -> None:
+        self.shift = 10
+        self.last = 0
+        self.faults = [0] * self.PARTS
+        self.doubles = [0] * self.PARTS
+
+    def add(self, time: int, double: bool) -> None:
+        """Count a fault at a time in ns since the start."""
+        if time > self.last:
+            self.last = time
+            while time >> self.shift >= self.PARTS:
+                self.shift += 1
+                self.faults, self.doubles = _joined(self.faults), _joined(self.doubles)
+        part = time >> self.shift if time > 0 else 0
+        self.faults[part] += 1
+        self.doubles[part] += double
+
+
+def _joined(counts: list[int]) -> list[int]:
+    pairs = zip(counts[::2], counts[1::2], strict=True)
+    return [a + b for a, b in pairs] + [0] * (len(counts) // 2)
+
+
+@dataclass
+class Touched:
+    """The pages of an address space that had faults, and those that had doubles.
+
+    Both by block of 2 MiB: bit n is the block's page n. `reads` are the pages of
+    anonymous memory that were read and not written. `space` is what is mapped in the end.
+    """
+
+    space: Space
+    faults: int = 0
+    pages: dict[int, int] = field(default_factory=dict)
+    doubled: dict[int, int] = field(default_factory=dict)
+    reads: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -46,25 +93,37 @@ class Found:
     """All that the faults of a recording show.
 
     `repeats` counts, by pair, the doubles at a pc that had one before in the
-    same address space. `stacks` are chains of places, the pc first. `reads`
-    holds, by address space, the pages of anonymous memory that were read and
-    not written. `upgrades` are the faults that the kernel upgraded, as places in
-    `faults`. `names` are those of the address spaces: the command, or the
-    program executed; `spaces` what they mapped in the end. `in_kernel` counts
-    the faults taken in the kernel. `detached` names the programs that the kernel
-    traces no more once they are executed, since they have other rights.
+    same address space; `filled` the doubles in anonymous memory by how many pages
+    of their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
+    `stack_faults` and `stack_doubles` count by their indexes. `largest` is the
+    address space with most faults; `unwritten` counts the pages of anonymous
+    memory, of all, that were read and not written. `names` are those of the address
+    spaces: the command, or the program executed. `in_kernel` counts the faults taken
+    in the kernel. `detached` are the programs that the kernel lets nobody watch.
+
+    `faults` is empty unless it was asked for, or the kernel tells of upgrades:
+    `upgrades` are those faults, as places in it.
     """
 
+    timeline: Timeline = field(default_factory=Timeline)
     faults: Faults = field(default_factory=Faults)
     pairs: list[Pair] = field(default_factory=list)
     counts: Counter[int] = field(default_factory=Counter)
     repeats: Counter[int] = field(default_factory=Counter)
+    filled: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     stacks: list[tuple[Place, ...]] = field(default_factory=list)
+    stack_faults: list[int] = field(default_factory=list)
+    stack_doubles: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    spaces: dict[int, Space] = field(default_factory=dict)
-    reads: dict[int, set[int]] = field(default_factory=dict)
+    largest: Touched = field(default_factory=lambda: Touched(Space()))
+    unwritten: int = 0
     upgrades: set[int] = field(default_factory=set)
     detached: list[str] = field(default_factory=list)
     anonymous: int = 0
     in_kernel: int = 0
     undecoded: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of faults."""
+        return sum(self.stack_faults)

@@ -27,15 +27,10 @@ class Access(enum.Enum):
     FETCH = "fetch"
     UNKNOWN = "unknown"
 
-    @property
-    def may_read(self) -> bool:
-        """Whether a fault of it on a missing page may be a read fault of data."""
-        return self not in (Access.WRITE, Access.UPDATE, Access.FETCH)
-
-    @property
-    def may_write(self) -> bool:
-        """Whether a fault of it may be a write fault."""
-        return self not in (Access.READ, Access.EXCLUSIVE, Access.FETCH)
+    def __init__(self, word: str) -> None:
+        # Whether a fault of it on a missing page may be a read fault of data, and a write fault.
+        self.may_read = word not in ("store", "update", "fetch")
+        self.may_write = word not in ("load", "load-exclusive", "fetch")
 
 
 @dataclass(frozen=True)

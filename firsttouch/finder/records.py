@@ -6,31 +6,33 @@ recorder/format.h and perf_event_open(2) describe the file.
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
+from typing import BinaryIO
 
 from firsttouch.errors import UserError
 from firsttouch.finder.events import Ended, Event, Executed, Fault, Forked, Mapped, Upgraded
+from firsttouch.finder.samples import Samples
 
-# The second says more of a fault: `_fault` reads both.
+_TIME = attrgetter("time")
+
+# The second says more of a fault: samples.py reads both.
 _MAGICS = b"FTTRACE1", b"FTTRACE2"
 # Types of records: the kernel's, then those of recorder/format.h.
 _COMM, _EXIT, _FORK, _SAMPLE, _MMAP2 = 3, 4, 7, 9, 10
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES, _UPGRADE = range(100, 109)
-_MODES, _USER, _COMM_EXEC, _WITH_BUILD_ID = 7, 2, 1 << 13, 1 << 14
+_COMM_EXEC, _WITH_BUILD_ID = 1 << 13, 1 << 14
 _CALL_CHAINS, _KERNEL, _ATTACHED, _UPGRADES, _SAYS_MAPPED = 1, 2, 4, 16, 32
-# In a chain of calls, where the kernel's part ends and the user's begins.
-_CONTEXTS = 2**64 - 4096
 _PAGE_SIZES = 4096, 16384, 65536
 _MACHINES = {62: "x86_64", 183: "aarch64"}
 
 _HEADER = struct.Struct("<IHH")
-_FAULT = struct.Struct("<QIIQQ")
 _TRAILER = struct.Struct("<IIQ")
 _MAPPING = struct.Struct("<IIQQQ24sII")
 _STARTED = struct.Struct("<IIIIQQ")
@@ -39,10 +41,8 @@ _CODE_HEAD = struct.Struct("<IIQ")
 _DATA_HEAD = struct.Struct("<II")
 _UPGRADED = struct.Struct("<IIQQ")
 _COUNT = struct.Struct("<Q")
-# Of the program: RSI, RDI and the pc on x86-64, the pc on arm64.
-_REGISTERS = {"x86_64": struct.Struct("<3Q"), "aarch64": struct.Struct("<Q")}
-# In front of them; 0 if there are none.
-_ABI_32 = 1
+# Bytes that are read at a time; no record is longer than 64 KiB.
+_PART = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -101,68 +101,40 @@ class Recording:
         Raises UserError if a record is damaged.
         """
         self.kernel_release, self.command, self._rest = "", (), b""
-        with self.file.open("rb") as file, _mapped(file.fileno()) as data:
+        with self.file.open("rb") as file:
             try:
-                yield from self._ordered(data)
+                yield from self._ordered(file)
             except (struct.error, ValueError, OverflowError):
                 raise UserError(_damaged(self.file)) from None
 
-    def _ordered(self, data: mmap.mmap) -> Iterator[Event]:
+    def _ordered(self, file: BinaryIO) -> Iterator[Event]:
         """Yield events round by round: a ring may lag behind others, but not by two rounds."""
+        fault = Samples(
+            self.machine, self.version, self.call_chains, self.kernel, self.says_mapped
+        ).fault
         waiting: list[Event] = []
         before = 0
-        for kind, misc, at, end in _records(data):
-            if kind == _ROUND:
-                waiting.sort(key=_time)
-                ready = next(
-                    (n for n, event in enumerate(waiting) if event.time > before), len(waiting)
-                )
+        for kind, misc, data in _records(file):
+            if kind == _SAMPLE:
+                waiting.append(fault(data, misc))
+            elif kind == _ROUND:
+                _sort(waiting)
+                ready = bisect_right(waiting, before, key=_TIME)
                 yield from waiting[:ready]
                 del waiting[:ready]
-                (before,) = _COUNT.unpack_from(data, at)
-            elif kind == _SAMPLE:
-                waiting.append(self._fault(data[at:end], misc))
+                (before,) = _COUNT.unpack_from(data)
             elif kind == _CODE:
-                self._code(data[at:end], waiting)
+                self._code(data, waiting)
             elif kind < _START:
-                event = _change(data[at:end], kind, misc)
+                event = _change(data, kind, misc)
                 if event:
                     waiting.append(event)
                 if isinstance(event, Executed | Forked):
                     self.code.pop(event.pid, None)
             else:
-                waiting += self._keep(data[at:end], kind)
-        waiting.sort(key=_time)
+                waiting += self._keep(data, kind)
+        _sort(waiting)
         yield from waiting
-
-    def _fault(self, data: bytes, misc: int) -> Fault:
-        pc, pid, tid, time, address = _FAULT.unpack_from(data)
-        user = misc & _MODES == _USER
-        at = _FAULT.size
-        chain: tuple[int, ...] = ()
-        if self.call_chains:
-            (depth,) = _COUNT.unpack_from(data, at)
-            callers = struct.unpack_from(f"<{depth}Q", data, at + 8)
-            # The first is the pc itself.
-            chain = tuple(caller for caller in callers if caller < _CONTEXTS)[1:]
-            at += 8 + 8 * depth
-        if not user:
-            pc = 0
-        if self.version == 1:
-            if not user and self.kernel and _COUNT.unpack_from(data, at)[0]:
-                (pc,) = _COUNT.unpack_from(data, at + 8)
-            return Fault(time, pid, tid, pc, address, user, chain)
-        (abi,) = _COUNT.unpack_from(data, at)
-        at += 8
-        strings = [0, 0]
-        if abi:
-            registers = _REGISTERS[self.machine]
-            *strings, pc = registers.unpack_from(data, at)
-            at += registers.size
-        mapped = _COUNT.unpack_from(data, at)[0] if self.says_mapped else None
-        source, destination = strings or (0, 0)
-        bits = 32 if abi == _ABI_32 else 64
-        return Fault(time, pid, tid, pc, address, user, chain, mapped, source, destination, bits)
 
     def _whole(self, data: bytes, end: bytes) -> list[bytes]:
         """Return the whole parts of text that goes on in other records; each has `end`."""
@@ -212,8 +184,7 @@ def open_recording(file: Path) -> Recording:
                 raise UserError(
                     f"{file} is no trace: give a directory that `firsttouch trace` wrote."
                 )
-            with _mapped(opened.fileno()) as data:
-                started = _started(data)
+            started = _started(opened)
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     if started is None or started[1] not in _MACHINES:
@@ -228,16 +199,16 @@ def open_recording(file: Path) -> Recording:
     )  # fmt: skip
 
 
-def _started(data: mmap.mmap) -> tuple[int, ...] | None:
+def _started(file: BinaryIO) -> tuple[int, ...] | None:
     """Return what the start says; UserError if there is a sentence why there is no trace."""
     started = None
-    for kind, _, at, end in _records(data):
+    for kind, _, data in _records(file):
         if kind == _ERROR:
             # After the start, if the command could not be executed.
-            _, length = _DATA_HEAD.unpack_from(data, at)
-            raise UserError(data[at + _DATA_HEAD.size :][:length].decode(errors="replace"))
-        if kind == _START and end - at >= _STARTED.size:
-            started = _STARTED.unpack_from(data, at)
+            _, length = _DATA_HEAD.unpack_from(data)
+            raise UserError(data[_DATA_HEAD.size :][:length].decode(errors="replace"))
+        if kind == _START and len(data) >= _STARTED.size:
+            started = _STARTED.unpack_from(data)
         if kind == _ROUND:
             break
     return started
@@ -247,30 +218,32 @@ def _damaged(file: Path) -> str:
     return f"{file} is damaged: record the program again."
 
 
-def _time(event: Event) -> int:
-    """Return the time of an event; the kernel's are below 292 years."""
-    if event.time >> 63:
+def _sort(events: list[Event]) -> None:
+    """Sort by time; the kernel's are below 292 years."""
+    events.sort(key=_TIME)
+    if events and events[-1].time >> 63:
         raise ValueError
-    return event.time
 
 
-def _mapped(file: int) -> mmap.mmap:
-    return mmap.mmap(file, 0, access=mmap.ACCESS_READ)
-
-
-def _records(data: mmap.mmap | bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the kind, the misc field, the first byte after the head and the end of each record.
+def _records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the kind, the misc field and the bytes after the head of each record.
 
     The last record is left out if the recorder was killed while it wrote it.
     """
-    at, end, head = len(_MAGICS[0]), len(data), _HEADER.size
-    unpack = _HEADER.unpack_from
-    while at + head <= end:
-        kind, misc, size = unpack(data, at)
-        if size < head or at + size > end:
-            return
-        yield kind, misc, at + head, at + size
-        at += size
+    file.seek(len(_MAGICS[0]))
+    rest, head, unpack = b"", _HEADER.size, _HEADER.unpack_from
+    while part := file.read(_PART):
+        data = rest + part
+        at, end = 0, len(data)
+        while at + head <= end:
+            kind, misc, size = unpack(data, at)
+            if size < head:
+                return
+            if at + size > end:
+                break
+            yield kind, misc, data[at + head : at + size]
+            at += size
+        rest = data[at:]
 
 
 def _change(data: bytes, kind: int, misc: int) -> Event | None:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from firsttouch.finder.found import ATOMIC, EXCLUSIVE, KINDS, Found, Pair
+from firsttouch.finder.found import ATOMIC, BLOCK, EXCLUSIVE, KINDS, Found, Pair
 from firsttouch.finder.records import Recording
 from firsttouch.finder.spaces import ANONYMOUS, Place
 from firsttouch.finder.symbols import Location, Symbols
@@ -19,8 +19,6 @@ RMW, LOAD_EXCLUSIVE, LEARN, POPULATE, HUGE, SOURCE = REMEDIES = (
 )  # fmt: skip
 # The kinds that a kernel upgrades by their instruction.
 _UPGRADES = {ATOMIC: RMW, EXCLUSIVE: LOAD_EXCLUSIVE}
-# A huge page on x86-64, and on arm64 with pages of 4 KiB.
-_BLOCK = 2 << 20
 # Shares of the pages of such a block that the program touches: from the first on it is worth
 # while to populate all of it, from the second on a huge page wastes less than it holds.
 _POPULATED, _HUGE = 0.9, 0.5
@@ -127,9 +125,7 @@ def summarize(
 ) -> Trace:
     """Return the trace of a recording whose events were read; the PMU's `watch` is of it, too."""
     ending = recording.ending
-    times = found.faults.time
-    seconds = (ending.time - recording.time if ending else max(times, default=0)) / 1e9
-    recorded = len(times)
+    seconds = (ending.time - recording.time if ending else found.timeline.last) / 1e9
     unseen = None
     if ending and not found.detached and ending.minor + ending.major and not recording.attached:
         unseen = max(0, ending.minor + ending.major - ending.faults)
@@ -141,14 +137,14 @@ def summarize(
         complete=ending is not None,
         status=ending.status if ending else None,
         seconds=seconds,
-        faults=recorded,
+        faults=found.count,
         in_kernel=found.in_kernel,
         anonymous=found.anonymous,
-        lost=max(0, ending.faults - recorded) if ending else 0,
+        lost=max(0, ending.faults - found.count) if ending else 0,
         unseen=unseen,
         major=ending.major if ending else 0,
         undecoded=found.undecoded,
-        untouched=sum(map(len, found.reads.values())),
+        untouched=found.unwritten,
         sites=_sites(found, symbols, recording.page_size),
         zero_pages=_zero_pages(recording),
         resident=ending.resident * 1024 if ending else 0,
@@ -233,25 +229,11 @@ def _removable(found: Found, member: int, dense: Mapping[int, Counter[str]]) -> 
 
 def _dense(found: Found, page_size: int) -> dict[int, Counter[str]]:
     """Return by pair how many of its doubles are in blocks that the program fills."""
-    per_block = _BLOCK // page_size
-    faults = found.faults
-    by_space: dict[int, list[int]] = defaultdict(list)
-    for row, double in enumerate(faults.double):
-        if double and found.pairs[double - 1].memory == ANONYMOUS:
-            by_space[faults.space[row]].append(row)
-    wanted = {
-        space: {faults.page[row] // per_block for row in rows} for space, rows in by_space.items()
-    }
-    touched: dict[tuple[int, int], set[int]] = defaultdict(set)
-    for space, page in zip(faults.space, faults.page, strict=True):
-        block = page // per_block
-        if block in wanted.get(space, ()):
-            touched[space, block].add(page)
     dense: dict[int, Counter[str]] = defaultdict(Counter)
-    for space, rows in by_space.items():
-        for row in rows:
-            share = len(touched[space, faults.page[row] // per_block]) / per_block
-            dense[faults.double[row] - 1] += Counter(_filled(share))
+    for pair, counts in found.filled.items():
+        for pages, count in counts.items():
+            for remedy in _filled(pages * page_size / BLOCK):
+                dense[pair][remedy] += count
     return dense
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from firsttouch.finder.found import Found
+from firsttouch.finder.found import BLOCK, Found
 from firsttouch.output.html.scales import Scale, round_up, tick_label
 from firsttouch.output.html.svg import Drawing, shorten
 
@@ -29,14 +29,11 @@ def draw_timeline(found: Found, width: float) -> Drawing:
     drawing.text(15, 15, "page faults")
     drawing.rect(110, 6, 10, 10, "fault-double")
     drawing.text(125, 15, "of them, the second of a double")
-    times = found.faults.time
-    last = max(times, default=0) + 1
+    line = found.timeline
+    last = line.last + 1
     bars = int((width - _LEFT) / _BAR)
-    every: Counter[int] = Counter(max(time, 0) * bars // last for time in times)
-    second: Counter[int] = Counter(
-        max(time, 0) * bars // last
-        for time, double in zip(times, found.faults.double, strict=True)
-        if double
+    every, second = (
+        _bars(counts, line.shift, last, bars) for counts in (line.faults, line.doubles)
     )
     top = round_up(max(every.values(), default=1))
     height = Scale(0, top, 26 + _TALL, 30)
@@ -53,6 +50,15 @@ def draw_timeline(found: Found, width: float) -> Drawing:
         drawing.text(x, 26 + _TALL + 15, tick_label(tick), "t dim", "middle")
     drawing.text(width, 26 + _TALL + 30, "ms since the start", "t dim", "end")
     return drawing
+
+
+def _bars(counts: Sequence[int], shift: int, last: int, bars: int) -> Counter[int]:
+    """Return the counts of a timeline's parts by bar."""
+    drawn: Counter[int] = Counter()
+    for part, count in enumerate(counts):
+        if count:
+            drawn[min((part << shift) * bars // last, bars - 1)] += count
+    return drawn
 
 
 @dataclass(frozen=True)
@@ -72,23 +78,22 @@ class Region:
 
 def regions(found: Found, page_size: int, cells: int) -> list[Region]:
     """Return the regions of the address space with most faults, in the order of addresses."""
-    if not found.faults.space:
-        return []
-    ((space, _),) = Counter(found.faults.space).most_common(1)
-    columns = zip(found.faults.page, found.faults.space, found.faults.double, strict=True)
-    own = [(page, double) for page, owner, double in columns if owner == space]
-    doubled = {page for page, double in own if double}
-    touched = sorted({page for page, _ in own})
-    unwritten = found.reads.get(space, set())
+    largest = found.largest
+    block = BLOCK // page_size
+    touched, doubled = (
+        [n * block + bit for n in sorted(pages) for bit in range(block) if pages[n] >> bit & 1]
+        for pages in (largest.pages, largest.doubled)
+    )
+    doubles, unwritten = set(doubled), largest.reads
     found_regions = []
     for pages in _runs(touched):
         counts = [[0, 0, 0] for _ in range(min(cells, pages[-1] - pages[0] + 1))]
         for page in pages:
             cell = counts[(page - pages[0]) * len(counts) // (pages[-1] - pages[0] + 1)]
             cell[0] += 1
-            cell[1] += page in doubled
+            cell[1] += page in doubles
             cell[2] += page in unwritten
-        name = found.spaces[space].name_at(pages[0] * page_size, pages[-1] * page_size)
+        name = largest.space.name_at(pages[0] * page_size, pages[-1] * page_size)
         found_regions.append(
             Region(
                 name,

@@ -78,10 +78,10 @@ def _draw(drawing: Drawing, frame: _Frame, left: float, scale: float, row: int, 
         left += called.faults * scale
 
 
-def fold(chains: Sequence[Sequence[str]], rows: Sequence[int]) -> Counter[Chain]:
-    """Return the number of rows of each chain; `rows` are indexes of `chains`, pc first."""
-    counted = Counter(rows)
+def fold(chains: Sequence[Sequence[str]], counts: Sequence[int]) -> Counter[Chain]:
+    """Return the counts of chains, which have the pc first, where there are any."""
     folded: Counter[Chain] = Counter()
-    for index, count in counted.items():
-        folded[tuple(reversed(chains[index]))] += count
+    for chain, count in zip(chains, counts, strict=True):
+        if count:
+            folded[tuple(reversed(chain))] += count
     return folded

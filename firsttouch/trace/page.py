@@ -120,7 +120,7 @@ def _excerpt(place: Location) -> tuple[SourceLine, ...]:
 
 
 def _figures(trace: Trace, found: Found, symbols: Symbols) -> Iterator[TraceFigure]:
-    if not found.faults.time:
+    if not found.count:
         return
     counts = f"{trace.faults:,} faults in {trace.seconds:.2f} s, {trace.doubles:,} of them double."
     yield TraceFigure(
@@ -154,9 +154,7 @@ def _figures(trace: Trace, found: Found, symbols: Symbols) -> Iterator[TraceFigu
 def _flames(found: Found, symbols: Symbols, counts: str) -> TraceFigure:
     symbols.demangle(place for chain in found.stacks for place in chain)
     chains = [[_function(place, symbols) for place in chain] for chain in found.stacks]
-    faults = fold(chains, found.faults.stack)
-    rows = zip(found.faults.stack, found.faults.double, strict=True)
-    doubles = fold(chains, [stack for stack, double in rows if double])
+    faults, doubles = fold(chains, found.stack_faults), fold(chains, found.stack_doubles)
     return TraceFigure(
         "calls",
         "Faults by the functions that were called",

@@ -140,8 +140,8 @@ def test_a_command_that_failed_is_said(status: int, said: str) -> None:
 
 def test_a_flame_graph_has_a_box_for_each_call_of_some_width() -> None:
     chains = [("leaf", "main"), ("other", "main"), ("rare", "main")]
-    rows = [0] * 600 + [1] * 399 + [2]
-    faults = fold(chains, rows)
+    counts = [600, 399, 1]
+    faults = fold(chains, counts)
     assert faults == Counter({("main", "leaf"): 600, ("main", "other"): 399, ("main", "rare"): 1})
     drawn = flame_graph(faults, {("main", "leaf"): 600}, 500.0).shapes
     assert "leaf: 600 faults (60.0 %), 600 of them double" in drawn

@@ -123,7 +123,7 @@ def _reported(file: Path) -> Iterator[Reported]:
 
 
 def _compare(program: str, reported: Sequence[Reported], trace: Path, *, user: bool) -> Verdict:
-    found = find(open_recording(trace))
+    found = find(open_recording(trace), rows=True)
     faults = [event for event in open_recording(trace).events() if isinstance(event, Fault)]
     # The kernel also tries accesses with page faults disabled, which perf does not count.
     unmatched = Counter((one.tid, one.address) for one in reported if one.code & _USER)

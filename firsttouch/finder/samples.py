@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Takes a sample of a page fault apart: recorder/format.h says what is in it."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from firsttouch.finder.events import Fault
+
+_MODES, _USER = 7, 2
+# In a chain of calls, where the kernel's part ends and the user's begins.
+_CONTEXTS = 2**64 - 4096
+_HEAD = struct.Struct("<QIIQQ")
+_COUNT = struct.Struct("<Q")
+# Of the program: RSI, RDI and the pc on x86-64, the pc on arm64; behind their ABI.
+_REGISTERS = {"x86_64": "3Q", "aarch64": "Q"}
+_NONE, _ABI_32 = 0, 1
+# Chains that are remembered; most faults have that of another.
+_MOST_CHAINS = 1 << 16
+
+
+@dataclass
+class Samples:
+    """The form of a recording's samples."""
+
+    machine: str
+    version: int
+    call_chains: bool
+    kernel: bool
+    says_mapped: bool
+    _chains: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        mapped = "Q" if self.says_mapped else ""
+        self._with_registers = struct.Struct(f"<Q{_REGISTERS[self.machine]}{mapped}")
+        self._without = struct.Struct(f"<Q{mapped}")
+        # Most samples: with registers, without a chain of calls. No other has that length.
+        most = self.version > 1 and self.machine == "x86_64" and self.says_mapped
+        self._most = struct.Struct("<QIIQQQ3QQ") if most and not self.call_chains else None
+
+    def fault(self, data: bytes, misc: int) -> Fault:
+        """Return the fault of a sample's bytes. Raises struct.error or ValueError if damaged."""
+        user = misc & _MODES == _USER
+        if self._most and len(data) == self._most.size:
+            _, pid, tid, time, address, abi, source, destination, pc, mapped = self._most.unpack(
+                data
+            )
+            if abi:
+                bits = 32 if abi == _ABI_32 else 64
+                return Fault(
+                    time, pid, tid, pc, address, user, (), mapped, source, destination, bits
+                )
+        pc, pid, tid, time, address = _HEAD.unpack_from(data)
+        at = _HEAD.size
+        chain: tuple[int, ...] = ()
+        if self.call_chains:
+            (depth,) = _COUNT.unpack_from(data, at)
+            chain = self._chain(data[at + 8 :][: 8 * depth])
+            at += 8 + 8 * depth
+        if not user:
+            pc = 0
+        if self.version == 1:
+            if not user and self.kernel and _COUNT.unpack_from(data, at)[0]:
+                (pc,) = _COUNT.unpack_from(data, at + 8)
+            return Fault(time, pid, tid, pc, address, user, chain)
+        (abi,) = _COUNT.unpack_from(data, at)
+        form = self._without if abi == _NONE else self._with_registers
+        values = form.unpack_from(data, at)
+        mapped = values[-1] if self.says_mapped else None
+        if abi == _NONE:
+            return Fault(time, pid, tid, pc, address, user, chain, mapped)
+        bits = 32 if abi == _ABI_32 else 64
+        if self.machine == "aarch64":
+            return Fault(time, pid, tid, values[1], address, user, chain, mapped, 0, 0, bits)
+        _, source, destination, pc = values[:4]
+        return Fault(time, pid, tid, pc, address, user, chain, mapped, source, destination, bits)
+
+    def _chain(self, data: bytes) -> tuple[int, ...]:
+        """Return the callers in a chain of calls."""
+        found = self._chains.get(data)
+        if found is None:
+            if len(self._chains) == _MOST_CHAINS:
+                self._chains.clear()
+            callers = struct.unpack(f"<{len(data) // 8}Q", data)
+            # The first is the pc itself.
+            found = tuple(caller for caller in callers if caller < _CONTEXTS)[1:]
+            self._chains[data] = found
+        return found
