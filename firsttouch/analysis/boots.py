@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The change of a time between two arms, over boots: its interval, and what disturbs it.
+
+A boot is the unit, not an iteration: iterations of one boot share its layout of
+memory. Both arms boot in each round, in turn forwards and backwards, so that a
+drift of the machine falls on both. The difference of the logarithms of a round is
+then symmetric about the change, whatever the distribution of a boot is: with two
+modes, with outliers, on a machine that becomes slower half way. Wilcoxon's signed
+ranks need no more: Hollander, Wolfe, Chicken, Nonparametric Statistical Methods,
+3rd edition, 3.1 to 3.3.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, fmean, median, pstdev
+
+# With fewer boots no interval has this confidence: 2 / 2 ** 6 = 3 %.
+LEAST_BOOTS = 6
+CONFIDENCE = 0.95
+# The change, as a fraction, that `Change.needed` is about, and how often it is to be shown.
+SMALL_CHANGE, POWER = 0.02, 0.8
+_MOST_BOOTS = 10_000
+# Chance gives a drift of so many deviations in one of 700 runs.
+_DRIFT_Z = 3.2
+# An outlier is so many times as far from the middle as half of all are.
+_OUTLIER = 8.0
+# Two kinds: the smaller has at least this share, and within both there is at most this share of
+# the sum of squares. Of a normal distribution 36 % is there; with few boots chance makes kinds.
+_MODES_SHARE, _MODES_WITHIN, _LEAST_FOR_MODES = 0.2, 0.1, 10
+# Logarithms: what is smaller disturbs nobody.
+_LEAST_STEP = 0.01
+
+
+@dataclass(frozen=True)
+class Change:
+    """The change of `boots` boots of an arm against as many of another, in per cent.
+
+    `percent` is the median change, `low` and `high` its interval of 95 %. `needed`
+    is how many boots of each arm show a change of 2 %, in four runs of five; None
+    if 10,000 do not.
+    """
+
+    boots: int
+    percent: float
+    low: float
+    high: float
+    needed: int | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return not self.low <= 0 <= self.high
+
+
+def change_over(base: Sequence[float], other: Sequence[float]) -> Change | None:
+    """Return the change from `base` to `other`, times of both arms by round, in order.
+
+    Returns None for fewer than `LEAST_BOOTS` rounds, or a time that is not positive.
+    """
+    if len(base) < LEAST_BOOTS or min(*base, *other) <= 0:
+        return None
+    before, after = [math.log(time) for time in base], [math.log(time) for time in other]
+    steps = [two - one for one, two in zip(before, after, strict=True)]
+    averages = _averages(steps)
+    cut = _cut(len(steps))
+    low, high = averages[cut - 1], averages[-cut]
+    middle = median(averages)
+    return Change(
+        len(steps),
+        *(100 * math.expm1(value) for value in (middle, low, high)),
+        _needed([step - middle for step in steps]),
+        (*_disturbance(before, after), *_outliers(steps, middle)),
+    )
+
+
+def _averages(steps: Sequence[float]) -> list[float]:
+    """Return Walsh's averages, in order: their median estimates the centre of a symmetry."""
+    pairs = itertools.combinations_with_replacement(steps, 2)
+    return sorted((one + two) / 2 for one, two in pairs)
+
+
+@functools.cache
+def _cut(number: int) -> int:
+    """Return which average from either end bounds the interval of `number` steps.
+
+    It is the largest with at least the confidence: exact, from the distribution
+    of the sum of signed ranks.
+    """
+    ways = [1]
+    for rank in range(1, number + 1):
+        longer = ways + [0] * rank
+        for place, count in enumerate(ways):
+            longer[place + rank] += count
+        ways = longer
+    tail, allowed = 0, (1 - CONFIDENCE) / 2 * 2**number
+    for place, count in enumerate(ways):
+        tail += count
+        if tail > allowed:
+            return max(place, 1)
+    raise AssertionError("half of all sums are more than a tail")
+
+
+def _needed(residuals: Sequence[float]) -> int | None:
+    """Return how many boots would show a small change, if the noise is that of `residuals`.
+
+    The share of pairs whose sum the change makes positive is a U-statistic: it is
+    nearly normal, with variance 1/3n without a change and 4 Var(h)/n with it, where
+    h is the share of one step. Lehmann, Nonparametrics, 2.3 and appendix 5.
+    """
+    # A residual and its mirror image are as likely.
+    mirrored = sorted([*residuals, *(-residual for residual in residuals)])
+    shift = 2 * math.log1p(SMALL_CHANGE)
+    number = len(mirrored)
+    shares = [1 - bisect.bisect_left(mirrored, -shift - one) / number for one in mirrored]
+    excess = fmean(shares) - 0.5
+    normal = NormalDist()
+    error, power = normal.inv_cdf((1 + CONFIDENCE) / 2), normal.inv_cdf(POWER)
+    deviations = error / math.sqrt(3) + 2 * power * pstdev(shares)
+    if excess * math.sqrt(_MOST_BOOTS) < deviations:
+        return None
+    return max(LEAST_BOOTS, math.ceil((deviations / excess) ** 2))
+
+
+def _disturbance(base: Sequence[float], other: Sequence[float]) -> list[str]:
+    """Say whether the machine changed its speed in the run, or boots are fast and slow."""
+    number = len(base)
+    levels = [(one + two) / 2 for one, two in zip(base, other, strict=True)]
+    by, slow = _two_kinds(levels)
+    if slow and slow in (list(range(slow[0], number)), list(range(len(slow)))):
+        at = slow[0] or len(slow)
+        how = _how(by if slow[0] else -by)
+        return [f"the machine became {how} after round {at}, as by throttling"]
+    # Mann's and Kendall's test.
+    signs = sum((b > a) - (b < a) for a, b in itertools.combinations(levels, 2))
+    if abs(signs) > _DRIFT_Z * math.sqrt(number * (number - 1) * (2 * number + 5) / 18):
+        third = number // 3
+        drift = median(levels[-third:]) - median(levels[:third])
+        if abs(drift) > _LEAST_STEP:
+            return [f"the machine became {_how(drift)} during the run"]
+    for arm in (base, other):
+        by, slow = _two_kinds(arm)
+        if slow and number >= _LEAST_FOR_MODES:
+            return [f"boots are of two kinds: {len(slow)} of {number} were {_how(by)}"]
+    return []
+
+
+def _how(by: float) -> str:
+    return f"{100 * math.expm1(abs(by)):.1f} % {'slower' if by > 0 else 'faster'}"
+
+
+def _two_kinds(values: Sequence[float]) -> tuple[float, list[int]]:
+    """Return by how much the slow of two kinds of values exceed the fast, and which they are.
+
+    Returns 0 and none if there is one kind.
+    """
+    order = sorted(range(len(values)), key=lambda place: values[place])
+    ordered = [values[place] for place in order]
+    least = max(2, math.ceil(_MODES_SHARE * len(values)))
+    within, at = min(
+        (_squares(ordered[:at]) + _squares(ordered[at:]), at)
+        for at in range(least, len(values) - least + 1)
+    )
+    by = fmean(ordered[at:]) - fmean(ordered[:at])
+    if within > _MODES_WITHIN * _squares(ordered) or by < _LEAST_STEP:
+        return 0.0, []
+    return by, sorted(order[at:])
+
+
+def _squares(values: Sequence[float]) -> float:
+    middle = fmean(values)
+    return sum((value - middle) ** 2 for value in values)
+
+
+def _outliers(steps: Sequence[float], middle: float) -> list[str]:
+    """Name the rounds that are far from all others; the interval bears them."""
+    far = _OUTLIER * median(abs(step - middle) for step in steps)
+    rounds = [
+        str(number)
+        for number, step in enumerate(steps, 1)
+        if abs(step - middle) > max(far, _LEAST_STEP)
+    ]
+    if not rounds or len(rounds) > len(steps) // 4:
+        return []
+    return [f"far from the others: round {', '.join(rounds)}"]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Changes of times over boots, on simulated machines whose truth is known."""
+
+from __future__ import annotations
+
+import math
+import random
+from statistics import median
+
+import pytest
+
+from firsttouch.analysis.boots import SMALL_CHANGE, Change, change_over
+
+_RUNS = 1000
+_NOISE = 0.02
+
+
+def _run(
+    chance: random.Random, boots: int, by: float, machine: str = "", noise: float = _NOISE
+) -> Change:
+    """Return what `boots` rounds on a kind of machine show of a change `by`, a fraction."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for place in range(2 * boots):
+        arm = (place // 2 + place) % 2
+        level = chance.gauss(0, noise) + (math.log1p(by) if arm else 0)
+        if machine == "outliers" and chance.random() < 0.1:
+            level += abs(chance.gauss(0, 0.5))
+        if machine == "bimodal" and chance.random() < 0.4:
+            level += 0.15
+        if machine == "drift":
+            level += 0.3 * place / (2 * boots)
+        if machine == "throttles" and place >= boots:
+            level += math.log(1.4)
+        times[arm].append(1e6 * math.exp(level))
+    change = change_over(*times)
+    assert change is not None
+    return change
+
+
+@pytest.mark.parametrize(
+    ("machine", "boots", "says"),
+    [
+        ("", 8, ""),
+        ("", 12, ""),
+        ("drift", 12, "slower during the run"),
+        ("outliers", 12, "far from the others"),
+        ("bimodal", 12, "boots are of two kinds"),
+        ("throttles", 12, "slower after round 6, as by throttling"),
+    ],
+)
+def test_intervals_cover_the_truth_and_a_disturbance_is_named(
+    machine: str, boots: int, says: str
+) -> None:
+    chance = random.Random(f"{machine} {boots}")
+    changes = [_run(chance, boots, -0.1, machine) for _ in range(_RUNS)]
+    covered = sum(change.low <= -10 <= change.high for change in changes) / _RUNS
+    assert 0.93 <= covered <= 0.97
+    assert median(change.percent for change in changes) == pytest.approx(-10, abs=0.2)
+    if says:
+        said = sum(any(says in line for line in change.warnings) for change in changes)
+        assert said > 0.7 * _RUNS
+    else:
+        assert sum(bool(change.warnings) for change in changes) < 0.05 * _RUNS
+
+
+def test_stock_against_stock_shows_a_difference_in_one_run_of_twenty() -> None:
+    chance = random.Random(2)
+    shown = sum(_run(chance, 10, 0).shown for _ in range(_RUNS)) / _RUNS
+    assert 0.03 <= shown <= 0.07
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.02, 0.03])
+def test_the_boots_that_a_run_asks_for_show_a_small_change_in_four_runs_of_five(
+    noise: float,
+) -> None:
+    chance = random.Random(3)
+    asked = [_run(chance, 20, 0, noise=noise).needed for _ in range(100)]
+    boots = int(median(number or math.inf for number in asked))
+    runs = 200
+    shown = sum(_run(chance, boots, SMALL_CHANGE, noise=noise).shown for _ in range(runs)) / runs
+    assert 0.8 * 0.8 <= shown <= 0.8 * 1.2
+
+
+def test_a_hopelessly_noisy_machine_is_told_of_no_number_of_boots() -> None:
+    assert _run(random.Random(4), 20, 0, noise=3.0).needed is None
+
+
+def test_too_few_boots_or_a_time_of_zero_show_nothing() -> None:
+    assert change_over([1.0] * 5, [2.0] * 5) is None
+    assert change_over([1.0] * 6, [0.0] + [2.0] * 5) is None
+
+
+def test_equal_times_are_no_difference() -> None:
+    change = change_over([5.0] * 8, [5.0] * 8)
+    assert change == Change(8, 0.0, 0.0, 0.0, 6)
+    assert not change.shown
