@@ -70,11 +70,15 @@ def change_over(base: Sequence[float], other: Sequence[float]) -> Change | None:
     steps = [two - one for one, two in zip(before, after, strict=True)]
     averages = _averages(steps)
     cut = _cut(len(steps))
-    low, high = averages[cut - 1], averages[-cut]
     middle = median(averages)
+    percent, low, high = (
+        100 * math.expm1(at) for at in (middle, averages[cut - 1], averages[-cut])
+    )
     return Change(
         len(steps),
-        *(100 * math.expm1(value) for value in (middle, low, high)),
+        percent,
+        low,
+        high,
         _needed([step - middle for step in steps]),
         (*_disturbance(before, after), *_outliers(steps, middle)),
     )
