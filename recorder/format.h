@@ -30,7 +30,7 @@ enum ft_type {
 	FT_ERROR,
 	FT_PAGES,
 	FT_NAMES,
-	FT_UPGRADE,
+	/* 108: an older recorder's, of reads that got a page of their own. */
 };
 
 enum ft_flags {
@@ -41,8 +41,7 @@ enum ft_flags {
 	FT_ATTACHED	= 4,
 	/* FT_PAGES is asked for. */
 	FT_ZERO_PAGES	= 8,
-	/* The kernel tells of each read that gets a page of its own: FT_UPGRADE. */
-	FT_UPGRADES	= 16,
+	/* 16: that such records were asked for. */
 	/* Each sample tells what was mapped at its address; from Linux 5.11 on. */
 	FT_MAPPED	= 32,
 };
@@ -75,17 +74,6 @@ struct ft_code {
 	uint32_t len;
 	uint64_t ip;
 	unsigned char code[FT_CODE_BYTES];
-};
-
-/*
- * The read of a missing page at an address, the thread's last fault, gets a page of its
- * own instead of the zero page.
- */
-struct ft_upgrade {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	uint64_t time;
-	uint64_t address;
 };
 
 /*

@@ -34,7 +34,6 @@
 #include "proc.h"
 #include "program.h"
 #include "rings.h"
-#include "upgrades.h"
 #include "zero.h"
 
 /* A ring that is not full in this time waits no longer. */
@@ -79,17 +78,13 @@ static void open_rings(struct recording *recording)
 	bool attached = recording->program.attached;
 	pid_t *threads = &recording->program.pid;
 	size_t nr_threads = 1;
-	/* Faults taken in the kernel, and upgrades, are for those who may see them. */
-	unsigned int privileged = FT_KERNEL;
 	char sentence[512];
 	int error;
 
 	if (attached)
 		threads = proc_threads(recording->program.pid, &nr_threads);
-	recording->rings.tracepoint = attached ? 0 : upgrades_tracepoint();
-	if (recording->rings.tracepoint)
-		privileged |= FT_UPGRADES;
-	recording->rings.flags |= FT_MAPPED | privileged;
+	/* Faults taken in the kernel are for those who may see them. */
+	recording->rings.flags |= FT_MAPPED | FT_KERNEL;
 	error = rings_open(&recording->rings, threads, nr_threads, !attached);
 	/* Linux before 5.11 refuses what it does not have. */
 	if (error == -EINVAL) {
@@ -98,7 +93,7 @@ static void open_rings(struct recording *recording)
 				   !attached);
 	}
 	if (error == -EACCES || error == -EPERM) {
-		recording->rings.flags &= ~privileged;
+		recording->rings.flags &= ~FT_KERNEL;
 		error = rings_open(&recording->rings, threads, nr_threads,
 				   !attached);
 	}

@@ -12,7 +12,6 @@
 
 #include "cpus.h"
 #include "rings.h"
-#include "upgrades.h"
 
 #define BIT(number)	((uint64_t)1 << (number))
 /* The pc, and what a string instruction of x86-64 reads and writes. */
@@ -84,8 +83,6 @@ static struct perf_event_attr faults_event(const struct rings *rings)
 	}
 	if (rings->flags & FT_MAPPED)
 		attr.sample_type |= PERF_SAMPLE_DATA_PAGE_SIZE;
-	if (rings->flags & FT_UPGRADES)
-		attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
 	return attr;
 }
 
@@ -124,8 +121,6 @@ static void close_all(struct rings *rings)
 
 	for (size_t i = 0; i < rings->nr_rings; i++) {
 		munmap(rings->ring[i].head, page + rings->size);
-		if (rings->flags & FT_UPGRADES)
-			close(rings->ring[i].upgrades);
 		if (rings->ring[i].waker >= 0)
 			close(rings->ring[i].waker);
 	}
@@ -133,19 +128,6 @@ static void close_all(struct rings *rings)
 		close(rings->events[i]);
 	rings->nr_rings = 0;
 	rings->nr_events = 0;
-}
-
-static int open_upgrades(struct rings *rings, pid_t thread, int cpu, bool on_exec)
-{
-	struct ring *ring = &rings->ring[rings->nr_rings - 1];
-
-	ring->upgrades = open_event(upgrades_event(rings->tracepoint), thread, cpu,
-				    on_exec);
-	if (ring->upgrades < 0 ||
-	    ioctl(ring->upgrades, PERF_EVENT_IOC_ID, &ring->upgrade) ||
-	    ioctl(ring->upgrades, PERF_EVENT_IOC_SET_OUTPUT, ring->fd))
-		return -errno;
-	return 0;
 }
 
 /* Of a command alone: the code of a process that runs can be read later, too. */
@@ -180,10 +162,7 @@ static int open_on_cpu(struct rings *rings, int cpu, const pid_t *threads,
 			first = fd;
 			if (!map_ring(rings, fd))
 				return -ENOBUFS;
-			error = rings->flags & FT_UPGRADES ?
-				open_upgrades(rings, threads[i], cpu, on_exec) : 0;
-			if (!error && on_exec)
-				error = open_waker(rings, threads[i], cpu);
+			error = on_exec ? open_waker(rings, threads[i], cpu) : 0;
 			if (error)
 				return error;
 		} else if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, first)) {

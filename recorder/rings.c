@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "rings.h"
-#include "upgrades.h"
 
 /* So many drains without new code: a program is past its start. */
 #define CALM	8
@@ -47,8 +46,6 @@ static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 		at += record.header.size;
 		if (record.header.size == sizeof(record.header))
 			continue;
-		if (rings->flags & FT_UPGRADES)
-			upgrades_unpack(&record.header, ring->upgrade);
 		output_write(output, &record, record.header.size);
 		/* At once: the kernel may need the room. */
 		__atomic_store_n(&ring->head->data_tail, at, __ATOMIC_RELEASE);
@@ -91,9 +88,6 @@ void rings_disable(struct rings *rings)
 {
 	for (size_t i = 0; i < rings->nr_events; i++)
 		ioctl(rings->events[i], PERF_EVENT_IOC_DISABLE, 0);
-	for (size_t i = 0; i < rings->nr_rings; i++)
-		if (rings->flags & FT_UPGRADES)
-			ioctl(rings->ring[i].upgrades, PERF_EVENT_IOC_DISABLE, 0);
 	set_wakers(rings, PERF_EVENT_IOC_DISABLE);
 }
 

@@ -13,18 +13,13 @@ struct ring {
 	const char *data;
 	/* Of the first event on this CPU, which owns the ring. */
 	int fd;
-	/* The event that tells of upgrades, and its number; with FT_UPGRADES. */
-	int upgrades;
 	/* The event that wakes this process while there is new code; -1 for none. */
 	int waker;
-	uint64_t upgrade;
 };
 
 struct rings {
 	/* Of enum ft_flags: what is recorded. */
 	unsigned int flags;
-	/* That of upgrades, with FT_UPGRADES. */
-	uint64_t tracepoint;
 	struct ring *ring;
 	size_t nr_rings;
 	/* Bytes of a ring's data. */

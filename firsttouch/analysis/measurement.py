@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from firsttouch.catalog.contract import HIDDEN, WATCHED
+from firsttouch.catalog.contract import HIDDEN
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
-from firsttouch.finder.sites import LEARN, LOAD_EXCLUSIVE, RMW, Trace
+from firsttouch.finder.sites import RMW, Trace
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.lab.results import Counts, Result
 from firsttouch.lab.traces import trace_of
@@ -70,7 +70,6 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
     _combine(metrics, missing, result.cell.cpus)
     if trace := trace_of(result):
         metrics |= _recorded(trace)
-        missing |= _not_recorded(trace)
     for metric in experiment.metrics:
         if metric.name not in metrics and metric.name not in missing:
             missing[metric.name] = _why_not(metric.name, metrics, missing)
@@ -90,13 +89,8 @@ def _combine(metrics: dict[str, float], missing: dict[str, str], cpus: int) -> N
 
 
 def _recorded(trace: Trace) -> dict[str, float]:
-    """Return the metrics of RECORDED and of WATCHED that there are."""
-    known: dict[str, float] = {}
-    if trace.upgraded is not None:
-        known["upgraded"] = trace.upgraded
-    if trace.vain:
-        known |= {"pages_in_vain": trace.vain.pages, "pages_unsure": trace.vain.unsure}
-    return known | {
+    """Return the metrics of RECORDED."""
+    return {
         "faults": trace.faults,
         "doubles": trace.doubles,
         "doubles_atomic": trace.of_kind(ATOMIC),
@@ -105,21 +99,8 @@ def _recorded(trace: Trace) -> dict[str, float]:
         "doubles_apart": trace.of_kind(APART),
         "doubles_in_files": trace.doubles - trace.of_memory(ANONYMOUS),
         "removed_by_rmw": trace.removable(RMW),
-        "removed_by_exclusive": trace.removable(LOAD_EXCLUSIVE),
-        "removed_by_learn": trace.removable(LEARN),
         "resident": trace.resident,
     }
-
-
-def _not_recorded(trace: Trace) -> dict[str, str]:
-    """Return why a recording has not the other metrics of RECORDED and of WATCHED."""
-    if trace.upgraded is None:
-        return dict.fromkeys(
-            ("upgraded", *WATCHED), "the kernel upgrades no read fault, or does not tell of it"
-        )
-    if not trace.vain:
-        return dict.fromkeys(WATCHED, "the modelled PMU did not watch the program's pages")
-    return {}
 
 
 def _why_not(metric: str, metrics: Mapping[str, float], missing: Mapping[str, str]) -> str:

@@ -38,12 +38,8 @@ RECORDED = {
     "faults": "faults", "doubles": "faults",
     "doubles_atomic": "faults", "doubles_exclusive": "faults", "doubles_load_store": "faults",
     "doubles_apart": "faults", "doubles_in_files": "faults",
-    "removed_by_rmw": "faults", "removed_by_exclusive": "faults", "removed_by_learn": "faults",
-    "resident": "bytes", "upgraded": "faults",
+    "removed_by_rmw": "faults", "resident": "bytes",
 }  # fmt: skip
-
-# Those that also need the modelled PMU: which pages did the programs write?
-WATCHED = {"pages_in_vain": "pages", "pages_unsure": "pages"}
 
 
 @dataclass(frozen=True)
@@ -122,7 +118,7 @@ class Contract:
         _check_quick(table, experiment, benchmark)
         _check_options(table, experiment, benchmark)
         units = {
-            **benchmark.units, **COUNTED, **COMBINED, **MODELLED, **HIDDEN, **RECORDED, **WATCHED,
+            **benchmark.units, **COUNTED, **COMBINED, **MODELLED, **HIDDEN, **RECORDED,
         }  # fmt: skip
         for number, metric in enumerate(experiment.metrics):
             if metric.name not in units:

@@ -11,7 +11,6 @@ from firsttouch.finder.found import KINDS
 from firsttouch.finder.sites import REMEDIES, Price, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
 from firsttouch.finder.symbols import Location
-from firsttouch.finder.vain import Vain
 from firsttouch.tables import Json, Table, dump_json, read_document
 
 SCHEMA = 1
@@ -71,8 +70,6 @@ def parse_trace(table: Table) -> Trace:
         sites=tuple(map(_read_site, table.tables("sites"))),
         zero_pages=table.optional("zero_pages", int),
         resident=table.take("resident", int, 0),
-        upgraded=table.optional("upgraded", int),
-        vain=_read_vain(table.table("vain")) if table.optional("vain", dict) else None,
         prices=tuple(
             Price(entry.take("each", float), entry.take("unit", str), entry.take("source", str))
             for entry in table.tables("prices")
@@ -84,10 +81,6 @@ def parse_trace(table: Table) -> Trace:
     )
 
 
-def _read_vain(table: Table) -> Vain:
-    return Vain(table.take("pages", int), table.take("unsure", int), table.take("unplaced", int))
-
-
 def _read_site(table: Table) -> Site:
     return Site(
         kind=table.choice("kind", KINDS),
@@ -97,8 +90,13 @@ def _read_site(table: Table) -> Site:
         reading=table.take("reading", str),
         writing=table.take("writing", str),
         doubles=table.take("doubles", int),
-        removable=table.table("removable").values_of(int),
+        removable=_read_removable(table.table("removable")),
     )
+
+
+def _read_removable(table: Table) -> Mapping[str, int]:
+    """Return the counts by remedy; older traces also have remedies that are gone."""
+    return {remedy: table.take(remedy, int, 0) for remedy in REMEDIES}
 
 
 def _read_location(table: Table) -> Location:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.finder.events import Ended, Executed, Fault, Forked, Mapped, Upgraded
+from firsttouch.finder.events import Ended, Executed, Fault, Forked, Mapped
 from firsttouch.finder.found import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Found, Pair
 from firsttouch.finder.instructions import UNKNOWN, Access, Instruction, decode, distance
 from firsttouch.finder.mapped_files import MappedFiles
@@ -44,7 +44,7 @@ def find(recording: Recording, root: Path = Path("/"), *, rows: bool = False) ->
 
     `rows` asks for `Found.faults`, which takes 16 bytes of memory for each fault.
     """
-    return _Finder(recording, root, rows or recording.upgrades).run()
+    return _Finder(recording, root, rows).run()
 
 
 class _Finder:
@@ -65,8 +65,6 @@ class _Finder:
         for event in self._recording.events():
             if isinstance(event, Fault):
                 self._fault(event)
-            elif isinstance(event, Upgraded):
-                self._upgrade(event)
             elif isinstance(event, Mapped):
                 self._map(event)
             elif isinstance(event, Forked):
@@ -158,7 +156,6 @@ class _Finder:
         if pair:
             found.stack_doubles[stack] += 1
         if self._rows:
-            process.last[page] = len(found.faults.page)
             found.faults.page.append(page)
             found.faults.space.append(process.name)
             found.faults.double.append(pair)
@@ -172,12 +169,6 @@ class _Finder:
             pages = range(page - page % (size // 8), page - page % (size // 8) + size // 8)
             page = next((page for page in pages if page in process.first), page)
         return process.first.pop(page, None)
-
-    def _upgrade(self, event: Upgraded) -> None:
-        row = self._process(event.pid).last.get(event.address >> self._shift)
-        # The kernel asks again for one page if it has no huge one: that is one fault.
-        if row is not None:
-            self._found.upgrades.add(row)
 
     def _double(
         self, process: Process, first: First, fault: Fault, second: Instruction, memory: str
@@ -195,9 +186,6 @@ class _Finder:
         if index == len(self._found.pairs):
             self._found.pairs.append(pair)
         self._found.counts[index] += 1
-        if first.pc in process.repeated:
-            self._found.repeats[index] += 1
-        process.repeated.add(first.pc)
         return index
 
     def _kind(self, first: First, fault: Fault) -> str:

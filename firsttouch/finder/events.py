@@ -31,14 +31,6 @@ class Fault(NamedTuple):
     code: bytes = b""
 
 
-class Upgraded(NamedTuple):
-    """A read fault, the last one at `address`, that gets a page of its own, not the zero page."""
-
-    time: int
-    pid: int
-    address: int
-
-
 class Mapped(NamedTuple):
     """A range of addresses that is mapped, or whose protection changes, from `time` on.
 
@@ -81,4 +73,4 @@ class Ended(NamedTuple):
     pid: int
 
 
-Event = Fault | Upgraded | Mapped | Forked | Executed | Ended
+Event = Fault | Mapped | Forked | Executed | Ended

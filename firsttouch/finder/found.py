@@ -92,24 +92,20 @@ class Touched:
 class Found:
     """All that the faults of a recording show.
 
-    `repeats` counts, by pair, the doubles at a pc that had one before in the
-    same address space; `filled` the doubles in anonymous memory by how many pages
-    of their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
+    `filled` counts, by pair, the doubles in anonymous memory by how many pages of
+    their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
     `stack_faults` and `stack_doubles` count by their indexes. `largest` is the
     address space with most faults; `unwritten` counts the pages of anonymous
     memory, of all, that were read and not written. `names` are those of the address
     spaces: the command, or the program executed. `in_kernel` counts the faults taken
     in the kernel. `detached` are the programs that the kernel lets nobody watch.
-
-    `faults` is empty unless it was asked for, or the kernel tells of upgrades:
-    `upgrades` are those faults, as places in it.
+    `faults` is empty unless it was asked for.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
     faults: Faults = field(default_factory=Faults)
     pairs: list[Pair] = field(default_factory=list)
     counts: Counter[int] = field(default_factory=Counter)
-    repeats: Counter[int] = field(default_factory=Counter)
     filled: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     stacks: list[tuple[Place, ...]] = field(default_factory=list)
     stack_faults: list[int] = field(default_factory=list)
@@ -117,7 +113,6 @@ class Found:
     names: list[str] = field(default_factory=list)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     unwritten: int = 0
-    upgrades: set[int] = field(default_factory=set)
     detached: list[str] = field(default_factory=list)
     anonymous: int = 0
     in_kernel: int = 0

@@ -29,10 +29,6 @@ class Process:
         self.executed = executed
         self.name = name
         self.first: dict[int, First] = {}
-        # The last fault of each page, as its place among all faults.
-        self.last: dict[int, int] = {}
-        # The pcs of first faults of doubles.
-        self.repeated: set[int] = set()
         self.stacks: dict[tuple[int, tuple[int, ...]], int] = {}
         # By pc, as at its last fault.
         self.code: dict[int, bytes] = {}

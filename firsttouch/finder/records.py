@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from firsttouch.errors import UserError
-from firsttouch.finder.events import Ended, Event, Executed, Fault, Forked, Mapped, Upgraded
+from firsttouch.finder.events import Ended, Event, Executed, Fault, Forked, Mapped
 from firsttouch.finder.samples import Samples
 
 _TIME = attrgetter("time")
@@ -26,9 +26,9 @@ _TIME = attrgetter("time")
 _MAGICS = b"FTTRACE1", b"FTTRACE2"
 # Types of records: the kernel's, then those of recorder/format.h.
 _COMM, _EXIT, _FORK, _SAMPLE, _MMAP2 = 3, 4, 7, 9, 10
-_START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES, _UPGRADE = range(100, 109)
+_START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES = range(100, 108)
 _COMM_EXEC, _WITH_BUILD_ID = 1 << 13, 1 << 14
-_CALL_CHAINS, _KERNEL, _ATTACHED, _UPGRADES, _SAYS_MAPPED = 1, 2, 4, 16, 32
+_CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED = 1, 2, 4, 32
 _PAGE_SIZES = 4096, 16384, 65536
 _MACHINES = {62: "x86_64", 183: "aarch64"}
 
@@ -39,7 +39,6 @@ _STARTED = struct.Struct("<IIIIQQ")
 _ENDED = struct.Struct("<iIQQQQQ")
 _CODE_HEAD = struct.Struct("<IIQ")
 _DATA_HEAD = struct.Struct("<II")
-_UPGRADED = struct.Struct("<IIQQ")
 _COUNT = struct.Struct("<Q")
 # Bytes that are read at a time; no record is longer than 64 KiB.
 _PART = 1 << 20
@@ -69,8 +68,7 @@ class Recording:
 
     `code` holds what was last at the pcs of faults, by process and by pc.
     `ending` is None if the recorder was killed. `command` has the words of the
-    command, none for a process that ran already. `upgrades` tells whether the
-    kernel told of upgraded faults, of which there may be none.
+    command, none for a process that ran already.
     """
 
     file: Path
@@ -82,7 +80,6 @@ class Recording:
     call_chains: bool
     kernel: bool
     attached: bool
-    upgrades: bool = False
     # Of the file's format, and whether its faults have `mapped`.
     version: int = 2
     says_mapped: bool = False
@@ -152,10 +149,7 @@ class Recording:
 
     def _keep(self, data: bytes, kind: int) -> Iterator[Event]:
         """Keep what a record of the recorder's own says; yield the events that it has."""
-        if kind == _UPGRADE:
-            pid, _, time, address = _UPGRADED.unpack_from(data)
-            yield Upgraded(time, pid, address)
-        elif kind == _MAPS:
+        if kind == _MAPS:
             pid, _ = _DATA_HEAD.unpack_from(data)
             lines = self._whole(data, b"\n")
             yield from _maps(self.time, pid, b"\n".join(lines).decode(errors="replace"))
@@ -195,7 +189,7 @@ def open_recording(file: Path) -> Recording:
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
         bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
-        bool(flags & _UPGRADES), 1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED),
+        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED),
     )  # fmt: skip
 
 

@@ -7,18 +7,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from firsttouch.finder.found import ATOMIC, BLOCK, EXCLUSIVE, KINDS, Found, Pair
+from firsttouch.finder.found import ATOMIC, BLOCK, KINDS, Found, Pair
 from firsttouch.finder.records import Recording
 from firsttouch.finder.spaces import ANONYMOUS, Place
 from firsttouch.finder.symbols import Location, Symbols
-from firsttouch.finder.vain import UNIT, Vain, Watch, pages_in_vain
 
 # What removes a double, in the order of the tables.
-RMW, LOAD_EXCLUSIVE, LEARN, POPULATE, HUGE, SOURCE = REMEDIES = (
-    "rmw", "exclusive", "learn", "populate", "huge pages", "source",
-)  # fmt: skip
-# The kinds that a kernel upgrades by their instruction.
-_UPGRADES = {ATOMIC: RMW, EXCLUSIVE: LOAD_EXCLUSIVE}
+RMW, POPULATE, HUGE, SOURCE = REMEDIES = ("rmw", "populate", "huge pages", "source")
 # Shares of the pages of such a block that the program touches: from the first on it is worth
 # while to populate all of it, from the second on a huge page wastes less than it holds.
 _POPULATED, _HUGE = 0.9, 0.5
@@ -62,10 +57,7 @@ class Trace:
     and never written; `zero_pages` those of the command that the kernel still
     maps to the zero page at its end, None if it was not asked or cannot tell.
     `resident` is the most memory in bytes that a process of the command had at
-    a time; 0 if that is not known. `upgraded` read faults got a page of their own
-    instead of the zero page, by write-intent faults; None if the kernel has none or
-    tells nothing of them. `vain` says what of that was never written, where the
-    modelled PMU saw it. `unnamed` says why files have doubles without names, a clause
+    a time; 0 if that is not known. `unnamed` says why files have doubles without names, a clause
     each. `exact` is false if the kernel did not tell whether a page was mapped at its
     faults, so that some doubles may be none. `detached` names programs that were not
     traced, with their children, since they have other rights than the tracer.
@@ -89,8 +81,6 @@ class Trace:
     sites: tuple[Site, ...]
     zero_pages: int | None = None
     resident: int = 0
-    upgraded: int | None = None
-    vain: Vain | None = None
     prices: tuple[Price, ...] = ()
     unnamed: tuple[str, ...] = ()
     exact: bool = True
@@ -120,10 +110,8 @@ class Trace:
         return sum(site.removable[remedy] for site in self.sites)
 
 
-def summarize(
-    recording: Recording, found: Found, symbols: Symbols, watch: Watch | None = None
-) -> Trace:
-    """Return the trace of a recording whose events were read; the PMU's `watch` is of it, too."""
+def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
+    """Return the trace of a recording whose events were read."""
     ending = recording.ending
     seconds = (ending.time - recording.time if ending else found.timeline.last) / 1e9
     unseen = None
@@ -148,12 +136,6 @@ def summarize(
         sites=_sites(found, symbols, recording.page_size),
         zero_pages=_zero_pages(recording),
         resident=ending.resident * 1024 if ending else 0,
-        upgraded=len(found.upgrades) if recording.upgrades else None,
-        vain=(
-            pages_in_vain(found, watch)
-            if watch and recording.upgrades and recording.page_size == UNIT
-            else None
-        ),
         unnamed=symbols.troubles(_places(found)),
         exact=recording.says_mapped,
         detached=tuple(dict.fromkeys(found.detached)),
@@ -223,8 +205,8 @@ def _removable(found: Found, member: int, dense: Mapping[int, Counter[str]]) -> 
     pair, count = found.pairs[member], found.counts[member]
     if pair.memory != ANONYMOUS:
         return {}
-    upgraded = {_UPGRADES[pair.kind]: count} if pair.kind in _UPGRADES else {}
-    return upgraded | {LEARN: found.repeats[member], SOURCE: count, **dense.get(member, {})}
+    upgraded = count if pair.kind == ATOMIC else 0
+    return {RMW: upgraded, SOURCE: count, **dense.get(member, {})}
 
 
 def _dense(found: Found, page_size: int) -> dict[int, Counter[str]]:

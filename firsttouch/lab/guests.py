@@ -13,7 +13,7 @@ from firsttouch.build.images import SYMBOLS
 from firsttouch.build.programs import INIT, PMU, RECORDER
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import Arm
-from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED, WATCHED
+from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Params
 from firsttouch.errors import HostError
 from firsttouch.files import digest
@@ -120,10 +120,8 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     pmu = None
     if first.profile:
         pmu = Pmu(parts.places[PMU], caches=True, symbols=_symbols_of(arm, parts))
-    elif not wanted.isdisjoint({*COUNTED, *COMBINED, *MODELLED, *WATCHED}):
-        # Other experiments count such pages themselves.
-        pages = bool(experiment.scripts) and not wanted.isdisjoint(WATCHED)
-        pmu = Pmu(parts.places[PMU], caches=not wanted.isdisjoint(MODELLED), pages=pages)
+    elif not wanted.isdisjoint({*COUNTED, *COMBINED, *MODELLED}):
+        pmu = Pmu(parts.places[PMU], caches=not wanted.isdisjoint(MODELLED))
     machine = plan.catalog.machines[first.machine]
     layout = layout_of(first.layout)
     return Guest(

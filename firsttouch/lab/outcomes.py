@@ -12,7 +12,7 @@ from firsttouch.build.outcomes import keep_outcome, kept_outcome
 from firsttouch.errors import GuestError
 from firsttouch.lab.guests import Job, Traced
 from firsttouch.lab.results import Counts, Result
-from firsttouch.lab.traces import add_watches, with_traces
+from firsttouch.lab.traces import with_traces
 from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import PmuCounts
@@ -33,17 +33,12 @@ def guest_outcome(
     """Run `guest` and return its outcome.
 
     For each command the outcome has the lines that it printed and the regions
-    that the PMU counted for them. A line with a recording also has what the PMU
-    saw of pages meanwhile. Raises GuestError and StoppedError as `run_guest`
-    does. Raises GuestError if a command fails, prints nothing, or prints a line
-    that is not a JSON object.
+    that the PMU counted for them. Raises GuestError and StoppedError as
+    `run_guest` does. Raises GuestError if a command fails, prints nothing, or
+    prints a line that is not a JSON object.
     """
     ended = run_guest(guest, log, deadline=DEADLINE, stop=stop)
-    watches = iter(ended.counts.watches if ended.counts else ())
-    printed = [
-        add_watches(printed_objects(number, done, log), watches)
-        for number, done in enumerate(ended.commands)
-    ]
+    printed = [printed_objects(number, done, log) for number, done in enumerate(ended.commands)]
     outcome: dict[str, Json] = {"commands": _join(printed, ended.counts, log)}
     if ended.counts is not None:
         outcome["not_modelled"] = list(ended.counts.not_modelled)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from firsttouch import finder
@@ -20,11 +20,10 @@ from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
 from firsttouch.finder.sites import Trace, summarize
 from firsttouch.finder.symbols import Symbols
-from firsttouch.finder.vain import Page, Watch
 from firsttouch.lab.results import Result
 from firsttouch.tables import Json, Table, json_object
 
-_RECORDING, _WATCH, _TRACE = "recording", "watch", "trace"
+_RECORDING, _TRACE = "recording", "trace"
 
 
 @functools.cache
@@ -32,18 +31,6 @@ def finder_digest() -> str:
     """Return the digest of the code that decides what is found in a recording."""
     folder = Path(finder.__path__[0])
     return digest_files(folder, folder.glob("*.py"))
-
-
-def add_watches(
-    lines: Iterable[Mapping[str, Json]], watches: Iterator[Mapping[str, Json]]
-) -> list[Mapping[str, Json]]:
-    """Return the lines of a guest's command; each recording gets the PMU's next watch, if any."""
-    return [
-        {**line, _WATCH: watch}
-        if _RECORDING in line and (watch := next(watches, None)) is not None
-        else line
-        for line in lines
-    ]
 
 
 def with_traces(outcome: Table, root: Path) -> dict[str, Json]:
@@ -67,7 +54,6 @@ def with_traces(outcome: Table, root: Path) -> dict[str, Json]:
 
 def _traced(line: Table, root: Path) -> Mapping[str, Json]:
     """Return the line that a result has for a line with a recording."""
-    watch = _read_watch(line.table(_WATCH)) if line.has(_WATCH) else None
     with tempfile.TemporaryDirectory(prefix="firsttouch-recording-") as scratch:
         file = Path(scratch, "data")
         try:
@@ -76,20 +62,13 @@ def _traced(line: Table, root: Path) -> Mapping[str, Json]:
             found = find(recording, root)
         except (ValueError, UserError) as error:
             raise GuestError(f"a guest recorded no faults: {error}") from None
-        trace = summarize(recording, found, Symbols(root, root / "tmp"), watch)
+        trace = summarize(recording, found, Symbols(root, root / "tmp"))
     if trace.status or trace.lost or not trace.complete:
         raise GuestError(
             f"a recorded program ended with status {trace.status}, and {trace.lost:,} faults "
             "were lost"
         )
     return {_TRACE: json_object(trace_document(trace, ()))}
-
-
-def _read_watch(table: Table) -> Watch:
-    return Watch(
-        tuple(Page(*row) for row in table.take("pages", list)),
-        table.take("dc_zva_unplaced", int),
-    )
 
 
 def trace_of(result: Result) -> Trace | None:

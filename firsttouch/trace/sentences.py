@@ -12,8 +12,6 @@ from signal import strsignal
 from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.finder.sites import (
     HUGE,
-    LEARN,
-    LOAD_EXCLUSIVE,
     POPULATE,
     RMW,
     Price,
@@ -96,15 +94,8 @@ def _remedies(trace: Trace) -> Iterator[str]:
     if not trace.doubles:
         return
     parts = []
-    upgrades = {
-        RMW: "by a kernel that upgrades atomics (vm.write_intent=rmw)",
-        LOAD_EXCLUSIVE: "by a kernel that upgrades load-exclusives (vm.write_intent=exclusive)",
-        LEARN: "at most by a kernel that learns which code reads before it writes "
-        "(vm.write_intent=learn)",
-    }
-    for remedy, does in upgrades.items():
-        if count := trace.removable(remedy):
-            parts.append(f"{count:,} {does}")
+    if count := trace.removable(RMW):
+        parts.append(f"{count:,} by a kernel that upgrades atomics (vm.write_intent=1)")
     if count := trace.removable(POPULATE):
         parts.append(f"{count:,} by MADV_POPULATE_WRITE, since their surroundings are filled")
     if count := trace.removable(HUGE):

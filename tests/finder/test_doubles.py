@@ -14,6 +14,7 @@ from firsttouch.finder.events import Fault
 from firsttouch.finder.records import open_recording
 
 _FORK, _SAMPLE, _START, _CODE = 7, 9, 100, 102
+_UPGRADE, _UPGRADES = 108, 16
 _USER, _SAYS_MAPPED, _ABI_32, _ABI_64 = 2, 32, 1, 2
 AT, PAGE, HUGE = 0x7000_0000_0000, 4096, 2 << 20
 # Instructions of x86-64: mov (%rdi), %al; mov %al, (%rdi); rep movsb.
@@ -101,6 +102,16 @@ def test_without_it_the_order_decides(version: int, tmp_path: Path) -> None:
     recording = open_recording(file)
     assert find(recording).counts.total() == 1
     assert not recording.says_mapped
+
+
+def test_what_an_older_recorder_wrote_of_upgrades_is_passed_over(tmp_path: Path) -> None:
+    upgrade = record(_UPGRADE, struct.pack("<IIQQ", 1, 1, next(_times), AT))
+    file = tmp_path / "trace.data"
+    file.write_bytes(
+        start(flags=_SAYS_MAPPED | _UPGRADES)
+        + (sample(LOAD, AT, 0) + upgrade + sample(STORE, AT, PAGE))
+    )
+    assert find(open_recording(file)).counts.total() == 1
 
 
 def test_a_fault_says_whether_its_program_is_one_of_32_bits(tmp_path: Path) -> None:

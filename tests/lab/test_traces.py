@@ -11,21 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.measurement import Measurement, measure
+from firsttouch.analysis.measurement import measure
 from firsttouch.build.disks import RootDisk
 from firsttouch.build.outcomes import keep_outcome, outcome_place
 from firsttouch.build.programs import INIT, RECORDER, build_recorder
 from firsttouch.build.sources import KernelSource
 from firsttouch.catalog.arms import load_arm
-from firsttouch.catalog.contract import RECORDED, WATCHED
+from firsttouch.catalog.contract import RECORDED
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import GuestError
 from firsttouch.files import digest
-from firsttouch.finder.document import trace_document
 from firsttouch.finder.sites import Trace
-from firsttouch.finder.vain import Vain
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import FTBENCH, Job, Traced, make_jobs
 from firsttouch.lab.outcomes import results_of
@@ -35,7 +33,7 @@ from firsttouch.lab.results import read_results
 from firsttouch.lab.shared_plan import SharedPlan
 from firsttouch.lab.traces import finder_digest, trace_of, with_traces
 from firsttouch.progress import Reporter
-from firsttouch.tables import Json, Table, json_object
+from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
 from tests.conftest import Firsttouch
@@ -70,11 +68,8 @@ def test_the_result_of_a_recording_has_its_figures(tmp_path: Path) -> None:
     trace = trace_of(result)
     assert trace is not None
     assert trace.faults > 10
-    measured = measure(result, load_experiment("doubles"))
-    metrics = measured.metrics
-    # A host's kernel upgrades nothing, and no PMU watches.
-    assert metrics.keys() == RECORDED.keys() - {"upgraded"}
-    assert measured.missing.keys() >= {"upgraded"} | WATCHED.keys()
+    metrics = measure(result, load_experiment("doubles")).metrics
+    assert metrics.keys() == RECORDED.keys()
     assert metrics["faults"] == trace.faults
     kinds = ("atomic", "exclusive", "load_store", "apart")
     assert metrics["doubles"] == sum(metrics[f"doubles_{kind}"] for kind in kinds)
@@ -172,24 +167,7 @@ def test_perl_reads_the_pages_of_its_hash_before_it_writes_them(
     assert top.read.function == "Perl_hv_common"
     # The table of 131,072 buckets, 8 bytes each, as it grows from half of its size.
     assert top.doubles > 131072 * 8 // 4096 // 2
-    assert top.removable["learn"] > 0.9 * top.doubles
-
-
-def test_pages_in_vain_are_absent_where_the_kernel_or_the_pmu_does_not_tell() -> None:
-    made = Trace(("perl",), "aarch64", "7.3", 4096, True, 0, 2.0, 1000, 0, 1000, 0, 7, 0, 0, 5, ())
-
-    def figures(upgraded: int | None, vain: Vain | None = None) -> Measurement:
-        told = json_object(trace_document(replace(made, upgraded=upgraded, vain=vain), ()))
-        lines: tuple[Mapping[str, Json], ...] = ({"trace": told}, {"metrics": {}})
-        return measure(replace(make_result({}), lines=lines), load_experiment("doubles"))
-
-    stock, unwatched = figures(None), figures(7)
-    assert stock.metrics.keys().isdisjoint({"upgraded", *WATCHED})
-    assert "upgrades no read fault" in stock.missing["pages_in_vain"]
-    assert unwatched.metrics["upgraded"] == 7
-    assert "did not watch" in unwatched.missing["pages_in_vain"]
-    watched = figures(7, Vain(3, 2, 1))
-    assert [watched.metrics[name] for name in WATCHED] == [3, 2]
+    assert top.removable["source"] == top.doubles
 
 
 def test_a_cell_depends_on_its_own_script_alone(tmp_path: Path, fake_lab: FakeLab) -> None:
