@@ -40,9 +40,11 @@ from firsttouch.output.changes import (
     print_functions,
 )
 from firsttouch.output.html.files import write_flame_graphs
+from firsttouch.output.reply import reply
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
+from firsttouch.spelling import spelled
 from firsttouch.tables import dump_json
 
 _EXAMPLES = """examples:
@@ -114,6 +116,11 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         help="a commit is bad beyond this value (default: halfway between GOOD and BAD)",
     )
     add_selection(tried, Path("out/try"), arms=False)
+    tried.add_argument(
+        "--reply",
+        action="store_true",
+        help="print the answer as a mail to the patch's thread instead, in 72 columns",
+    )
     add_form(tried)
     tried.set_defaults(
         run=_run, at_interrupt="finished cells are kept; run the same command to resume"
@@ -163,6 +170,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         )
     if options.limit is not None or options.metric != METRIC:
         raise UserError("--metric and --limit belong to --bisect: give it GOOD..BAD.")
+    if options.json and options.reply:
+        raise UserError("--json and --reply exclude each other: give one of them.")
     arms = tried_arms([_plain(one) for one in options.wanted])
     if not arms:
         raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
@@ -181,17 +190,19 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         for side, cell in one.examples().items()
     ]
     places = _places(request, profiled, reporter)
+    cases = {
+        one.arm: [case for each in profiled if each.arm == one.arm for case in each.cases]
+        for one in found
+    }
     if options.json:
-        cases = {
-            one.arm: [case for each in profiled if each.arm == one.arm for case in each.cases]
-            for one in found
-        }
         print(dump_json(changes_document(found, cases, places)), end="")
+    elif options.reply:
+        print(spelled(reply(dataset, found, cases, places, request.words())), end="")
     else:
         if options.table:
             print_dataset(dataset, console)
         for one in found:
-            print_changes(one, len(found), console)
+            print_changes(one, console, len(found))
             for each in profiled:
                 if each.arm == one.arm:
                     _print_functions(each, places[one.arm], console)

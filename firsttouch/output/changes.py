@@ -27,7 +27,7 @@ from firsttouch.analysis.profile import (
 )
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.names import cell_name
-from firsttouch.output.plain import heading, plain, plain_table, print_table
+from firsttouch.output.plain import fits, heading, plain, plain_table, print_table
 from firsttouch.output.profile import signed
 from firsttouch.quantities import format_change, format_list, format_number_of
 from firsttouch.tables import Json
@@ -35,6 +35,8 @@ from firsttouch.tables import Json
 SCHEMA = 1
 # Lines of the tables of cells and of functions; all arms share those of cells.
 _CELLS, _FUNCTIONS = 12, 6
+# Counts per fault from which on decimals are left out.
+_LARGE = 10_000
 
 
 @dataclass(frozen=True)
@@ -70,14 +72,17 @@ def changes_section(found: Changes, most: int | None = None) -> ChangesSection:
     )
 
 
-def print_changes(found: Changes, arms: int, console: Console) -> None:
-    """Print what an arm changes, in few lines; the tables of `arms` share the terminal."""
-    section = changes_section(found, max(3, _CELLS // (2 * arms)))
+def print_changes(found: Changes, console: Console, arms: int | None = None) -> None:
+    """Print what an arm changes; in few lines if the tables of `arms` share a terminal."""
+    section = changes_section(found, max(3, _CELLS // (2 * arms)) if arms else None)
     console.print(heading(section.title), soft_wrap=True)
     for shown in section.tables:
         table = plain_table(shown.heads[:1], shown.heads[1:])
         for row in shown.rows:
             table.add_row(*map(plain, row))
+        if not fits(table, console):
+            # Rows as lines lack the head of their names.
+            console.print(plain(shown.heads[0]))
         print_table(table, console)
     for sentence in section.sentences:
         console.print(plain(sentence))
@@ -86,12 +91,12 @@ def print_changes(found: Changes, arms: int, console: Console) -> None:
 def _table(arm: str, cells: Sequence[CellChange], *, more: bool, several: bool) -> ChangesTable:
     """Return the kernel instructions of each cell per fault, and each count's change.
 
-    A count that changes in none of the cells has no column.
+    A count that changes in none of the cells, but by chance, has no column.
     """
     others = [
         metric
         for metric in PATH
-        if metric != INSTRUCTIONS and any(_changes(cell, metric) for cell in cells)
+        if metric != INSTRUCTIONS and any(cell.moved(metric) for cell in cells)
     ]
     title = f"costs {'more' if more else 'less'}, per fault"
     heads = (title, BASE, arm, "change", "of all", *(PATH[metric] for metric in others))
@@ -101,11 +106,11 @@ def _table(arm: str, cells: Sequence[CellChange], *, more: bool, several: bool) 
         rows.append(
             (
                 f"{_name(cell)}, {cell.case.platform}" if several else _name(cell),
-                f"{base:,.2f}",
-                f"{value:,.2f}",
-                signed(value - base),
+                _per(base),
+                _per(value),
+                _signed(value - base),
                 format_change(cell.percent),
-                *(signed(cell.change(one)) if one in cell.counts else "-" for one in others),
+                *(_signed(cell.change(one)) if one in cell.counts else "-" for one in others),
             )
         )
     return ChangesTable(heads, tuple(rows))
@@ -128,8 +133,13 @@ def _sentences(found: Changes, hidden: int = 0) -> Iterator[str]:
         yield f"Cache misses, which change as code moves: {'; '.join(moved)}."
 
 
-def _changes(cell: CellChange, metric: str) -> bool:
-    return metric in cell.counts and signed(cell.change(metric)) != "0"
+def _per(value: float) -> str:
+    """Return a count per fault; decimals of a large value would say nothing."""
+    return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:,.2f}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+,.0f}" if abs(value) >= _LARGE else signed(value)
 
 
 def _name(cell: CellChange) -> str:
@@ -202,8 +212,8 @@ def print_rows(
     for row in rows[:_FUNCTIONS]:
         table.add_row(
             plain(row.function),
-            *(f"{value:,.2f}" for value in row.values.values()),
-            signed(row.change or 0),
+            *map(_per, row.values.values()),
+            _signed(row.change or 0),
             plain(places.get(row.function, "-")),
         )
     print_table(table, console)
