@@ -13,6 +13,7 @@ from tests.bench.conftest import BENCH, Ftbench
 
 TYPES = {"choice": str, "size": int, "count": int, "flag": bool, "path": str}
 
+AREA = {"operation", "memory", "size"}
 CONFLICT = {"hot_color", "level", "ways", "way_size", "rounds", "zero_pages"}
 
 # All names that other parts of the project use for these.
@@ -30,6 +31,9 @@ PARAMS = {
     "colors-here": {"colors"} | CONFLICT,
     "openjdk-pretouch": {"java", "collector", "thp", "pretouch", "heap", "cpus"},
     "programs": {"program"},
+    "unmap": AREA,
+    "protect": AREA,
+    "remap": AREA,
 }
 
 

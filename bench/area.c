@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "area.h"
+#include "datafile.h"
+#include "result.h"
+#include "thp.h"
+#include "touch.h"
+
+static const char * const kinds[] = { "untouched", "zero", "shmem", "file" };
+
+/* The other kinds are private anonymous memory that was written, by folio. */
+static const char *memory_kind(size_t place)
+{
+	if (place < ARRAY_SIZE(kinds))
+		return kinds[place];
+	return thp_page(place - ARRAY_SIZE(kinds));
+}
+
+static bool is_kind(const struct run *run, const char *kind)
+{
+	return !strcmp(param_text(run, "memory"), kind);
+}
+
+const struct param *area_param(size_t place)
+{
+	static const struct param params[] = {
+		{
+			.name = "memory", .type = PARAM_CHOICE,
+			.choices = memory_kind, .def = "4k",
+			.help = "what is behind the mapping; a size: written pages of it",
+		}, {
+			.name = "size", .help = "bytes of memory",
+			.type = PARAM_SIZE, .def = "16777216", .min = 4096,
+		}, {
+			.name = "set-thp", .type = PARAM_FLAG, .option = true,
+			.help = "write the system's huge page policy that --memory needs (root)",
+		}, {
+			.name = "dir", .help = "folder for the file of --memory file",
+			.type = PARAM_PATH, .option = true, .def = "/var/tmp",
+		},
+	};
+
+	return place < ARRAY_SIZE(params) ? &params[place] : NULL;
+}
+
+const struct metric *area_metric(size_t place)
+{
+	static const struct metric metrics[] = {
+		{ "operations", "operations", "that were measured" },
+		{ "resident_bytes", "bytes", "that are mapped where the memory was, afterwards" },
+	};
+
+	return place < ARRAY_SIZE(metrics) ? &metrics[place] : NULL;
+}
+
+enum status area_prepare(struct run *run, bool *unavailable)
+{
+	size_t page = thp_page_bytes(param_text(run, "memory"));
+	size_t unit = page < area_stride() ? area_stride() : page;
+	enum status status = thp_prepare(run, page, param_number(run, "set-thp"),
+					 unavailable);
+
+	if (status || *unavailable)
+		return status;
+	return memory_check_size(run, "size", unit,
+				 "distance of operations, or the page");
+}
+
+size_t area_stride(void)
+{
+	return 16 * page_size();
+}
+
+void area_write(struct area *area)
+{
+	const struct touch *touch = touch_find("store");
+
+	touch->pages(area->memory.start, area->memory.start + area->memory.size,
+		     page_size());
+}
+
+static enum status open_file(struct run *run, struct area *area, size_t size)
+{
+	if (is_kind(run, "file"))
+		return datafile_open_scratch(run, param_text(run, "dir"),
+					     "name another folder with --dir",
+					     size, &area->fd);
+	if (!is_kind(run, "shmem"))
+		return STATUS_OK;
+	area->fd = memfd_create("ftbench", MFD_CLOEXEC);
+	if (area->fd < 0 || ftruncate(area->fd, size))
+		return wrong(run, "shared memory: %s", strerror(errno));
+	return STATUS_OK;
+}
+
+static enum status fill(struct run *run, struct area *area)
+{
+	const struct memory *memory = &area->memory;
+	const struct touch *touch = touch_find("load");
+	int64_t failed;
+
+	if (is_kind(run, "untouched"))
+		return STATUS_OK;
+	if (is_kind(run, "zero") || is_kind(run, "file")) {
+		touch->pages(memory->start, memory->start + memory->size,
+			     page_size());
+		return STATUS_OK;
+	}
+	failed = thp_stat(area->page, "anon_fault_fallback");
+	area_write(area);
+	if (thp_stat(area->page, "anon_fault_fallback") != failed)
+		return wrong(run,
+			     "no room for folios of %zu KiB: free memory, or give a smaller --size",
+			     area->page / 1024);
+	return STATUS_OK;
+}
+
+enum status area_get(struct run *run, struct area *area, size_t size)
+{
+	enum status status;
+	int error;
+
+	*area = (struct area){
+		.run = run, .fd = -1,
+		.page = thp_page_bytes(param_text(run, "memory")),
+	};
+	status = open_file(run, area, size);
+	if (status)
+		return status;
+	error = memory_map(&area->memory, size, MEMORY_ALIGN);
+	if (!error && area->fd >= 0 &&
+	    mmap(area->memory.start, size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, area->fd, 0) == MAP_FAILED)
+		error = -errno;
+	if (!error)
+		error = param_number(run, "set-thp") ?
+			thp_advise_and_wait(&area->memory, area->page) :
+			thp_advise(&area->memory, area->page);
+	if (error)
+		return wrong(run, "mapping the memory: %s", strerror(-error));
+	return fill(run, area);
+}
+
+int area_get_other(struct area *area, size_t size)
+{
+	return memory_map(&area->other, size, MEMORY_ALIGN);
+}
+
+void area_put(struct area *area)
+{
+	if (area->child > 0) {
+		kill(area->child, SIGKILL);
+		waitpid(area->child, NULL, 0);
+	}
+	if (area->other.start)
+		memory_unmap(&area->other);
+	if (area->memory.start)
+		memory_unmap(&area->memory);
+	if (area->fd >= 0)
+		close(area->fd);
+}
+
+void area_report(struct run *run, const struct area *area)
+{
+	/* It may have grown to twice its size. */
+	int64_t resident = memory_smaps(area->memory.start,
+					2 * area->memory.size, "Rss");
+
+	if (access("/proc/self/smaps", R_OK))
+		result_absent(run, "resident_bytes",
+			      "this kernel has no /proc/self/smaps (CONFIG_PROC_PAGE_MONITOR)");
+	else
+		result_add(run, "resident_bytes", resident < 0 ? 0 : resident);
+}

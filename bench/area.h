@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memory of a kind that --memory names, as operations on memory meet it.
+ */
+#ifndef AREA_H
+#define AREA_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "memory.h"
+#include "run.h"
+
+struct area {
+	struct run *run;
+	struct memory memory;
+	size_t page;		/* bytes of the folios behind it, at least a page */
+	int fd;			/* of the file or shared memory behind it, or -1 */
+	struct memory other;	/* for the operation; .start is NULL without it */
+	pid_t child;		/* the operation's, or 0; it is killed at the end */
+};
+
+/* For .shared_params and .shared_metrics of an experiment that has areas. */
+const struct param *area_param(size_t place);
+const struct metric *area_metric(size_t place);
+
+/*
+ * Checks --memory and --size. STATUS_OK and *unavailable: this machine does not
+ * give such memory, and this was reported to the run.
+ */
+enum status area_prepare(struct run *run, bool *unavailable);
+
+/* Maps @size bytes of the run's --memory and fills them, unless "untouched". */
+enum status area_get(struct run *run, struct area *area, size_t size);
+void area_put(struct area *area);
+
+/* Reserves area->other, which is as aligned as memory. 0 or a negative errno. */
+int area_get_other(struct area *area, size_t size);
+
+/*
+ * The distance of operations that meet a part of the memory: 16 base pages, for
+ * all kinds, so that the same calls on "untouched" are the floor of each.
+ */
+size_t area_stride(void);
+
+/* Stores to each base page. */
+void area_write(struct area *area);
+
+/* Adds the metrics of area_metric(). */
+void area_report(struct run *run, const struct area *area);
+
+#endif /* AREA_H */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The shape of experiments that measure one of several operations: prepare,
+ * the operation, clean up. All is done once with less memory before, so that no
+ * first call is measured.
+ */
+#ifndef OPERATION_H
+#define OPERATION_H
+
+#include <stdint.h>
+
+#include "area.h"
+#include "run.h"
+
+struct operation {
+	const char *name;
+	/* Returns NULL, or why this machine cannot do it. May be NULL. */
+	const char *(*prepare)(struct area *area);
+	/* What is measured. How many operations it was, or a negative errno. */
+	int64_t (*act)(struct area *area);
+};
+
+/* The parameter; operation_name() is the file's .choices function. */
+#define OPERATION_PARAM(first)						\
+	{								\
+		.name = "operation", .help = "that is measured",	\
+		.type = PARAM_CHOICE, .choices = operation_name, .def = first, \
+	}
+
+/* Measures that of @operations (ends in a NULL name) which the run asks for. */
+enum status operation_measure(struct run *run,
+			      const struct operation *operations);
+
+#endif /* OPERATION_H */

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Operations on memory, counted in guests: what has less to do costs less."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firsttouch.analysis.dataset import make_dataset
+from firsttouch.lab.plan import Request
+from firsttouch.lab.run import run_lab
+from firsttouch.progress import Reporter
+from tests.support.contract import real_contract
+from tests.support.kernels import releases_with_stock
+
+pytestmark = pytest.mark.kernel
+
+# By operation: kinds of memory, from the one with the least to do.
+ORDERS = {
+    ("unmap", "at-once"): ("untouched", "2m", "64k", "4k"),
+    ("protect", "write-to-read"): ("untouched", "2m", "4k"),
+}
+
+
+@pytest.mark.parametrize("release", releases_with_stock())
+@pytest.mark.parametrize(("experiment", "operation"), ORDERS)
+def test_what_has_less_to_do_costs_less(
+    experiment: str, operation: str, release: str, reporter: Reporter, tmp_path: Path
+) -> None:
+    kinds = ORDERS[experiment, operation]
+    outcome = run_lab(
+        Request(
+            release=release,
+            experiments=(experiment,),
+            arms=("stock",),
+            settings={"operation": (operation,), "memory": kinds},
+            out=tmp_path,
+        ),
+        real_contract(),
+        reporter,
+    )
+    assert not outcome.failures
+    rows = make_dataset(outcome.results, outcome.catalog).rows
+    counts = {
+        str(row.case.params["memory"]): row.arms["stock"]
+        for row in rows
+        if row.metric == "instructions_kernel"
+    }
+    assert sorted(kinds, key=counts.__getitem__) == list(kinds)
+    # A base page costs several times what a page of a larger folio does.
+    assert counts["4k"] > 4 * counts["2m"]
