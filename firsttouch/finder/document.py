@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from firsttouch.finder.fault_places import FaultPlace, ProgramFaults
 from firsttouch.finder.found import KINDS
+from firsttouch.finder.kinds import NAMES
 from firsttouch.finder.sites import REMEDIES, Price, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
 from firsttouch.finder.symbols import Location
@@ -33,7 +35,8 @@ def trace_object(trace: Trace, sentences: Iterable[str]) -> Mapping[str, Json]:
     document["lower_bound"] = trace.lower_bound
     document["sentences"] = list(sentences)
     # Last, because there are many.
-    document["sites"] = document.pop("sites")
+    for key in ("programs", "fault_places", "sites"):
+        document[key] = document.pop(key)
     return document
 
 
@@ -78,6 +81,28 @@ def parse_trace(table: Table) -> Trace:
         # Older traces do not say it.
         detached=table.strings("detached", ()),
         exact=table.take("exact", bool, False),
+        fault_kinds=table.table("fault_kinds").values_of(int),
+        programs=tuple(map(_read_program, table.tables("programs"))),
+        fault_places=tuple(map(_read_place, table.tables("fault_places"))),
+    )
+
+
+def _read_program(table: Table) -> ProgramFaults:
+    return ProgramFaults(
+        table.take("name", str),
+        table.take("processes", int),
+        table.take("faults", int),
+        table.table("kinds").values_of(int),
+    )
+
+
+def _read_place(table: Table) -> FaultPlace:
+    return FaultPlace(
+        table.choice("kind", NAMES),
+        _read_location(table.table("place")),
+        table.take("faults", int),
+        table.take("memory", int),
+        table.strings("callers"),
     )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from firsttouch.finder.events import Ended, Executed, Fault, Forked, Mapped
 from firsttouch.finder.found import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Found, Pair
 from firsttouch.finder.instructions import UNKNOWN, Access, Instruction, decode, distance
+from firsttouch.finder.kinds import FAULT_KINDS, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import First, Process
 from firsttouch.finder.records import Recording
@@ -106,7 +107,7 @@ class _Finder:
     def _fork(self, event: Forked) -> None:
         parent = self._process(event.parent)
         name = self._name(self._found.names[parent.name])
-        self._processes[event.pid] = Process(parent.space.copy(), name, self._block)
+        self._processes[event.pid] = parent.fork(name)
         # A page that was written, in a way that is not known, is copied when it is written again.
         unsure = (Access.EITHER, Access.UNKNOWN)
         for page in [p for p, f in parent.first.items() if f.instruction.access in unsure]:
@@ -137,24 +138,29 @@ class _Finder:
         instruction = self._instruction(process, fault)
         mapping, anonymous = process.mapping(address)
         access = instruction.access
-        pair = 0
-        first = None
+        forked = process.forked and mapped != 0
+        pair, kind, first = 0, SECOND, None
         if access.may_write and process.first:
             first = self._first(process, fault, anonymous)
         if first:
             pair = 1 + self._double(process, first, fault, instruction, memory_kind(mapping))
-        elif access.may_read and not mapped:
-            process.first[page] = First(fault.pc, address, instruction, anonymous)
+        else:
+            if access.may_read and not mapped:
+                process.first[page] = First(fault.pc, address, instruction, anonymous)
+            before = process.had_fault(page, inherited=forked)
+            kind = kind_of(
+                access, mapped, mapping,
+                user=fault.user, anonymous=anonymous, before=before, forked=forked,
+            )  # fmt: skip
         found.in_kernel += not fault.user
         found.anonymous += anonymous
-        found.timeline.add(fault.time - self._start, pair > 0)
+        found.timeline.add(fault.time - self._start, kind)
+        process.kinds[kind] += 1
         process.note(page, pair, anonymous)
         stack = process.stacks.get((fault.pc, fault.chain))
         if stack is None:
             stack = self._stack(process, fault)
-        found.stack_faults[stack] += 1
-        if pair:
-            found.stack_doubles[stack] += 1
+        found.stack_kinds[stack][kind] += 1
         if self._rows:
             found.faults.page.append(page)
             found.faults.space.append(process.name)
@@ -252,8 +258,7 @@ class _Finder:
         found = self._stacks.setdefault(places, len(self._stacks))
         if found == len(self._found.stacks):
             self._found.stacks.append(places)
-            self._found.stack_faults.append(0)
-            self._found.stack_doubles.append(0)
+            self._found.stack_kinds.append([0] * len(FAULT_KINDS))
         process.stacks[fault.pc, fault.chain] = found
         return found
 

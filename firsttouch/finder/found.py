@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the faults of a recording show: pairs of places, and counts of all faults."""
+"""What the faults of a recording show: pairs of places, and counts of all faults by kind."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from firsttouch.finder.kinds import FAULT_KINDS, SECOND
 from firsttouch.finder.spaces import Place, Space
 
 # What a double is.
@@ -42,30 +43,27 @@ class Faults:
 
 
 class Timeline:
-    """Counts of faults, and of doubles, by equal parts of the time, each of 1 << `shift` ns.
+    """Counts of faults, by kind and equal parts of the time, each of 1 << `shift` ns.
 
     Where time goes on behind the last part, two become one: the parts are always few
     enough to keep, and many enough to draw.
     """
 
-    PARTS = 1 << 16
+    PARTS = 1 << 13
 
     def __init__(self) -> None:
         self.shift = 10
         self.last = 0
-        self.faults = [0] * self.PARTS
-        self.doubles = [0] * self.PARTS
+        self.kinds = [[0] * self.PARTS for _ in FAULT_KINDS]
 
-    def add(self, time: int, double: bool) -> None:
+    def add(self, time: int, kind: int) -> None:
         """Count a fault at a time in ns since the start."""
         if time > self.last:
             self.last = time
             while time >> self.shift >= self.PARTS:
                 self.shift += 1
-                self.faults, self.doubles = _joined(self.faults), _joined(self.doubles)
-        part = time >> self.shift if time > 0 else 0
-        self.faults[part] += 1
-        self.doubles[part] += double
+                self.kinds = [_joined(counts) for counts in self.kinds]
+        self.kinds[kind][time >> self.shift if time > 0 else 0] += 1
 
 
 def _joined(counts: list[int]) -> list[int]:
@@ -89,13 +87,21 @@ class Touched:
 
 
 @dataclass
+class Program:
+    """The faults of the processes that ran a program, by kind."""
+
+    processes: int = 0
+    kinds: list[int] = field(default_factory=lambda: [0] * len(FAULT_KINDS))
+
+
+@dataclass
 class Found:
     """All that the faults of a recording show.
 
     `filled` counts, by pair, the doubles in anonymous memory by how many pages of
     their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
-    `stack_faults` and `stack_doubles` count by their indexes. `largest` is the
-    address space with most faults; `unwritten` counts the pages of anonymous
+    `stack_kinds` counts the faults of each by kind. `programs` does so by name.
+    `largest` is the address space with most faults; `unwritten` counts the pages of anonymous
     memory, of all, that were read and not written. `names` are those of the address
     spaces: the command, or the program executed. `in_kernel` counts the faults taken
     in the kernel. `detached` are the programs that the kernel lets nobody watch.
@@ -108,8 +114,8 @@ class Found:
     counts: Counter[int] = field(default_factory=Counter)
     filled: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     stacks: list[tuple[Place, ...]] = field(default_factory=list)
-    stack_faults: list[int] = field(default_factory=list)
-    stack_doubles: list[int] = field(default_factory=list)
+    stack_kinds: list[list[int]] = field(default_factory=list)
+    programs: dict[str, Program] = field(default_factory=lambda: defaultdict(Program))
     names: list[str] = field(default_factory=list)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     unwritten: int = 0
@@ -122,3 +128,17 @@ class Found:
     def count(self) -> int:
         """The number of faults."""
         return sum(self.stack_faults)
+
+    @property
+    def stack_faults(self) -> list[int]:
+        """The faults of each chain."""
+        return [sum(kinds) for kinds in self.stack_kinds]
+
+    @property
+    def stack_doubles(self) -> list[int]:
+        """The doubles of each chain."""
+        return [kinds[SECOND] for kinds in self.stack_kinds]
+
+    def of_kind(self, kind: int) -> int:
+        """Return the number of faults of a kind."""
+        return sum(kinds[kind] for kinds in self.stack_kinds)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from firsttouch.finder.events import Mapped
 from firsttouch.finder.found import Found, Touched
 from firsttouch.finder.instructions import Access, Instruction
+from firsttouch.finder.kinds import FAULT_KINDS
 from firsttouch.finder.spaces import Place, Space, is_anonymous, place_of
 
 
@@ -34,6 +35,10 @@ class Process:
         self.code: dict[int, bytes] = {}
         self.decoded: dict[int, Instruction] = {}
         self._places: dict[int, Place] = {}
+        self.kinds = [0] * len(FAULT_KINDS)
+        # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
+        self.forked = False
+        self._inherited: dict[int, int] = {}
         self._touched = Touched(space)
         # Pages of a block.
         self._block = block
@@ -68,6 +73,24 @@ class Process:
             self._near_anonymous = is_anonymous(near)
         return near, self._near_anonymous
 
+    def fork(self, name: int) -> Process:
+        """Return the child that a fork makes."""
+        child = Process(self.space.copy(), name, self._block)
+        self.forked = child.forked = True
+        child._inherited = self._inherited | {
+            block: pages | self._inherited.get(block, 0)
+            for block, pages in self._touched.pages.items()
+        }
+        return child
+
+    def had_fault(self, page: int, *, inherited: bool) -> bool:
+        """Tell whether a page had a fault here, or if `inherited`, before the fork."""
+        block, bit = page // self._block, page % self._block
+        pages = self._touched.pages.get(block, 0)
+        if inherited:
+            pages |= self._inherited.get(block, 0)
+        return bool(pages >> bit & 1)
+
     def note(self, page: int, pair: int, anonymous: bool) -> None:
         """Count a fault; `pair` as in `Faults.double`."""
         touched = self._touched
@@ -84,6 +107,9 @@ class Process:
     def close(self, found: Found) -> None:
         """Count in `found` what an address space is in the end, and pages that were only read."""
         touched = self._touched
+        program = found.programs[found.names[self.name]]
+        program.processes += 1
+        program.kinds = [a + b for a, b in zip(program.kinds, self.kinds, strict=True)]
         touched.reads = {
             page
             for page, first in self.first.items()

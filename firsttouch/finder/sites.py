@@ -5,8 +5,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from firsttouch.finder.fault_places import (
+    FaultPlace,
+    ProgramFaults,
+    fault_kinds,
+    fault_places,
+    programs,
+)
 from firsttouch.finder.found import ATOMIC, BLOCK, KINDS, Found, Pair
 from firsttouch.finder.records import Recording
 from firsttouch.finder.spaces import ANONYMOUS, Place
@@ -61,6 +68,7 @@ class Trace:
     each. `exact` is false if the kernel did not tell whether a page was mapped at its
     faults, so that some doubles may be none. `detached` names programs that were not
     traced, with their children, since they have other rights than the tracer.
+    `fault_kinds` counts all `faults`, `fault_places` and `programs` say whose they are.
     """
 
     command: tuple[str, ...]
@@ -85,6 +93,9 @@ class Trace:
     unnamed: tuple[str, ...] = ()
     exact: bool = True
     detached: tuple[str, ...] = ()
+    fault_kinds: Mapping[str, int] = field(default_factory=dict)
+    programs: tuple[ProgramFaults, ...] = ()
+    fault_places: tuple[FaultPlace, ...] = ()
 
     @property
     def doubles(self) -> int:
@@ -139,6 +150,9 @@ def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
         unnamed=symbols.troubles(_places(found)),
         exact=recording.says_mapped,
         detached=tuple(dict.fromkeys(found.detached)),
+        fault_kinds=fault_kinds(found),
+        programs=programs(found),
+        fault_places=fault_places(found, symbols, recording.page_size),
     )
 
 

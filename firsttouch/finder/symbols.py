@@ -76,6 +76,13 @@ class Symbols:
         name = self._linked_name(place)
         return self._plain.get(name, name)
 
+    def caller(self, place: Place) -> str:
+        """Return the function of a place, or in brackets what file it is in."""
+        name = self.function(place)
+        if name:
+            return name
+        return f"[{PurePath(place.path).name}]" if place.path else "[unknown code]"
+
     def _linked_name(self, place: Place) -> str:
         if not place.path:
             return self._jitted(place.pid).name(place.offset)

@@ -8,8 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from firsttouch.finder.found import BLOCK, Found
+from firsttouch.finder.kinds import (
+    AFTER_FORK,
+    AGAIN,
+    FAULT_KINDS,
+    FILE,
+    FIRST_WRITE,
+    PRIVATE,
+    SECOND,
+    SHARED_MEMORY,
+    ZERO_PAGE,
+)
 from firsttouch.output.html.scales import Scale, round_up, tick_label
-from firsttouch.output.html.svg import Drawing, shorten
+from firsttouch.output.html.svg import CHARACTER, Drawing, shorten
 
 _LEFT, _BOTTOM = 52.0, 34.0
 _TALL = 180.0
@@ -20,36 +31,72 @@ _GAP = 1024
 # Regions on the map: those with most faults.
 _REGIONS = 24
 _STRIP, _CELL = 26.0, 3.0
+# What the timeline tells apart by colour, from the bottom of a bar to its top.
+_GROUPS = (
+    ("files and shared memory", "fault-unwritten", (FILE, PRIVATE, SHARED_MEMORY)),
+    ("first write", "fault-any", (FIRST_WRITE,)),
+    ("read, and then written", "fault-double", (ZERO_PAGE, SECOND)),
+    ("again", "fault-again", (AGAIN,)),
+    ("after fork", "fault-fork", (AFTER_FORK,)),
+)
+_OTHERS = ("other", "fault-other")
 
 
 def draw_timeline(found: Found, width: float) -> Drawing:
-    """Return faults over time, in bars; a part of each is double."""
-    drawing = Drawing(width, 26 + _TALL + _BOTTOM)
-    drawing.rect(0, 6, 10, 10, "fault-any")
-    drawing.text(15, 15, "page faults")
-    drawing.rect(110, 6, 10, 10, "fault-double")
-    drawing.text(125, 15, "of them, the second of a double")
+    """Return faults over time, in bars of their kinds."""
+    grouped = {kind for _, _, kinds in _GROUPS for kind in kinds}
+    others = tuple(kind for kind in range(len(FAULT_KINDS)) if kind not in grouped)
+    groups = [(_OTHERS[1], others), *((style, kinds) for _, style, kinds in _GROUPS)]
+    words = [_OTHERS, *((name, style) for name, style, _ in _GROUPS)]
+    head = 10 + 16 * _legend_rows(words, width)
+    drawing = Drawing(width, head + _TALL + _BOTTOM)
+    _draw_legend(drawing, words, width)
     line = found.timeline
     last = line.last + 1
     bars = int((width - _LEFT) / _BAR)
-    every, second = (
-        _bars(counts, line.shift, last, bars) for counts in (line.faults, line.doubles)
-    )
+    counted = [
+        (style, sum((_bars(line.kinds[kind], line.shift, last, bars) for kind in kinds), Counter()))
+        for style, kinds in groups
+    ]
+    every = sum((counts for _, counts in counted), Counter[int]())
     top = round_up(max(every.values(), default=1))
-    height = Scale(0, top, 26 + _TALL, 30)
+    height = Scale(0, top, head + _TALL, head + 4)
     for tick in (0, top / 2, top):
         drawing.line(_LEFT, height.at(tick), width, height.at(tick), "grid")
         drawing.text(_LEFT - 6, height.at(tick) + 4, tick_label(tick), "t dim", "end")
-    for counts, kind in ((every, "fault-any"), (second, "fault-double")):
+    below: Counter[int] = Counter()
+    for style, counts in counted:
         for bar, count in sorted(counts.items()):
-            y = height.at(count)
-            drawing.rect(_LEFT + bar * _BAR, y, _BAR - 0.5, height.at(0) - y, kind)
+            bottom, y = height.at(below[bar]), height.at(below[bar] + count)
+            drawing.rect(_LEFT + bar * _BAR, y, _BAR - 0.5, bottom - y, style)
+        below += counts
     axis = Scale(0, last / 1e6, _LEFT, width)
     for tick in axis.ticks(5):
         x = min(max(axis.at(tick), _LEFT + 8), width - 20)
-        drawing.text(x, 26 + _TALL + 15, tick_label(tick), "t dim", "middle")
-    drawing.text(width, 26 + _TALL + 30, "ms since the start", "t dim", "end")
+        drawing.text(x, head + _TALL + 15, tick_label(tick), "t dim", "middle")
+    drawing.text(width, head + _TALL + 30, "ms since the start", "t dim", "end")
     return drawing
+
+
+def _legend(words: Sequence[tuple[str, str]], width: float) -> Iterator[tuple[float, int]]:
+    """Yield where each name of a legend goes: how far to the right, and in which row."""
+    x, row = 0.0, 0
+    for name, _ in words:
+        wide = 32 + CHARACTER * len(name)
+        if x and x + wide > width:
+            x, row = 0.0, row + 1
+        yield x, row
+        x += wide
+
+
+def _legend_rows(words: Sequence[tuple[str, str]], width: float) -> int:
+    return 1 + max(row for _, row in _legend(words, width))
+
+
+def _draw_legend(drawing: Drawing, words: Sequence[tuple[str, str]], width: float) -> None:
+    for (x, row), (name, style) in zip(_legend(words, width), words, strict=True):
+        drawing.rect(x, 6 + 16 * row, 10, 10, style)
+        drawing.text(x + 15, 15 + 16 * row, name)
 
 
 def _bars(counts: Sequence[int], shift: int, last: int, bars: int) -> Counter[int]:

@@ -11,15 +11,15 @@ from markupsafe import Markup
 
 from firsttouch.finder.found import Found
 from firsttouch.finder.sites import Site, Trace
-from firsttouch.finder.spaces import Place
 from firsttouch.finder.symbols import Location, Symbols
 from firsttouch.output.html.figure import Picture, pictures
 from firsttouch.output.html.page import page_template
 from firsttouch.output.html.style import armless_style
 from firsttouch.trace.charts import draw_map, draw_timeline
 from firsttouch.trace.flame import flame_graph, fold
+from firsttouch.trace.kind_sentences import shares
 from firsttouch.trace.printing import remedies_of
-from firsttouch.trace.sentences import between, command_line
+from firsttouch.trace.sentences import between, command_line, percent
 
 FILE_NAME = "trace.html"
 _SITES = 50
@@ -73,6 +73,9 @@ class TraceFigure:
 def render_trace(trace: Trace, found: Found, symbols: Symbols, sentences: tuple[str, ...]) -> str:
     """Return trace.html: one file that loads nothing else."""
     return page_template("trace.html.j2").render(
+        kinds=[(name, f"{n:,}", percent(n, trace.faults)) for name, n in shares(trace)],
+        programs=trace.programs if len(trace.programs) > 1 else (),
+        places=trace.fault_places[:_SITES],
         style=Markup(armless_style()),
         command=command_line(trace),
         machine=trace.machine,
@@ -126,7 +129,7 @@ def _figures(trace: Trace, found: Found, symbols: Symbols) -> Iterator[TraceFigu
     yield TraceFigure(
         "time",
         "Faults over time",
-        "Each bar counts the faults of a part of the time.",
+        "Each bar counts the faults of a part of the time, by what they were.",
         *pictures(
             "time",
             "Page faults over time",
@@ -153,7 +156,7 @@ def _figures(trace: Trace, found: Found, symbols: Symbols) -> Iterator[TraceFigu
 
 def _flames(found: Found, symbols: Symbols, counts: str) -> TraceFigure:
     symbols.demangle(place for chain in found.stacks for place in chain)
-    chains = [[_function(place, symbols) for place in chain] for chain in found.stacks]
+    chains = [[symbols.caller(place) for place in chain] for chain in found.stacks]
     faults, doubles = fold(chains, found.stack_faults), fold(chains, found.stack_doubles)
     return TraceFigure(
         "calls",
@@ -168,10 +171,3 @@ def _flames(found: Found, symbols: Symbols, counts: str) -> TraceFigure:
             lambda width: flame_graph(faults, doubles, width),
         ),
     )
-
-
-def _function(place: Place, symbols: Symbols) -> str:
-    name = symbols.function(place)
-    if name:
-        return name
-    return f"[{Path(place.path).name}]" if place.path else "[unknown code]"

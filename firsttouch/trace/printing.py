@@ -23,6 +23,9 @@ def print_trace(trace: Trace, sentences: Sequence[str], console: Console) -> Non
     console.print(plain(first, "bold"))
     for sentence in others:
         console.print(plain(sentence))
+    if trace.fault_places:
+        console.print()
+        _print_places(trace, console)
     if not trace.sites:
         return
     console.print()
@@ -42,6 +45,21 @@ def print_trace(trace: Trace, sentences: Sequence[str], console: Console) -> Non
     if left:
         rest = sum(site.doubles for site in left)
         console.print(plain(f"and {len(left):,} more sites with {rest:,} doubles", "dim"))
+
+
+def _print_places(trace: Trace, console: Console) -> None:
+    table = plain_table((), ("faults", "of all"), ("kind", "where", "called by"))
+    may_wrap(table, 3, 24)
+    may_wrap(table, 4, 16)
+    for place in trace.fault_places[:_SITES]:
+        table.add_row(
+            plain(f"{place.faults:,}"),
+            plain(percent(place.faults, trace.faults)),
+            plain(place.kind),
+            plain(str(place.place)),
+            plain(", ".join(place.callers)),
+        )
+    print_table(table, console)
 
 
 def print_programs(programs: Mapping[str, Mapping[str, Trace]], console: Console) -> None:

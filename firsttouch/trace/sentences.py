@@ -22,6 +22,7 @@ from firsttouch.finder.sites import (
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.finder.symbols import JIT
 from firsttouch.quantities import format_number_of
+from firsttouch.trace.kind_sentences import kind_sentences
 
 _KINDS = {
     ATOMIC: "an atomic instruction that reads and writes",
@@ -56,14 +57,17 @@ def percent(part: float, whole: float) -> str:
 
 
 def _answer(trace: Trace) -> Iterator[str]:
+    yield from kind_sentences(trace, command_line(trace))
     faults = format_number_of(trace.faults, "page faults")
+    if not trace.fault_kinds:
+        faults = f"{command_line(trace)}: {faults}"
     if not trace.doubles:
         recorded = " recorded" if trace.lower_bound else ""
-        yield f"{command_line(trace)}: {faults}{recorded}, none of them double."
+        yield f"{faults}{recorded}, none of them double."
         return
     least = "at least " if trace.lower_bound else ""
     yield (
-        f"{command_line(trace)}: {faults}, {least}{trace.doubles:,} of them "
+        f"{faults}, {least}{trace.doubles:,} of them "
         f"({percent(trace.doubles, trace.faults)}) on a page that was read first and then written."
     )
     files = trace.doubles - trace.of_memory(ANONYMOUS)
@@ -76,7 +80,7 @@ def _where(trace: Trace) -> Iterator[str]:
     if trace.sites:
         top = trace.sites[0]
         share = percent(top.doubles, trace.doubles)
-        yield f"The first place, with {top.doubles:,} ({share}), is {between(top)}."
+        yield f"The first of these places, with {top.doubles:,} ({share}), is {between(top)}."
 
 
 def between(site: Site) -> str:

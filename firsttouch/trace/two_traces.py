@@ -12,6 +12,8 @@ from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace
 from firsttouch.finder.found import KINDS
+from firsttouch.finder.kinds import NAMES as FAULT_NAMES
+from firsttouch.finder.kinds import SECOND
 from firsttouch.finder.sites import Site, Trace
 from firsttouch.finder.symbols import Location
 from firsttouch.output.comparison import COMPARABLE, WITH_CARE, Comparison, Line
@@ -45,6 +47,11 @@ def compare_traces(a: Trace, b: Trace) -> Comparison:
         _line("doubles", a.doubles, b.doubles),
         *(_line(f"  {kind}", a.of_kind(kind), b.of_kind(kind)) for kind in KINDS),
     ]
+    if a.fault_kinds and b.fault_kinds:
+        counts[1:1] = [
+            _line(f"  {name}", a.fault_kinds.get(name, 0), b.fault_kinds.get(name, 0))
+            for name in FAULT_NAMES
+        ]
     ours, theirs = _by_site(a), _by_site(b)
     sites = [_line(site, ours[site], theirs[site]) for site in {**ours, **theirs}]
     changed = [line for line in sites if line.changed]
@@ -78,10 +85,16 @@ def _line(what: str, a: int, b: int) -> Line:
 
 
 def _by_site(trace: Trace) -> Counter[str]:
-    """Return the doubles by site. A fix moves lines and addresses, so only functions count."""
+    """Return the doubles by site, and other faults by place and kind.
+
+    A fix moves lines and addresses, so only functions count.
+    """
     counted: Counter[str] = Counter()
     for site in trace.sites:
         counted[_name(site)] += site.doubles
+    for place in trace.fault_places:
+        if place.kind != FAULT_NAMES[SECOND]:
+            counted[f"{_function(place.place)} ({place.kind})"] += place.faults
     return counted
 
 

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A program with a known number of faults of each kind: all are told, and the kinds sum up."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+
+import pytest
+
+from firsttouch.finder.document import FILE_NAME, read_trace
+from firsttouch.finder.sites import Trace
+from tests.conftest import Firsttouch
+from tests.trace.conftest import Compile
+
+pytestmark = pytest.mark.long
+
+# By function of kinds.c; files are apart, because the kernel maps pages around a fault.
+KNOWN = {
+    "first_write": {"first write": 101 + 107 + 109 + 113 + 127},
+    "zero_page": {"zero page": 103},
+    "second": {"read, then written": 50},
+    "unmapped": {"again": 107},
+    "dropped": {"again": 109},
+    "shrunk": {"again": 113},
+    "child": {"after fork": 127},
+    "parent": {"after fork": 127},
+    "private_file": {"private file": 131},
+    "shared": {"shared": 137},
+    "after_exec": {"first write": 151},
+}
+
+
+def by_function(trace: Trace) -> dict[str, dict[str, int]]:
+    """Return the faults of kinds.c by function and kind."""
+    counted: dict[str, dict[str, int]] = defaultdict(dict)
+    for place in trace.fault_places:
+        if place.place.file.endswith("kinds.c"):
+            of = counted[place.place.function]
+            of[place.kind] = of.get(place.kind, 0) + place.faults
+    return counted
+
+
+@pytest.mark.parametrize("chains", [(), ("--no-call-chains",)], ids=["chains", "plain"])
+def test_each_fault_has_its_kind(
+    firsttouch: Firsttouch, compile_c: Compile, chains: tuple[str, ...]
+) -> None:
+    program = compile_c("kinds.c", "-fno-omit-frame-pointer")
+    done = firsttouch("trace", "--out", "out", *chains, "--", program)
+    assert done.returncode == 0, done.stderr
+    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    counted = by_function(trace)
+    assert {name: counted[name] for name in KNOWN} == KNOWN
+    assert 1 <= counted["file"]["file"] <= 131 and list(counted["file"]) == ["file"]
+    assert sum(trace.fault_kinds.values()) == trace.faults
+    assert sum(program.faults for program in trace.programs) == trace.faults
+    assert trace.fault_kinds["read, then written"] == trace.doubles
+    # What the kernel counted is told or said to be missing, and none of it is lost.
+    assert trace.lost == 0 and trace.unseen is not None
+    in_kernel = trace.fault_kinds.get("in the kernel", 0) + trace.unseen
+    assert in_kernel >= 131
+    if os.geteuid() == 0:
+        assert trace.fault_kinds["in the kernel"] >= 131
+    if not chains:
+        assert {
+            place.callers[:1] for place in trace.fault_places if place.place.function in KNOWN
+        } == {("main",)}
+
+
+def test_the_answer_says_what_most_faults_are(firsttouch: Firsttouch, compile_c: Compile) -> None:
+    done = firsttouch("trace", "--out", "out", "--", compile_c("kinds.c"))
+    said = " ".join(done.stderr.split())
+    assert "on pages that the program had, gave back and touched again (329)" in said
+    assert "By program: kinds" in said
+    page = (firsttouch.directory / "out" / "trace.html").read_text()
+    assert "What the faults are" in page and "private file" in page
