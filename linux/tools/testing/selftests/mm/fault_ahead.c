@@ -30,7 +30,7 @@
 #define PAGES	1024
 #define LIMIT	4096
 #define EARNED	4	/* mm/fault_ahead.c: pages, by a page written in order */
-#define THREADS	8
+#define THREADS	4
 
 static size_t page;
 static char knob[32], policy[64];
@@ -391,8 +391,8 @@ static void test_another_process(void)
 
 /*
  * In a group whose @file is LIMIT pages: the child's writes must end, without OOM.
- * The kernel charges 64 pages at a time, and lets the writer sleep by the square of
- * the share that is beyond memory.high: LIMIT is large, so that this is no time.
+ * The kernel charges 64 pages at a time, and lets the writer sleep beyond memory.high,
+ * by the square of its share: LIMIT is large, and the writes few.
  */
 static void test_limit(const char *file)
 {
@@ -425,7 +425,7 @@ static void test_limit(const char *file)
 			read_text(GROUP "/memory.current", text, sizeof(text));
 		} while (atol(text) + 16 * (long)page < LIMIT * (long)page);
 		p = map(PAGES);
-		for (int i = 0; i < 4096; i++) {
+		for (int i = 0; i < 128; i++) {
 			write_pages(p, 10, 1);
 			madvise(p, 64 * page, MADV_DONTNEED);
 		}
@@ -454,11 +454,10 @@ struct adversary {
 static void *waste(void *argument)
 {
 	struct adversary *adversary = argument;
-	const size_t pages = 16 * PAGES;
-	char *p = map(pages);
+	char *p = map(PAGES);
 	size_t i = 0;
 
-	while (i < pages) {
+	while (i < PAGES) {
 		const bool missing = !resident(p + i * page);
 
 		if (missing) {
@@ -469,9 +468,9 @@ static void *waste(void *argument)
 		}
 		i++;
 	}
-	adversary->vain = residents(p, pages) -
+	adversary->vain = residents(p, PAGES) -
 			  (adversary->recycles ? 1 : adversary->touched);
-	unmap(p, pages);
+	unmap(p, PAGES);
 	return NULL;
 }
 
