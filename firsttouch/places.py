@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Where the laboratory's data files are.
 
-Users can add machines, experiments and arms of their own in folders of the
+Users can add machines, experiments, arms and settings of their own in folders of the
 same names below ``$XDG_CONFIG_HOME/firsttouch``.
 """
 
@@ -19,6 +19,7 @@ LINUX = REPOSITORY / "linux"
 EXPERIMENTS = REPOSITORY / "experiments"
 MACHINES = REPOSITORY / "machines"
 ARMS = REPOSITORY / "arms"
+SETTINGS = REPOSITORY / "settings"
 HARDWARE = REPOSITORY / "docs/hardware"
 
 
@@ -38,6 +39,6 @@ def search_path(folder: Path) -> tuple[Path, ...]:
 
     Only the project's own folders have such a counterpart.
     """
-    if folder in (EXPERIMENTS, MACHINES, ARMS):
+    if folder in (EXPERIMENTS, MACHINES, ARMS, SETTINGS):
         return folder, users_folder() / folder.name
     return (folder,)

@@ -17,13 +17,14 @@ BASE_PAGE = "4k"
 
 @dataclass(frozen=True, order=True)
 class Platform:
-    """Where cells ran: a kernel release on a machine of the catalogue."""
+    """Where cells ran: a kernel release on a machine of the catalogue, in a setting or in none."""
 
     release: str
     machine: str
+    setting: str = ""
 
     def __str__(self) -> str:
-        return f"{self.release} on {self.machine}"
+        return f"{self.release} on {self.machine}{self.setting and f', {self.setting}'}"
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
         except UserError as error:
             said.append(str(error))
             continue
-        platform = Platform(cell.release, cell.machine)
+        platform = Platform(cell.release, cell.machine, cell.setting)
         key = (platform, cell.experiment, tuple(cell.params.items()))
         groups.setdefault((key, cell.layout), {})[cell.arm] = measured
     for name, count in unknown.items():

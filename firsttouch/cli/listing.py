@@ -12,6 +12,7 @@ from firsttouch.catalog.collection import load_known
 from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.catalog.machines import machine_names
 from firsttouch.catalog.releases import load_release, release_names
+from firsttouch.catalog.settings import full_product, matrix_settings
 from firsttouch.lab.forecast import Forecast
 from firsttouch.lab.plan import Plan
 from firsttouch.output.plain import heading, plain
@@ -32,6 +33,8 @@ def print_list(console: Console) -> bool:
     _print("Machines (--machine)", machines, console)
     arms = sorted(catalog.arms.values(), key=lambda arm: arm.order)
     _print("Arms (--arm)", [(arm.name, arm.meaning) for arm in arms], console)
+    settings = [(one.name, one.title) for one in matrix_settings(quick=False) if one.name]
+    _print("Settings (try --setting)", settings, console)
     releases = [(name, f"Debian's {load_release(name).package}") for name in release_names()]
     _print("Releases (--release)", releases, console)
     for problem in catalog.broken.values():
@@ -62,6 +65,11 @@ def print_forecast(plan: Plan, forecast: Forecast, console: Console) -> None:
     total = format_number_of(len(plan.groups), "guests")
     cells = format_number_of(len(plan.cells), "cells")
     console.print(plain(f"{cells} in {total}: {', '.join(guests)}"), soft_wrap=True)
+    if len(plan.around) > 1:
+        product = len(plan.cells) // len(plan.around) * full_product(plan.around.values())
+        console.print(
+            plain(f"Settings: {len(plan.around)}; their full product has {product:,} cells.")
+        )
     basis = "from durations measured on this host"
     if not forecast.measured:
         basis = "a rough guess, because this host has not measured all durations yet"

@@ -4,46 +4,30 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
-from firsttouch.analysis.cases import Case
-from firsttouch.analysis.changes import CellChange, changes
-from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.build.definitions import find_definitions
+from firsttouch.analysis.changes import CellChange, Changes, changes
+from firsttouch.analysis.matrix import matrix_of, pairs_of
 from firsttouch.build.patches import read_fragment, read_patches
 from firsttouch.build.programs import ftbench_list
-from firsttouch.catalog.arms import Arm
-from firsttouch.catalog.contract import Contract, parse_contract
+from firsttouch.catalog.contract import parse_contract
+from firsttouch.catalog.settings import BARE, load_setting, matrix_settings
 from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
 from firsttouch.cli.bisect import METRIC, run_bisect
+from firsttouch.cli.functions import places_of, print_profiled, profile
 from firsttouch.cli.lab import add_form
 from firsttouch.cli.options import Once, add_selection, request_of
-from firsttouch.cli.running import (
-    measure,
-    print_failures,
-    print_plan,
-    print_problems,
-    show_qemu,
-)
+from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
 from firsttouch.errors import UserError
-from firsttouch.lab.plan import Request
-from firsttouch.lab.run import release_of as release_of_request
-from firsttouch.lab.run import run_lab, source_of
-from firsttouch.output.changes import (
-    changes_document,
-    functions_shown,
-    print_changes,
-    print_functions,
-)
-from firsttouch.output.html.files import write_flame_graphs
+from firsttouch.output.changes import changes_document, print_changes
+from firsttouch.output.matrix import print_matrix
 from firsttouch.output.reply import reply
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
+from firsttouch.quantities import format_list
 from firsttouch.spelling import spelled
 from firsttouch.tables import dump_json
 
@@ -55,6 +39,7 @@ _EXAMPLES = """examples:
   firsttouch try --config memcg-off.config          lines such as # CONFIG_MEMCG is not set
   firsttouch try --boot init_on_alloc=0
   firsttouch try --arm v1 v1.patch --arm v2 v2.patch --boot thp_anon=64K:always
+  firsttouch try fix.patch --matrix --quick         who else gains or loses: KPTI off, 4 CPUs, ...
   firsttouch try --source ~/linux fix.patch         your own kernel tree as base
   firsttouch try --bisect v6.12..HEAD --source ~/linux --experiment read-fault
 """
@@ -117,6 +102,19 @@ def add_options(tried: argparse.ArgumentParser) -> None:
     )
     add_selection(tried, Path("out/try"), arms=False)
     tried.add_argument(
+        "--matrix",
+        action="store_true",
+        help="also run all cells in each setting of settings/, of the quick ones with --quick, and "
+        "in pairs of those that move what changed",
+    )
+    tried.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="S",
+        help="run in this setting, or in several at once, such as kpti-off+cpus-4; may be repeated",
+    )
+    tried.add_argument(
         "--reply",
         action="store_true",
         help="print the answer as a mail to the patch's thread instead, in 72 columns",
@@ -170,26 +168,37 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         )
     if options.limit is not None or options.metric != METRIC:
         raise UserError("--metric and --limit belong to --bisect: give it GOOD..BAD.")
-    if options.json and options.reply:
-        raise UserError("--json and --reply exclude each other: give one of them.")
+    for this, other in (("json", "reply"), ("matrix", "setting")):
+        if getattr(options, this) and getattr(options, other):
+            raise UserError(f"--{this} and --{other} exclude each other: give one of them.")
     arms = tried_arms([_plain(one) for one in options.wanted])
     if not arms:
         raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
-    request = request_of(options, quick=options.quick, tried=arms)
+    request = replace(
+        request_of(options, quick=options.quick, tried=arms),
+        around=matrix_settings(quick=options.quick)
+        if options.matrix
+        else tuple(map(load_setting, dict.fromkeys(options.setting))) or (BARE,),
+    )
     contract = parse_contract(ftbench_list(reporter))
     if options.dry_run:
         return print_plan(request, contract, reporter)
     if options.show_qemu:
         return show_qemu(request, contract, reporter)
     measured = measure(request, contract, reporter)
-    dataset, console = measured.dataset, output_console()
-    found = changes(dataset)
+    found = changes(measured.dataset)
+    if options.matrix and (pairs := pairs_of(list(map(matrix_of, found)), request.around)):
+        reporter.say(f"Combined: {format_list(pairs)}.")
+        around = (*request.around, *map(load_setting, pairs))
+        measured = measure(replace(request, around=around), contract, reporter)
+        found = changes(measured.dataset)
+    dataset = measured.dataset
     profiled = [
-        _profile(request, contract, dataset.catalog.arms[one.arm], side, cell, reporter)
+        profile(request, contract, dataset.catalog.arms[one.arm], side, cell, reporter)
         for one in found
-        for side, cell in one.examples().items()
+        for side, cell in (_examples(one) if options.matrix else one.examples()).items()
     ]
-    places = _places(request, profiled, reporter)
+    places = places_of(request, profiled, reporter)
     cases = {
         one.arm: [case for each in profiled if each.arm == one.arm for case in each.cases]
         for one in found
@@ -197,18 +206,37 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.json:
         print(dump_json(changes_document(found, cases, places)), end="")
     elif options.reply:
-        print(spelled(reply(dataset, found, cases, places, request.words())), end="")
+        words = replace(request, around=(BARE,)).words() if options.matrix else request.words()
+        words += ["--matrix"] * options.matrix
+        print(spelled(reply(dataset, found, cases, places, words)), end="")
     else:
+        console = output_console()
         if options.table:
             print_dataset(dataset, console)
         for one in found:
-            print_changes(one, console, len(found))
+            if options.matrix:
+                print_matrix(matrix_of(one), cases[one.arm], console, len(found))
+            else:
+                print_changes(one, console, len(found))
             for each in profiled:
                 if each.arm == one.arm:
-                    _print_functions(each, places[one.arm], console)
+                    print_profiled(each, places[one.arm], console)
         console.print(f"Report: {measured.report}", soft_wrap=True)
     status = max((each.status for each in profiled), default=0)
     return print_problems(measured, request, reporter) | status
+
+
+def _examples(found: Changes) -> dict[str, CellChange]:
+    """Return a cell of the case that moved most to each side, without a setting if it moved so."""
+    matrix = matrix_of(found)
+    sides = {"more": matrix.worse, "less": matrix.better}
+    cells = {side: moved[0].example for side, moved in sides.items() if moved}
+    # A profile follows one CPU.
+    return {
+        side: cell
+        for side, cell in cells.items()
+        if not load_setting(cell.case.platform.setting).cpus and cell.faults
+    }
 
 
 def _plain(wanted: Wanted) -> Wanted:
@@ -219,74 +247,3 @@ def _plain(wanted: Wanted) -> Wanted:
         [read_fragment(file) for file in wanted.fragments],
         wanted.boot,
     )
-
-
-@dataclass(frozen=True)
-class _Profile:
-    """A cell that was run again with counts by function, on stock and on `arm`."""
-
-    arm: str
-    dataset: Dataset
-    folder: Path
-    status: int
-
-    @property
-    def cases(self) -> Sequence[Case]:
-        return self.dataset.cases
-
-
-def _profile(
-    request: Request,
-    contract: Contract,
-    arm: Arm,
-    side: str,
-    cell: CellChange,
-    reporter: Reporter,
-) -> _Profile:
-    """Profile the case of `cell` on stock and `arm`."""
-    size = cell.case.params.get("size")
-    folder = request.out / "functions" / arm.name / side
-    outcome = run_lab(
-        Request(
-            release=request.release,
-            source=request.source,
-            machines=(cell.case.platform.machine,),
-            experiments=(cell.case.experiment.name,),
-            tried=(arm,),
-            size=int(size) if size else None,
-            settings={
-                name: (str(value),) for name, value in cell.case.params.items() if name != "size"
-            },
-            jobs=request.jobs,
-            quick=request.quick,
-            profile=True,
-            out=folder,
-        ),
-        contract,
-        reporter,
-    )
-    status = print_failures(outcome, folder / "log", request.source)
-    return _Profile(arm.name, make_dataset(outcome.results, outcome.catalog), folder, status)
-
-
-def _places(
-    request: Request, profiled: Sequence[_Profile], reporter: Reporter
-) -> Mapping[str, Mapping[str, str]]:
-    """Return by arm where the functions that are shown are defined."""
-    places: dict[str, Mapping[str, str]] = {}
-    if not profiled:
-        return places
-    source = source_of(request, release_of_request(request, reporter), reporter)
-    for each in profiled:
-        kernel = each.dataset.catalog.arms[each.arm].kernel
-        names = {name for case in each.cases for name in functions_shown(case, each.arm)}
-        found = find_definitions(names, kernel, source)
-        places[each.arm] = {**places.get(each.arm, {}), **found}
-    return places
-
-
-def _print_functions(each: _Profile, places: Mapping[str, str], console: Console) -> None:
-    for case in each.cases:
-        print_functions(case, each.arm, places, console)
-    for file in write_flame_graphs(each.dataset, each.folder):
-        console.print(f"Flame graph: {file}", soft_wrap=True)

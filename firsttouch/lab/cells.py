@@ -19,6 +19,7 @@ class Cell:
     `layout` numbers arrangements of kernel and program in memory, which
     ought not to matter (lab/layouts.py); 0 is the arrangement without any change.
     `profile` asks for counts by function of the kernel, and models the caches.
+    `setting` names what differs in its guest, on every arm alike; empty for nothing.
     """
 
     release: str
@@ -28,13 +29,14 @@ class Cell:
     params: Params
     layout: int = 0
     profile: bool = False
+    setting: str = ""
 
     @property
     def identity(self) -> str:
         """A string that only equal cells share."""
         return repr((
             self.release, self.machine, self.experiment, self.arm, tuple(self.params.items()),
-            self.layout, self.profile,
+            self.layout, self.profile, self.setting,
         ))  # fmt: skip
 
     @property
@@ -48,7 +50,10 @@ class Cell:
         """The cell's name in messages and in the name of its log."""
         values = " ".join(f"{name}={value}" for name, value in self.params.items())
         layout = f" layout {self.layout}" if self.layout else ""
-        return f"{self.experiment} {values} {self.arm} {self.machine} {self.release}{layout}"
+        setting = f" {self.setting}" if self.setting else ""
+        return (
+            f"{self.experiment} {values} {self.arm} {self.machine} {self.release}{layout}{setting}"
+        )
 
     @property
     def log_name(self) -> str:
@@ -68,6 +73,7 @@ class Cell:
             "firsttouch", "try" if tried else "profile" if self.profile else "lab", *kernel,
             "--machine", self.machine, "--experiment", self.experiment,
             *([] if tried else ["--arm", self.arm]),
+            *(["--setting", self.setting] if self.setting else []),
         ]  # fmt: skip
         for name, value in self.params.items():
             words += ["--size", str(value)] if name == "size" else ["--set", f"{name}={value}"]
@@ -79,6 +85,7 @@ class Cell:
     def document(self) -> dict[str, Json]:
         """Return the cell as results.jsonl has it."""
         found = {**asdict(self), "params": dict(self.params), "cpus": self.cpus}
-        if not self.profile:
-            del found["profile"]
+        for name in ("profile", "setting"):
+            if not found[name]:
+                del found[name]
         return found

@@ -38,7 +38,7 @@ def guard(jobs: Iterable[Job], plan: Plan, logs: Path, reporter: Reporter) -> No
     checked = set()
     for job in jobs:
         setup = job.cells[0].machine, job.guest.cpus
-        if plan.catalog.arms[job.cells[0].arm].kernel.unchanged and setup not in checked:
+        if plan.arm(job.cells[0]).kernel.unchanged and setup not in checked:
             checked.add(setup)
             _check(job, logs, reporter)
 

@@ -106,14 +106,15 @@ def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
     if experiment.scripts and experiment.root:
         root = functools.partial(parts.root, experiment.root)
         traced = Traced(digest([key, finder_digest()]), root)
-    arm = plan.catalog.arms[cells[0].arm]
+    arm = plan.arm(cells[0])
     return Job(guest, key, cells, parts.source, arm, traced, experiment.layouts > 1)
 
 
 def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     """Return the guest that runs `cells`, which differ only in their parameters."""
     first = cells[0]
-    experiment, arm = plan.catalog.experiments[first.experiment], plan.catalog.arms[first.arm]
+    experiment, arm = plan.catalog.experiments[first.experiment], plan.arm(first)
+    setting = plan.around[first.setting]
     disk = disk_of(experiment, first.params)
     more = f" {disk.arguments}" if disk else ""
     wanted = {metric.name for metric in experiment.metrics}
@@ -135,8 +136,8 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
             **_recorder(experiment, cells, parts),
         },
         disk=parts.places[disk] if disk else None,
-        cpus=first.cpus,
-        board=machine.board,
+        cpus=first.cpus if "cpus" in first.params else setting.cpus or 1,
+        board=(*machine.board, *setting.board),
         pmu=pmu,
         port=port_for(arm.kernel),
         kaslr_seed=layout.kaslr_seed,

@@ -65,7 +65,7 @@ def kernels_of(plan: Plan, cells: Iterable[Cell]) -> list[Kernel]:
 
     Those with changes of the user's come first: they are the most likely to fail.
     """
-    kernels = {plan.catalog.arms[cell.arm].kernel for cell in cells}
+    kernels = {plan.arm(cell).kernel for cell in cells}
     return sorted(sorted(kernels, reverse=True), key=lambda kernel: not kernel.label)
 
 

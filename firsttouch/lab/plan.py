@@ -15,6 +15,7 @@ from firsttouch.catalog.experiment_files import experiment_names, load_experimen
 from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.catalog.machine_values import expand
 from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
+from firsttouch.catalog.settings import BARE, Setting
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Cell
 from firsttouch.places import EXPERIMENTS
@@ -32,7 +33,8 @@ class Request:
 
     `tried` are arms without a file, to be run in place of `arms`, beside stock
     and its control.
-    `settings` are the values of a parameter that cells may have.
+    `settings` are the values of a parameter that cells may have. `around` are
+    settings of the catalogue, in each of which all cells run.
     `layouts` are those of each cell; those of the default plan are as many as
     the experiment's file says, and one alone for a profile or for `tried` arms.
     `jobs` is the number of guests that run at once; None means as many as this
@@ -50,6 +52,7 @@ class Request:
     tried: tuple[Arm, ...] = ()
     size: int | None = None
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    around: tuple[Setting, ...] = (BARE,)
     layouts: tuple[int, ...] = ()
     jobs: int | None = None
     quick: bool = False
@@ -71,6 +74,7 @@ class Request:
             words += [word for value in values for word in (option, value)]
         for name, given in self.settings.items():
             words += [word for value in given for word in ("--set", f"{name}={value}")]
+        words += [word for one in self.around if one.name for word in ("--setting", one.name)]
         if self.size is not None:
             words += ["--size", str(self.size)]
         if self.layouts:
@@ -88,12 +92,18 @@ class Plan:
     its cells, also those that the user did not ask for, because what a guest
     counts must not depend on the request. `catalog` has every experiment that
     can be loaded, so that a report can name the figures that were not measured.
+    `around` has the settings of cells by name.
     """
 
     cells: tuple[Cell, ...]
     groups: tuple[tuple[Cell, ...], ...]
     catalog: Catalog
     quick: bool = False
+    around: Mapping[str, Setting] = field(default_factory=lambda: {BARE.name: BARE})
+
+    def arm(self, cell: Cell) -> Arm:
+        """Return the arm of a cell as it is in the cell's setting."""
+        return self.around[cell.setting].applied(self.catalog.arms[cell.arm])
 
 
 def make_plan(
@@ -104,31 +114,41 @@ def make_plan(
     Raises UserError for unknown names and settings, for a size that a guest
     cannot map, and for experiments that ask for what ftbench does not have.
     """
-    machines = [load_machine(name) for name in dict.fromkeys(request.machines or [DEFAULT_MACHINE])]
+    names = request.machines or (DEFAULT_MACHINE,)
+    # A setting may have a machine of its own, in place of all others.
+    where = list(dict.fromkeys(
+        (name, setting)
+        for setting in request.around
+        for name in ([setting.machine] if setting.machine else names)
+    ))  # fmt: skip
+    machines = {name: load_machine(name) for name, _ in where}
     asked = [
         load_arm(name) for name in dict.fromkeys([BASE, CONTROL] if request.tried else request.arms)
     ]
     asked += request.tried
-    catalog = load_known(
-        experiment_names(folder), (machine.name for machine in machines), arm_names(), folder
-    ).adding(request.tried)
+    catalog = load_known(experiment_names(folder), machines, arm_names(), folder).adding(
+        request.tried
+    )
     experiments = _experiments(request, catalog, folder)
     for experiment in experiments:
         contract.check(experiment, folder)
     if request.size is not None:
         check_size(request.size)
-    _check_settings(request, experiments, machines, contract)
+    _check_settings(request, experiments, list(machines.values()), contract)
 
     def cell_of(
-        machine: Machine, experiment: Experiment, params: Params, arm: Arm, layout: int
+        place: tuple[str, Setting], experiment: Experiment, params: Params, arm: Arm, layout: int
     ) -> Cell:
+        machine, setting = place
         return Cell(
-            release, arm.name, machine.name, experiment.name, params, layout, request.profile
-        )
+            release, arm.name, machine, experiment.name, params, layout, request.profile,
+            setting.name,
+        )  # fmt: skip
 
     cells: dict[str, Cell] = {}
     groups: list[tuple[Cell, ...]] = []
-    for machine, experiment in itertools.product(machines, experiments):
+    for place, experiment in itertools.product(where, experiments):
+        machine = machines[place[0]]
         sized = [
             _sized(params, request, experiment)
             for listed in experiment.combinations()
@@ -153,17 +173,18 @@ def make_plan(
             _check_disk(arm, experiment)
             for group in of_guests:
                 groups.append(
-                    tuple(cell_of(machine, experiment, params, arm, layout) for params in group)
+                    tuple(cell_of(place, experiment, params, arm, layout) for params in group)
                 )
         for params, arm, layout in itertools.product(wanted, of_arms, layouts):
-            cell = cell_of(machine, experiment, params, arm, layout)
+            cell = cell_of(place, experiment, params, arm, layout)
             cells[cell.identity] = cell
     if not cells:
         values = " ".join(
             f"{name}={' or '.join(given)}" for name, given in request.settings.items()
         )
         raise UserError(f"no cell has {values}: give values that occur together in an experiment.")
-    return Plan(tuple(cells.values()), tuple(groups), catalog, request.quick)
+    around = {setting.name: setting for setting in request.around}
+    return Plan(tuple(cells.values()), tuple(groups), catalog, request.quick, around)
 
 
 def _check_disk(arm: Arm, experiment: Experiment) -> None:

@@ -193,7 +193,7 @@ def build_kernels(
 
     Raises HostError if Slurm refuses the jobs, or if they end without the kernels.
     """
-    arms = {plan.catalog.arms[cell.arm].kernel: cell.arm for cell in plan.cells}
+    arms = {plan.arm(cell).kernel: cell.arm for cell in plan.cells}
     found = {arm: kernel_of(kernel, source) for kernel, arm in arms.items()}
     images = {arm: image for arm, image in found.items() if isinstance(image, KernelImage)}
     if all(image.stored() for image in images.values()):

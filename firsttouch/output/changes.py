@@ -72,9 +72,14 @@ def changes_section(found: Changes, most: int | None = None) -> ChangesSection:
     )
 
 
+def rows_of(arms: int | None) -> int | None:
+    """Return how many rows a table has if those of `arms` share a terminal; None for all."""
+    return max(3, _CELLS // (2 * arms)) if arms else None
+
+
 def print_changes(found: Changes, console: Console, arms: int | None = None) -> None:
     """Print what an arm changes; in few lines if the tables of `arms` share a terminal."""
-    section = changes_section(found, max(3, _CELLS // (2 * arms)) if arms else None)
+    section = changes_section(found, rows_of(arms))
     console.print(heading(section.title), soft_wrap=True)
     for shown in section.tables:
         table = plain_table(shown.heads[:1], shown.heads[1:])
@@ -105,12 +110,12 @@ def _table(arm: str, cells: Sequence[CellChange], *, more: bool, several: bool) 
         base, value = cell.per_fault(INSTRUCTIONS)
         rows.append(
             (
-                f"{_name(cell)}, {cell.case.platform}" if several else _name(cell),
-                _per(base),
-                _per(value),
-                _signed(value - base),
+                f"{name_of(cell)}, {cell.case.platform}" if several else name_of(cell),
+                format_per(base),
+                format_per(value),
+                format_signed(value - base),
                 format_change(cell.percent),
-                *(_signed(cell.change(one)) if one in cell.counts else "-" for one in others),
+                *(format_signed(cell.change(one)) if one in cell.counts else "-" for one in others),
             )
         )
     return ChangesTable(heads, tuple(rows))
@@ -133,16 +138,18 @@ def _sentences(found: Changes, hidden: int = 0) -> Iterator[str]:
         yield f"Cache misses, which change as code moves: {'; '.join(moved)}."
 
 
-def _per(value: float) -> str:
+def format_per(value: float) -> str:
     """Return a count per fault; decimals of a large value would say nothing."""
     return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:,.2f}"
 
 
-def _signed(value: float) -> str:
+def format_signed(value: float) -> str:
+    """Return a change of a count per fault, with its sign unless it rounds to zero."""
     return f"{value:+,.0f}" if abs(value) >= _LARGE else signed(value)
 
 
-def _name(cell: CellChange) -> str:
+def name_of(cell: CellChange) -> str:
+    """Return the name of a cell, and whether its counts are those of all of it."""
     name = cell_name(cell.case.experiment, cell.case.params)
     return name if cell.faults else f"{name} (whole)"
 
@@ -174,7 +181,7 @@ def _moved(found: Changes) -> Iterator[str]:
 
 def functions_shown(case: Case, arm: str) -> list[str]:
     """Return the functions that `print_functions` names."""
-    return [row.function for row in _changed_functions(case, arm)[:_FUNCTIONS]]
+    return [row.function for row in changed_in(case, arm)[:_FUNCTIONS]]
 
 
 def print_functions(case: Case, arm: str, places: Mapping[str, str], console: Console) -> None:
@@ -183,7 +190,7 @@ def print_functions(case: Case, arm: str, places: Mapping[str, str], console: Co
     `places` has where functions are defined, by name.
     """
     title = f"functions of {cell_name(case.experiment, case.params)}"
-    print_rows(title, (BASE, arm), _changed_functions(case, arm), places, console)
+    print_rows(title, (BASE, arm), changed_in(case, arm), places, console)
 
 
 def changed_functions(profiles: Mapping[str, Profile], faults: float | None) -> list[FunctionRow]:
@@ -212,8 +219,8 @@ def print_rows(
     for row in rows[:_FUNCTIONS]:
         table.add_row(
             plain(row.function),
-            *map(_per, row.values.values()),
-            _signed(row.change or 0),
+            *map(format_per, row.values.values()),
+            format_signed(row.change or 0),
             plain(places.get(row.function, "-")),
         )
     print_table(table, console)
@@ -222,7 +229,7 @@ def print_rows(
         console.print(plain(f"{len(rows) - _FUNCTIONS:,} more functions, together {signed(rest)}"))
 
 
-def _changed_functions(case: Case, arm: str) -> list[FunctionRow]:
+def changed_in(case: Case, arm: str) -> list[FunctionRow]:
     """Return the functions whose instructions per fault on stock changed, the largest first."""
     profiles = {name: found for name, found in profiles_of(case).items() if name in (BASE, arm)}
     if len(profiles) < 2:
@@ -254,7 +261,7 @@ def changes_document(
                      "stock": row.values[BASE], "arm": row.values[one.arm],
                      "defined_at": places.get(one.arm, {}).get(row.function)}
                     for case in profiled.get(one.arm, ())
-                    for row in _changed_functions(case, one.arm)
+                    for row in changed_in(case, one.arm)
                 ],
             }
             for one in found

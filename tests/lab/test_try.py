@@ -163,3 +163,31 @@ def test_vmlinux_is_kept_beside_the_image(
     assert (image.with_name("vmlinux")).read_text() == "vmlinux with -g\n"
     # Stock is as it was.
     assert len(list((configured_cache / "images").glob("*/vmlinux"))) == 2
+
+
+def test_a_matrix_runs_the_same_cells_in_each_setting(
+    tried: Callable[..., str], ran: list[Guest], tmp_path: Path
+) -> None:
+    planned = tried(_PATCH, "--matrix", "--dry-run")
+    assert "their full product has" in planned
+    printed = tried(_PATCH, "--matrix", "--quick")
+    head, worse, *_ = printed.splitlines()
+    assert head.startswith("tried against stock in 10 settings: ")
+    assert worse.startswith("Worse: populate store 4k 8 MiB ")
+    assert "\nBetter: nothing.\n" in printed
+    assert any("kpti=off" in guest.boot for guest in ran)
+    assert any(guest.board == ("virtualization=on",) for guest in ran)
+    assert {guest.cpus for guest in ran} == {1, 4}
+    settings = {result.cell.setting for result in read_results(tmp_path / "out").results}
+    assert {"", "kpti-off", "el2"} < settings
+    # The command of a cell has its setting.
+    command = next(
+        result.provenance.command
+        for result in read_results(tmp_path / "out").results
+        if (result.cell.arm, result.cell.setting) == ("tried", "kpti-off")
+    )
+    assert "--setting kpti-off" in command
+    assert main([*shlex.split(command)[1:], "--out", str(tmp_path / "again")]) == 0
+    again = read_results(tmp_path / "again").results
+    assert {result.cell.setting for result in again} == {"kpti-off"}
+    assert "exclude each other" in tried(_PATCH, "--matrix", "--setting", "el2", status=2)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cells of `firsttouch try` that run again with counts by function, and where those are defined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.changes import CellChange
+from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.build.definitions import find_definitions
+from firsttouch.catalog.arms import Arm
+from firsttouch.catalog.contract import Contract
+from firsttouch.catalog.settings import load_setting
+from firsttouch.cli.running import print_failures
+from firsttouch.lab.plan import Request
+from firsttouch.lab.run import release_of as release_of_request
+from firsttouch.lab.run import run_lab, source_of
+from firsttouch.output.changes import functions_shown, print_functions
+from firsttouch.output.html.files import write_flame_graphs
+from firsttouch.progress import Reporter
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """A cell that was run again with counts by function, on stock and on `arm`."""
+
+    arm: str
+    dataset: Dataset
+    folder: Path
+    status: int
+
+    @property
+    def cases(self) -> Sequence[Case]:
+        """The cases of the dataset, which is that of the cell alone."""
+        return self.dataset.cases
+
+
+def profile(
+    request: Request,
+    contract: Contract,
+    arm: Arm,
+    side: str,
+    cell: CellChange,
+    reporter: Reporter,
+) -> Profiled:
+    """Profile the case of `cell` on stock and `arm`."""
+    size = cell.case.params.get("size")
+    folder = request.out / "functions" / arm.name / side
+    outcome = run_lab(
+        Request(
+            release=request.release,
+            source=request.source,
+            machines=(cell.case.platform.machine,),
+            experiments=(cell.case.experiment.name,),
+            tried=(arm,),
+            around=(load_setting(cell.case.platform.setting),),
+            size=int(size) if size else None,
+            settings={
+                name: (str(value),) for name, value in cell.case.params.items() if name != "size"
+            },
+            jobs=request.jobs,
+            quick=request.quick,
+            profile=True,
+            out=folder,
+        ),
+        contract,
+        reporter,
+    )
+    status = print_failures(outcome, folder / "log", request.source)
+    return Profiled(arm.name, make_dataset(outcome.results, outcome.catalog), folder, status)
+
+
+def places_of(
+    request: Request, profiled: Sequence[Profiled], reporter: Reporter
+) -> Mapping[str, Mapping[str, str]]:
+    """Return by arm where the functions that are shown are defined."""
+    places: dict[str, Mapping[str, str]] = {}
+    if not profiled:
+        return places
+    source = source_of(request, release_of_request(request, reporter), reporter)
+    for each in profiled:
+        kernel = each.dataset.catalog.arms[each.arm].kernel
+        names = {name for case in each.cases for name in functions_shown(case, each.arm)}
+        found = find_definitions(names, kernel, source)
+        places[each.arm] = {**places.get(each.arm, {}), **found}
+    return places
+
+
+def print_profiled(each: Profiled, places: Mapping[str, str], console: Console) -> None:
+    """Print the functions that changed, and the paths of their flame graphs."""
+    for case in each.cases:
+        print_functions(case, each.arm, places, console)
+    for file in write_flame_graphs(each.dataset, each.folder):
+        console.print(f"Flame graph: {file}", soft_wrap=True)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Settings: each file can be loaded, and several make one."""
+
+from __future__ import annotations
+
+import pytest
+
+from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.machines import load_machine
+from firsttouch.catalog.settings import (
+    BARE,
+    full_product,
+    load_setting,
+    matrix_settings,
+    setting_names,
+)
+from firsttouch.errors import UserError
+from firsttouch.places import REPOSITORY
+
+
+@pytest.mark.parametrize("name", setting_names())
+def test_each_changes_something_that_there_is(name: str) -> None:
+    setting = load_setting(name)
+    changed = (setting.boot, setting.board, setting.machine, setting.cpus, setting.fragment)
+    assert any(changed)
+    assert not setting.fragment or (REPOSITORY / setting.fragment).is_file()
+    assert not setting.machine or load_machine(setting.machine)
+    # A build takes minutes.
+    assert not (setting.quick and setting.fragment)
+
+
+def test_several_are_combined_but_not_of_one_axis() -> None:
+    both = load_setting("kpti-off+cpus-4")
+    assert (both.boot, both.cpus, both.title) == (("kpti=off",), 4, "KPTI off, 4 CPUs")
+    assert both.applied(load_arm("again")).boot == (*load_arm("again").boot, "kpti=off")
+    with pytest.raises(UserError, match="two of them set the CPUs"):
+        load_setting("cpus-2+cpus-4")
+    with pytest.raises(UserError, match="kpti-off"):
+        load_setting("kpti-of")
+
+
+def test_the_matrix_begins_without_a_setting_and_its_full_product_is_counted() -> None:
+    quick, whole = matrix_settings(quick=True), matrix_settings(quick=False)
+    assert quick[0] == whole[0] == BARE
+    assert set(quick) < set(whole)
+    assert full_product((BARE, load_setting("cpus-2"), load_setting("cpus-4"))) == 3
+    assert full_product((BARE, load_setting("cpus-2"), load_setting("kpti-off"))) == 4
