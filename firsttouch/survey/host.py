@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from firsttouch.catalog.processors import arm64_name
 from firsttouch.quantities import format_size
-from firsttouch.survey.processors import arm64_name
 from firsttouch.tables import Json, Table
 
 # The caches that the survey measures.

@@ -23,10 +23,10 @@ MEMORY = 4 << 30
 # measured mapping can have the rest.
 _RESERVED_MEMORY = 512 << 20
 # How a guest's CPUs run. identical: the clock counts instructions (icount), so
-# that all runs are bit for bit the same; only this timing is fit to measure
+# that all runs are bit for bit the same; only this timing is fit to count
 # with. interleaved: round-robin TCG in real time. parallel: MTTCG, where QEMU
-# reports the first access of an LSE atomic as a write.
-Timing = Literal["identical", "interleaved", "parallel"]
+# reports the first access of an LSE atomic as a write. hardware: KVM, for times.
+Timing = Literal["identical", "interleaved", "parallel", "hardware"]
 Port = Literal["mmio", "pci"]
 # Where a kernel with KASLR puts itself: somewhere, and the same place each time.
 KASLR_SEED = 0x6669_7273_7474_6F75
@@ -50,7 +50,8 @@ class Guest:
     tables, which `tables`, an archive for the initial RAM disk, may replace.
     A guest without firmware gets them from a device tree; only this kind can
     have a disk. `port` is the bus of the results channel. `kaslr_seed`, of 64
-    bits, is for the device tree.
+    bits, is for the device tree. `pinned` are the host's CPUs for each of the
+    guest's, of timing ``hardware``.
     """
 
     image: Path
@@ -72,13 +73,19 @@ class Guest:
     firmware: Path | None = None
     tables: bytes = b""
     kaslr_seed: int = KASLR_SEED
+    pinned: tuple[int, ...] = ()
+
+    @property
+    def measures(self) -> bool:
+        """Whether the guest is to be quiet, because its counts or times are figures."""
+        return self.timing in ("identical", "hardware")
 
     def command_line(self) -> str:
         """Return the kernel's command line."""
         # A disk's RAM lies above the RAM that the kernel may use.
         limit = [f"mem={self.memory >> 20}M"] if self.disk else []
         acpi = ["acpi=force"] if self.firmware else []
-        quiet = [_QUIET] if self.timing == "identical" else []
+        quiet = [_QUIET] if self.measures else []
         return " ".join([*_BOOT, *quiet, *acpi, *limit, *self.boot])
 
 

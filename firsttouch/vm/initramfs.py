@@ -24,7 +24,7 @@ def guest_archive(guest: Guest) -> bytes:
     orders = {"/cell/commands": "".join(f"{command}\n" for command in guest.commands).encode()}
     if guest.disk and guest.mounted:
         orders["/cell/mount-disk"] = b""
-    if guest.timing == "identical":
+    if guest.measures:
         orders["/cell/settle"] = b""
     return (
         # The kernel looks for ACPI tables in the first archive only.

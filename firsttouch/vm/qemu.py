@@ -33,7 +33,11 @@ _TIMINGS: Mapping[Timing, tuple[str, ...]] = {
     ),
     "interleaved": ("-accel", "tcg,thread=single"),
     "parallel": ("-accel", "tcg,thread=multi"),
+    # The names of its threads tell which is a vCPU.
+    "hardware": ("-accel", "kvm", "-name", "firsttouch,debug-threads=on"),
 }
+# Stage 2 must not fault while a guest is measured.
+_POPULATED = ",prealloc=on"
 # The results channel. With ioeventfd, QEMU's main loop would serve the device on
 # PCI when the host schedules it.
 _PORTS: Mapping[Port, str] = {
@@ -78,7 +82,8 @@ def inputs(guest: Guest) -> Inputs:
     blobs = {"initial RAM disk": guest_archive(guest)}
     if not guest.firmware:
         disk = (_RAM_BASE + guest.memory, guest.disk.stat().st_size) if guest.disk else None
-        board = (QEMU, *board_arguments(guest))
+        # A tree needs no memory.
+        board = (QEMU, *(word.replace(_POPULATED, "") for word in board_arguments(guest)))
         blobs["device tree"] = device_tree(board, guest.machine, guest.cpus, disk, guest.kaslr_seed)
     return Inputs(files, blobs)
 
@@ -141,13 +146,22 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
 def board_arguments(guest: Guest) -> list[str]:
     """Return QEMU's arguments that name no file."""
     memory = guest.memory + (guest.disk.stat().st_size if guest.disk else 0)
+    hardware = guest.timing == "hardware"
+    # Some boards have a GICv2 alone.
+    gic = "host" if hardware else "3"
+    backend = [f"memory-backend-ram,id=ram,size={memory >> 20}M{_POPULATED}"] if hardware else []
     return [
         "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none", "-no-reboot",
-        "-M", ",".join(("virt,gic-version=3,dtb-randomness=off", *guest.board)),
+        "-M", ",".join((
+            f"virt,gic-version={gic},dtb-randomness=off",
+            *guest.board,
+            *["memory-backend=ram"] * hardware,
+        )),
         "-cpu", guest.cpu or guest.machine.qemu_cpu,
         "-smp", str(guest.cpus),
         "-m", f"{memory >> 20}M",
         *_nodes(guest, memory),
+        *(["-object", *backend] if backend else []),
         *_TIMINGS[guest.timing],
     ]  # fmt: skip
 

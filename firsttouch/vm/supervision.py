@@ -6,7 +6,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from firsttouch.files import check_room, read_end
 from firsttouch.processes import child_process
 from firsttouch.quantities import format_duration, format_size
 from firsttouch.vm.guest import Guest
+from firsttouch.vm.kvm import pin_vcpus
 from firsttouch.vm.pmu import PmuCounts, read_counts
 from firsttouch.vm.protocol import Done, read_channel
 from firsttouch.vm.qemu import COUNTS_FILE, RESULTS, command
@@ -66,9 +67,13 @@ def run_guest(
         results, counts = Path(scratch, RESULTS), Path(scratch, COUNTS_FILE)
         results.write_bytes(b"")
         started = command(guest, Path(scratch), log)
+        pid = Path(scratch, "pid")
+        if guest.pinned:
+            started += ["-pidfile", str(pid)]
         complaint = run_qemu(
-            started, Path(scratch, "qemu"), (log, results), silence, stop, deadline=deadline
-        )
+            started, Path(scratch, "qemu"), (log, results), silence, stop, deadline=deadline,
+            attend=_pinner(pid, guest.pinned) if guest.pinned else None,
+        )  # fmt: skip
         if not splats:
             _check_splats(log)
         commands = read_channel(results.read_bytes().decode(errors="replace"))
@@ -89,12 +94,14 @@ def run_qemu(
     stop: threading.Event | None = None,
     *,
     deadline: float = float("inf"),
+    attend: Callable[[], None] | None = None,
 ) -> str:
     """Run the command `started` of QEMU to its end; return why that failed, empty if it did not.
 
     It is ended if none of the files `written` grows for `silence` seconds, if
     the first of them, the kernel's log, has more than 64 MiB, or after
-    `deadline` seconds. `said` gets QEMU's own messages. Raises StoppedError as
+    `deadline` seconds. `said` gets QEMU's own messages. `attend` is called
+    every few hundredths of a second. Raises StoppedError as
     soon as `stop` is set.
     """
     with said.open("w") as sink, child_process(started, stdout=sink) as qemu:
@@ -104,6 +111,8 @@ def run_qemu(
             time.sleep(0.05)
             if stop and stop.is_set():
                 raise StoppedError
+            if attend:
+                attend()
             now = sum(file.stat().st_size for file in written)
             if now != size:
                 size, since = now, time.monotonic()
@@ -116,6 +125,18 @@ def run_qemu(
     if qemu.returncode:
         return f"ended with QEMU's status {qemu.returncode}: {said.read_text().strip()[-200:]}"
     return ""
+
+
+def _pinner(pid: Path, cpus: Sequence[int]) -> Callable[[], None]:
+    """Return a function that pins a guest's vCPUs as soon as they are there."""
+    pinned = False
+
+    def attend() -> None:
+        nonlocal pinned
+        number = pid.read_text().strip() if not pinned and pid.exists() else ""
+        pinned = pinned or (bool(number) and pin_vcpus(int(number), cpus))
+
+    return attend
 
 
 def _read_counts(file: Path, log: Path) -> PmuCounts:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from firsttouch.catalog.processors import arm64_name
 from firsttouch.errors import UserError
 from firsttouch.survey.host import Cache, Geometry, Host, read_host
-from firsttouch.survey.processors import arm64_name
 from firsttouch.tables import Json
 
 _CPU = "/sys/devices/system/cpu"

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0
+"""This host as the machine of guests under KVM: may they run, on which CPUs, what disturbs them.
+
+Sources: the kernel's Documentation/ABI/testing/sysfs-devices-system-cpu and
+sysfs-class-thermal. `system` is the host's root directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.catalog.machines import Cache, CpuKind, Machine
+from firsttouch.catalog.processors import arm64_name
+from firsttouch.errors import HostError
+
+_ROOT = Path("/")
+_CPUS = "sys/devices/system/cpu"
+# Load of others from which on a run is disturbed: a tenth of a CPU.
+_LOAD = 0.1
+# A clock this much below the run's fastest counts as lower.
+_SLOWER = 0.97
+
+
+def check_kvm(system: Path = _ROOT, architecture: str = "") -> None:
+    """Raise HostError if this host's KVM cannot run arm64 guests for this user."""
+    architecture = architecture or platform.machine()
+    device = system / "dev/kvm"
+    if architecture != "aarch64":
+        raise HostError(
+            f"this host is {architecture}, and KVM runs guests of its host's architecture alone: "
+            "run --time on an arm64 host, or leave it out, which counts on any host."
+        )
+    if not device.exists():
+        raise HostError(
+            "/dev/kvm is missing: take a machine that boots Linux at EL2, such as a board or a "
+            "cloud's bare metal; a virtual machine mostly has no KVM."
+        )
+    try:
+        os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
+    except PermissionError:
+        raise HostError(
+            "you may not open /dev/kvm: run `sudo usermod -aG kvm $USER`, log in again, and "
+            "repeat the command."
+        ) from None
+    except OSError as error:
+        raise HostError(
+            f"/dev/kvm cannot be opened ({error.strerror}): `dmesg | grep kvm` says why."
+        ) from None
+
+
+def choose_cpus(allowed: Collection[int], system: Path = _ROOT) -> list[int]:
+    """Return CPUs of one kind, that of the largest capacity: one a core, the best for a vCPU first.
+
+    CPU 0 comes last, because it has most interrupts.
+    """
+
+    def kind(cpu: int) -> tuple[int, str]:
+        capacity = _text(system / _CPUS / f"cpu{cpu}/cpu_capacity")
+        return int(capacity or 0), _text(system / _CPUS / f"cpu{cpu}/regs/identification/midr_el1")
+
+    largest = max(kind(cpu) for cpu in allowed)
+    cores: dict[str, int] = {}
+    for cpu in sorted(allowed, reverse=True):
+        if kind(cpu) == largest:
+            cores.setdefault(_siblings(cpu, system) or str(cpu), cpu)
+    return list(cores.values())
+
+
+def host_machine(cpu: int, system: Path = _ROOT) -> Machine:
+    """Return this host with the caches that sysfs tells of `cpu`, none if it leaves one out."""
+    caches: dict[tuple[str, str], Cache] = {}
+    for folder in sorted((system / _CPUS / f"cpu{cpu}/cache").glob("index*")):
+        words = [_text(folder / name) for name in (
+            "size", "ways_of_associativity", "coherency_line_size", "number_of_sets",
+        )]  # fmt: skip
+        size, ways, line, sets = (int(word.removesuffix("K") or 0) for word in words)
+        size <<= 10
+        if size and line and sets:
+            cache = Cache(size, ways or size // line // sets, "sysfs", line)
+            caches[_text(folder / "level"), _text(folder / "type")] = cache
+    l1d, l1i = caches.get(("1", "Data")), caches.get(("1", "Instruction"))
+    kinds = () if not l1d or not l1i else (CpuKind(1, l1d, l1i, caches.get(("2", "Unified"))),)
+    name = arm64_name(_text(system / "proc/cpuinfo"), cpu)
+    l3 = caches.get(("3", "Unified")) if kinds else None
+    return Machine("host", name, "host", None, kinds, l3)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What the host told of itself at one time, of the CPUs that vCPUs are pinned to.
+
+    `load` is the number of runnable tasks in the last minute. `khz` is the lowest
+    clock, 0 if it is unknown. `held` tells of throttling: states of cooling devices
+    for CPUs, or the bits that a Raspberry Pi's firmware sets; 0 is none.
+    """
+
+    load: float
+    khz: int
+    governor: str
+    held: int
+
+
+def condition(cpus: Iterable[int], system: Path = _ROOT) -> Condition:
+    """Return what the host tells now."""
+    clocks, governors, held = [], set(), 0
+    for cpu in cpus:
+        folder = system / _CPUS / f"cpu{cpu}/cpufreq"
+        clocks.append(int(_text(folder / "scaling_cur_freq") or 0))
+        governors.add(_text(folder / "scaling_governor"))
+    for device in (system / "sys/class/thermal").glob("cooling_device*"):
+        if "cpufreq" in _text(device / "type"):
+            held += int(_text(device / "cur_state") or 0)
+    for file in (system / "sys/devices/platform").glob("soc*/*firmware/get_throttled"):
+        # The lower bits are of now, the upper of any time since boot.
+        held |= int(_text(file) or "0", 16) & 0xF
+    load = _text(system / "proc/loadavg").split()
+    return Condition(
+        float(load[0]) if load else 0.0, min(clocks), "/".join(sorted(governors)), held
+    )
+
+
+def disturbances(
+    before: Condition, during: Sequence[Condition], cpus: Sequence[int], system: Path = _ROOT
+) -> list[str]:
+    """Return a sentence for each thing that may have disturbed the times of a run on `cpus`."""
+    said = []
+    names = ", ".join(map(str, cpus))
+    if before.governor not in ("", "performance"):
+        said.append(
+            f"The governor of CPU {names} is {before.governor}: `performance` keeps one clock."
+        )
+    if before.load > _LOAD:
+        said.append(f"Other work ran before: a load of {before.load:.2f}.")
+    if busy := [one.load for one in during if one.load > len(cpus) + 1]:
+        said.append(f"Other work ran during the run: a load of up to {max(busy):.2f}.")
+    if held := sum(one.held > 0 for one in during):
+        said.append(f"The machine throttled its CPUs at {held} of {len(during)} boots: cool it.")
+    fastest = max((one.khz for one in during), default=0)
+    if slower := sum(0 < one.khz < _SLOWER * fastest for one in during):
+        said.append(f"The clock was below its {fastest:,} kHz at {slower} of {len(during)} boots.")
+    if shared := [cpu for cpu in cpus if re.search(r"[,-]", _siblings(cpu, system))]:
+        said.append(f"SMT is on: CPU {shared[0]} shares its core with another.")
+    return said
+
+
+def pin_vcpus(qemu: int, cpus: Sequence[int]) -> bool:
+    """Pin each vCPU thread of QEMU's process to one of `cpus`, its other threads elsewhere.
+
+    Returns whether all were there; QEMU makes them after it has populated memory.
+    """
+    with contextlib.suppress(OSError):
+        tasks = {int(task.name): _text(task / "comm") for task in _tasks(qemu)}
+        vcpus = {
+            task: int(found[1])
+            for task, name in tasks.items()
+            if (found := re.fullmatch(r"CPU (\d+)/\w+", name))
+        }
+        if len(vcpus) < len(cpus):
+            return False
+        others = os.sched_getaffinity(0) - set(cpus)
+        for task in tasks:
+            where = {cpus[vcpus[task]]} if task in vcpus else others
+            if where:
+                os.sched_setaffinity(task, where)
+        return True
+    return False
+
+
+def _tasks(process: int) -> Iterable[Path]:
+    return Path(f"/proc/{process}/task").iterdir()
+
+
+def _siblings(cpu: int, system: Path) -> str:
+    return _text(system / _CPUS / f"cpu{cpu}/topology/thread_siblings_list")
+
+
+def _text(file: Path) -> str:
+    """Return what a file of the kernel says; empty if it is not there."""
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""

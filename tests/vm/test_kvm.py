@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A host as the machine of guests under KVM: refusals, the choice of CPUs, what disturbs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.catalog.machines import load_machine
+from firsttouch.errors import HostError
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.kvm import (
+    Condition,
+    check_kvm,
+    choose_cpus,
+    condition,
+    disturbances,
+    host_machine,
+    pin_vcpus,
+)
+from firsttouch.vm.qemu import board_arguments
+
+_QUIET = Condition(0.0, 2_400_000, "performance", 0)
+
+
+def _write(root: Path, files: dict[str, object]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{text}\n")
+    return root
+
+
+def _cpu(number: int, capacity: int, siblings: str = "") -> dict[str, object]:
+    folder = f"sys/devices/system/cpu/cpu{number}"
+    return {
+        f"{folder}/cpu_capacity": capacity,
+        f"{folder}/topology/thread_siblings_list": siblings or number,
+        f"{folder}/cpufreq/scaling_governor": "ondemand",
+        f"{folder}/cpufreq/scaling_cur_freq": 1_500_000 + number,
+    }
+
+
+def _cache(index: int, level: int, kind: str, size: int, ways: int) -> dict[str, object]:
+    folder = f"sys/devices/system/cpu/cpu0/cache/index{index}"
+    return {
+        f"{folder}/level": level,
+        f"{folder}/type": kind,
+        f"{folder}/size": f"{size}K",
+        f"{folder}/ways_of_associativity": ways,
+        f"{folder}/coherency_line_size": 64,
+        f"{folder}/number_of_sets": (size << 10) // ways // 64,
+    }
+
+
+def test_each_host_without_kvm_is_told_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="this host is x86_64"):
+        check_kvm(tmp_path, "x86_64")
+    with pytest.raises(HostError, match="/dev/kvm is missing: take a machine that boots"):
+        check_kvm(tmp_path, "aarch64")
+    (tmp_path / "dev/kvm").mkdir(parents=True)
+    with pytest.raises(HostError, match="cannot be opened"):
+        check_kvm(tmp_path, "aarch64")
+    (tmp_path / "dev/kvm").rmdir()
+    (tmp_path / "dev/kvm").touch()
+    check_kvm(tmp_path, "aarch64")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_a_user_who_is_not_in_the_group_kvm_is_told_of_it() -> None:
+    # pytest's own folders are closed to others.
+    with tempfile.TemporaryDirectory() as folder:
+        root = _write(Path(folder), {"dev/kvm": ""})
+        root.chmod(0o755)
+        (root / "dev/kvm").chmod(0o600)
+        os.seteuid(65534)
+        try:
+            with pytest.raises(HostError, match="run `sudo usermod -aG kvm"):
+                check_kvm(root, "aarch64")
+        finally:
+            os.seteuid(0)
+
+
+def test_vcpus_get_the_largest_cpus_one_a_core_and_cpu_0_last(tmp_path: Path) -> None:
+    small = {**_cpu(0, 400), **_cpu(1, 400)}
+    large = {**_cpu(2, 1024, "2-3"), **_cpu(3, 1024, "2-3"), **_cpu(4, 1024), **_cpu(5, 1024)}
+    _write(tmp_path, {**small, **large})
+    assert choose_cpus(range(6), tmp_path) == [5, 4, 3]
+    assert choose_cpus([0, 1], tmp_path) == [1, 0]
+
+
+def test_a_guest_gets_the_caches_of_the_host(tmp_path: Path) -> None:
+    caches = {
+        **_cache(0, 1, "Data", 64, 4),
+        **_cache(1, 1, "Instruction", 64, 4),
+        **_cache(2, 2, "Unified", 512, 8),
+    }
+    _write(tmp_path, caches)
+    (kind,) = host_machine(0, tmp_path).cpus
+    assert (kind.l1d.size, kind.l1d.ways, kind.l1d.sets) == (64 << 10, 4, 256)
+    assert kind.l2
+    assert kind.l2.colors == 16
+    # A board whose firmware leaves the sets out has no caches, not wrong ones.
+    (tmp_path / "sys/devices/system/cpu/cpu0/cache/index0/number_of_sets").unlink()
+    assert host_machine(0, tmp_path).cpus == ()
+
+
+def test_what_disturbs_a_run_is_named(tmp_path: Path) -> None:
+    throttled = {
+        "sys/class/thermal/cooling_device0/type": "cpufreq-cpu0",
+        "sys/class/thermal/cooling_device0/cur_state": 3,
+        "sys/class/thermal/cooling_device1/type": "pwm-fan",
+        "sys/class/thermal/cooling_device1/cur_state": 4,
+        "proc/loadavg": "1.25 0.5 0.1 2/345 678",
+    }
+    _write(tmp_path, {**_cpu(2, 1024, "2-3"), **throttled})
+    now = condition([2], tmp_path)
+    assert now == Condition(1.25, 1_500_002, "ondemand", 3)
+    during = [_QUIET, replace(now, load=3.5), _QUIET]
+    said = " ".join(disturbances(now, during, [2], tmp_path))
+    for words in (
+        "governor of CPU 2 is ondemand", "a load of 1.25", "a load of up to 3.50",
+        "throttled its CPUs at 1 of 3", "below its 2,400,000 kHz at 1 of 3", "SMT is on: CPU 2",
+    ):  # fmt: skip
+        assert words in said
+    assert disturbances(_QUIET, [_QUIET] * 3, [7], tmp_path) == []
+
+
+def test_a_raspberry_pi_tells_that_it_throttles(tmp_path: Path) -> None:
+    _write(tmp_path, {"sys/devices/platform/soc/soc:firmware/get_throttled": "50004"})
+    assert condition([0], tmp_path).held == 4
+
+
+def test_each_vcpu_is_pinned_and_the_rest_of_qemu_is_elsewhere() -> None:
+    """QEMU itself: its vCPU thread is there before a kernel is."""
+    allowed = os.sched_getaffinity(0)
+    last = max(allowed)
+    command = ["qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a57", "-S", "-nodefaults",
+               "-display", "none", "-name", "test,debug-threads=on"]  # fmt: skip
+    with subprocess.Popen(command) as qemu:
+        try:
+            end = time.monotonic() + 60
+            while not pin_vcpus(qemu.pid, [last]):
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            where = {
+                (task / "comm").read_text().strip(): os.sched_getaffinity(int(task.name))
+                for task in Path(f"/proc/{qemu.pid}/task").iterdir()
+            }
+        finally:
+            qemu.kill()
+    vcpus = {name for name in where if name.startswith("CPU 0/")}
+    assert [where[name] for name in vcpus] == [{last}]
+    others = allowed - {last} or allowed
+    assert all(cpus == others for name, cpus in where.items() if name not in vcpus)
+
+
+def test_a_guest_of_kvm_has_populated_memory_and_no_clock_of_instructions(tmp_path: Path) -> None:
+    guest = Guest(tmp_path, tmp_path, load_machine("neoverse-n1"), (), (), timing="hardware")
+    words = board_arguments(replace(guest, machine=host_machine(0, tmp_path)))
+    joined = " ".join(words)
+    assert "-accel kvm" in joined
+    assert "-cpu host" in joined
+    assert "memory-backend-ram,id=ram,size=4096M,prealloc=on" in joined
+    assert "gic-version=host" in joined
+    assert "icount" not in joined
