@@ -156,7 +156,8 @@ def _disturbance(base: Sequence[float], other: Sequence[float]) -> list[str]:
 
 
 def _how(by: float) -> str:
-    return f"{100 * math.expm1(abs(by)):.1f} % {'slower' if by > 0 else 'faster'}"
+    percent = 100 * math.expm1(abs(by))
+    return f"{percent:.{int(percent < 10)}f} % {'slower' if by > 0 else 'faster'}"
 
 
 def _two_kinds(values: Sequence[float]) -> tuple[float, list[int]]:

@@ -78,6 +78,19 @@ def add_options(lab: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         help="run so many of the guests twice, such as 1%%, on different hosts if there are any",
     )
+    lab.add_argument(
+        "--time",
+        action="store_true",
+        help="measure times instead: the cells as guests of KVM on this arm64 host, stock, stock "
+        "again and each --arm (default: on) in turn, boot after boot",
+    )
+    lab.add_argument(
+        "--boots",
+        action=Once,
+        type=int,
+        metavar="N",
+        help="with --time: boots of each arm (default 20, with --quick 8)",
+    )
     only = add_form(lab)
     only.add_argument(
         "--join",
@@ -134,6 +147,12 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         audit=fraction_of("--audit", options.audit),
     )
     contract = parse_contract(ftbench_list(reporter))
+    if options.time:
+        from firsttouch.cli.timed import run_times
+
+        return run_times(options, request, contract, reporter)
+    if options.boots is not None:
+        raise UserError("--boots is for times: give --time, too.")
     if options.join:
         return _join(request, contract, reporter)
     if options.dry_run:

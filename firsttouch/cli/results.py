@@ -8,9 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.catalog.arms import arm_names
+from firsttouch.catalog.collection import load_known
+from firsttouch.cli.timed import show_times
 from firsttouch.errors import UserError, nearest
 from firsttouch.finder.debug_files import Servers
 from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
+from firsttouch.lab.times import has_times, read_times
+from firsttouch.output.compared_times import compared_times
 from firsttouch.output.comparison import comparison_document, print_comparison
 from firsttouch.output.html.files import write_figures
 from firsttouch.output.html.page import write_report
@@ -20,7 +25,7 @@ from firsttouch.output.terminal import output_console
 from firsttouch.output.two_results import compare
 from firsttouch.places import HARDWARE
 from firsttouch.progress import Reporter
-from firsttouch.survey.hardware import hardware_figures
+from firsttouch.survey.hardware import hardware_figures, times_figure
 from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
@@ -83,8 +88,16 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
         print(options.directory / PAGE_NAME)
         if not (options.directory / RESULTS_NAME).exists():
             return 0
+    hardware = []
+    if has_times(options.directory):
+        times = read_times(options.directory)
+        show_times(times, options.directory)
+        if not (options.directory / RESULTS_NAME).exists():
+            return 0
+        hardware.append(times_figure("this run", times, load_known((), (), arm_names())))
     dataset = read_dataset(options.directory)
-    print(write_report(dataset, options.directory, hardware_figures(HARDWARE, dataset.catalog)))
+    hardware += hardware_figures(HARDWARE, dataset.catalog)
+    print(write_report(dataset, options.directory, hardware))
     for note in dataset.notes:
         reporter.say(f"firsttouch: {note}")
     return 1 if dataset.notes else 0
@@ -126,7 +139,11 @@ def _only(dataset: Dataset, names: Sequence[str]) -> Dataset:
 
 
 def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
-    comparison = compared_traces(options.a, options.b) or compared_surveys(options.a, options.b)
+    comparison = (
+        compared_traces(options.a, options.b)
+        or compared_times(options.a, options.b)
+        or compared_surveys(options.a, options.b)
+    )
     if comparison is None:
         a, b = read_dataset(options.a), read_dataset(options.b)
         comparison = compare(a, b)

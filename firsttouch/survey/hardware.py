@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Surveys of real machines that users sent, as figures of the report: times, not counts.
+"""Surveys and times of real machines that users sent, as figures of the report: no counts.
 
 docs/hardware/README.md says how they are laid out.
 """
@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from firsttouch.catalog.collection import Catalog
+from firsttouch.analysis.times import ELAPSED, sentences, timed_rows
+from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.collection import Catalog, load_known
+from firsttouch.lab.times import FILE_NAME, Times, read_times
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
 from firsttouch.output.html.figure import Figure, SmallTable, pictures
+from firsttouch.output.times import cell_title, change_words
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, TouchFinding, examine
 from firsttouch.survey.formats import PLUS_MINUS, with_spread
@@ -22,6 +26,7 @@ _CAPTION = (
     "Processor time of the first touch of a base page, in ns. "
     f"{PLUS_MINUS} These are times of one machine, not counts."
 )
+_TIMES = "Elapsed time of each cell, not a count: medians of boots, changes with intervals of 95 %."
 # The name of a kernel without the features.
 _STOCK = "stock"
 
@@ -42,7 +47,45 @@ def hardware_figures(folder: Path, catalog: Catalog) -> list[Figure]:
             stock_first = sorted(surveys, key=lambda mode: (mode != _STOCK, mode))
             ordered = {mode: surveys[mode] for mode in stock_first}
             figures.append(_figure(machine.name, ordered, catalog))
+        figures += [
+            times_figure(machine.name, read_times(file), catalog)
+            for file in sorted(machine.rglob(FILE_NAME))
+        ]
     return figures
+
+
+def times_figure(name: str, times: Times, catalog: Catalog) -> Figure:
+    """Return the figure of the times that `firsttouch lab --time` measured on a machine."""
+    known = load_known([cell.experiment for cell in times.cells], (), catalog.arms)
+    rows = [row for row in timed_rows(times, known) if row.metric == ELAPSED]
+    arms = [arm.name for arm in times.arms]
+    bars = tuple(
+        Bar(
+            cell_title(row.cell, times.cells), {arm: value / 1e6 for arm, value in row.arms.items()}
+        )
+        for row in rows
+    )
+    groups = (Group("", bars),)
+    wide, narrow = pictures(
+        f"times-{name}",
+        f"Times on {times.host.processor}",
+        f"{describe(groups)}.",
+        lambda width: draw_dumbbells(width, groups, symbols(catalog, arms), "ms"),
+    )
+    others = [arm for arm in arms if arm != BASE]
+    table = tuple(
+        (cell_title(row.cell, times.cells), *(change_words(row.changes.get(arm)) for arm in others))
+        for row in rows
+    )
+    return Figure(
+        f"{name}: {times.host.processor}, guests of KVM with Linux {times.kernel}",
+        " ".join([_TIMES, *sentences(times, rows)]),
+        wide,
+        narrow,
+        (),
+        (),
+        SmallTable(("change against stock", *others), table),
+    )
 
 
 def _figure(name: str, surveys: Mapping[str, Findings], catalog: Catalog) -> Figure:

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Figures of times on real hardware: each cell's time, and its change on each arm.
+
+A boot's figure is the median of its repetitions without the first, which warms up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from firsttouch.analysis.boots import LEAST_BOOTS, SMALL_CHANGE, Change, change_over
+from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.published import NOT_MEASURED
+from firsttouch.catalog.arms import BASE, CONTROL
+from firsttouch.catalog.collection import Catalog
+from firsttouch.catalog.experiments import Published
+from firsttouch.lab.times import Boot, TimedCell, Times
+
+ELAPSED, SYSTEM, RETIRED = "elapsed_ns", "sys_ns", "instructions_kernel"
+METRICS = (ELAPSED, SYSTEM, "cycles_kernel", RETIRED)
+NO_DIFFERENCE = "no difference shown"
+# The largest part by which emulation's count of the same code may differ from hardware's.
+_AGREE = 0.01
+
+
+@dataclass(frozen=True)
+class TimedRow:
+    """A metric of a cell: the median of each arm that has it, and the changes against stock.
+
+    `changes` has no arm with too few boots, or with a time of 0. `published` is
+    the figure about it, and `verdict` what the arm of `compare` says of that.
+    """
+
+    cell: TimedCell
+    metric: str
+    arms: dict[str, float]
+    changes: dict[str, Change]
+    missing: str
+    published: Published | None = None
+    verdict: str = ""
+
+
+def timed_rows(times: Times, catalog: Catalog) -> list[TimedRow]:
+    """Return a row for each cell and metric, in the order of the run."""
+    return [
+        _row(times, catalog, place, metric)
+        for place in range(len(times.cells))
+        for metric in METRICS
+    ]
+
+
+def _row(times: Times, catalog: Catalog, place: int, metric: str) -> TimedRow:
+    cell, values, missing = times.cells[place], dict[str, list[float]](), ""
+    for boot in sorted(times.boots, key=lambda boot: boot.round):
+        found, why = _figure(boot, place, metric)
+        missing = missing or why
+        if found is not None:
+            values.setdefault(boot.arm, []).append(found)
+    base = values.get(BASE, [])
+    changes = {
+        arm: change
+        for arm, of_arm in values.items()
+        if arm != BASE and len(of_arm) == len(base) and (change := change_over(base, of_arm))
+    }
+    medians = {arm: median(of_arm) for arm, of_arm in values.items()}
+    experiment = catalog.experiments.get(cell.experiment)
+    claims = [
+        claim
+        for claim in (experiment.published if experiment else ())
+        if claim.time and metric == SYSTEM and claim.where.items() <= cell.params.items()
+    ]
+    if not experiment or not claims:
+        return TimedRow(cell, metric, medians, changes, missing)
+    verdict = time_verdict(claims[0], changes.get(experiment.compare))
+    return TimedRow(cell, metric, medians, changes, missing, claims[0], verdict)
+
+
+def _figure(boot: Boot, place: int, metric: str) -> tuple[float | None, str]:
+    """Return a boot's figure of a cell; without one, why it has none."""
+    samples = [sample for sample in boot.samples if sample.cell == place]
+    values = [sample.metrics[metric] for sample in samples if metric in sample.metrics]
+    if values:
+        return median(values[1:] or values), ""
+    reasons = [sample.unavailable.get(metric, "") for sample in samples]
+    return None, next(filter(None, reasons), "it was not measured")
+
+
+def time_verdict(claim: Published, change: Change | None) -> str:
+    """Return the verdict on a published time, by the interval of a measured change alone."""
+    if change is None:
+        return NOT_MEASURED
+    if not change.shown:
+        return NO_DIFFERENCE
+    if claim.change is None:
+        return "reproduced" if change.high <= (claim.at_most or 0) else "not reproduced"
+    if change.low - claim.tolerance <= claim.change <= change.high + claim.tolerance:
+        return "reproduced"
+    further = change.high < claim.change < 0 or 0 < claim.change < change.low
+    return "exceeded" if further else "not reproduced"
+
+
+def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
+    """Say what `again` and the other arms show, how many boots more would, what disturbed."""
+    timed = [row for row in rows if row.metric == ELAPSED]
+    if times.rounds < LEAST_BOOTS:
+        yield f"{times.rounds} boots of each arm are too few for an interval: give --boots 6."
+    for name in (arm.name for arm in times.arms if arm.name != BASE):
+        changes = [row.changes[name] for row in timed if name in row.changes]
+        shown = [change for change in changes if change.shown]
+        if name == CONTROL and changes:
+            chance = (
+                "as chance gives one of twenty"
+                if len(shown) <= _by_chance(len(changes))
+                else ("more than chance gives: trust no small change of this run")
+            )
+            yield (
+                f"Stock against stock: {len(shown)} of {len(changes)} cells differ"
+                + (f", {chance}." if shown else ".")
+            )
+        elif changes:
+            less = sum(change.high < 0 for change in changes)
+            more = sum(change.low > 0 for change in changes)
+            yield (
+                f"{name} against stock: {less} of {len(changes)} cells take less time, {more} "
+                f"more; of the others, no difference is shown."
+            )
+    needed = [change.needed for row in timed for change in row.changes.values()]
+    if needed:
+        known = [number for number in needed if number is not None]
+        most = f"{max(known):,} boots" if len(known) == len(needed) else "more than 10,000 boots"
+        yield f"A change of {SMALL_CHANGE:.0%} would show in each cell with {most} of each arm."
+    if times.resumed:
+        yield f"The run was interrupted and resumed after round {', '.join(times.resumed)}."
+    yield from times.disturbed
+    said = [
+        warning for row in timed for change in row.changes.values() for warning in change.warnings
+    ]
+    for warning in dict.fromkeys(said):
+        count = said.count(warning)
+        yield f"In {count} of {len(needed)} changes: {warning}."
+
+
+def _by_chance(cells: int) -> float:
+    """Return how many of so many cells differ by chance, at most, in most runs."""
+    return max(1, cells / 10)
+
+
+def agreement(times: Times, rows: list[TimedRow], counted: Dataset) -> Iterator[str]:
+    """Say how hardware's count of kernel instructions differs from emulation's of the same image.
+
+    Both may count the host's ticks, which emulation has fewer of.
+    """
+    images = {arm.name: arm.image for arm in times.arms}
+    far: list[tuple[float, str]] = []
+    compared = 0
+    for row in rows:
+        for case in counted.cases:
+            if (case.experiment.name, dict(case.params)) != (
+                row.cell.experiment, dict(row.cell.params)
+            ) or row.metric != RETIRED:  # fmt: skip
+                continue
+            for arm, measured in case.arms.items():
+                same = measured.result.provenance.digests.get("kernel image") == images.get(arm)
+                emulated = measured.metrics.get(RETIRED)
+                if same and emulated and arm in row.arms:
+                    compared += 1
+                    ratio = row.arms[arm] / emulated - 1
+                    if abs(ratio) > _AGREE:
+                        far.append((ratio, f"{row.cell.command} on {arm}"))
+    if compared:
+        yield (
+            f"Hardware and emulation count the kernel's instructions within 1 % of each other in "
+            f"{compared - len(far)} of {compared} cells of the same image."
+        )
+    if far:
+        ratio, cell = max(far, key=lambda one: abs(one[0]))
+        yield (
+            f"Furthest apart: {100 * ratio:+.1f} % in `{cell}`. Errata and features of the CPU, "
+            "which the kernel patches its code for, and ticks differ."
+        )

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch lab --time`: the cells as guests of this host's KVM, and times in their report."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+
+from firsttouch.analysis.dataset import read_dataset
+from firsttouch.analysis.times import agreement, timed_rows
+from firsttouch.catalog.arms import arm_names
+from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.contract import Contract
+from firsttouch.errors import UserError
+from firsttouch.lab.plan import Request
+from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
+from firsttouch.lab.run import release_of
+from firsttouch.lab.timed import time_cells
+from firsttouch.lab.timed_plan import QUICK_ROUNDS, ROUNDS, plan_times
+from firsttouch.lab.times import FILE_NAME, Times
+from firsttouch.output.terminal import output_console
+from firsttouch.output.times import print_times, times_document
+from firsttouch.progress import Reporter
+from firsttouch.quantities import format_duration, format_list, format_number_of
+from firsttouch.tables import dump_json
+
+
+def run_times(
+    options: argparse.Namespace, request: Request, contract: Contract, reporter: Reporter
+) -> int:
+    """Measure times on this host and print them, or what it would measure; return the status."""
+    for option, given in (("--join", options.join), ("--show-qemu", options.show_qemu)):
+        if given:
+            raise UserError(f"--time runs guests on this host, in turn: leave out {option}.")
+    rounds = options.boots
+    if rounds is None:
+        rounds = QUICK_ROUNDS if request.quick else ROUNDS
+    if options.dry_run:
+        return _print_plan(request, contract, rounds, reporter)
+    times = time_cells(request, contract, rounds, reporter)
+    show_times(times, request.out, json=options.json, every=options.table)
+    reporter.say(f"Every sample: {request.out / FILE_NAME}, which docs/hardware/ is a place for.")
+    return 0
+
+
+def show_times(times: Times, directory: Path, *, json: bool = False, every: bool = False) -> None:
+    """Print times; beside them what emulation counted of the same images in `directory`."""
+    names = [cell.experiment for cell in times.cells]
+    rows = timed_rows(times, load_known(names, (), arm_names()))
+    if json:
+        print(dump_json(times_document(times, rows)), end="")
+        return
+    more: Iterable[str] = ()
+    if (directory / RESULTS_NAME).is_file():
+        more = agreement(times, rows, read_dataset(directory))
+    print_times(times, rows, output_console(), more, every=every)
+
+
+def _print_plan(request: Request, contract: Contract, rounds: int, reporter: Reporter) -> int:
+    release = release_of(request, reporter)
+    timed = plan_times(request, release.name, contract, rounds)
+    console = output_console()
+    cells = format_number_of(len(timed.cells), "cells")
+    boots = format_number_of(rounds * len(timed.arms) * len(timed.guests), "boots")
+    console.print(
+        f"{cells} on each of {format_list(timed.arms, 9)}: {rounds} rounds, {boots}.",
+        soft_wrap=True,
+    )
+    for why in timed.left_out:
+        console.print(f"Left out: {why}.", soft_wrap=True)
+    console.print(
+        f"Time: about {format_duration(timed.seconds())}, by arithmetic: 4 s a boot, 2 us a page, "
+        "and the builds of kernels that the store lacks.",
+        soft_wrap=True,
+    )
+    console.print("Nothing was built or run.")
+    return 0

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch lab --time`: what is timed, in which order, and what the answer says.
+
+Here a simulated machine stands for KVM, whose times are known; tests/linux/test_time.py
+boots guests.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build.sources import KernelSource
+from firsttouch.catalog.contract import Contract
+from firsttouch.cli.main import main
+from firsttouch.errors import GuestError, HostError, UserError
+from firsttouch.files import digest
+from firsttouch.lab import timed
+from firsttouch.lab.parts import Parts, parts_of
+from firsttouch.lab.plan import Plan, Request
+from firsttouch.lab.times import FILE_NAME, Times, read_times
+from firsttouch.progress import Reporter
+from firsttouch.vm.guest import Guest
+from firsttouch.vm.kvm import Condition
+from firsttouch.vm.protocol import Done
+from firsttouch.vm.supervision import Ended
+from tests.support.contract import real_contract
+
+# The time of an arm of the simulated machine against stock.
+_SPEED = {"stock": 1.0, "again": 1.0, "on": 0.4}
+
+
+@dataclass
+class _Machine:
+    """A machine on which guests take known times; `before` is called at the begin of each."""
+
+    before: Callable[[int], None] = lambda boot: None
+    slower_from: int = 1 << 30
+    booted: list[Guest] = field(default_factory=list)
+    chance: random.Random = field(default_factory=lambda: random.Random(1))
+
+    def run(self, guest: Guest, log: Path, **_: object) -> Ended:
+        self.before(len(self.booted))
+        self.booted.append(guest)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("")
+        slower = 1.5 if len(self.booted) > self.slower_from else 1.0
+        level = _SPEED[self.arm(guest)] * slower * math.exp(self.chance.gauss(0, 0.01))
+        return Ended(tuple(self._done(command, level) for command in guest.commands), None)
+
+    def arm(self, guest: Guest) -> str:
+        words = " ".join(guest.boot)
+        return "again" if "again" in words else "stock" if guest.image.name == "stock" else "on"
+
+    def _done(self, command: str, level: float) -> Done:
+        found = re.search(r"--repeat (\d+)", command)
+        assert found
+        # The first warms up.
+        times = [3 if number == 0 else 1 for number in range(int(found[1]))]
+        return Done(0, tuple(
+            json.dumps({
+                "metrics": {
+                    "elapsed_ns": int(2e6 * level * time), "sys_ns": int(1e6 * level * time),
+                },
+                "unavailable": {"cycles_kernel": "this CPU has no such counter"},
+            })
+            for time in times
+        ))  # fmt: skip
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machine]:
+    """A simulated machine in place of KVM; what guests boot are files without contents."""
+    simulated = _Machine()
+
+    def parts(source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter) -> Parts:
+        places = {}
+        for part in parts_of(plan, plan.cells):
+            place = (
+                tmp_path
+                / "parts"
+                / getattr(part, "kind", part.title if hasattr(part, "title") else "")
+            )
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(place.name)
+            places[part] = place
+        return Parts(source, places, reporter)
+
+    def source(_request: Request, release: object, _reporter: Reporter) -> KernelSource:
+        assert hasattr(release, "name")
+        return KernelSource(release, "6.12.1", "package", "", Path, Path)  # type: ignore[arg-type]
+
+    def key(guest: Guest) -> str:
+        return digest([str(guest.image), list(guest.boot), list(guest.commands), guest.memory])
+
+    monkeypatch.setattr(timed, "check_kvm", lambda: None)
+    monkeypatch.setattr(timed, "build_parts", parts)
+    monkeypatch.setattr(timed, "source_of", source)
+    monkeypatch.setattr(timed, "guest_key", key)
+    monkeypatch.setattr(timed, "run_guest", lambda *args, **more: simulated.run(*args, **more))
+    quiet = Condition(0.0, 2_400_000, "performance", 0)
+    monkeypatch.setattr(timed, "condition", lambda _cpus: quiet)
+    monkeypatch.chdir(tmp_path)
+    yield simulated
+
+
+@pytest.fixture(scope="module")
+def contract() -> Contract:
+    return real_contract()
+
+
+_REQUEST = Request(experiments=("populate",), settings={"page": ("4k",)}, quick=True)
+
+
+def _measure(contract: Contract, rounds: int, request: Request = _REQUEST) -> Times:
+    return timed.time_cells(request, contract, rounds, Reporter())
+
+
+def test_arms_boot_in_turn_forwards_and_backwards_each_in_another_layout(
+    machine: _Machine, contract: Contract
+) -> None:
+    times = _measure(contract, 3)
+    arms = [machine.arm(guest) for guest in machine.booted]
+    assert arms == ["stock", "again", "on", "on", "again", "stock", "stock", "again", "on"]
+    assert [boot.arm for boot in times.boots] == arms
+    seeds = {guest.kaslr_seed for guest in machine.booted}
+    assert len(seeds) == len(arms)
+    assert [int(boot.kaslr_seed, 16) for boot in times.boots] == [
+        guest.kaslr_seed for guest in machine.booted
+    ]
+    assert {guest.timing for guest in machine.booted} == {"hardware"}
+    # Every repetition is there, the warm-up too.
+    assert all(len(boot.samples) == 5 * len(times.cells) for boot in times.boots)
+
+
+def test_a_killed_run_goes_on_after_its_last_whole_round(
+    machine: _Machine, contract: Contract
+) -> None:
+    def kill(boot: int) -> None:
+        if boot == 7:
+            raise KeyboardInterrupt
+
+    machine.before = kill
+    with pytest.raises(KeyboardInterrupt):
+        _measure(contract, 4)
+    assert read_times(Path("out")).rounds == 2
+    machine.before = lambda boot: None
+    times = _measure(contract, 4)
+    assert times.rounds == 4
+    assert times.resumed == ("2",)
+    assert [boot.round for boot in times.boots] == [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3
+    assert len(machine.booted) == 7 + 6
+    assert _measure(contract, 4) == times
+    assert len(machine.booted) == 7 + 6
+
+
+def test_times_of_another_plan_are_not_mixed(machine: _Machine, contract: Contract) -> None:
+    _measure(contract, 1)
+    other = Request(experiments=("read-fault",), quick=True)
+    with pytest.raises(UserError, match=f"{FILE_NAME} has times of another host or plan"):
+        _measure(contract, 2, other)
+
+
+def test_the_first_guest_that_fails_is_kvms_fault_a_later_one_is_its_own(
+    machine: _Machine, contract: Contract
+) -> None:
+    def fail(boot: int) -> None:
+        raise GuestError("the guest printed nothing for 4 min, so it was ended", ["the end"])
+
+    machine.before = fail
+    with pytest.raises(HostError, match="KVM of this host did not run a guest") as caught:
+        _measure(contract, 2)
+    assert caught.value.detail == ["the end"]
+    machine.before = lambda boot: fail(boot) if boot > 3 else None
+    with pytest.raises(GuestError, match="printed nothing"):
+        _measure(contract, 2)
+
+
+_LAB = ["lab", "--time", "--experiment", "populate", "--set", "page=4k", "--quick"]
+
+
+def test_the_answer_has_changes_with_intervals_and_the_verdict_on_the_published_time(
+    machine: _Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*_LAB, "--boots", "8"]) == 0
+    said = capsys.readouterr().out
+    assert "Stock against stock: 0 of 3 cells differ." in said
+    assert "on against stock: 3 of 3 cells take less time, 0 more" in said
+    assert re.search(
+        r"system time -60 % .*: reproduced; again \S+ % \(.*\) none, on -6[01]\.", said
+    )
+    assert re.search(r"populate ldadd .*2\.\d+ ms .* none +-\d+\.\d % \(-\d", said)
+    assert re.search(r"A change of 2% would show in each cell with \d+ boots", said)
+    assert main(["report", "out"]) == 0
+    assert "on against stock: 3 of 3" in capsys.readouterr().out
+    assert main(["compare", "out", "out"]) == 0
+    assert "0 of 6 changes" in capsys.readouterr().out
+    assert main([*_LAB, "--boots", "8", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["timing"] == "hardware"
+    assert {row["metric"] for row in answer["rows"]} >= {"elapsed_ns", "sys_ns"}
+
+
+def test_few_boots_have_no_interval(machine: _Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*_LAB, "--boots", "2"]) == 0
+    assert "2 boots of each arm are too few for an interval" in capsys.readouterr().out
+
+
+def test_a_machine_that_becomes_slower_half_way_is_named(
+    machine: _Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.slower_from = 15
+    assert main([*_LAB, "--boots", "10"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"the machine became [45]\d % slower after round 5, as by throttling", said)
+    assert "on against stock: 3 of 3" in said
+
+
+def test_the_file_names_no_host_and_no_user(machine: _Machine, contract: Contract) -> None:
+    _measure(contract, 1)
+    text = (Path("out") / FILE_NAME).read_text()
+    assert f'"{os.uname().nodename}"' not in text
+    assert str(Path("out").absolute()) not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--boots", "0"], "--boots 0 is out of range"),
+        (["--machine", "cortex-a72"], "leave out --machine"),
+        (["--layouts", "3"], "leave out --layouts"),
+        (["--join"], "leave out --join"),
+    ],
+)
+def test_what_only_counts_have_is_refused(
+    machine: _Machine, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    assert main([*_LAB, *words]) == 2
+    assert message in capsys.readouterr().err
+    assert not machine.booted
+
+
+def test_boots_without_time_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "--boots", "3"]) == 2
+    assert "--boots is for times" in capsys.readouterr().err
+
+
+def test_a_dry_run_tells_the_time_by_arithmetic(
+    machine: _Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*_LAB, "--boots", "10", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "3 cells on each of stock, again and on: 10 rounds, 30 boots." in said
+    assert "Time: about 2 min" in said
+    assert not machine.booted
+    assert main(["lab", "--time", "--experiment", "programs", "--dry-run"]) == 2
+    assert "nothing is left that --time can measure: programs needs a disk" in (
+        capsys.readouterr().err
+    )
