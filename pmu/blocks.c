@@ -38,7 +38,6 @@ static void watch_insn(const struct blocks *b, struct qemu_plugin_insn *insn,
 	case INSN_LOAD_STORE:
 	case INSN_EXCLUSIVE_STORE:
 		access_watch(b->pmu, insn, kind, op, priv);
-		pages_watch_access(b->pages, insn, kind, op, priv);
 		break;
 	case INSN_TLBI:
 	case INSN_DSB:
@@ -52,15 +51,10 @@ static void watch_insn(const struct blocks *b, struct qemu_plugin_insn *insn,
 	case INSN_REGION_END:
 		regions_watch(b->regions, insn, kind, priv);
 		break;
-	case INSN_WATCH_BEGIN:
-	case INSN_WATCH_END:
-		pages_watch_marker(b->pages, insn, kind);
-		break;
 	case INSN_DC_ZVA:
 #if FT_HAS_REGISTERS
 		zva_watch(b->zva, next ? next : insn, insn_rt(op), priv);
 #else
-		pages_watch_unplaced(b->pages, insn, priv);
 		(void)next;
 #endif
 		break;

@@ -4,7 +4,6 @@
 #define FT_BLOCKS_H
 
 #include "exceptions.h"
-#include "pages.h"
 #include "plugin_api.h"
 #include "pmu.h"
 #include "regions.h"
@@ -15,7 +14,6 @@
 struct blocks {
 	struct pmu *pmu;
 	struct regions *regions;
-	struct pages *pages;
 	struct stacks *stacks;
 #if FT_HAS_REGISTERS
 	struct zva *zva;

@@ -29,7 +29,6 @@ static enum insn_kind system_kind(uint32_t insn)
 
 	if ((insn & 0xfffff01f) == 0xd503201f) {
 		static const enum insn_kind markers[8] = {
-			[4] = INSN_WATCH_BEGIN, [5] = INSN_WATCH_END,
 			[6] = INSN_REGION_BEGIN, [7] = INSN_REGION_END,
 		};
 
@@ -161,11 +160,6 @@ unsigned int insn_access_limit(uint32_t insn)
 	if ((insn & 0x3c000000) == 0x38000000)
 		return 1u << (insn >> 30);
 	return 16;
-}
-
-bool insn_is_unprivileged(uint32_t insn)
-{
-	return (insn & 0x3f200c00) == 0x38000800;
 }
 
 bool insn_is_msr(uint32_t insn)

@@ -26,8 +26,6 @@ enum insn_kind {
 	INSN_VBAR_WRITE,	/* MSR VBAR_EL1 */
 	INSN_REGION_BEGIN,	/* hint #0x7e */
 	INSN_REGION_END,	/* hint #0x7f */
-	INSN_WATCH_BEGIN,	/* hint #0x7c */
-	INSN_WATCH_END,		/* hint #0x7d */
 };
 
 enum insn_kind insn_kind(uint32_t insn);
@@ -49,9 +47,6 @@ static inline bool insn_may_abort(enum insn_kind kind)
  * bound gains nothing.
  */
 unsigned int insn_access_limit(uint32_t insn);
-
-/* Whether a load or store has the privilege of user code: LDTR and STTR. */
-bool insn_is_unprivileged(uint32_t insn);
 
 /* Whether an instruction is an MSR, to a register or of an immediate. */
 bool insn_is_msr(uint32_t insn);

@@ -197,8 +197,6 @@ static bool parse_option(const struct parser *p, struct options *options,
 	}
 	if (!strncmp(option, "check=", 6))
 		return parse_switch(p, &options->check, option);
-	if (!strncmp(option, "pages=", 6))
-		return parse_switch(p, &options->pages, option);
 	return fail(p, "%s: no such option", option);
 }
 

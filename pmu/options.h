@@ -12,7 +12,6 @@
  *	zva=BYTES		block that DC ZVA clears (default 64): DCZID_EL0.BS,
  *				which QEMU does not show to a plugin
  *	profile=FILE		count by function; FILE is the kernel's System.map
- *	pages=on		which pages of user memory were written, between markers
  *	check=on		compare every translation with QEMU's own
  */
 #ifndef FT_OPTIONS_H
@@ -27,7 +26,6 @@ struct options {
 	const char *out;
 	const char *profile;
 	bool check;
-	bool pages;
 	uint64_t zva_block;
 	struct hierarchy_setup caches;
 };

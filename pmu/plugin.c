@@ -8,7 +8,6 @@
 #include "blocks.h"
 #include "exceptions.h"
 #include "options.h"
-#include "pages.h"
 #include "plugin_api.h"
 #include "pmu.h"
 #include "regions.h"
@@ -21,7 +20,6 @@ FT_EXPORT int qemu_plugin_version = FT_API;
 struct plugin {
 	struct pmu pmu;
 	struct regions regions;
-	struct pages pages;
 	struct stacks stacks;
 #if FT_HAS_REGISTERS
 	struct zva zva;
@@ -43,9 +41,7 @@ static void at_exit(const struct plugin *p)
 	if (p->regions.open)
 		pmu_die(pmu, "the run ended inside region %u: its end marker is missing",
 			p->regions.nr_done);
-	if (p->pages.open)
-		pmu_die(pmu, "the run ended inside a watch of pages: its end marker is missing");
-	if (!report_write(pmu, &p->regions, &p->pages, &p->qemu))
+	if (!report_write(pmu, &p->regions, &p->qemu))
 		pmu_die(pmu, "cannot write %s: %s", pmu->options.out, strerror(errno));
 }
 
@@ -135,20 +131,17 @@ static void wire(struct plugin *p)
 	p->blocks.pmu = &p->pmu;
 	p->blocks.regions = &p->regions;
 	p->blocks.stacks = &p->stacks;
-	p->blocks.pages = &p->pages;
 	p->regions.pmu = &p->pmu;
 	p->regions.stacks = &p->stacks;
 #if FT_HAS_REGISTERS
 	p->blocks.zva = &p->zva;
 	p->zva.pmu = &p->pmu;
-	p->zva.pages = &p->pages;
 #endif
 #if !FT_HAS_DISCON
 	p->blocks.exceptions = &p->exceptions;
 	exceptions_init(&p->exceptions, &p->pmu);
 #endif
 	access_init(&p->pmu);
-	pages_init(&p->pages, &p->pmu);
 }
 
 static int refuse(const char *why)

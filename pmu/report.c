@@ -140,36 +140,6 @@ static void put_region(FILE *f, const struct pmu *pmu, const struct region *regi
 	fputc('}', f);
 }
 
-static void put_page(FILE *f, size_t place, const struct page *page)
-{
-	static const char * const written[] = {
-		[WRITTEN_NEVER] = "false", [WRITTEN] = "true", [WRITTEN_UNSURE] = "null",
-	};
-
-	fprintf(f, "%s[%" PRIu64 ",", place ? "," : "", page->virtual);
-	if (page->physical == PHYSICAL_UNKNOWN >> FT_PAGE_SHIFT)
-		fputs("null", f);
-	else
-		fprintf(f, "%" PRIu64, page->physical);
-	fprintf(f, ",%" PRIu32 ",%" PRIu32 ",%s]", page->fault, page->nr_faults,
-		written[page->written]);
-}
-
-static void put_watches(FILE *f, const struct pages *pages)
-{
-	fputs("\"watches\":[", f);
-	for (unsigned int i = 0; i < pages->nr_watches; i++) {
-		const struct watch *w = &pages->watch[i];
-
-		fprintf(f, "%s{\"dc_zva_unplaced\":%" PRIu64 ",\"pages\":[", i ? ",\n" : "\n",
-			w->zva_unplaced);
-		for (size_t n = 0; n < w->nr_pages; n++)
-			put_page(f, n, &w->page[n]);
-		fputs("]}", f);
-	}
-	fputs("],\n", f);
-}
-
 static void put_model(FILE *f, const struct pmu *pmu)
 {
 	fprintf(f, "\"model\":{\"seed\":%" PRIu64 ",\"cpus\":[",
@@ -193,7 +163,7 @@ static void put_model(FILE *f, const struct pmu *pmu)
 }
 
 bool report_write(const struct pmu *pmu, const struct regions *regions,
-		  const struct pages *pages, const struct qemu_api *qemu)
+		  const struct qemu_api *qemu)
 {
 	FILE *f = fopen(pmu->options.out, "w");
 	struct region whole;
@@ -214,8 +184,6 @@ bool report_write(const struct pmu *pmu, const struct regions *regions,
 		put_region(f, pmu, &regions->done[i]);
 	}
 	fputs("],\n", f);
-	if (pmu->options.pages)
-		put_watches(f, pages);
 	fputs("\"whole_run\":", f);
 	region_whole(pmu, &whole);
 	put_region(f, pmu, &whole);

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 
-#include "pages.h"
 #include "pmu.h"
 #include "regions.h"
 
@@ -17,6 +16,6 @@ struct qemu_api {
 
 /* Returns false, with errno set, if the file could not be written in full. */
 bool report_write(const struct pmu *pmu, const struct regions *regions,
-		  const struct pages *pages, const struct qemu_api *qemu);
+		  const struct qemu_api *qemu);
 
 #endif

@@ -67,10 +67,6 @@ static void zva_ran(struct zva *z, unsigned int cpu, unsigned int rt,
 	bool known = read_register(z, cpu, rt, &va);
 	bool placed = known && place(pmu, cpu, va & ~(block - 1), &pa);
 
-	if (priv == PRIV_USER && known)
-		pages_zva(z->pages, va, placed ? pa : PHYSICAL_UNKNOWN);
-	else if (priv == PRIV_USER)
-		pages_zva_unplaced(z->pages);
 	if (!l1d)
 		return;
 	if (!placed) {
@@ -95,7 +91,7 @@ static void on_zva(unsigned int cpu, void *udata)
 void zva_watch(struct zva *z, struct qemu_plugin_insn *after, unsigned int rt,
 	       enum privilege priv)
 {
-	if (z->pmu->has_l1d || (z->pmu->options.pages && priv == PRIV_USER))
+	if (z->pmu->has_l1d)
 		qemu_plugin_register_vcpu_insn_exec_cb(after, on_zva,
 						       QEMU_PLUGIN_CB_R_REGS,
 						       userdata(z, rt << 1 | priv));

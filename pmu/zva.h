@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The lines and pages that DC ZVA writes. QEMU makes no memory callback for it. Its address
+ * The lines that DC ZVA writes. QEMU makes no memory callback for it. Its address
  * is read from its register, which requires an API that can read registers.
  */
 #ifndef FT_ZVA_H
@@ -8,14 +8,12 @@
 
 #include <stdint.h>
 
-#include "pages.h"
 #include "plugin_api.h"
 #include "pmu.h"
 
 #if FT_HAS_REGISTERS
 struct zva {
 	struct pmu *pmu;
-	struct pages *pages;
 	struct {
 		struct qemu_plugin_register *x[31];
 		uint32_t has;	/* a bit for each of them: a handle may be 0 */

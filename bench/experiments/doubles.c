@@ -44,7 +44,6 @@ static enum status record(struct run *run, const char *script)
 	pid_t pid;
 
 	fflush(NULL);
-	watch_begin();
 	pid = fork();
 	if (!pid) {
 		/* The recording alone goes to standard output. */
@@ -55,7 +54,6 @@ static enum status record(struct run *run, const char *script)
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		return wrong(run, "fork: %s", strerror(errno));
-	watch_end();
 	if (status)
 		return wrong(run, "the recorder of %s ended with status %#x",
 			     script, status);

@@ -19,19 +19,18 @@ class Pmu:
     """The plugin, built for the QEMU in use; `caches` tells whether it models caches too.
 
     With `symbols`, the System.map of the guest's kernel, it also counts by
-    function and by call. With `pages` it watches which pages user code writes.
+    function and by call.
     """
 
     plugin: Path
     caches: bool
     symbols: Path | None = None
-    pages: bool = False
 
     def options(self, machine: Machine, cpus: int) -> list[str]:
         """Return the plugin's options, without those that name files."""
-        options = ["pages=on"] if self.pages else []
         if not self.caches:
-            return options
+            return []
+        options: list[str] = []
         for number, kind in enumerate(machine.kinds_of(cpus)):
             options += [f"{level}@{number}={_geometry(cache)}" for level, cache in _private(kind)]
         if machine.l3:
@@ -44,22 +43,16 @@ class PmuCounts:
     """What the plugin counted: an object for each region, in the order of the markers.
 
     `not_modelled` names the kinds of access that QEMU does not show to plugins.
-    `watches` has what it saw of user pages between each pair of other markers.
     """
 
     regions: tuple[Mapping[str, Json], ...]
     not_modelled: tuple[str, ...]
-    watches: tuple[Mapping[str, Json], ...] = ()
 
 
 def read_counts(text: str) -> PmuCounts:
     """Return the counts in `text`, which the plugin wrote; UserError if it is malformed."""
     table = parse_json(text, "the PMU's counts")
-    return PmuCounts(
-        table.objects("regions"),
-        table.strings("not_modelled"),
-        table.objects("watches") if table.has("watches") else (),
-    )
+    return PmuCounts(table.objects("regions"), table.strings("not_modelled"))
 
 
 def _private(kind: CpuKind) -> list[tuple[str, Cache]]:

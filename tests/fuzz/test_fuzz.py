@@ -36,7 +36,7 @@ _WORDS_OF_FTBENCH = (
 _OPTIONS_OF_PMU = (
     "out=x\nl1i=32K:4:64:lru\nl1d=32K:4:64:lru\nl2=256K:8:64:plru",
     "out=x\nl1d=8K:4:64:random\nl3@0-1=64K:16:64:lru\nseed=7\nhistogram=l1d+l3",
-    "out=x\nzva=64\ncheck=on\npages=on\nprofile=System.map",
+    "out=x\nzva=64\ncheck=on\nprofile=System.map",
 )
 
 

@@ -21,17 +21,6 @@ static inline void marker_end(void)
 	asm volatile("hint #0x7f" : : : "memory");
 }
 
-/* Likewise: between these two it watches which pages user code writes. */
-static inline void watch_begin(void)
-{
-	asm volatile("hint #0x7c" : : : "memory");
-}
-
-static inline void watch_end(void)
-{
-	asm volatile("hint #0x7d" : : : "memory");
-}
-
 /* One load of four bytes, as in the programs of the postings. */
 static inline uint32_t load(const char *from)
 {

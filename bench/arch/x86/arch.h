@@ -18,14 +18,6 @@ static inline void marker_end(void)
 	asm volatile("nop" : : : "memory");
 }
 
-static inline void watch_begin(void)
-{
-}
-
-static inline void watch_end(void)
-{
-}
-
 /* One load of four bytes, as in the programs of the postings. */
 static inline uint32_t load(const char *from)
 {
