@@ -73,6 +73,32 @@ static enum insn_kind exclusive_kind(uint32_t insn)
 	return o2 ? INSN_STORE : INSN_EXCLUSIVE_STORE;
 }
 
+/* Of memory tags, copies and sets of memory, and what LSUI, THE and LRCPC3 brought. */
+static enum insn_kind newer_kind(uint32_t insn)
+{
+	bool load = insn >> 22 & 1;
+	uint32_t opc = insn >> 22 & 3;
+	uint32_t op2 = insn >> 10 & 3;
+	bool vector = insn >> 26 & 1;
+
+	if (!vector && insn >> 21 & 1) {
+		if (insn >> 30 != 3)
+			return INSN_LOAD_STORE;		/* LSE128, LSUI and RCW atomics */
+		return load && !op2 ? INSN_LOAD : INSN_STORE;	/* LDG; STG and its kind */
+	}
+	switch (op2) {
+	case 0:
+		return opc ? INSN_LOAD : INSN_STORE;	/* LDAPUR, STLUR */
+	case 1:
+		return opc == 3 ? INSN_STORE : INSN_LOAD_STORE;	/* SETP; CPYP */
+	case 2:
+		/* LDAPR and LDIAPP, STLR and STILP; LDAPUR and STLUR of vectors */
+		return load ? INSN_LOAD : INSN_STORE;
+	default:
+		return INSN_STORE;			/* GCSSTR */
+	}
+}
+
 /* Single register forms: bits 29:27 are 111, bits 25:24 are 00 or 01. */
 static enum insn_kind register_kind(uint32_t insn)
 {
@@ -88,7 +114,7 @@ static enum insn_kind register_kind(uint32_t insn)
 				return INSN_LOAD;
 			if ((insn & 0xfffffc00) == 0xf83fd000)
 				return INSN_LOAD;
-			if ((insn & 0xffe0cc00) == 0xf8208c00 ||
+			if ((insn & 0xffe0fc00) == 0xf8209000 ||
 			    (insn & 0xffe0fc00) == 0xf820b000 ||
 			    (insn & 0xffe0fc00) == 0xf820a000)
 				return INSN_STORE;
@@ -115,17 +141,15 @@ static enum insn_kind memory_kind(uint32_t insn)
 			return exclusive_kind(insn);
 		if (insn >> 26 & 1)
 			return load ? INSN_LOAD : INSN_STORE;	/* LD1..LD4, ST1..ST4 */
-		/* LSE128, RCW and LSUI atomics; memory tags */
+		/* LDTXR, STTXR; CAST */
+		if (insn >> 31 && !(insn >> 23 & 1))
+			return load ? INSN_LOAD : INSN_EXCLUSIVE_STORE;
 		return INSN_LOAD_STORE;
 	case 3:
 		if (!(insn >> 24 & 1))			/* literal */
 			return (insn >> 30 == 3 && !(insn >> 26 & 1)) ?
 				INSN_PLAIN : INSN_LOAD;
-		if (insn >> 26 & 1)
-			return INSN_LOAD_STORE;
-		if (!(insn >> 21 & 1) && !(insn >> 10 & 3))
-			return insn >> 22 & 3 ? INSN_LOAD : INSN_STORE; /* LDAPUR, STLUR */
-		return INSN_LOAD_STORE;			/* tags, MOPS */
+		return newer_kind(insn);
 	case 5:
 		return load ? INSN_LOAD : INSN_STORE;	/* pairs */
 	default:
@@ -133,13 +157,33 @@ static enum insn_kind memory_kind(uint32_t insn)
 	}
 }
 
+/* SVE: bits 31 and 28:25 are 10010. */
+static enum insn_kind vector_kind(uint32_t insn)
+{
+	static const struct {
+		uint32_t mask, value;
+	} prefetches[] = {
+		/* of places: one base and offsets, two widths; bases and one offset */
+		{ 0xbfa08010, 0x84200000 }, { 0xffe08010, 0xc4608000 }, { 0xbe60e010, 0x8400e000 },
+		/* of one place: with an immediate, with a register */
+		{ 0xffc08010, 0x85c00000 }, { 0xfe60e010, 0x8400c000 },
+	};
+
+	for (size_t i = 0; i < sizeof(prefetches) / sizeof(*prefetches); i++)
+		if ((insn & prefetches[i].mask) == prefetches[i].value)
+			return INSN_PLAIN;
+	return (insn >> 29 & 3) == 3 ? INSN_STORE : INSN_LOAD;
+}
+
 enum insn_kind insn_kind(uint32_t insn)
 {
 	if ((insn & 0x0a000000) == 0x08000000)
 		return memory_kind(insn);
-	/* SVE loads and stores */
 	if ((insn & 0x9e000000) == 0x84000000)
-		return insn >> 30 & 1 && insn >> 29 & 1 ? INSN_STORE : INSN_LOAD;
+		return vector_kind(insn);
+	/* SME loads and stores: of its arrays, and of several vectors */
+	if ((insn & 0xfe000000) == 0xe0000000 || (insn & 0xfe800000) == 0xa0000000)
+		return insn >> 21 & 1 ? INSN_STORE : INSN_LOAD;
 	if ((insn & 0xffc00000) == 0xd5000000)
 		return system_kind(insn);
 	if (insn == 0xd69f03e0 || insn == 0xd69f0bff || insn == 0xd69f0fff)

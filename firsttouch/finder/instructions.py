@@ -53,9 +53,12 @@ def decode(machine: str, code: bytes, pc: int) -> Instruction:
     if machine not in _ACCESS:
         return UNKNOWN
     for instruction in _disassembler(machine).disasm(code, pc, 1):
-        access = _ACCESS[machine](instruction)
-        return Instruction(f"{instruction.mnemonic} {instruction.op_str}".strip(), access)
+        return Instruction(_text(instruction), _ACCESS[machine](instruction))
     return UNKNOWN
+
+
+def _text(instruction: capstone.CsInsn) -> str:
+    return f"{instruction.mnemonic} {instruction.op_str}".strip()
 
 
 def distance(machine: str, code: bytes, pc: int, later: int) -> int | None:
@@ -88,14 +91,23 @@ _OPERATIONS = "add|clr|eor|set|[su]?(max|min)(nm)?"
 _ARM64 = (
     (re.compile(rf"(ld|st)(t|bf|f)?({_OPERATIONS})|swp|cas|rcw"), Access.ATOMIC),
     (re.compile("lda?t?x[rp]"), Access.EXCLUSIVE),
+    # Copies of memory; sets of it.
+    (re.compile("cpy"), Access.EITHER),
+    (re.compile("setg?[pme]"), Access.WRITE),
     (re.compile("ld"), Access.READ),
-    (re.compile("st|dc$"), Access.WRITE),
+    (re.compile("st(?!mopa)|gcsst|dc g?z?va"), Access.WRITE),
+    # The kernel takes a fault of cache maintenance for a read.
+    (re.compile("[di]c "), Access.READ),
 )
 
 
 def _arm64_access(instruction: capstone.CsInsn) -> Access:
-    name = instruction.mnemonic
-    return next((access for form, access in _ARM64 if form.match(name)), Access.UNKNOWN)
+    return arm64_access(_text(instruction))
+
+
+def arm64_access(text: str) -> Access:
+    """Return the access of an instruction in the assembler's words."""
+    return next((access for form, access in _ARM64 if form.match(text)), Access.UNKNOWN)
 
 
 # capstone's own flags of operands are wrong for many vector stores, so the place of the
