@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an arm changes against stock, cell by cell: faults, instructions, TLBI and barriers.
+"""What an arm changes against stock, cell by cell: faults, instructions, TLBI, pages and more.
 
 Counts are exact, so that equal means equal. But a kernel whose code only moved
 runs the same path a moment earlier or later: ticks, and what they wake, fall
@@ -22,8 +22,11 @@ FAULTS, INSTRUCTIONS = "page_faults", "instructions_kernel"
 # The counts that a path through the kernel has; any other follows from these, or from addresses.
 PATH: Mapping[str, str] = {
     FAULTS: "page faults", INSTRUCTIONS: "kernel instructions", "tlbi": "TLBI", "dsb": "DSB",
-    "isb": "ISB",
+    "isb": "ISB", "tlbi_broadcast": "broadcast TLBI", "ipi": "IPI", "aborts": "exceptions",
+    "pages_allocated": "pages", "resident_bytes": "bytes resident",
 }  # fmt: skip
+# What an experiment counts that measures other operations than faults.
+OPERATIONS = "operations"
 MISSES: Mapping[str, str] = {"l1d_misses": "L1D misses", "l2_misses": "L2 misses"}
 Kind = Literal["changed", "chance", "equal", "not judged"]
 # What a few ticks more or less make of a cell. Measured on 6.12: one has one DSB, one ISB and
@@ -45,9 +48,23 @@ class CellChange:
     chance: Mapping[str, float]
 
     @property
-    def faults(self) -> float | None:
-        """The faults on stock, by which counts are divided; None if there are none."""
-        return self.counts[FAULTS][0] or None if FAULTS in self.counts else None
+    def unit(self) -> str:
+        """What counts are divided by: ``operation`` if the cell counts them, ``fault``, ``cell``.
+
+        Cells of operations take a few faults beside.
+        """
+        if self.case.value(BASE, OPERATIONS):
+            return "operation"
+        return "fault" if self.counts.get(FAULTS, (0.0, 0.0))[0] else "cell"
+
+    @property
+    def units(self) -> float:
+        """The number of operations or faults on stock, by which counts are divided."""
+        by = {
+            "operation": self.case.value(BASE, OPERATIONS),
+            "fault": self.counts.get(FAULTS, (1.0,))[0],
+        }
+        return by.get(self.unit) or 1.0
 
     @property
     def kind(self) -> Kind:
@@ -82,12 +99,12 @@ class CellChange:
         return False
 
     def per_fault(self, metric: str) -> tuple[float, float]:
-        """Return a count on stock and on the arm, divided by the faults on stock if there are."""
+        """Return a count on stock and on the arm, divided by the faults or operations on stock."""
         base, value = self.counts[metric]
-        return base / (self.faults or 1), value / (self.faults or 1)
+        return base / self.units, value / self.units
 
     def change(self, metric: str) -> float:
-        """Return the change of a count per fault, or of the whole case without faults."""
+        """Return the change of a count per fault or operation, or of the whole case."""
         base, value = self.per_fault(metric)
         return value - base
 
@@ -112,9 +129,9 @@ class Changes:
         return [cell for cell in self.of_kind("changed") if cell.costs_more == more]
 
     def examples(self) -> dict[str, CellChange]:
-        """Return the largest change to ``more`` and to ``less`` of a cell that has faults."""
+        """Return the largest change to ``more`` and to ``less`` of a cell that has a unit."""
         found = {
-            name: next((cell for cell in self.changed(more=more) if cell.faults), None)
+            name: next((cell for cell in self.changed(more=more) if cell.unit != "cell"), None)
             for name, more in (("more", True), ("less", False))
         }
         return {name: cell for name, cell in found.items() if cell}
@@ -157,4 +174,4 @@ def _both(case: Case, arm: str, metrics: Iterable[str]) -> dict[str, tuple[float
 def _order(cell: CellChange) -> tuple[bool, float]:
     if cell.kind == "not judged":
         return True, 0.0
-    return cell.faults is None, -abs(cell.percent)
+    return cell.unit == "cell", -abs(cell.percent)

@@ -92,7 +92,7 @@ def _moved(cases: Iterable[Mapping[str, CellChange]], *, more: bool) -> list[Mov
         }
         if changed:
             moved.append(Moved(changed, cells.get(""), len(cells)))
-    return sorted(moved, key=lambda one: (not one.most.faults, -abs(one.most.percent)))
+    return sorted(moved, key=lambda one: (one.most.unit == "cell", -abs(one.most.percent)))
 
 
 def pairs_of(found: Sequence[Matrix], settings: Sequence[Setting]) -> list[str]:

@@ -78,6 +78,9 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
 
 def _combine(metrics: dict[str, float], missing: dict[str, str], cpus: int) -> None:
     """Add the metrics of COMBINED, or why one is missing."""
+    allocated = [count for name, count in metrics.items() if name.startswith("pgalloc_")]
+    if allocated:
+        metrics["pages_allocated"] = sum(allocated)
     if "tlbi_broadcast" in metrics:
         metrics["tlbi_answers"] = metrics["tlbi_broadcast"] * (cpus - 1)
     if "aborts" in metrics and "page_faults" in metrics:

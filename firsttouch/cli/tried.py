@@ -235,7 +235,7 @@ def _examples(found: Changes) -> dict[str, CellChange]:
     return {
         side: cell
         for side, cell in cells.items()
-        if not load_setting(cell.case.platform.setting).cpus and cell.faults
+        if not load_setting(cell.case.platform.setting).cpus and cell.unit != "cell"
     }
 
 

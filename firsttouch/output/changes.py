@@ -13,6 +13,7 @@ from firsttouch.analysis.changes import (
     FAULTS,
     INSTRUCTIONS,
     MISSES,
+    OPERATIONS,
     PATH,
     CellChange,
     Changes,
@@ -37,6 +38,8 @@ SCHEMA = 1
 _CELLS, _FUNCTIONS = 12, 6
 # Counts per fault from which on decimals are left out.
 _LARGE = 10_000
+# What follows the name of a cell whose counts are not per fault.
+_UNITS = {"fault": "", "operation": ", each", "cell": " (whole)"}
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ def format_signed(value: float) -> str:
 def name_of(cell: CellChange) -> str:
     """Return the name of a cell, and whether its counts are those of all of it."""
     name = cell_name(cell.case.experiment, cell.case.params)
-    return name if cell.faults else f"{name} (whole)"
+    return f"{name}{_UNITS[cell.unit]}"
 
 
 def _cells(cells: Sequence[CellChange]) -> str:
@@ -190,7 +193,8 @@ def print_functions(case: Case, arm: str, places: Mapping[str, str], console: Co
     `places` has where functions are defined, by name.
     """
     title = f"functions of {cell_name(case.experiment, case.params)}"
-    print_rows(title, (BASE, arm), changed_in(case, arm), places, console)
+    unit = "operation" if case.value(BASE, OPERATIONS) else "fault"
+    print_rows(title, (BASE, arm), changed_in(case, arm), places, console, unit)
 
 
 def changed_functions(profiles: Mapping[str, Profile], faults: float | None) -> list[FunctionRow]:
@@ -209,13 +213,14 @@ def print_rows(
     rows: Sequence[FunctionRow],
     places: Mapping[str, str],
     console: Console,
+    unit: str = "fault",
 ) -> None:
     """Print functions that changed between two kernels, of these `names`, and where they are."""
     if not rows:
         return
     # A line of its own: beside a cell's name there is no room for where functions are.
     console.print(plain(title), soft_wrap=True)
-    table = plain_table(["per fault"], [*names, "change"], ["defined at"])
+    table = plain_table([f"per {unit}"], [*names, "change"], ["defined at"])
     for row in rows[:_FUNCTIONS]:
         table.add_row(
             plain(row.function),
@@ -230,11 +235,11 @@ def print_rows(
 
 
 def changed_in(case: Case, arm: str) -> list[FunctionRow]:
-    """Return the functions whose instructions per fault on stock changed, the largest first."""
+    """Return the functions whose instructions per fault or operation changed, the largest first."""
     profiles = {name: found for name, found in profiles_of(case).items() if name in (BASE, arm)}
     if len(profiles) < 2:
         return []
-    return changed_functions(profiles, case.value(BASE, FAULTS))
+    return changed_functions(profiles, case.value(BASE, OPERATIONS) or case.value(BASE, FAULTS))
 
 
 def changes_document(
@@ -278,7 +283,9 @@ def _document(cell: CellChange) -> dict[str, Json]:
         "params": dict(case.params),
         "kind": cell.kind,
         "change_percent": cell.percent if INSTRUCTIONS in cell.counts else None,
-        "faults": cell.faults,
+        "faults": cell.counts.get(FAULTS, (0.0, 0.0))[0] or None,
+        "per": cell.unit,
+        "units": cell.units,
         "counts": {
             metric: {"stock": base, "arm": value, "chance": cell.chance.get(metric)}
             for metric, (base, value) in {**cell.counts, **cell.misses}.items()

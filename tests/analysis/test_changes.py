@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from firsttouch.analysis.changes import Changes, _order, changes
+from firsttouch.analysis.changes import PATH, Changes, _order, changes
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.collection import load_known
 from firsttouch.catalog.tried import tried_arm
@@ -24,10 +24,13 @@ _STOCK: Mapping[str, float] = {
 
 
 def _changes(
-    tried: Mapping[str, float], again: Mapping[str, float] | None = None, by: str = "store"
+    tried: Mapping[str, float],
+    again: Mapping[str, float] | None = None,
+    by: str = "store",
+    stock: Mapping[str, float] | None = None,
 ) -> Changes:
     """Return the changes of one case; `tried` and `again` have what differs from stock."""
-    arms = {"stock": {}, "again": again or {}, "mine": tried}
+    arms = {"stock": stock or {}, "again": again or {}, "mine": tried}
     results = [
         make_result({**_STOCK, **changed}, arm, params={**POPULATE, "by": by})
         for arm, changed in arms.items()
@@ -112,3 +115,25 @@ def test_a_case_without_instructions_is_not_judged() -> None:
     bare = replace(found, cells=(replace(cell, counts={"page_faults": (1, 2)}),))
     assert not bare.of_kind("changed")
     assert "Not judged, because they count no instructions: 1 cell of populate" in _printed(bare)
+
+
+@pytest.mark.parametrize(
+    "counted",
+    [{"tlbi_broadcast": 5}, {"ipi": 1}, {"aborts": 1001}, {"pages_allocated": 1513}],
+)
+def test_what_instructions_do_not_show_is_judged(counted: Mapping[str, float]) -> None:
+    also = {"tlbi_broadcast": 0, "ipi": 0, "aborts": 1000, "pages_allocated": 1001}
+    found = _changes({**also, **counted}, also, stock=also)
+    (cell,) = found.cells
+    assert cell.kind == "changed" and cell.costs_more
+    (metric,) = counted
+    head = next(line for line in _printed(found).splitlines() if line.startswith("costs more"))
+    assert head.rstrip().endswith(PATH[metric])
+
+
+def test_a_cell_of_operations_is_counted_by_them() -> None:
+    also = {"operations": 4000, "page_faults": 3}
+    found = _changes({**also, "instructions_kernel": 3_500_000}, also, stock=also)
+    (cell,) = found.cells
+    assert (cell.unit, cell.change("instructions_kernel")) == ("operation", 250)
+    assert "populate store 4k 1 GiB, each" in _printed(found)
