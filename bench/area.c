@@ -9,6 +9,7 @@
 #include "area.h"
 #include "datafile.h"
 #include "result.h"
+#include "swap.h"
 #include "thp.h"
 #include "touch.h"
 
@@ -52,7 +53,6 @@ const struct param *area_param(size_t place)
 const struct metric *area_metric(size_t place)
 {
 	static const struct metric metrics[] = {
-		{ "operations", "operations", "that were measured" },
 		{ "resident_bytes", "bytes", "that are mapped where the memory was, afterwards" },
 	};
 
@@ -126,10 +126,7 @@ enum status area_get(struct run *run, struct area *area, size_t size)
 	enum status status;
 	int error;
 
-	*area = (struct area){
-		.run = run, .fd = -1,
-		.page = thp_page_bytes(param_text(run, "memory")),
-	};
+	area->page = thp_page_bytes(param_text(run, "memory"));
 	status = open_file(run, area, size);
 	if (status)
 		return status;
@@ -152,18 +149,45 @@ int area_get_other(struct area *area, size_t size)
 	return memory_map(&area->other, size, MEMORY_ALIGN);
 }
 
+const char *area_fork(struct area *area)
+{
+	int status;
+
+	area->child = fork();
+	if (!area->child) {
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	/* It does nothing any more when this returns. */
+	if (area->child < 0 || waitpid(area->child, &status, WUNTRACED) < 0)
+		return "fork failed: allow more processes";
+	return NULL;
+}
+
+const char *area_end_child(struct area *area)
+{
+	int status;
+
+	kill(area->child, SIGKILL);
+	if (waitpid(area->child, &status, 0) != area->child)
+		return "the child cannot be waited for";
+	area->child = 0;
+	return NULL;
+}
+
 void area_put(struct area *area)
 {
-	if (area->child > 0) {
-		kill(area->child, SIGKILL);
-		waitpid(area->child, NULL, 0);
-	}
+	if (area->child > 0)
+		area_end_child(area);
 	if (area->other.start)
 		memory_unmap(&area->other);
 	if (area->memory.start)
 		memory_unmap(&area->memory);
+	swap_off(area->swap);
 	if (area->fd >= 0)
 		close(area->fd);
+	if (area->other_fd >= 0)
+		close(area->other_fd);
 }
 
 void area_report(struct run *run, const struct area *area)

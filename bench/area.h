@@ -17,8 +17,10 @@ struct area {
 	struct memory memory;
 	size_t page;		/* bytes of the folios behind it, at least a page */
 	int fd;			/* of the file or shared memory behind it, or -1 */
+	int other_fd;		/* the operation's, or -1; it is closed at the end */
 	struct memory other;	/* for the operation; .start is NULL without it */
 	pid_t child;		/* the operation's, or 0; it is killed at the end */
+	const char *swap;	/* what is swapped to, or NULL; until the end */
 };
 
 /* For .shared_params and .shared_metrics of an experiment that has areas. */
@@ -31,12 +33,19 @@ const struct metric *area_metric(size_t place);
  */
 enum status area_prepare(struct run *run, bool *unavailable);
 
-/* Maps @size bytes of the run's --memory and fills them, unless "untouched". */
+/*
+ * Maps @size bytes of the run's --memory and fills them, unless "untouched".
+ * @area has its .run, and its files are -1.
+ */
 enum status area_get(struct run *run, struct area *area, size_t size);
 void area_put(struct area *area);
 
-/* Reserves area->other, which is as aligned as memory. 0 or a negative errno. */
+/* Maps area->other, which is as aligned as memory. 0 or a negative errno. */
 int area_get_other(struct area *area, size_t size);
+
+/* Forks area->child, which stops, and ends it. NULL, or what failed. */
+const char *area_fork(struct area *area);
+const char *area_end_child(struct area *area);
 
 /*
  * The distance of operations that meet a part of the memory: 16 base pages, for

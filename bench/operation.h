@@ -2,7 +2,7 @@
 /*
  * The shape of experiments that measure one of several operations: prepare,
  * the operation, clean up. All is done once with less memory before, so that no
- * first call is measured.
+ * first call is measured. An experiment without area_param() has no memory.
  */
 #ifndef OPERATION_H
 #define OPERATION_H
@@ -27,8 +27,16 @@ struct operation {
 		.type = PARAM_CHOICE, .choices = operation_name, .def = first, \
 	}
 
-/* Measures that of @operations (ends in a NULL name) which the run asks for. */
+/* The metric, of each such experiment. */
+#define OPERATIONS_METRIC						\
+	{ "operations", "operations", "that were measured" }
+
+/*
+ * Measures that of @operations (ends in a NULL name) which the run asks for.
+ * @finish undoes what area_put() does not; it may be NULL.
+ */
 enum status operation_measure(struct run *run,
-			      const struct operation *operations);
+			      const struct operation *operations,
+			      void (*finish)(struct area *area));
 
 #endif /* OPERATION_H */

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/swap.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,16 +18,9 @@
 #include "memory.h"
 #include "region.h"
 #include "result.h"
+#include "swap.h"
 #include "thp.h"
 #include "touch.h"
-
-#ifndef MADV_PAGEOUT
-#define MADV_PAGEOUT	21	/* Linux 5.4 */
-#endif
-
-/* A swap area's header fills the first page; include/linux/swap.h. */
-#define SWAP_HEADER	1024
-#define SWAP_MAGIC	"SWAPSPACE2"
 
 struct area {
 	struct memory memory;
@@ -68,44 +60,11 @@ static const char *share_with_child(struct run *run, struct area *area)
 	return area->child < 0 ? "fork failed" : NULL;
 }
 
-/* Writes what mkswap(8) writes: a header without bad pages. */
-static bool make_swap(const char *path)
-{
-	static char header[65536];
-	const size_t page = page_size();
-	uint32_t *info = (uint32_t *)(header + SWAP_HEADER);
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	off_t size;
-	bool made;
-
-	if (fd < 0)
-		return false;
-	size = lseek(fd, 0, SEEK_END);
-	info[0] = 1;				/* version */
-	info[1] = size / page - 1;		/* last page */
-	memcpy(header + page - 10, SWAP_MAGIC, 10);
-	made = size > (off_t)page && pwrite(fd, header, page, 0) == (ssize_t)page;
-	close(fd);
-	return made;
-}
-
 static const char *swap_out(struct run *run, struct area *area)
 {
-	const struct memory *memory = &area->memory;
+	const char *why = swap_on(run, &area->swap);
 
-	if (param_given(run, "swap")) {
-		area->swap = param_text(run, "swap");
-		if (!make_swap(area->swap) || swapon(area->swap, 0)) {
-			area->swap = NULL;
-			return "the file of --swap cannot be used for swapping";
-		}
-	}
-	if (madvise(memory->start, memory->size, MADV_PAGEOUT))
-		return "this kernel has no MADV_PAGEOUT (5.4 or later has)";
-	if (memory_smaps(memory->start, memory->size, "Swap") <
-	    (int64_t)memory->size)
-		return "not all of the memory was swapped out: name a larger area by --swap";
-	return NULL;
+	return why ? why : swap_out_memory(&area->memory);
 }
 
 /* At most, in bytes, of the loops that touch. They read nothing of their text. */
@@ -251,8 +210,7 @@ static enum status measure(struct run *run)
 	}
 	if (area.memory.start)
 		memory_unmap(&area.memory);
-	if (area.swap)
-		swapoff(area.swap);
+	swap_off(area.swap);
 	if (area.fd >= 0)
 		close(area.fd);
 	return status;
@@ -268,10 +226,8 @@ static const struct param params[] = {
 	}, {
 		.name = "dir", .help = "folder for the file of writable-file",
 		.type = PARAM_PATH, .option = true, .def = "/var/tmp",
-	}, {
-		.name = "swap", .type = PARAM_PATH, .option = true,
-		.help = "block device or file to swap to, which is overwritten (root)",
 	},
+	SWAP_PARAM,
 	{ }
 };
 

@@ -47,7 +47,7 @@ static const char *operation_name(size_t place)
 
 static enum status measure(struct run *run)
 {
-	return operation_measure(run, operations);
+	return operation_measure(run, operations, NULL);
 }
 
 static const struct param params[] = {
@@ -56,6 +56,7 @@ static const struct param params[] = {
 };
 
 static const struct metric metrics[] = {
+	OPERATIONS_METRIC,
 	{ }
 };
 

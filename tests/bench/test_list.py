@@ -34,6 +34,10 @@ PARAMS = {
     "unmap": AREA,
     "protect": AREA,
     "remap": AREA,
+    "advise": AREA,
+    "fork": AREA,
+    "copy-across": AREA,
+    "lock": AREA,
 }
 
 
