@@ -139,15 +139,18 @@ class _Finder:
         mapping, anonymous = process.mapping(address)
         access = instruction.access
         forked = process.forked and mapped != 0
+        before = process.touch(page, forked)
         pair, kind, first = 0, SECOND, None
-        if access.may_write and process.first:
+        # Of a page that is not mapped no read is known.
+        if mapped != 0 and access.may_write and process.first:
             first = self._first(process, fault, anonymous)
         if first:
-            pair = 1 + self._double(process, first, fault, instruction, memory_kind(mapping))
+            double = self._double(process, first, fault, instruction, memory_kind(mapping))
+            process.double(page, double, anonymous)
+            pair = 1 + double
         else:
             if access.may_read and not mapped:
                 process.first[page] = First(fault.pc, address, instruction, anonymous)
-            before = process.had_fault(page, inherited=forked)
             kind = kind_of(
                 access, mapped, mapping,
                 user=fault.user, anonymous=anonymous, before=before, forked=forked,
@@ -156,7 +159,6 @@ class _Finder:
         found.anonymous += anonymous
         found.timeline.add(fault.time - self._start, kind)
         process.kinds[kind] += 1
-        process.note(page, pair, anonymous)
         stack = process.stacks.get((fault.pc, fault.chain))
         if stack is None:
             stack = self._stack(process, fault)

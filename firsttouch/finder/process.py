@@ -83,26 +83,26 @@ class Process:
         }
         return child
 
-    def had_fault(self, page: int, *, inherited: bool) -> bool:
-        """Tell whether a page had a fault here, or if `inherited`, before the fork."""
-        block, bit = page // self._block, page % self._block
-        pages = self._touched.pages.get(block, 0)
-        if inherited:
-            pages |= self._inherited.get(block, 0)
-        return bool(pages >> bit & 1)
-
-    def note(self, page: int, pair: int, anonymous: bool) -> None:
-        """Count a fault; `pair` as in `Faults.double`."""
+    def touch(self, page: int, inherited: bool) -> bool:
+        """Count a fault. Tell whether its page had one before, or if `inherited`, its parent's."""
         touched = self._touched
         touched.faults += 1
         block = page // self._block
         bit = 1 << page % self._block
-        pages = touched.pages
-        pages[block] = pages.get(block, 0) | bit
-        if pair:
-            touched.doubled[block] = touched.doubled.get(block, 0) | bit
-            if anonymous:
-                self._dense[pair - 1, block] += 1
+        before = touched.pages.get(block, 0)
+        if not before & bit:
+            touched.pages[block] = before | bit
+            if inherited:
+                before = self._inherited.get(block, 0)
+        return before & bit != 0
+
+    def double(self, page: int, pair: int, anonymous: bool) -> None:
+        """Count the second fault of a double; `pair` as in `Found.pairs`."""
+        block = page // self._block
+        doubled = self._touched.doubled
+        doubled[block] = doubled.get(block, 0) | 1 << page % self._block
+        if anonymous:
+            self._dense[pair, block] += 1
 
     def close(self, found: Found) -> None:
         """Count in `found` what an address space is in the end, and pages that were only read."""
