@@ -15,6 +15,7 @@ from docs.evidence.draw.command import REBUILT, traced_blocks
 from docs.evidence.draw.declared import load_evidence
 from docs.evidence.draw.documents import Drawing, names
 from docs.evidence.draw.functions import function_rows
+from docs.evidence.draw.history import COUNTED, HISTORY
 from docs.evidence.draw.oracle import ORACLE
 from docs.evidence.draw.traces import HERE, LINES
 from firsttouch.analysis.cache_statistics import colored_caches
@@ -98,7 +99,7 @@ def test_each_block_is_shown_and_each_set_is_drawn() -> None:
     assert drawn == set(_EVIDENCE.sets)
     files = {file.name for file in _EVIDENCE.folder.glob("*.*") if file.suffix != ".md"}
     assert files == {
-        "tables.toml", REBUILT, *(f"{name}.jsonl.xz" for name in _EVIDENCE.sets),
+        "tables.toml", REBUILT, HISTORY, COUNTED, *(f"{name}.jsonl.xz" for name in _EVIDENCE.sets),
         *(f"{name}.json.xz" for name in (HERE, LINES, ORACLE) if name in shown),
     }  # fmt: skip
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from docs.evidence.draw.declared import Evidence, ResultSet, load_evidence
 from docs.evidence.draw.documents import Drawing
+from docs.evidence.draw.history import COUNTED, draw_history
 from docs.evidence.draw.oracle import (
     ORACLE,
     draw_verdicts,
@@ -166,7 +167,7 @@ def trace(evidence: Evidence, name: str) -> None:
 
 
 def traced_blocks(evidence: Evidence) -> dict[str, Callable[[], str]]:
-    """Return functions that draw the tables of the programs that were traced, by block."""
+    """Return functions that draw tables of what is no set: traces and history, by block."""
     found: dict[str, Callable[[], str]] = {}
     here, lines = (traces_file(evidence.folder, name) for name in (HERE, LINES))
     if here.exists():
@@ -176,6 +177,8 @@ def traced_blocks(evidence: Evidence) -> dict[str, Callable[[], str]]:
     verdicts = traces_file(evidence.folder, ORACLE)
     if verdicts.exists():
         found[ORACLE] = lambda: draw_verdicts(read_verdicts(verdicts))
+    if (evidence.folder / COUNTED).exists():
+        found["history"] = lambda: draw_history(evidence.folder)
     if _SET in evidence.sets:
         found[_BLOCK] = lambda: draw_traces(_of_guests(evidence.sets[_SET].file(evidence.folder)))
     return found
