@@ -13,6 +13,7 @@ from docs.evidence.draw.declared import Block, Evidence
 from docs.evidence.draw.functions import functions
 from docs.evidence.draw.layouts import layouts
 from docs.evidence.draw.pivot import pivot
+from docs.evidence.draw.whole import whole
 from firsttouch.analysis.cache_statistics import (
     FITTING,
     MISSES,
@@ -171,4 +172,5 @@ _DRAWN: Mapping[str, Callable[[Block, Datasets], Iterator[str]]] = {
     "sources": _sources,
     "functions": functions,
     "layouts": layouts,
+    "whole": whole,
 }

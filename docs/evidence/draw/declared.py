@@ -16,7 +16,7 @@ from firsttouch.tables import Table, read_toml
 # In a checkout; an installed package has no documents.
 EVIDENCE = REPOSITORY / "docs/evidence"
 KINDS = ("rows", "colors", "spread", "knee", "answer", "sources", "cells", "functions",
-         "layouts")  # fmt: skip
+         "layouts", "whole")  # fmt: skip
 SHOWN = ("value", "change", "per page", "over layouts")
 
 
@@ -207,7 +207,7 @@ def _read_block(table: Table, sets: list[str], before: Mapping[str, Block]) -> B
     for name in block.sets:
         if name not in sets:
             raise table.error("sets", f"names {name!r}: {nearest(name, sets)}")
-    if block.kind in ("rows", "functions") and not (block.rows and block.columns):
+    if block.kind in ("rows", "functions", "whole") and not (block.rows and block.columns):
         raise table.error("rows", "and columns are what a table is made of: give both.")
     table.done()
     return block
