@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from firsttouch.survey.findings import Findings, TouchFinding
 from firsttouch.survey.formats import GIB, one_page, per_gib
-from firsttouch.survey.host import REMEDY
+from firsttouch.survey.host import FAULT_AHEAD, REMEDY
 from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.tasks import FLOOR, kind_name
 
@@ -127,6 +127,11 @@ def _populate_advice(findings: Findings) -> Iterator[str]:
 
 def _series_advice(findings: Findings) -> Iterator[str]:
     host = findings.host
+    if host.fault_ahead == 0:
+        yield (
+            f"This kernel has fault-ahead, switched off: as root, `echo 64 > {FAULT_AHEAD}` lets "
+            "writes to fresh memory that come in order take one fault for five pages."
+        )
     if findings.doubled and host.write_intent:
         yield (
             f"This kernel has write-intent faults, in mode {host.write_intent}: as root, "

@@ -15,6 +15,7 @@ from firsttouch.tables import Json, Table
 LEVELS = ("l1d", "l2")
 # The series adds it; linux/Documentation/arch/arm64 describes it.
 WRITE_INTENT = "/proc/sys/vm/write_intent"
+FAULT_AHEAD = "/sys/kernel/mm/fault_ahead_kb"
 # What ends the double fault there.
 REMEDY = f"`echo 1 > {WRITE_INTENT}`"
 _THP = "/sys/kernel/mm/transparent_hugepage/"
@@ -71,7 +72,9 @@ class Host:
     `cpu` is the CPU that the tasks run on. `memory` is the available memory, within
     the limit of a container. `thp` has the THP policies by file name, `mthp` the
     policy of each mTHP size. `write_intent` is the mode of write-intent faults, as
-    the kernel prints it; None without the series. `virtual` tells whether it is a
+    the kernel prints it; None without the series. `fault_ahead` is the size in bytes
+    of the largest folio that fault-ahead maps, 0 if it is off; None without it.
+    `virtual` tells whether it is a
     virtual machine; None if neither the CPU nor the firmware shows it.
     `nr_hugepages` is the number of huge pages reserved for hugetlb.
     """
@@ -92,6 +95,7 @@ class Host:
     load: float | None
     perf_event_paranoid: int | None
     nr_hugepages: int | None = None
+    fault_ahead: int | None = None
 
     def cache(self, level: str) -> Cache | None:
         """Return the cache called `level`: ``l1d``, ``l2``, ``l3``."""
@@ -131,6 +135,7 @@ def host_files(cpu: int) -> tuple[str, ...]:
         "/sys/firmware/devicetree/base/compatible",
         f"{_THP}*",
         WRITE_INTENT,
+        FAULT_AHEAD,
         f"{_THP}hugepages-*/enabled",
         f"{_THP}hugepages-*/shmem_enabled",
     )
@@ -160,6 +165,7 @@ def read_host(printed: Mapping[str, Json], cpu: int) -> Host:
         thp=_thp(files),
         mthp=_mthp(files),
         write_intent=files.get(WRITE_INTENT),
+        fault_ahead=int(files[FAULT_AHEAD]) * 1024 if FAULT_AHEAD in files else None,
         virtual=_is_virtual(files, cpuinfo, arm64),
         governor=files.get(f"/sys/devices/system/cpu/cpu{cpu}/{_GOVERNOR}"),
         load=float(load[0]) if load else None,

@@ -102,6 +102,12 @@ def _double_fault(findings: Findings) -> Sentence:
     )
     if findings.host.architecture == "x86-64":
         return Sentence(about, f"{text}; x86-64 reports it as a write.")
+    if findings.host.fault_ahead:
+        return Sentence(
+            about,
+            f"{text}: this kernel has fault-ahead (folios of up to "
+            f"{format_size(findings.host.fault_ahead)}).",
+        )
     if findings.host.write_intent:
         return Sentence(
             about,

@@ -81,6 +81,12 @@ def _differences(a: Survey, b: Survey) -> Iterator[Difference]:
             yield Difference(what, value, theirs[what])
 
 
+def _fault_ahead(size: int | None) -> str:
+    if size is None:
+        return "none"
+    return f"folios of up to {format_size(size)}" if size else "off"
+
+
 def _facts(survey: Survey) -> dict[str, str]:
     """Return the facts that decide the figures of a survey, in words."""
     host, guest = survey.host, survey.guest
@@ -90,6 +96,7 @@ def _facts(survey: Survey) -> dict[str, str]:
         "kernel": host.kernel,
         "page size": format_size(host.page_size),
         "write-intent faults": host.write_intent or "none",
+        "fault-ahead": _fault_ahead(host.fault_ahead),
         "huge pages": ", ".join(f"{p} {host.thp[p]}" for p in policies if p in host.thp) or "none",
         "mTHP": ", ".join(f"{format_size(s)} {p}" for s, p in host.mthp.items()) or "none",
         "frequency governor": host.governor or "unknown",

@@ -46,10 +46,10 @@ def test_the_documented_keys(tmp_path: Path, name: str, kind: str) -> None:
     before = parse_json((RECORDED / f"survey-{name}.json").read_text(), name)
     assert written.table("where").rest() == before.table("where").rest()
     assert written.table("where").take("kind", str) == kind
-    # Of the facts, the recorded surveys lack one key and have one that is no longer read.
+    # Of the facts, the recorded surveys lack two keys and have one that is no longer read.
     facts = {key: value for key, value in before.table("facts").rest().items()
              if key != "zero_page_colors"}  # fmt: skip
-    assert written.table("facts").rest() == {"nr_hugepages": None, **facts}
+    assert written.table("facts").rest() == {"nr_hugepages": None, "fault_ahead": None, **facts}
     assert written.objects("samples") == before.objects("samples")
     touches = {(t.take("kind", str), t.take("page", str)): t
                for t in written.table("findings").tables("touches")}  # fmt: skip

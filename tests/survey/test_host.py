@@ -62,6 +62,7 @@ def test_an_arm64_server() -> None:
             f"{_THP}/hpage_pmd_size": "2097152\n",
             f"{_THP}/hugepages-2048kB/enabled": "always [inherit] madvise never\n",
             "/proc/sys/vm/write_intent": "1\n",
+            "/sys/kernel/mm/fault_ahead_kb": "64\n",
             f"{_THP}/hugepages-64kB/enabled": "always inherit madvise [never]\n",
         }
     )  # fmt: skip
@@ -79,7 +80,7 @@ def test_an_arm64_server() -> None:
     assert host.thp == {"enabled": "madvise", "hpage_pmd_size": "2097152"}
     assert host.mthp == {65536: "never", 2 << 20: "inherit"}
     assert (host.governor, host.load, host.perf_event_paranoid) == ("schedutil", 0.52, 2)
-    assert host.write_intent == "1"
+    assert (host.write_intent, host.fault_ahead) == ("1", 65536)
     assert host.virtual is False
 
 
@@ -115,7 +116,7 @@ def test_a_kernel_without_any_of_the_files() -> None:
     assert host.caches == ()
     assert (host.thp, host.mthp, host.pmd_size) == ({}, {}, None)
     assert (host.governor, host.load, host.perf_event_paranoid) == (None, None, None)
-    assert host.write_intent is None
+    assert (host.write_intent, host.fault_ahead) == (None, None)
 
 
 def test_sizes_without_ways() -> None:

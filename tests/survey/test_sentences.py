@@ -100,6 +100,16 @@ _CASES: Mapping[str, tuple[Callable[[], Findings], tuple[str, ...]]] = {
         lambda: doubled(dataclasses.replace(N1_HOST, write_intent="off")),
         ("verdict", "today"),
     ),
+    "two faults, fault-ahead off": (
+        lambda: doubled(dataclasses.replace(N1_HOST, fault_ahead=0)),
+        ("today",),
+    ),
+    "fault-ahead": (
+        lambda: examined(
+            dataclasses.replace(N1_HOST, fault_ahead=65536), touches(N1_HOST, {"ldadd": 0.4}, {})
+        ),
+        ("double fault",),
+    ),
     "two faults, rounds 2": (lambda: doubled(N1_HOST, rounds=2), ("certainty",)),
     # 262,144 pages of 300 ns, and 16,384.
     "two faults, 64 KiB pages": (
