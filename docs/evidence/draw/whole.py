@@ -13,7 +13,6 @@ from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
 from firsttouch.output.markdown import markdown_table
 from firsttouch.output.names import format_params
-from firsttouch.quantities import format_change, format_value
 
 # Between the metrics of a column that adds some up.
 _PLUS = " + "
@@ -22,44 +21,38 @@ _PLUS = " + "
 def whole(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
     """Return the lines of the table: the sum of all programs first, then those that lose most.
 
-    Changes are against the arm of the first column. The last column decides the
-    order, by its first arm. Raises UserError if a figure was not measured.
+    A column has the change from the first of its arms to the second, in per cent. The first
+    column decides the order. Raises UserError if a figure was not measured.
     """
     (dataset,) = datasets.values()
     (selection,) = block.rows
     cases = cases_of(block, selection, dataset)
-    (base,) = block.columns[0].arms
-    last = block.columns[-1]
 
     def lost(case: Case) -> float:
-        values = (_sum(block, [case], last, arm) for arm in (base, last.arms[0]))
-        return change_percent(*values) or 0.0
+        return _change(block, block.columns[0], [case])
 
     named = {str(case.params[name]): case for case in cases for name in case.params}
     order = sorted(named, key=lambda name: lost(named[name]), reverse=True)
     lines = [
-        _line(f"all {len(cases)}", block, cases, base),
-        *(_line(name, block, [named[name]], base) for name in order),
+        _line(f"all {len(cases)}", block, cases),
+        *(_line(name, block, [named[name]]) for name in order),
     ]
-    heads = ["", *(f"{column.head}, {arm}" for column in block.columns for arm in column.arms)]
+    heads = ["", *(column.head for column in block.columns)]
     yield from markdown_table(heads, range(1, len(heads)), lines)
 
 
-def _line(name: str, block: Block, cases: list[Case], base: str) -> list[str]:
-    words = [name]
-    for column in block.columns:
-        before = _sum(block, cases, column, base)
-        for arm in column.arms:
-            value = _sum(block, cases, column, arm)
-            words.append(
-                format_change(change_percent(before, value))
-                if column.show == "change"
-                else format_value(value, "")
-            )
-    return words
+def _line(name: str, block: Block, cases: list[Case]) -> list[str]:
+    changes = [f"{_change(block, column, cases):+.1f}" for column in block.columns]
+    return [name, *(text.lstrip("+-") if float(text) == 0 else text for text in changes)]
 
 
-def _sum(block: Block, cases: list[Case], column: Column, arm: str) -> float:
+def _change(block: Block, column: Column, cases: list[Case]) -> float:
+    base, arm = column.arms
+    change = change_percent(*(_sum(block, column, cases, one) for one in (base, arm)))
+    return change or 0.0
+
+
+def _sum(block: Block, column: Column, cases: list[Case], arm: str) -> float:
     total = 0.0
     for case in cases:
         for metric in column.metric.split(_PLUS):
