@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A table of a document: what arms change in whole programs, and in their sum."""
+"""A table of a document: what arms change, in per cent, in each case and in their sum."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
 from firsttouch.output.markdown import markdown_table
-from firsttouch.output.names import format_params
+from firsttouch.output.names import format_params, varying
 
 # Between the metrics of a column that adds some up.
 _PLUS = " + "
 
 
 def whole(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
-    """Return the lines of the table: the sum of all programs first, then those that lose most.
+    """Return the lines of the table: the cases that lose most first.
 
-    A column has the change from the first of its arms to the second, in per cent. The first
-    column decides the order. Raises UserError if a figure was not measured.
+    A column has the change from the first of its arms to the second. The first column decides
+    the order. A label of the row asks for the sum of the cases above them. Raises UserError if
+    a figure was not measured.
     """
     (dataset,) = datasets.values()
     (selection,) = block.rows
@@ -31,12 +32,10 @@ def whole(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
     def lost(case: Case) -> float:
         return _change(block, block.columns[0], [case])
 
-    named = {str(case.params[name]): case for case in cases for name in case.params}
-    order = sorted(named, key=lambda name: lost(named[name]), reverse=True)
-    lines = [
-        _line(f"all {len(cases)}", block, cases),
-        *(_line(name, block, [named[name]]) for name in order),
-    ]
+    lines = [_line(f"{selection.label} {len(cases)}", block, cases)] if selection.label else []
+    for case in sorted(cases, key=lost, reverse=True):
+        name = format_params(varying(case.experiment, case.params))
+        lines.append(_line(name, block, [case]))
     heads = ["", *(column.head for column in block.columns)]
     yield from markdown_table(heads, range(1, len(heads)), lines)
 
