@@ -62,7 +62,10 @@ def programs(found: Found) -> tuple[ProgramFaults, ...]:
 
 
 def fault_places(found: Found, symbols: Symbols, page_size: int) -> tuple[FaultPlace, ...]:
-    """Return the places with most faults, by kind; what one line or function has is one place."""
+    """Return the places with most faults, by kind; what one line or function has is one place.
+
+    Servers are asked for none of them: almost every file that is mapped has faults.
+    """
     chains: dict[tuple[int, Place], list[tuple[int, int]]] = defaultdict(list)
     for stack, counts in enumerate(found.stack_kinds):
         for kind, count in enumerate(counts):
@@ -72,7 +75,7 @@ def fault_places(found: Found, symbols: Symbols, page_size: int) -> tuple[FaultP
     symbols.demangle(place for _, place in largest)
     groups: dict[tuple[int, str], list[tuple[int, Place]]] = defaultdict(list)
     for kind, place in largest:
-        location = symbols.locate(place)
+        location = symbols.locate(place, asking=False)
         groups[kind, f"{location.object} {location}"].append((kind, place))
     places = []
     for members in groups.values():
@@ -84,7 +87,7 @@ def fault_places(found: Found, symbols: Symbols, page_size: int) -> tuple[FaultP
         places.append(
             FaultPlace(
                 NAMES[kind],
-                symbols.locate(place),
+                symbols.locate(place, asking=False),
                 faults,
                 faults * page_size,
                 tuple(symbols.caller(caller) for caller in callers),

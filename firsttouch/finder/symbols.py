@@ -89,11 +89,11 @@ class Symbols:
         found = self._object(place)
         return found.function(place.offset) if found else ""
 
-    def locate(self, place: Place) -> Location:
-        """Return what is known of a place."""
+    def locate(self, place: Place, *, asking: bool = True) -> Location:
+        """Return what is known of a place; servers are not asked for it unless `asking`."""
         if not place.path:
             return Location(JIT, place.offset, self.function(place))
-        found = self._asked(place)
+        found = self._asked(place) if asking else self._object(place)
         file, line = found.line(place.offset) if found else ("", 0)
         return Location(place.path, place.offset, self.function(place), file, line)
 

@@ -24,6 +24,7 @@ from firsttouch.tables import Json, Table, dump_json, json_object, read_toml
 from firsttouch.typed import read
 
 HISTORY, COUNTED = "history.toml", "history.json"
+_LICENCE = "SPDX-License-Identifier: GPL-2.0"
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def main(names: Sequence[str]) -> int:
         if not names or change.name in names:
             found = count_again(change, Path("out/history") / change.name)
             known[change.name] = [{"stock": one.stock, "arm": one.arm} for one in found]
-            write_atomically(file, dump_json(known))
+            write_atomically(file, dump_json({"licence": _LICENCE, **known}))
     return 0
 
 
