@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.errors import UserError
@@ -12,18 +13,21 @@ from firsttouch.files import check_writable
 from firsttouch.finder.debug_files import Servers
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
-from firsttouch.trace.reading import read_recording, write_results
+from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Request, record
+from firsttouch.trace.trying import predicted_and_measured, remedy_to_try, with_remedy
 
 # Some 30 years, which fit into the recorder's nanoseconds.
 _MOST_SECONDS = 1e9
+# The folder of what --try traces.
+_TRIED = "tried"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch trace`."""
     parser.usage = (
         "firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] [--zero-pages] "
-        "(-- COMMAND... | --pid PID [--seconds N])"
+        "[--try N] (-- COMMAND... | --pid PID [--seconds N])"
     )
     parser.set_defaults(run=_run)
     parser.add_argument(
@@ -57,6 +61,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="with --pid: how long (default: until it ends, or Ctrl-C)",
     )
+    parser.add_argument(
+        "--try",
+        dest="tried",
+        type=int,
+        metavar="N",
+        help="run the command again with the Nth of the remedies that variables can apply, and set "
+        "what was predicted beside what is measured",
+    )
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the command and its words")
 
 
@@ -68,18 +80,31 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     """
     request = _request(options)
     check_writable(options.out)
-    file = options.out / DATA_FILE
-    file.unlink(missing_ok=True)
-    record(request, file, reporter, aside=options.json)
-    read = read_recording(file, servers=Servers(reporter.say))
-    text = write_results(read, options.out)
+    read, text = _trace(request, options.out, options.json, reporter)
     if options.json:
         print(text, end="")
     else:
         read.print(output_console(aside=True))
         reporter.say(f"\nPage: {options.out / 'trace.html'}")
+    if options.tried is not None:
+        advice = remedy_to_try(read.trace, options.tried)
+        request = replace(request, environment=with_remedy(advice.environment, os.environ))
+        again, _ = _trace(request, options.out / _TRIED, options.json, reporter)
+        reporter.say(predicted_and_measured(read.trace, advice, again.trace))
     status = read.trace.status
     return 0 if status is None else _exit_status(status)
+
+
+def _trace(
+    request: Request, directory: Path, aside: bool, reporter: Reporter
+) -> tuple[Reading, str]:
+    """Trace into a directory; return what was read, and the text of trace.json."""
+    directory.mkdir(exist_ok=True)
+    file = directory / DATA_FILE
+    file.unlink(missing_ok=True)
+    record(request, file, reporter, aside=aside)
+    read = read_recording(file, servers=Servers(reporter.say))
+    return read, write_results(read, directory)
 
 
 def _exit_status(status: int) -> int:
@@ -104,6 +129,8 @@ def _request(options: argparse.Namespace) -> Request:
         )
     if options.zero_pages and options.pid is not None:
         raise UserError("--zero-pages is for a command, whose end can be waited for: leave it out.")
+    if options.tried is not None and (options.tried < 1 or options.pid is not None):
+        raise UserError("--try N is for a command, which runs again with a remedy: --try 1.")
     return Request(
         tuple(options.command),
         options.pid,

@@ -10,7 +10,7 @@ from pathlib import Path
 from firsttouch.finder.fault_places import FaultPlace, ProgramFaults
 from firsttouch.finder.found import KINDS
 from firsttouch.finder.kinds import NAMES
-from firsttouch.finder.sites import REMEDIES, Price, Site, Trace
+from firsttouch.finder.sites import REMEDIES, Price, Remedy, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
 from firsttouch.finder.symbols import Location
 from firsttouch.tables import Json, Table, dump_json, read_document
@@ -82,6 +82,11 @@ def parse_trace(table: Table) -> Trace:
         detached=table.strings("detached", ()),
         exact=table.take("exact", bool, False),
         fault_kinds=table.table("fault_kinds").values_of(int),
+        remedies=tuple(
+            Remedy(entry.take("name", str), entry.take("saved", int), entry.take("memory", int))
+            for entry in table.tables("remedies")
+        ),
+        allocator=table.take("allocator", str, ""),
         programs=tuple(map(_read_program, table.tables("programs"))),
         fault_places=tuple(map(_read_place, table.tables("fault_places"))),
     )

@@ -22,6 +22,7 @@ from firsttouch.finder.kinds import FAULT_KINDS, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import First, Process
 from firsttouch.finder.records import Recording
+from firsttouch.finder.remedies import Remedies
 from firsttouch.finder.spaces import (
     PROT_EXEC,
     Place,
@@ -53,6 +54,8 @@ class _Finder:
         self._recording = recording
         self._mapped_files = MappedFiles(root)
         self._found = Found()
+        self._remedies = Remedies(recording.page_size, BLOCK // recording.page_size)
+        self._found.outcomes = self._remedies.outcomes
         self._rows = rows
         self._processes: dict[int, Process] = {}
         self._pairs: dict[Pair, int] = {}
@@ -82,7 +85,7 @@ class _Finder:
         found = self._processes.get(pid)
         if found is None:
             found = self._processes[pid] = Process(
-                Space(), self._name(f"process {pid}"), self._block
+                Space(), self._name(f"process {pid}"), self._block, self._remedies.process()
             )
         return found
 
@@ -95,18 +98,23 @@ class _Finder:
         if old:
             old.close(self._found)
         self._processes[event.pid] = Process(
-            Space(), self._name(event.name), self._block, executed=True
+            Space(), self._name(event.name), self._block, self._remedies.process(), executed=True
         )
 
     def _end(self, event: Ended) -> None:
         # A program that is executed maps its file at once.
         process = self._processes.get(event.pid)
+        if process:
+            process.replay.close()
         if process and not process.space and process.executed:
             self._found.detached.append(self._found.names[process.name])
 
     def _fork(self, event: Forked) -> None:
         parent = self._process(event.parent)
         name = self._name(self._found.names[parent.name])
+        old = self._processes.get(event.pid)
+        if old:
+            old.close(self._found)
         self._processes[event.pid] = parent.fork(name)
         # A page that was written, in a way that is not known, is copied when it is written again.
         unsure = (Access.EITHER, Access.UNKNOWN)
@@ -155,6 +163,8 @@ class _Finder:
                 access, mapped, mapping,
                 user=fault.user, anonymous=anonymous, before=before, forked=forked,
             )  # fmt: skip
+        if anonymous:
+            process.replay.fault(fault, kind, mapping, write=access.may_write)
         found.in_kernel += not fault.user
         found.anonymous += anonymous
         found.timeline.add(fault.time - self._start, kind)

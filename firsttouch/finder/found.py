@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from firsttouch.finder.kinds import FAULT_KINDS, SECOND
+from firsttouch.finder.simulation import Outcome
 from firsttouch.finder.spaces import Place, Space
 
 # What a double is.
@@ -100,7 +101,9 @@ class Found:
 
     `filled` counts, by pair, the doubles in anonymous memory by how many pages of
     their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
-    `stack_kinds` counts the faults of each by kind. `programs` does so by name.
+    `stack_kinds` counts the faults of each by kind. `programs` does so by name,
+    `outcomes` has what remedies would have saved, and `allocators` counts the faults on
+    memory that came again by the allocator of the process.
     `largest` is the address space with most faults; `unwritten` counts the pages of anonymous
     memory, of all, that were read and not written. `names` are those of the address
     spaces: the command, or the program executed. `in_kernel` counts the faults taken
@@ -115,6 +118,8 @@ class Found:
     filled: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     stacks: list[tuple[Place, ...]] = field(default_factory=list)
     stack_kinds: list[list[int]] = field(default_factory=list)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    allocators: Counter[str] = field(default_factory=Counter)
     programs: dict[str, Program] = field(default_factory=lambda: defaultdict(Program))
     names: list[str] = field(default_factory=list)
     largest: Touched = field(default_factory=lambda: Touched(Space()))

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from firsttouch.finder.allocators import allocator_of
 from firsttouch.finder.events import Mapped
 from firsttouch.finder.found import Found, Touched
 from firsttouch.finder.instructions import Access, Instruction
-from firsttouch.finder.kinds import FAULT_KINDS
+from firsttouch.finder.kinds import AGAIN, FAULT_KINDS
+from firsttouch.finder.remedies import Replay
 from firsttouch.finder.spaces import Place, Space, is_anonymous, place_of
 
 
@@ -25,7 +27,10 @@ class First(NamedTuple):
 class Process:
     """A process, from its fork or exec to the next exec or the end."""
 
-    def __init__(self, space: Space, name: int, block: int, *, executed: bool = False) -> None:
+    def __init__(
+        self, space: Space, name: int, block: int, replay: Replay, *, executed: bool = False
+    ) -> None:
+        self.replay = replay
         self.space = space
         self.executed = executed
         self.name = name
@@ -62,7 +67,10 @@ class Process:
     def map(self, event: Mapped) -> list[tuple[int, int]]:
         """Take over a mapping, as Space.map."""
         self._near = None
-        return self.space.map(event)
+        fresh = self.space.map(event)
+        for start, end in fresh:
+            self.replay.map(start, end)
+        return fresh
 
     def mapping(self, address: int) -> tuple[Mapped | None, bool]:
         """Return what is mapped at an address, and whether that is anonymous memory."""
@@ -75,7 +83,7 @@ class Process:
 
     def fork(self, name: int) -> Process:
         """Return the child that a fork makes."""
-        child = Process(self.space.copy(), name, self._block)
+        child = Process(self.space.copy(), name, self._block, self.replay.fork())
         self.forked = child.forked = True
         child._inherited = self._inherited | {
             block: pages | self._inherited.get(block, 0)
@@ -106,10 +114,13 @@ class Process:
 
     def close(self, found: Found) -> None:
         """Count in `found` what an address space is in the end, and pages that were only read."""
+        self.replay.close()
         touched = self._touched
         program = found.programs[found.names[self.name]]
         program.processes += 1
         program.kinds = [a + b for a, b in zip(program.kinds, self.kinds, strict=True)]
+        if self.kinds[AGAIN]:
+            found.allocators[allocator_of(self.space.paths())] += self.kinds[AGAIN]
         touched.reads = {
             page
             for page, first in self.first.items()

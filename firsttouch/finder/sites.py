@@ -53,6 +53,15 @@ class Price:
 
 
 @dataclass(frozen=True)
+class Remedy:
+    """What a remedy would do by simulation: `saved` faults for `memory` in bytes at a time."""
+
+    name: str
+    saved: int
+    memory: int
+
+
+@dataclass(frozen=True)
 class Trace:
     """What a trace found, without its faults.
 
@@ -69,6 +78,7 @@ class Trace:
     faults, so that some doubles may be none. `detached` names programs that were not
     traced, with their children, since they have other rights than the tracer.
     `fault_kinds` counts all `faults`, `fault_places` and `programs` say whose they are.
+    `allocator` is that of the processes with most faults on memory that came again.
     """
 
     command: tuple[str, ...]
@@ -96,6 +106,8 @@ class Trace:
     fault_kinds: Mapping[str, int] = field(default_factory=dict)
     programs: tuple[ProgramFaults, ...] = ()
     fault_places: tuple[FaultPlace, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    allocator: str = ""
 
     @property
     def doubles(self) -> int:
@@ -152,6 +164,11 @@ def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
         detached=tuple(dict.fromkeys(found.detached)),
         fault_kinds=fault_kinds(found),
         programs=programs(found),
+        remedies=tuple(
+            Remedy(name, outcome.saved, outcome.most * recording.page_size)
+            for name, outcome in found.outcomes.items()
+        ),
+        allocator=max(found.allocators, key=lambda name: found.allocators[name], default=""),
         fault_places=fault_places(found, symbols, recording.page_size),
     )
 

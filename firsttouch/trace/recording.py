@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from firsttouch.build.programs import build_recorder
@@ -29,7 +30,7 @@ class Request:
     """What to trace: a command, or for `seconds` (None: until it ends) a running process.
 
     `zero_pages` asks the kernel at the command's end which pages are still the
-    zero page.
+    zero page. `environment` has variables that the command gets, too.
     """
 
     command: tuple[str, ...]
@@ -37,6 +38,7 @@ class Request:
     seconds: float | None = None
     call_chains: bool = True
     zero_pages: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def record(request: Request, file: Path, reporter: Reporter, *, aside: bool = False) -> None:
@@ -58,7 +60,9 @@ def record(request: Request, file: Path, reporter: Reporter, *, aside: bool = Fa
         arguments += ["-s", str(request.seconds)]
     with _signals_kept():
         process = subprocess.Popen(
-            [*arguments, "--", *request.command], stdout=sys.stderr if aside else None
+            [*arguments, "--", *request.command],
+            stdout=sys.stderr if aside else None,
+            env={**os.environ, **request.environment},
         )
         status = _wait(process)
     if status and not file.exists():

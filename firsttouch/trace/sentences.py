@@ -22,6 +22,7 @@ from firsttouch.finder.sites import (
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.finder.symbols import JIT
 from firsttouch.quantities import format_number_of
+from firsttouch.trace.advice import advice_sentences
 from firsttouch.trace.kind_sentences import kind_sentences
 
 _KINDS = {
@@ -36,6 +37,8 @@ _LONGEST_COMMAND = 60
 def conclude(trace: Trace) -> list[str]:
     """Return the sentences, the answer first."""
     return [
+        *kind_sentences(trace, command_line(trace)),
+        *advice_sentences(trace),
         *_answer(trace),
         *_where(trace),
         *_remedies(trace),
@@ -57,7 +60,6 @@ def percent(part: float, whole: float) -> str:
 
 
 def _answer(trace: Trace) -> Iterator[str]:
-    yield from kind_sentences(trace, command_line(trace))
     faults = format_number_of(trace.faults, "page faults")
     if not trace.fault_kinds:
         faults = f"{command_line(trace)}: {faults}"

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Allocators of memory: how a process shows its own, and what makes it keep freed memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+
+@dataclass(frozen=True)
+class Allocator:
+    """An allocator; `mark` is the beginning of a file that the process maps, or of a name.
+
+    `environment` makes it keep what is freed, `advice` says it if no variable does.
+    """
+
+    name: str
+    mark: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    advice: str = ""
+
+
+# The first whose mark there is counts: these replace malloc of the C library, the last one.
+ALLOCATORS = (
+    Allocator("JVM", "libjvm.so", {}, "java with -Xms as large as -Xmx, and -XX:+AlwaysPreTouch"),
+    Allocator("Go", "[anon: Go", {}, "a higher GOGC, bounded by GOMEMLIMIT"),
+    Allocator("jemalloc", "libjemalloc", {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}),
+    Allocator("mimalloc", "libmimalloc", {"MIMALLOC_PURGE_DELAY": "-1"}),
+    Allocator("tcmalloc", "libtcmalloc", {"TCMALLOC_RELEASE_RATE": "0"}),
+    # Neither mmap(2) for large blocks, nor a top of the heap that shrinks: 1 TiB is never free.
+    Allocator(
+        "glibc",
+        "libc.so.6",
+        {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"},
+    ),
+)
+
+
+def allocator_of(paths: Iterable[str]) -> str:
+    """Return the name of the allocator of a process that maps `paths`; "" if it is unknown."""
+    names = [path if path.startswith("[") else PurePath(path).name for path in paths]
+    return next(
+        (known.name for known in ALLOCATORS if any(name.startswith(known.mark) for name in names)),
+        "",
+    )
+
+
+def allocator(name: str) -> Allocator | None:
+    """Return an allocator by its name."""
+    return next((known for known in ALLOCATORS if known.name == name), None)

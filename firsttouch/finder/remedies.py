@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What removes faults, and how many of all by a simulation over the recording."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from firsttouch.finder.events import Fault, Mapped
+from firsttouch.finder.kinds import AGAIN, SECOND
+from firsttouch.finder.simulation import Ahead, Outcome, Simulation, World, large
+
+# The remedies by their names in trace.json.
+THP, MTHP_64, MTHP_16, AHEAD, KEEP, FILLED = REMEDY_NAMES = (
+    "huge pages of 2 MiB", "huge pages of 64 KiB", "huge pages of 16 KiB", "fault-ahead",
+    "keep what is given back", "populate what is filled",
+)  # fmt: skip
+# Where a program touches this share of a block, populating it brings little in vain.
+_FILLED = 0.9
+_KIB = 1024
+
+
+def _worlds(page_size: int) -> dict[str, type[World]]:
+    """Return the remedies that a simulation has for a page size."""
+    worlds: dict[str, type[World]] = {AHEAD: Ahead}
+    for name, size in ((THP, 2048 * _KIB), (MTHP_64, 64 * _KIB), (MTHP_16, 16 * _KIB)):
+        order = (size // page_size).bit_length() - 1
+        # Two pages are no large folio of anonymous memory.
+        if order >= 2:
+            worlds[name] = large(order, whole=size == page_size * page_size // 8)
+    return worlds
+
+
+class Remedies:
+    """The outcomes of the remedies of a recording."""
+
+    def __init__(self, page_size: int, block: int) -> None:
+        worlds = _worlds(page_size)
+        self.outcomes = {name: Outcome() for name in (*worlds, KEEP, FILLED)}
+        self._shift = page_size.bit_length() - 1
+        self._block = block
+        self._worlds = worlds
+
+    def process(self) -> Replay:
+        """Return a new process."""
+        worlds = tuple(
+            made(self.outcomes[name], self._block) for name, made in self._worlds.items()
+        )
+        return Replay(self.outcomes, Simulation(self._block, worlds), self._shift)
+
+
+class Replay:
+    """A process: its faults in anonymous memory go through all remedies."""
+
+    def __init__(self, outcomes: dict[str, Outcome], simulation: Simulation, shift: int) -> None:
+        self._outcomes = outcomes
+        self._simulation = simulation
+        self._shift = shift
+        # By block: the faults on pages that were not given back before, these pages, and others.
+        self._faults: dict[int, int] = defaultdict(int)
+        self._pages: dict[int, int] = defaultdict(int)
+        self._again: dict[int, int] = defaultdict(int)
+
+    def fork(self) -> Replay:
+        """Return that of a child."""
+        return Replay(self._outcomes, self._simulation.fork(), self._shift)
+
+    def fault(self, fault: Fault, kind: int, mapping: Mapped | None, *, write: bool) -> None:
+        """Take a fault in anonymous memory."""
+        missing = not fault.mapped and kind != SECOND
+        if not missing and kind != SECOND:
+            return
+        page = fault.address >> self._shift
+        # A stack grows below what is recorded; nothing is known of what mremap(2) moved.
+        limits = page, page + 1
+        if mapping:
+            limits = min(page, mapping.start >> self._shift), mapping.end >> self._shift
+        self._simulation.fault(page, fault.tid, limits, write=write, missing=missing)
+        block, number = divmod(page, self._simulation.block)
+        if kind == AGAIN:
+            keep = self._outcomes[KEEP]
+            keep.saved += 1
+            if not self._again[block] >> number & 1:
+                self._again[block] |= 1 << number
+                keep.bring(1)
+        else:
+            self._faults[block] += 1
+            self._pages[block] |= 1 << number
+
+    def map(self, start: int, end: int) -> None:
+        """Take a new mapping between two addresses."""
+        self._simulation.map(start >> self._shift, end >> self._shift)
+
+    def close(self) -> None:
+        """End the process."""
+        self._simulation.close()
+        self._outcomes[KEEP].bring(-sum(pages.bit_count() for pages in self._again.values()))
+        block, spare = self._simulation.block, 0
+        for number, pages in self._pages.items():
+            if (touched := pages.bit_count()) >= _FILLED * block:
+                self._outcomes[FILLED].saved += self._faults[number]
+                spare += block - touched
+        self._outcomes[FILLED].bring(spare)
+        self._outcomes[FILLED].bring(-spare)
+        for counted in (self._again, self._faults, self._pages):
+            counted.clear()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What removes most faults of a program: at most three remedies, as commands or settings."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from firsttouch.finder.allocators import allocator
+from firsttouch.finder.kinds import FIRST_WRITE, NAMES
+from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, MTHP_16, MTHP_64, THP
+from firsttouch.finder.sites import Remedy, Trace
+
+_MOST = 3
+# Of all faults: less is not worth a change.
+_LEAST = 0.02
+# Of the memory that the program touches: huge pages may bring as much in vain.
+_TOO_MUCH = 0.25
+_THP = "/sys/kernel/mm/transparent_hugepage"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A remedy: what to do, and with which `environment` the command has it at once."""
+
+    remedy: Remedy
+    action: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def advise(trace: Trace) -> list[Advice]:
+    """Return the remedies that are worth it, the one that saves most first.
+
+    Fault-ahead comes last: only a changed kernel has it.
+    """
+    worth = {r.name: r for r in trace.remedies if r.saved >= _LEAST * trace.faults}
+    touched = trace.anonymous * trace.page_size
+    huge = [
+        remedy
+        for name in (THP, MTHP_64, MTHP_16)
+        if (remedy := worth.get(name)) and remedy.memory <= _TOO_MUCH * touched
+    ]
+    named = [remedy for name in (KEEP, FILLED) if (remedy := worth.get(name))]
+    named += [max(huge, key=lambda remedy: remedy.saved)] if huge else []
+    named.sort(key=lambda remedy: -remedy.saved)
+    named += [worth[AHEAD]] if AHEAD in worth else []
+    return [_advice(trace, remedy) for remedy in named[:_MOST]]
+
+
+def advice_sentences(trace: Trace) -> Iterator[str]:
+    """Yield a sentence for each remedy."""
+    for number, advice in enumerate(advise(trace), 1):
+        remedy = advice.remedy
+        share = f"{100 * remedy.saved / trace.faults:.1f} %"
+        yield (
+            f"Remedy {number} saves {remedy.saved:,} faults ({share}) and costs at most "
+            f"{_memory(remedy.memory)} of memory: {advice.action}."
+        )
+
+
+def _memory(size: int) -> str:
+    return f"{size / 2**20:,.1f} MiB" if size >= 1 << 20 else f"{size // 1024} KiB"
+
+
+def assignments(environment: Mapping[str, str]) -> str:
+    """Return variables as a shell takes them before a command."""
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items())
+
+
+def _advice(trace: Trace, remedy: Remedy) -> Advice:
+    if remedy.name == KEEP:
+        return _keep(trace, remedy)
+    if remedy.name == FILLED:
+        place = next(
+            (p.place for p in trace.fault_places if p.kind == NAMES[FIRST_WRITE]), "the source"
+        )
+        return Advice(
+            remedy,
+            "MADV_POPULATE_WRITE or MAP_POPULATE where memory is mapped that the program fills "
+            f"anyway; most of it is touched by {place}",
+        )
+    if remedy.name == AHEAD:
+        size = 16 * trace.page_size // 1024
+        return Advice(remedy, f"a kernel with fault-ahead, {size} in /sys/kernel/mm/fault_ahead_kb")
+    file = {
+        THP: f"{_THP}/enabled",
+        MTHP_64: f"{_THP}/hugepages-64kB/enabled",
+        MTHP_16: f"{_THP}/hugepages-16kB/enabled",
+    }[remedy.name]
+    return Advice(remedy, f"{remedy.name}, `always` in {file}")
+
+
+def _keep(trace: Trace, remedy: Remedy) -> Advice:
+    known = allocator(trace.allocator)
+    what = "keep memory that is freed and used again"
+    if known is None:
+        return Advice(remedy, f"{what}, by a setting of the program's allocator")
+    if not known.environment:
+        return Advice(remedy, f"{what} ({known.name}): {known.advice}")
+    said = assignments(known.environment)
+    return Advice(remedy, f"{what} ({known.name}), by {said} before the command", known.environment)

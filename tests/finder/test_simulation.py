@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What remedies save by simulation, set beside what kernels count for the same writes.
+
+The numbers of fault-ahead are those of linux/tools/testing/selftests/mm/fault_ahead.c,
+as a guest prints them: ``firsttouch lab`` runs it on the arm `ahead`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from firsttouch.finder.simulation import Ahead, Large, Outcome, Simulation, World, large
+
+BLOCK = 512
+PAGES = 1024
+START = 64 * BLOCK
+LIMITS = (START, START + 4 * BLOCK)
+
+
+def replay(
+    world: type[World],
+    touches: list[tuple[int, bool]],
+    limits: tuple[int, int] = LIMITS,
+    *,
+    thread: int = 1,
+) -> tuple[int, Outcome]:
+    """Return the faults that are left of touches, each a page and whether it is written."""
+    outcome = Outcome()
+    simulation = Simulation(BLOCK, (world(outcome, BLOCK),))
+    read: set[int] = set()
+    for page, write in touches:
+        missing = page not in read
+        simulation.fault(page, thread, limits, write=write, missing=missing)
+        if not write:
+            read.add(page)
+    return len(touches) - outcome.saved, outcome
+
+
+def writes(pages: range) -> list[tuple[int, bool]]:
+    return [(START + page, True) for page in pages]
+
+
+def test_each_page_takes_a_fault_without_a_remedy() -> None:
+    assert replay(World, writes(range(PAGES))) == (PAGES, Outcome())
+
+
+@pytest.mark.parametrize(
+    ("pages", "left"),
+    [
+        (range(PAGES), 206),
+        (range(PAGES - 1, -1, -1), 206),
+        (range(0, PAGES, 2), PAGES // 2),
+    ],
+    ids=["upwards", "downwards", "every other page"],
+)
+def test_fault_ahead_takes_the_faults_that_its_selftest_counts(pages: range, left: int) -> None:
+    taken, outcome = replay(Ahead, writes(pages))
+    assert taken == left
+    assert outcome.most <= 4 * len(pages)
+
+
+def test_fault_ahead_takes_a_few_faults_more_where_each_page_is_read_first() -> None:
+    touches = [(START + page, write) for page in range(PAGES) for write in (False, True)]
+    taken, _ = replay(Ahead, touches)
+    # The kernel's own limit, in test_zero_pages().
+    assert 206 < taken <= 2 * (PAGES // 5) + 16
+
+
+def test_fault_ahead_replaces_zero_pages_that_were_read_before() -> None:
+    reads = [(START + page, False) for page in range(PAGES)]
+    taken, _ = replay(Ahead, reads + writes(range(PAGES)))
+    assert taken == PAGES + 206
+
+
+@pytest.mark.parametrize(
+    ("world", "pages", "limits", "left", "spare"),
+    [
+        (large(4), range(PAGES), LIMITS, PAGES // 16, 15),
+        (large(4), range(0, PAGES, 16), LIMITS, PAGES // 16, 15 * PAGES // 16),
+        # 8 pages before the first boundary, and 8 behind the last.
+        (large(4), range(8, 40), (START + 8, START + 40), 8 + 1 + 8, 15),
+        (large(9, whole=True), range(PAGES), LIMITS, 2, 511),
+        (large(9, whole=True), range(10), (START, START + 100), 10, 0),
+    ],
+    ids=["all", "sparse", "ends of the mapping", "2 MiB", "a mapping that is too small"],
+)
+def test_huge_pages_come_where_they_fit(
+    world: type[Large], pages: range, limits: tuple[int, int], left: int, spare: int
+) -> None:
+    taken, outcome = replay(world, writes(pages), limits)
+    assert (taken, outcome.most) == (left, spare)
+
+
+def test_a_zero_page_is_in_the_way_of_a_smaller_huge_page_and_replaced_by_one_of_2_mib() -> None:
+    reads = [(START + page, False) for page in range(16)]
+    touches = reads + writes(range(16))
+    assert replay(large(4), touches)[0] == 32
+    assert replay(large(9, whole=True), touches)[0] == 2
+
+
+def test_what_is_given_back_comes_again_in_all_worlds() -> None:
+    outcome = Outcome()
+    simulation = Simulation(BLOCK, (large(4)(outcome, BLOCK),))
+    for _ in range(3):
+        for page, write in writes(range(64)):
+            simulation.fault(page, 1, LIMITS, write=write, missing=True)
+        simulation.map(*LIMITS)
+    assert outcome.saved == 3 * (64 - 4)
+    assert outcome.spare == 0

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a remedy was predicted to save is what it saves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.errors import UserError
+from firsttouch.finder.allocators import allocator_of
+from firsttouch.finder.document import FILE_NAME, read_trace
+from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, MTHP_64, THP
+from firsttouch.finder.sites import Remedy, Trace
+from firsttouch.trace.advice import advise
+from firsttouch.trace.trying import remedy_to_try, with_remedy
+from tests.conftest import Firsttouch
+from tests.trace.conftest import Compile
+from tests.trace.test_results import trace
+
+_THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+def remedies(found: Trace) -> Mapping[str, Remedy]:
+    return {remedy.name: remedy for remedy in found.remedies}
+
+
+def advised(*known: Remedy, allocator: str = "glibc") -> list[str]:
+    found = replace(trace(faults=1000), remedies=known, allocator=allocator)
+    return [advice.remedy.name for advice in advise(found)]
+
+
+@pytest.mark.long
+def test_what_is_predicted_of_an_allocator_is_measured(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    program = compile_c("remedies.c")
+    done = firsttouch("trace", "--out", "out", "--try", "1", "--", program, "keep", "base")
+    assert done.returncode == 0, done.stderr
+    tried = re.search(r"(\d[\d,]*) predicted, (\d[\d,]*) measured", " ".join(done.stderr.split()))
+    assert tried, done.stderr
+    predicted, measured = (int(number.replace(",", "")) for number in tried.groups())
+    before = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    after = read_trace(firsttouch.directory / "out" / "tried" / FILE_NAME)
+    assert (before.allocator, after.faults) == ("glibc", measured)
+    # All blocks but the first come again.
+    assert before.fault_kinds["again"] == pytest.approx(3 * (16384 + 1), abs=8)
+    assert measured == pytest.approx(predicted, rel=0.1)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(
+    not _THP.is_file() or "[always]" not in _THP.read_text(),
+    reason="this host gives huge pages to nobody who does not ask",
+)
+def test_what_is_predicted_of_huge_pages_is_measured(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    program = compile_c("remedies.c")
+    found = []
+    for words in (("huge", "base"), ("huge",)):
+        done = firsttouch("trace", "--out", "out", "--", program, *words)
+        assert done.returncode == 0, done.stderr
+        found.append(read_trace(firsttouch.directory / "out" / FILE_NAME))
+    base, huge = found
+    saved = remedies(base)[THP].saved
+    # The ends of the block have no huge page.
+    assert saved >= 30 * 511
+    assert huge.faults == pytest.approx(base.faults - saved, abs=20)
+    # Who has huge pages is not told to take some.
+    assert remedies(huge)[THP].saved < 100
+
+
+@pytest.mark.parametrize(
+    ("known", "names"),
+    [
+        ((Remedy(KEEP, 500, 0), Remedy(FILLED, 600, 0)), [FILLED, KEEP]),
+        ((Remedy(THP, 500, 0), Remedy(MTHP_64, 400, 0)), [THP]),
+        # More than a quarter of what is touched in vain.
+        ((Remedy(THP, 500, 300 * 4096), Remedy(MTHP_64, 400, 0)), [MTHP_64]),
+        ((Remedy(AHEAD, 900, 0), Remedy(KEEP, 500, 0)), [KEEP, AHEAD]),
+        ((Remedy(KEEP, 19, 0),), []),
+    ],
+)
+def test_the_best_remedies_are_named_first(known: tuple[Remedy, ...], names: list[str]) -> None:
+    assert advised(*known) == names
+
+
+def test_only_what_a_variable_applies_can_be_tried() -> None:
+    keep = replace(trace(faults=1000), remedies=(Remedy(KEEP, 500, 0),))
+    assert "dirty_decay_ms" in str(remedy_to_try(replace(keep, allocator="jemalloc"), 1))
+    for found in (keep, replace(keep, allocator="JVM"), trace(faults=1000)):
+        with pytest.raises(UserError, match="can apply no remedy"):
+            remedy_to_try(found, 1)
+    with pytest.raises(UserError, match="apply 1 of the remedies"):
+        remedy_to_try(replace(keep, allocator="glibc"), 2)
+
+
+def test_a_remedy_keeps_the_settings_that_are_there() -> None:
+    added = with_remedy({"GLIBC_TUNABLES": "b=2"}, {"GLIBC_TUNABLES": "a=1"})
+    assert added == {"GLIBC_TUNABLES": "a=1:b=2"}
+    assert with_remedy({"MIMALLOC_PURGE_DELAY": "-1"}, {"MIMALLOC_PURGE_DELAY": "10"}) == {
+        "MIMALLOC_PURGE_DELAY": "-1"
+    }
+
+
+@pytest.mark.parametrize(
+    ("paths", "name"),
+    [
+        (("/usr/lib/libc.so.6", "/usr/lib/libjemalloc.so.2"), "jemalloc"),
+        (("/usr/lib/libc.so.6", "[heap]"), "glibc"),
+        (("[anon: Go: heap]",), "Go"),
+        (("/bin/static", "[heap]"), ""),
+    ],
+)
+def test_an_allocator_is_told_by_what_a_process_maps(paths: tuple[str, ...], name: str) -> None:
+    assert allocator_of(paths) == name
