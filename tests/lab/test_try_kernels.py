@@ -66,7 +66,7 @@ def test_what_init_on_alloc_costs(firsttouch: Firsttouch, stock_image: Path) -> 
     assert cell.take("kind", str) == "changed"
     assert _change(cell, "page_faults") == 0
     assert _change(cell, "instructions_kernel") < 0
-    assert "functions of populate store 4k 64 MiB" in printed
+    assert "functions of populate store 4k 256 MiB" in printed
 
 
 @pytest.mark.regress
