@@ -17,6 +17,7 @@ from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.experiments import Published
 from firsttouch.lab.times import Boot, TimedCell, Times
+from firsttouch.quantities import format_number_of
 
 ELAPSED, SYSTEM, RETIRED = "elapsed_ns", "sys_ns", "instructions_kernel"
 METRICS = (ELAPSED, SYSTEM, "cycles_kernel", RETIRED)
@@ -105,7 +106,8 @@ def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
     """Say what `again` and the other arms show, how many boots more would, what disturbed."""
     timed = [row for row in rows if row.metric == ELAPSED]
     if times.rounds < LEAST_BOOTS:
-        yield f"{times.rounds} boots of each arm are too few for an interval: give --boots 6."
+        boots = format_number_of(times.rounds, "boots")
+        yield f"Too few for an interval: {boots} of each arm; give --boots {LEAST_BOOTS}."
     for name in (arm.name for arm in times.arms if arm.name != BASE):
         changes = [row.changes[name] for row in timed if name in row.changes]
         shown = [change for change in changes if change.shown]

@@ -14,7 +14,7 @@ from firsttouch.catalog.arms import BASE
 from firsttouch.lab.times import TimedCell, Times
 from firsttouch.output.names import format_params
 from firsttouch.output.plain import heading, may_wrap, plain, plain_table, print_table
-from firsttouch.quantities import format_value
+from firsttouch.quantities import format_number_of, format_value
 from firsttouch.tables import Json
 
 
@@ -46,7 +46,7 @@ def print_times(
     title = f"Times on {host.processor}"
     about = (
         f"KVM, host's kernel {host.kernel}, guest's {times.kernel}, CPU {', '.join(host.cpus)}, "
-        f"{times.rounds} boots of each arm"
+        f"{format_number_of(times.rounds, 'boots')} of each arm"
     )
     console.print(heading(title, about), soft_wrap=True)
     for sentence in (*sentences(times, list(rows)), *more):
@@ -55,9 +55,9 @@ def print_times(
         if row.published:
             console.print(
                 plain(
-                    f"Published: {row.published.figure} ({row.published.source}): {row.verdict}; "
-                    + ", ".join(
-                        f"{arm} {change_words(change)}" for arm, change in row.changes.items()
+                    f"Published: {row.published.figure} ({row.published.source}): {row.verdict}"
+                    + "".join(
+                        f"; {arm} {change_words(change)}" for arm, change in row.changes.items()
                     )
                 ),
                 soft_wrap=True,

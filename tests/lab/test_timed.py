@@ -195,7 +195,7 @@ def test_the_answer_has_changes_with_intervals_and_the_verdict_on_the_published_
     assert "Stock against stock: 0 of 3 cells differ." in said
     assert "on against stock: 3 of 3 cells take less time, 0 more" in said
     assert re.search(
-        r"system time -60 % .*: reproduced; again \S+ % \(.*\) none, on -6[01]\.", said
+        r"system time -60 % .*: reproduced; again \S+ % \(.*\) none; on -6[01]\.", said
     )
     assert re.search(r"populate ldadd .*2\.\d+ ms .* none +-\d+\.\d % \(-\d", said)
     assert re.search(r"A change of 2% would show in each cell with \d+ boots", said)
@@ -211,7 +211,9 @@ def test_the_answer_has_changes_with_intervals_and_the_verdict_on_the_published_
 
 def test_few_boots_have_no_interval(machine: _Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*_LAB, "--boots", "2"]) == 0
-    assert "2 boots of each arm are too few for an interval" in capsys.readouterr().out
+    assert (
+        "Too few for an interval: 2 boots of each arm; give --boots 6." in capsys.readouterr().out
+    )
 
 
 def test_a_machine_that_becomes_slower_half_way_is_named(

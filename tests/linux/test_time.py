@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch lab --time` to its end, on a host whose EL2 is emulated: its times mean nothing."""
+
+from __future__ import annotations
+
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.build.disks import RootDisk
+from firsttouch.build.programs import INIT, PMU, build_ftbench, ftbench, ftbench_list
+from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.experiments import PLAIN, Packages
+from firsttouch.lab.times import read_times
+from firsttouch.places import REPOSITORY
+from firsttouch.progress import Reporter
+from tests.linux.conftest import AddScript, MakeGuest
+from tests.linux.outcomes import Outcomes
+from tests.linux.time_in_guest import name_of
+
+pytestmark = [pytest.mark.kernel, pytest.mark.regress]
+
+_PACKAGES = Packages(
+    "trixie",
+    ("qemu-system-arm", "device-tree-compiler", "python3", "python3-rich", "python3-jinja2",
+     "python3-capstone", "python3-pyelftools", "python3-shtab"),
+)  # fmt: skip
+_CODE = ("firsttouch", "arms", "experiments", "machines", "linux", "tests/__init__.py",
+         "tests/linux/__init__.py", "tests/linux/time_in_guest.py")  # fmt: skip
+_RUN = """\
+mount -o bind /dev /data/dev
+mount -o bind /sys /data/sys
+mount -t proc proc /data/proc
+mount -t tmpfs tmpfs /data/tmp
+mkdir /data/tmp/code
+tar -xf /code.tar -C /data/tmp/code
+cp -r /parts /data/tmp/parts
+export HOME=/tmp PATH=/usr/bin:/usr/sbin:/bin PYTHONPATH=/tmp/code
+run() {
+  chroot /data /usr/bin/python3 -B -m tests.linux.time_in_guest $1 2>&1 || echo "status $?"
+}
+run 1
+run 2
+cat /data/tmp/out/hardware.json
+"""
+
+
+def _same_bytes(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Leave out what differs between checkouts: the key of the guest depends on it."""
+    member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
+    return None if "__pycache__" in member.name else member
+
+
+def test_lab_time_runs_to_its_end_as_host_of_kvm(
+    make_guest: MakeGuest,
+    outcomes: Outcomes,
+    reporter: Reporter,
+    add_script: AddScript,
+    tmp_path: Path,
+) -> None:
+    outer = make_guest("6.12", None, arm="stock")
+    parts = {
+        name_of(load_arm("stock").kernel): outer.image,
+        name_of(load_arm("on").kernel): make_guest("6.12", None, arm="on").image,
+        name_of(INIT): outer.init,
+        name_of(ftbench(PLAIN, 0)): build_ftbench(reporter),
+        name_of(PMU): outer.init,
+        "contract.json": tmp_path / "contract",
+    }
+    (tmp_path / "contract").write_text(ftbench_list(reporter))
+    with tarfile.open(tmp_path / "code", "w") as code:
+        for name in _CODE:
+            code.add(REPOSITORY / name, name, filter=_same_bytes)
+    files = {f"/parts/{name}": file for name, file in parts.items()}
+    outer = replace(
+        outer,
+        files={**files, "/code.tar": tmp_path / "code"},
+        disk=RootDisk(_PACKAGES).obtain(reporter),
+        board=("virtualization=on",),
+        cpus=2,
+    )
+    (done,) = outcomes.of(add_script(outer, _RUN), "lab --time", silence=1200).commands
+    printed = "\n".join(done.lines)
+    print(printed.partition("\n{\n")[0])
+    assert "status" not in printed.partition("{")[0]
+    (tmp_path / "hardware.json").write_text(printed[printed.index("\n{\n") :])
+    times = read_times(tmp_path)
+    assert times.rounds == 2
+    assert [boot.arm for boot in times.boots] == ["stock", "again", "on", "on", "again", "stock"]
+    assert times.resumed == ("1",)
+    (ldadd,) = [
+        place
+        for place, cell in enumerate(times.cells)
+        if (cell.params["by"], cell.params["page"]) == ("ldadd", "4k")
+    ]
+    for boot in times.boots:
+        faults = [one.metrics["page_faults"] for one in boot.samples if one.cell == ldadd]
+        twice = 1 if boot.arm == "on" else 2
+        assert faults == pytest.approx([twice * 1024] * 5, rel=0.02)
