@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Literal
 
 from docs.evidence.draw.declared import EVIDENCE
+from firsttouch.analysis.verdicts import change_percent
 from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
+from firsttouch.output.markdown import markdown_table
 from firsttouch.quantities import format_change, format_count
 from firsttouch.tables import Json, Table, dump_json, json_object, read_toml
 from firsttouch.typed import read
@@ -115,18 +117,20 @@ def _counted(shown: Shown, cells: Iterable[Table]) -> Counted:
 def draw_history(folder: Path = EVIDENCE) -> str:
     """Return the table of changes: claimed, counted, agreed or not, and why."""
     counted = read_counted(folder)
-    lines = ["| change | claimed | counted | agreed | why |", "| --- | --- | --- | --- | --- |"]
+    lines = []
     for change in load_history(folder):
         said = [
             f"{shown.unit} of `{shown.name}`: {format_count(one.stock)} to {format_count(one.arm)}"
-            f" ({format_change(100 * (one.arm - one.stock) / one.stock if one.stock else None)})"
+            f" ({format_change(change_percent(one.stock, one.arm))})"
             for shown, one in zip(change.shows, counted[change.name], strict=True)
         ]
         title = f"[{change.title}](history/{change.name}.patch)"
-        cells = (title, f"{change.claimed} ({change.source})", "<br>".join(said), change.agreed,
-                 change.why)  # fmt: skip
-        lines.append(f"| {' | '.join(cells)} |")
-    return "".join(f"{line}\n" for line in ["", "", *lines, ""])
+        lines.append(
+            [title, f"{change.claimed} ({change.source})", "<br>".join(said), change.agreed,
+             change.why]
+        )  # fmt: skip
+    table = markdown_table(("change", "claimed", "counted", "agreed", "why"), (), lines)
+    return "".join(f"{line}\n" for line in ["", "", *table, ""])
 
 
 def main(names: Sequence[str]) -> int:
