@@ -87,16 +87,19 @@ class CellChange:
         return 100 * (value - base) / base if base else 0.0
 
     @property
-    def costs_more(self) -> bool:
-        """Whether the first count in `PATH` that changed more than by chance grew.
+    def decisive(self) -> str:
+        """The count that says to which side the path changed.
 
-        Kernel instructions decide before faults.
+        It is the first in `PATH` that moved; kernel instructions come before faults.
         """
-        for metric in sorted(self.counts, key=lambda name: name != INSTRUCTIONS):
-            base, value = self.counts[metric]
-            if self.moved(metric):
-                return value > base
-        return False
+        first = sorted(self.counts, key=lambda name: name != INSTRUCTIONS)
+        return next(filter(self.moved, first), INSTRUCTIONS)
+
+    @property
+    def costs_more(self) -> bool:
+        """Whether the decisive count grew by more than chance."""
+        base, value = self.counts.get(self.decisive, (0.0, 0.0))
+        return self.moved(self.decisive) and value > base
 
     def per_fault(self, metric: str) -> tuple[float, float]:
         """Return a count on stock and on the arm, divided by the faults or operations on stock."""

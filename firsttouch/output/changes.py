@@ -279,6 +279,7 @@ def _document(cell: CellChange) -> dict[str, Json]:
     return {
         "release": case.platform.release,
         "machine": case.platform.machine,
+        "setting": case.platform.setting,
         "experiment": case.experiment.name,
         "params": dict(case.params),
         "kind": cell.kind,

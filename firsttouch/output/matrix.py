@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 
 from firsttouch.analysis.cases import Case
-from firsttouch.analysis.changes import INSTRUCTIONS
+from firsttouch.analysis.changes import INSTRUCTIONS, PATH
 from firsttouch.analysis.matrix import Matrix, Moved
+from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.changes import changed_in, format_per, format_signed, name_of, rows_of
 from firsttouch.output.names import cell_name
@@ -49,12 +50,12 @@ def _headline(moved: Sequence[Moved], arm: str, profiled: Sequence[Case]) -> str
     if not moved:
         return "nothing."
     first = moved[0].most
-    base, value = first.per_fault(INSTRUCTIONS)
+    base, value = first.per_fault(first.decisive)
     setting = first.case.platform.setting
     where = f"in {setting}" if setting else PLAIN
     words = (
-        f"{name_of(first)} {where}: {format_per(base)} to {format_per(value)} kernel "
-        f"instructions ({format_change(first.percent)})"
+        f"{name_of(first)} {where}: {format_per(base)} to {format_per(value)} "
+        f"{PATH[first.decisive]} ({format_change(change_percent(base, value))})"
     )
     example = moved[0].example.case
     for case in profiled:
@@ -66,21 +67,26 @@ def _headline(moved: Sequence[Moved], arm: str, profiled: Sequence[Case]) -> str
 
 
 def _print_table(side: str, moved: Sequence[Moved], arm: str, console: Console) -> None:
-    """Print a line for each case: the setting that moves it most, and what it is without."""
+    """Print a line for each case: the setting that moves it most, and what it is without.
+
+    A line whose instructions did not move names the count that did.
+    """
     table = plain_table(
         [f"{side}, per fault", "most in"], [BASE, arm, "change", "of all", PLAIN, "settings"]
     )
     for one in moved:
         cell = one.most
-        base, value = cell.per_fault(INSTRUCTIONS)
+        metric, bare = cell.decisive, one.plain
+        base, value = cell.per_fault(metric)
+        counted = "" if metric == INSTRUCTIONS else f", {PATH[metric]}"
         table.add_row(
-            plain(name_of(cell)),
+            plain(f"{name_of(cell)}{counted}"),
             plain(cell.case.platform.setting or PLAIN),
             format_per(base),
             format_per(value),
             format_signed(value - base),
-            format_change(cell.percent),
-            format_signed(one.plain.change(INSTRUCTIONS)) if one.plain else "-",
+            format_change(change_percent(base, value)),
+            format_signed(bare.change(metric)) if bare and metric in bare.counts else "-",
             f"{len(one.cells)} of {one.of}",
         )
     if not fits(table, console):

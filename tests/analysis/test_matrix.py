@@ -69,3 +69,19 @@ def test_what_got_worse_is_the_first_line(golden: Golden) -> None:
     print_matrix(_matrix(), [case], console)
     assert isinstance(console.file, io.StringIO)
     golden("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))
+
+
+def test_a_case_whose_instructions_did_not_move_stands_with_the_count_that_did() -> None:
+    results = []
+    for arm, instructions, tlbi in (
+        ("stock", 2_500_000, 4), ("again", 2_500_000, 4), ("mine", 2_499_000, 6)
+    ):  # fmt: skip
+        metrics = {"page_faults": 1000, "instructions_kernel": instructions, "tlbi": tlbi}
+        results.append(make_result(metrics, arm, params={**POPULATE, "by": "store"}))
+    (found,) = changes(make_dataset(results, _CATALOG))
+    console = Console(file=io.StringIO(), width=100)
+    print_matrix(matrix_of(found), [], console)
+    assert isinstance(console.file, io.StringIO)
+    worse = next(line for line in console.file.getvalue().splitlines() if line.startswith("Worse"))
+    assert worse.endswith("TLBI (+50.00 %).")
+    assert "store 4k 1 GiB, TLBI" in console.file.getvalue()
