@@ -45,6 +45,11 @@ def format_count(value: float) -> str:
     return f"{value:,.4g}"
 
 
+def format_share(part: float, whole: float) -> str:
+    """Return a part of a whole: ``6.4 %``."""
+    return f"{100 * part / whole:.1f} %" if whole else "0.0 %"
+
+
 def format_change(percent: float | None) -> str:
     """Return a signed percentage, or a dash for None.
 

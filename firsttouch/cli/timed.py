@@ -40,7 +40,10 @@ def run_times(
         return _print_plan(request, contract, rounds, reporter)
     times = time_cells(request, contract, rounds, reporter)
     show_times(times, request.out, json=options.json, every=options.table)
-    reporter.say(f"Every sample: {request.out / FILE_NAME}, which docs/hardware/ is a place for.")
+    reporter.say(
+        f"Every sample is in {request.out / FILE_NAME}. To share it, copy it to "
+        "docs/hardware/NAME/."
+    )
     return 0
 
 

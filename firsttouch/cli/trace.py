@@ -79,7 +79,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     nothing can be traced.
     """
     request = _request(options)
-    check_writable(options.out)
     read, text = _trace(request, options.out, options.json, reporter)
     if options.json:
         print(text, end="")
@@ -99,7 +98,7 @@ def _trace(
     request: Request, directory: Path, aside: bool, reporter: Reporter
 ) -> tuple[Reading, str]:
     """Trace into a directory; return what was read, and the text of trace.json."""
-    directory.mkdir(exist_ok=True)
+    check_writable(directory)
     file = directory / DATA_FILE
     file.unlink(missing_ok=True)
     record(request, file, reporter, aside=aside)

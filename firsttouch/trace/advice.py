@@ -11,6 +11,7 @@ from firsttouch.finder.allocators import allocator
 from firsttouch.finder.kinds import FIRST_WRITE, NAMES
 from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, MTHP_16, MTHP_64, THP
 from firsttouch.finder.sites import Remedy, Trace
+from firsttouch.quantities import format_share
 
 _MOST = 3
 # Of all faults: less is not worth a change.
@@ -52,7 +53,7 @@ def advice_sentences(trace: Trace) -> Iterator[str]:
     """Yield a sentence for each remedy."""
     for number, advice in enumerate(advise(trace), 1):
         remedy = advice.remedy
-        share = f"{100 * remedy.saved / trace.faults:.1f} %"
+        share = format_share(remedy.saved, trace.faults)
         yield (
             f"Remedy {number} saves {remedy.saved:,} faults ({share}) and costs at most "
             f"{_memory(remedy.memory)} of memory: {advice.action}."

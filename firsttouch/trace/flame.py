@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from firsttouch.output.html.svg import CHARACTER, Drawing, shorten
-from firsttouch.trace.sentences import percent
+from firsttouch.quantities import format_share
 
 # Functions that call each other, the outermost first.
 Chain = tuple[str, ...]
@@ -65,7 +65,7 @@ def _draw(drawing: Drawing, frame: _Frame, left: float, scale: float, row: int, 
     width, top = frame.faults * scale, row * _ROW + 2
     share = frame.doubles / frame.faults
     kind = _KINDS[(share >= _SOME) + (share >= _MOST)]
-    tip = f"{frame.name}: {frame.faults:,} faults ({percent(frame.faults, whole)})"
+    tip = f"{frame.name}: {frame.faults:,} faults ({format_share(frame.faults, whole)})"
     if frame.doubles:
         tip += f", {frame.doubles:,} of them double"
     drawing.rect(left, top, width, _ROW - 1, kind, tip)

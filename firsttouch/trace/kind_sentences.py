@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from firsttouch.finder.kinds import FAULT_KINDS
 from firsttouch.finder.sites import Trace
-from firsttouch.quantities import format_number_of
+from firsttouch.quantities import format_number_of, format_share
 
 # Kinds and programs that a sentence names: the largest, and those above a share.
 _NAMED = 4
@@ -25,7 +25,7 @@ def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
         return
     words = {kind.name: kind.words for kind in FAULT_KINDS}
     named = [
-        f"{_share(count, trace)} {words[name]} ({count:,})"
+        f"{format_share(count, trace.faults)} {words[name]} ({count:,})"
         for name, count in shares(trace)[:_NAMED]
         if count >= _LEAST * trace.faults
     ]
@@ -33,9 +33,9 @@ def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
     if trace.fault_places:
         top = trace.fault_places[0]
         callers = f", called by {', '.join(top.callers)}" if top.callers else ""
+        share = format_share(top.faults, trace.faults)
         yield (
-            f"The first place, with {top.faults:,} ({_share(top.faults, trace)}, {top.kind}), is "
-            f"{top.place}{callers}."
+            f"The first place, with {top.faults:,} ({share}, {top.kind}), is {top.place}{callers}."
         )
     if len(trace.programs) > 1:
         programs = ", ".join(
@@ -45,7 +45,3 @@ def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
         )
         more = len(trace.programs) - _NAMED
         yield f"By program: {programs}{f', and {more:,} more' if more > 0 else ''}."
-
-
-def _share(part: int, trace: Trace) -> str:
-    return f"{100 * part / trace.faults:.1f} %"

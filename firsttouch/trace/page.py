@@ -15,11 +15,12 @@ from firsttouch.finder.symbols import Location, Symbols
 from firsttouch.output.html.figure import Picture, pictures
 from firsttouch.output.html.page import page_template
 from firsttouch.output.html.style import armless_style
+from firsttouch.quantities import format_share
 from firsttouch.trace.charts import draw_map, draw_timeline
 from firsttouch.trace.flame import flame_graph, fold
 from firsttouch.trace.kind_sentences import shares
 from firsttouch.trace.printing import remedies_of
-from firsttouch.trace.sentences import between, command_line, percent
+from firsttouch.trace.sentences import between, command_line
 
 FILE_NAME = "trace.html"
 _SITES = 50
@@ -73,7 +74,7 @@ class TraceFigure:
 def render_trace(trace: Trace, found: Found, symbols: Symbols, sentences: tuple[str, ...]) -> str:
     """Return trace.html: one file that loads nothing else."""
     return page_template("trace.html.j2").render(
-        kinds=[(name, f"{n:,}", percent(n, trace.faults)) for name, n in shares(trace)],
+        kinds=[(name, f"{n:,}", format_share(n, trace.faults)) for name, n in shares(trace)],
         programs=trace.programs if len(trace.programs) > 1 else (),
         places=trace.fault_places[:_SITES],
         style=Markup(armless_style()),

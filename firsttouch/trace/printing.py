@@ -10,7 +10,8 @@ from rich.console import Console
 from firsttouch.finder.sites import REMEDIES, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.output.plain import may_wrap, plain, plain_table, print_table
-from firsttouch.trace.sentences import between, percent
+from firsttouch.quantities import format_share
+from firsttouch.trace.sentences import between
 
 _SITES = 10
 # Characters of a place in the table of programs, for three arms beside it.
@@ -35,7 +36,7 @@ def print_trace(trace: Trace, sentences: Sequence[str], console: Console) -> Non
     for site in trace.sites[:_SITES]:
         table.add_row(
             plain(f"{site.doubles:,}"),
-            plain(percent(site.doubles, trace.doubles)),
+            plain(format_share(site.doubles, trace.doubles)),
             plain(between(site)),
             plain(site.kind),
             plain(remedies_of(site)),
@@ -54,7 +55,7 @@ def _print_places(trace: Trace, console: Console) -> None:
     for place in trace.fault_places[:_SITES]:
         table.add_row(
             plain(f"{place.faults:,}"),
-            plain(percent(place.faults, trace.faults)),
+            plain(format_share(place.faults, trace.faults)),
             plain(place.kind),
             plain(str(place.place)),
             plain(", ".join(place.callers)),
@@ -79,7 +80,7 @@ def print_programs(programs: Mapping[str, Mapping[str, Trace]], console: Console
             plain(name),
             f"{trace.faults:,}",
             *(f"{traces[arm].doubles:,}" if arm in traces else "" for arm in arms),
-            percent(trace.doubles, trace.faults),
+            format_share(trace.doubles, trace.faults),
             plain(f"{site.doubles:,} {_shortened(str(site.read))}" if site else "none"),
         )
     print_table(table, console)

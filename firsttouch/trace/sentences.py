@@ -21,7 +21,7 @@ from firsttouch.finder.sites import (
 )
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.finder.symbols import JIT
-from firsttouch.quantities import format_number_of
+from firsttouch.quantities import format_number_of, format_share
 from firsttouch.trace.advice import advice_sentences
 from firsttouch.trace.kind_sentences import kind_sentences
 
@@ -54,11 +54,6 @@ def command_line(trace: Trace) -> str:
     return line if len(line) <= _LONGEST_COMMAND else f"{line[: _LONGEST_COMMAND - 3]}..."
 
 
-def percent(part: float, whole: float) -> str:
-    """Return a share: ``6.4 %``."""
-    return f"{100 * part / whole:.1f} %" if whole else "0.0 %"
-
-
 def _answer(trace: Trace) -> Iterator[str]:
     faults = format_number_of(trace.faults, "page faults")
     if not trace.fault_kinds:
@@ -68,9 +63,10 @@ def _answer(trace: Trace) -> Iterator[str]:
         yield f"{faults}{recorded}, none of them double."
         return
     least = "at least " if trace.lower_bound else ""
+    share = format_share(trace.doubles, trace.faults)
     yield (
-        f"{faults}, {least}{trace.doubles:,} of them "
-        f"({percent(trace.doubles, trace.faults)}) on a page that was read first and then written."
+        f"{faults}, {least}{trace.doubles:,} of them ({share}) on a page that was read first and "
+        "then written."
     )
     files = trace.doubles - trace.of_memory(ANONYMOUS)
     kinds = ", ".join(f"{count:,} by {_KINDS[kind]}" for kind, count in kinds_of(trace).items())
@@ -81,7 +77,7 @@ def _answer(trace: Trace) -> Iterator[str]:
 def _where(trace: Trace) -> Iterator[str]:
     if trace.sites:
         top = trace.sites[0]
-        share = percent(top.doubles, trace.doubles)
+        share = format_share(top.doubles, trace.doubles)
         yield f"The first of these places, with {top.doubles:,} ({share}), is {between(top)}."
 
 
@@ -126,7 +122,7 @@ def cost(trace: Trace, price: Price) -> str:
     if price.unit == "ns":
         amount = f"{whole / 1e6:,.2f} ms of processor time"
         if trace.seconds:
-            amount += f" ({percent(whole / 1e9, trace.seconds)} of {trace.seconds:.2f} s)"
+            amount += f" ({format_share(whole / 1e9, trace.seconds)} of {trace.seconds:.2f} s)"
         return f"{amount}: {price.each:,.0f} ns each, {price.source}"
     return f"{whole:,.0f} {price.unit}: {price.each:,.0f} each, {price.source}"
 

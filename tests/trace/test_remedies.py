@@ -52,6 +52,19 @@ def test_what_is_predicted_of_an_allocator_is_measured(
 
 
 @pytest.mark.long
+def test_a_file_where_the_second_run_would_be_is_named(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    (firsttouch.directory / "out").mkdir()
+    (firsttouch.directory / "out/tried").write_text("mine")
+    program = compile_c("remedies.c")
+    done = firsttouch("trace", "--out", "out", "--try", "1", "--", program, "keep", "base")
+    assert (done.returncode, done.stderr.count("Traceback")) == (2, 0)
+    assert "cannot write to out/tried (" in " ".join(done.stderr.split())
+    assert (firsttouch.directory / "out/tried").read_text() == "mine"
+
+
+@pytest.mark.long
 @pytest.mark.skipif(
     not _THP.is_file() or "[always]" not in _THP.read_text(),
     reason="this host gives huge pages to nobody who does not ask",

@@ -232,6 +232,8 @@ def test_a_process_that_runs_is_traced_for_a_time(
         (("--seconds", "1", "--", "true"), "--seconds is for --pid"),
         (("--pid", "1", "--seconds", "nan"), "--seconds is for --pid"),
         (("--pid", "1", "--seconds", "1e300"), "--seconds is for --pid"),
+        (("--try", "0", "--", "true"), "--try N is for a command"),
+        (("--try", "1", "--pid", "1"), "--try N is for a command"),
         (("--pid", "0"), "--pid is the number of a process"),
     ],
 )

@@ -16,9 +16,10 @@ from firsttouch.finder.found import KINDS
 from firsttouch.finder.sites import REMEDIES, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.output.markdown import markdown_table
+from firsttouch.quantities import format_share
 from firsttouch.tables import Json, parse_json
 from firsttouch.trace.printing import first_place, remedies_of
-from firsttouch.trace.sentences import between, percent
+from firsttouch.trace.sentences import between
 
 # The sets of traces on this host by the names of their blocks in the documents: Debian's
 # programs, and those that are built again, for the lines of their source.
@@ -103,7 +104,7 @@ def _figures(
     faults, doubles = sum(one.faults for one in traces), sum(one.doubles for one in traces)
     yield f"{faults:,}"
     yield f"{doubles:,}"
-    yield percent(doubles, faults)
+    yield format_share(doubles, faults)
     for kind in kinds:
         yield f"{sum(one.of_kind(kind) for one in traces):,}"
     yield f"{doubles - sum(one.of_memory(ANONYMOUS) for one in traces):,}"
