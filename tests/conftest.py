@@ -15,22 +15,22 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.configuration import given_configuration
-from firsttouch.build.images import KernelImage
-from firsttouch.build.programs import build_kinds
-from firsttouch.build.sources import KernelSource, debian_source
-from firsttouch.build.store import store_root
+from firsttouch.building.configuration import given_configuration
+from firsttouch.building.images import KernelImage
+from firsttouch.building.programs import build_kinds
+from firsttouch.building.sources import KernelSource, debian_source
+from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.support import budget, golden, run_summary
 from tests.support.scheduling import Scheduling
 
-FAKE_LINUX = REPOSITORY / "tests/build/fakelinux"
+FAKE_LINUX = REPOSITORY / "tests/building/fakelinux"
 # Patches and fragments that tests try; the patches fit the fake tree and real ones.
 TRIED = REPOSITORY / "tests/lab/tried"
 # What `firsttouch kernel fetch --configuration` gets, so that a fake tree is built without apt.
-FAKE_CONFIGURATION = REPOSITORY / "tests/build/debian.config"
+FAKE_CONFIGURATION = REPOSITORY / "tests/building/debian.config"
 
 Finished = subprocess.CompletedProcess[str]
 

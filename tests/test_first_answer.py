@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.apt import mirror_archive
+from firsttouch.building.apt import mirror_archive
 from firsttouch.places import REPOSITORY
 
 pytestmark = pytest.mark.regress

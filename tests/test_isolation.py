@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.store import store_root
+from firsttouch.building.store import store_root
 from firsttouch.places import REPOSITORY, users_folder
 from tests.conftest import Firsttouch
 

@@ -12,9 +12,9 @@ from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import FAULTS, INSTRUCTIONS
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.profile import profiles_of
-from firsttouch.build.definitions import find_definitions
-from firsttouch.build.history import Repository, Verdict
-from firsttouch.build.sources import user_source
+from firsttouch.building.definitions import find_definitions
+from firsttouch.building.history import Repository, Verdict
+from firsttouch.building.sources import user_source
 from firsttouch.catalog.arms import BASE, load_arm
 from firsttouch.catalog.contract import Contract
 from firsttouch.errors import BuildError, FirsttouchError, UserError, nearest

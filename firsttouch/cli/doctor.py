@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from firsttouch.build.host_tools import QEMU, check_plugins
+from firsttouch.building.host_tools import QEMU, check_plugins
 from firsttouch.errors import HostError
 from firsttouch.places import REPOSITORY
 from firsttouch.processes import output

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
-from firsttouch.build.store import store_root
+from firsttouch.building.store import store_root
 from firsttouch.errors import FirsttouchError
 from firsttouch.files import least_room
 from firsttouch.signals import interrupt_on_signals

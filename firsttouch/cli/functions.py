@@ -12,7 +12,7 @@ from rich.console import Console
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import CellChange
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.build.definitions import find_definitions
+from firsttouch.building.definitions import find_definitions
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.settings import load_setting

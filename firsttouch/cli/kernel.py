@@ -7,13 +7,13 @@ import argparse
 import re
 from pathlib import Path
 
-from firsttouch.build.configuration import CLOUD, FLAVOURS, given_configuration
-from firsttouch.build.kernel_packages import kernel_package
-from firsttouch.build.kernels import obtain_image
-from firsttouch.build.overlay import all_series
-from firsttouch.build.series import write_series
-from firsttouch.build.sources import KernelSource, debian_source, user_source
-from firsttouch.build.store import check_path, store_root
+from firsttouch.building.configuration import CLOUD, FLAVOURS, given_configuration
+from firsttouch.building.kernel_packages import kernel_package
+from firsttouch.building.kernels import obtain_image
+from firsttouch.building.overlay import all_series
+from firsttouch.building.series import write_series
+from firsttouch.building.sources import KernelSource, debian_source, user_source
+from firsttouch.building.store import check_path, store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
 from firsttouch.cli.options import add_source, release_of

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.build.kernels import kernel_of
-from firsttouch.build.packages import known_package
-from firsttouch.build.programs import ftbench_list
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.kernels import kernel_of
+from firsttouch.building.packages import known_package
+from firsttouch.building.programs import ftbench_list
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import BASE, SHIPPED, load_arm
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.listing import print_list

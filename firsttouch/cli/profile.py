@@ -8,7 +8,7 @@ from pathlib import Path
 
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, UNITS, profiles_of
-from firsttouch.build.programs import ftbench_list
+from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli.options import add_selection, request_of
 from firsttouch.cli.running import print_failures

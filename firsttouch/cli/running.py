@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.build.packages import known_package
+from firsttouch.building.packages import known_package
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.cli.listing import print_forecast

@@ -7,9 +7,9 @@ import argparse
 import time
 from collections.abc import Iterable
 
-from firsttouch.build.outcomes import OUTCOMES
-from firsttouch.build.store import store_root
-from firsttouch.build.upkeep import Item, items, prune
+from firsttouch.building.outcomes import OUTCOMES
+from firsttouch.building.store import store_root
+from firsttouch.building.upkeep import Item, items, prune
 from firsttouch.cli.options import size_of
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from firsttouch.build.sources import debian_source
+from firsttouch.building.sources import debian_source
 from firsttouch.catalog.arms import arm_names, load_arm
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.catalog.releases import load_release

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from firsttouch.analysis.changes import CellChange, Changes, changes
 from firsttouch.analysis.matrix import matrix_of, pairs_of
-from firsttouch.build.patches import read_fragment, read_patches
-from firsttouch.build.programs import ftbench_list
+from firsttouch.building.patches import read_fragment, read_patches
+from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.catalog.settings import BARE, load_setting, matrix_settings
 from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.build.claims import claimed_if_free
-from firsttouch.build.host_tools import available_memory, processors
-from firsttouch.build.outcomes import By, guest_claim, keep_outcome, kept_document, run_by
+from firsttouch.building.claims import claimed_if_free
+from firsttouch.building.host_tools import available_memory, processors
+from firsttouch.building.outcomes import By, guest_claim, keep_outcome, kept_document, run_by
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import digest, read_end
 from firsttouch.lab.guests import Job

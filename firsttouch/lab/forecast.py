@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from firsttouch.build.durations import (
+from firsttouch.building.durations import (
     GUEST,
     default_image_duration,
     guest_duration,
     image_duration,
     read_durations,
 )
-from firsttouch.build.images import KernelImage
-from firsttouch.build.kernels import kernel_of
-from firsttouch.build.outcomes import kept_outcome
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.images import KernelImage
+from firsttouch.building.kernels import kernel_of
+from firsttouch.building.outcomes import kept_outcome
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.releases import Release
 from firsttouch.lab.cells import Cell

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.build.host_tools import qemu_version
-from firsttouch.build.outcomes import kept_outcome
+from firsttouch.building.host_tools import qemu_version
+from firsttouch.building.outcomes import kept_outcome
 from firsttouch.catalog.machines import PAGE_SIZE
 from firsttouch.errors import GuestError
 from firsttouch.lab.guests import FTBENCH, Job

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.host_tools import compiler_version, qemu_version
-from firsttouch.build.images import SYMBOLS
-from firsttouch.build.programs import INIT, PMU, RECORDER
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.host_tools import compiler_version, qemu_version
+from firsttouch.building.images import SYMBOLS
+from firsttouch.building.programs import INIT, PMU, RECORDER
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Params

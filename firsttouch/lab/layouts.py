@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from firsttouch.build.programs import ORDERS
+from firsttouch.building.programs import ORDERS
 from firsttouch.errors import UserError
 from firsttouch.files import digest_bytes
 from firsttouch.vm.guest import KASLR_SEED

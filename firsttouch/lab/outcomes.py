@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from firsttouch.build.outcomes import keep_outcome, kept_outcome
+from firsttouch.building.outcomes import keep_outcome, kept_outcome
 from firsttouch.errors import GuestError
 from firsttouch.lab.guests import Job, Traced
 from firsttouch.lab.results import Counts, Result

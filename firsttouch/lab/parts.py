@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.build.disks import FileDisk, RootDisk
-from firsttouch.build.kernels import kernel_of, obtain_image
-from firsttouch.build.packages import unpack
-from firsttouch.build.patching import check_patches
-from firsttouch.build.programs import INIT, PMU, RECORDER, Program, Scripts, ftbench
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.disks import FileDisk, RootDisk
+from firsttouch.building.kernels import kernel_of, obtain_image
+from firsttouch.building.packages import unpack
+from firsttouch.building.patching import check_patches
+from firsttouch.building.programs import INIT, PMU, RECORDER, Program, Scripts, ftbench
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import Experiment, Packages, Params
 from firsttouch.lab.cells import Cell

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch.build.claims import claimed
-from firsttouch.build.durations import guest_duration, note_durations
-from firsttouch.build.host_tools import (
+from firsttouch.building.claims import claimed
+from firsttouch.building.durations import guest_duration, note_durations
+from firsttouch.building.host_tools import (
     DTC,
     check_plugins,
     compiler_version,
@@ -20,15 +20,15 @@ from firsttouch.build.host_tools import (
     qemu_cpus,
     qemu_version,
 )
-from firsttouch.build.kernels import keep_vmlinux
-from firsttouch.build.sources import (
+from firsttouch.building.kernels import keep_vmlinux
+from firsttouch.building.sources import (
     KernelSource,
     debian_source,
     source_tree,
     tree_release,
     user_source,
 )
-from firsttouch.build.store import check_path, store_root
+from firsttouch.building.store import check_path, store_root
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.releases import Release, load_release

@@ -23,10 +23,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import firsttouch
-from firsttouch.build.claims import LEASE, claimed, is_claimed
-from firsttouch.build.host_tools import DTC, qemu_digest
-from firsttouch.build.outcomes import By, drop_outcome, kept_document, read_sealed, run_by, sealed
-from firsttouch.build.store import PLANS, store_root
+from firsttouch.building.claims import LEASE, claimed, is_claimed
+from firsttouch.building.host_tools import DTC, qemu_digest
+from firsttouch.building.outcomes import (
+    By,
+    drop_outcome,
+    kept_document,
+    read_sealed,
+    run_by,
+    sealed,
+)
+from firsttouch.building.store import PLANS, store_root
 from firsttouch.errors import HostError
 from firsttouch.files import digest, digest_files, write_atomically
 from firsttouch.processes import output

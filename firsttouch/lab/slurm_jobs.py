@@ -17,9 +17,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.build.images import KernelImage
-from firsttouch.build.kernels import kernel_of
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.images import KernelImage
+from firsttouch.building.kernels import kernel_of
+from firsttouch.building.sources import KernelSource
 from firsttouch.errors import HostError
 from firsttouch.files import digest, read_end
 from firsttouch.lab.gathering import Gathering, follow

@@ -13,9 +13,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from firsttouch.build.claims import claimed
-from firsttouch.build.host_tools import DTC, available_memory, find_tool, qemu_version
-from firsttouch.build.programs import INIT
+from firsttouch.building.claims import claimed
+from firsttouch.building.host_tools import DTC, available_memory, find_tool, qemu_version
+from firsttouch.building.programs import INIT
 from firsttouch.catalog.contract import Contract
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import check_writable, digest, digest_bytes

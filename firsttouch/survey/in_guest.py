@@ -8,9 +8,9 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from firsttouch.build.kernels import obtain_image
-from firsttouch.build.programs import build_ftbench, build_init
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.kernels import obtain_image
+from firsttouch.building.programs import build_ftbench, build_init
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.machines import Machine
 from firsttouch.lab.outcomes import printed_objects

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from firsttouch.build.claims import NoLinksError, claimed_if_free
+from firsttouch.building.claims import NoLinksError, claimed_if_free
 from firsttouch.errors import FirsttouchError, HostError, UserError
 from firsttouch.files import check_writable
 from firsttouch.survey.advice import Sentence

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from firsttouch.build.programs import build_ftbench
+from firsttouch.building.programs import build_ftbench
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
 from firsttouch.survey.geometry import examine_caches

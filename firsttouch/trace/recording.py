@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.build.programs import build_recorder
+from firsttouch.building.programs import build_recorder
 from firsttouch.errors import HostError
 from firsttouch.progress import Reporter
 

@@ -11,7 +11,7 @@ import functools
 import tempfile
 from pathlib import Path
 
-from firsttouch.build.host_tools import DTC
+from firsttouch.building.host_tools import DTC
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.processes import output
 from firsttouch.vm.guest import KASLR_SEED

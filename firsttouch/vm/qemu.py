@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.host_tools import QEMU, qemu_digest
+from firsttouch.building.host_tools import QEMU, qemu_digest
 from firsttouch.files import digest, digest_bytes, digest_file
 from firsttouch.vm.devicetree import device_tree
 from firsttouch.vm.guest import Guest, Port, Timing

@@ -15,7 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.host_tools import QEMU
+from firsttouch.building.host_tools import QEMU
 from firsttouch.catalog.machines import Machine
 from firsttouch.processes import child_process
 from firsttouch.vm.guest import Guest

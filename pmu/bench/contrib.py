@@ -11,9 +11,9 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.build.apt import host_archives, private_root
-from firsttouch.build.packages import fetch_package
-from firsttouch.build.store import Entry
+from firsttouch.building.apt import host_archives, private_root
+from firsttouch.building.packages import fetch_package
+from firsttouch.building.store import Entry
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from firsttouch.build.programs import build_ftbench
+from firsttouch.building.programs import build_ftbench
 from firsttouch.progress import Reporter
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.host_tools import cross_compile
-from firsttouch.build.programs import ORDERS, build_ftbench, ftbench
+from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.programs import ORDERS, build_ftbench, ftbench
 from firsttouch.progress import Reporter
 from tests.bench.conftest import BENCH, REPOSITORY, Ftbench
 

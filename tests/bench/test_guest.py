@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.programs import build_ftbench, build_init
+from firsttouch.building.programs import build_ftbench, build_init
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter

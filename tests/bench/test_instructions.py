@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.host_tools import cross_compile
+from firsttouch.building.host_tools import cross_compile
 from tests.bench.conftest import Ftbench
 
 ARM64 = {

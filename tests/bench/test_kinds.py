@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.host_tools import cross_compile
-from firsttouch.build.programs import build_init, build_kinds
+from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.programs import build_init, build_kinds
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.catalog.machines import load_machine
 from firsttouch.progress import Reporter

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.host_tools import qemu_cpus
+from firsttouch.building.host_tools import qemu_cpus
 from firsttouch.catalog.machine_values import expand
 from firsttouch.catalog.machines import load_machine, machine_names
 from firsttouch.errors import UserError

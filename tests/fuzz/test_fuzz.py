@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.programs import build_recorder
+from firsttouch.building.programs import build_recorder
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.fuzz.sections import debug_sections

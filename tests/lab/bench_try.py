@@ -27,9 +27,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
-from firsttouch.build.images import KernelImage
-from firsttouch.build.sources import debian_source
-from firsttouch.build.store import store_root
+from firsttouch.building.images import KernelImage
+from firsttouch.building.sources import debian_source
+from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.build import programs
-from firsttouch.build.programs import INIT, PMU
-from firsttouch.build.sources import KernelSource
-from firsttouch.build.store import store_root
+from firsttouch.building import programs
+from firsttouch.building.programs import INIT, PMU
+from firsttouch.building.sources import KernelSource
+from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
 from firsttouch.lab import execution, gathering, parts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.sources import KernelSource
 from firsttouch.cli.main import main
 from firsttouch.errors import GuestError, HostError
 from firsttouch.lab.parts import Parts

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.disks import FileDisk
-from firsttouch.build.durations import (
+from firsttouch.building.disks import FileDisk
+from firsttouch.building.durations import (
     GUEST,
     default_image_duration,
     guest_duration,
@@ -17,10 +17,10 @@ from firsttouch.build.durations import (
     note_durations,
     read_durations,
 )
-from firsttouch.build.images import KernelImage
-from firsttouch.build.outcomes import keep_outcome
-from firsttouch.build.programs import INIT, PMU, ftbench
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.images import KernelImage
+from firsttouch.building.outcomes import keep_outcome
+from firsttouch.building.programs import INIT, PMU, ftbench
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import KINDS
 from firsttouch.catalog.releases import load_release
@@ -190,7 +190,7 @@ def test_a_dry_run_needs_no_second_compiler(
     def missing() -> str:
         raise HostError("clang is missing")
 
-    monkeypatch.setattr("firsttouch.build.programs.clang_version", missing)
+    monkeypatch.setattr("firsttouch.building.programs.clang_version", missing)
     request = Request(experiments=("update-kinds",), arms=("stock",))
     plan = make_plan(request, "6.12", real_contract())
     assert dict(_forecast(plan, source).parts)[KINDS] is False

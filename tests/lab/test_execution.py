@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.claims import is_claimed
-from firsttouch.build.outcomes import (
+from firsttouch.building.claims import is_claimed
+from firsttouch.building.outcomes import (
     By,
     guest_claim,
     keep_outcome,

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from firsttouch.build.configuration import given_configuration, known_configuration
-from firsttouch.build.packages import known_package, note_package
-from firsttouch.build.programs import build_ftbench, build_init
-from firsttouch.build.store import store_root
+from firsttouch.building.configuration import given_configuration, known_configuration
+from firsttouch.building.packages import known_package, note_package
+from firsttouch.building.programs import build_ftbench, build_init
+from firsttouch.building.store import store_root
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import GuestError

@@ -20,9 +20,9 @@ import pytest
 
 from firsttouch.analysis import dataset as datasets
 from firsttouch.analysis.measurement import Measurement, measure
-from firsttouch.build import host_tools
-from firsttouch.build.outcomes import kept_outcome
-from firsttouch.build.store import store_root
+from firsttouch.building import host_tools
+from firsttouch.building.outcomes import kept_outcome
+from firsttouch.building.store import store_root
 from firsttouch.catalog.experiments import Derived, Experiment
 from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import settings_of, size_of

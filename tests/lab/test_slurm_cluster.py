@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.configuration import given_configuration
-from firsttouch.build.host_tools import QEMU
-from firsttouch.build.sources import KernelSource, user_source
+from firsttouch.building.configuration import given_configuration
+from firsttouch.building.host_tools import QEMU
+from firsttouch.building.sources import KernelSource, user_source
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import HostError
 from firsttouch.lab.plan import Plan, Request, make_plan

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.contract import Contract
 from firsttouch.cli.main import main
 from firsttouch.errors import GuestError, HostError, UserError

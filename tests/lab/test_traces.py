@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.measurement import measure
-from firsttouch.build.disks import RootDisk
-from firsttouch.build.outcomes import keep_outcome, outcome_place
-from firsttouch.build.programs import INIT, RECORDER, build_recorder
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.disks import RootDisk
+from firsttouch.building.outcomes import keep_outcome, outcome_place
+from firsttouch.building.programs import INIT, RECORDER, build_recorder
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.contract import RECORDED
 from firsttouch.catalog.experiment_files import load_experiment

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from firsttouch import processes
-from firsttouch.build.configuration import FLAVOURS
-from firsttouch.build.host_tools import cross_compile
-from firsttouch.build.images import KernelImage
-from firsttouch.build.kernel_packages import kernel_package
-from firsttouch.build.overlay import lay_over
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.configuration import FLAVOURS
+from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.images import KernelImage
+from firsttouch.building.kernel_packages import kernel_package
+from firsttouch.building.overlay import lay_over
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.errors import UserError
 from firsttouch.places import LINUX

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from firsttouch.build.host_tools import cross_compile
-from firsttouch.build.programs import build_ftbench
+from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.programs import build_ftbench
 from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_names
 from firsttouch.catalog.releases import release_names
 from firsttouch.processes import output

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.supervision import splats_in

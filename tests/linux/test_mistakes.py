@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.overlay import apply, patches_of
-from firsttouch.build.patching import apply_patch, changed_files
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.overlay import apply, patches_of
+from firsttouch.building.patching import apply_patch, changed_files
+from firsttouch.building.sources import KernelSource
 from firsttouch.progress import Reporter
 from tests.linux.conftest import MakeGuest
 from tests.linux.outcomes import Outcomes

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.disks import RootDisk
-from firsttouch.build.programs import build_ftbench
+from firsttouch.building.disks import RootDisk
+from firsttouch.building.programs import build_ftbench
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.releases import release_names
 from firsttouch.places import REPOSITORY

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
-from firsttouch.build.configuration import CLOUD
-from firsttouch.build.kernel_packages import kernel_package
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.configuration import CLOUD
+from firsttouch.building.kernel_packages import kernel_package
+from firsttouch.building.sources import KernelSource
 from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter

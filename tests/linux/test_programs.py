@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from firsttouch.build.disks import RootDisk
-from firsttouch.build.programs import build_ftbench
+from firsttouch.building.disks import RootDisk
+from firsttouch.building.programs import build_ftbench
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter

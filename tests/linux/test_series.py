@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.host_tools import cross_compile, processors
-from firsttouch.build.images import KernelImage
-from firsttouch.build.overlay import all_series, apply, patches_of
-from firsttouch.build.patching import link_tree
-from firsttouch.build.series import touched_files, write_series
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.host_tools import cross_compile, processors
+from firsttouch.building.images import KernelImage
+from firsttouch.building.overlay import all_series, apply, patches_of
+from firsttouch.building.patching import link_tree
+from firsttouch.building.series import touched_files, write_series
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.places import LINUX
 

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from firsttouch.build.overlay import patches_of
+from firsttouch.building.overlay import patches_of
 from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.places import LINUX
 

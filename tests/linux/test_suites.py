@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from firsttouch.build.disks import FileDisk
-from firsttouch.build.sources import KernelSource
+from firsttouch.building.disks import FileDisk
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.errors import GuestError
 from firsttouch.progress import Reporter

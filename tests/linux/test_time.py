@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.disks import RootDisk
-from firsttouch.build.programs import INIT, PMU, build_ftbench, ftbench, ftbench_list
+from firsttouch.building.disks import RootDisk
+from firsttouch.building.programs import INIT, PMU, build_ftbench, ftbench, ftbench_list
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import PLAIN, Packages
 from firsttouch.lab.times import read_times

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 
-from firsttouch.build.programs import ftbench_list
+from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.progress import Reporter
 

@@ -14,10 +14,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.build.apt import mirror_archive
-from firsttouch.build.host_tools import QEMU, qemu_digest
-from firsttouch.build.outcomes import keep_outcome, kept_outcome
-from firsttouch.build.store import Entry
+from firsttouch.building.apt import mirror_archive
+from firsttouch.building.host_tools import QEMU, qemu_digest
+from firsttouch.building.outcomes import keep_outcome, kept_outcome
+from firsttouch.building.store import Entry
 from firsttouch.errors import GuestError, HostError
 from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.processes import output

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build import host_tools
-from firsttouch.build.host_tools import QEMU
+from firsttouch.building import host_tools
+from firsttouch.building.host_tools import QEMU
 from firsttouch.vm.devicetree import device_tree
 
 _SCRIPT = """#!/usr/bin/python3

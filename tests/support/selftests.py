@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 
 from firsttouch import processes
-from firsttouch.build.host_tools import cross_compile, processors, toolchain_identity
-from firsttouch.build.overlay import lay_over
-from firsttouch.build.packages import unpack
-from firsttouch.build.patching import link_tree
-from firsttouch.build.sources import KernelSource
-from firsttouch.build.store import Entry
+from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
+from firsttouch.building.overlay import lay_over
+from firsttouch.building.packages import unpack
+from firsttouch.building.patching import link_tree
+from firsttouch.building.sources import KernelSource
+from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import digest_files

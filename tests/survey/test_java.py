@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from firsttouch.build.programs import build_ftbench
+from firsttouch.building.programs import build_ftbench
 from firsttouch.progress import Reporter
 from firsttouch.survey.findings import Findings
 from firsttouch.survey.host import host_files, read_host

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.programs import build_recorder
+from firsttouch.building.programs import build_recorder
 from firsttouch.finder.sites import Trace
 from firsttouch.progress import Reporter
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.host_tools import cross_compile
-from firsttouch.build.programs import build_init, build_recorder
+from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.programs import build_init, build_recorder
 from firsttouch.catalog.machines import load_machine
 from firsttouch.finder.events import Fault
 from firsttouch.finder.records import open_recording

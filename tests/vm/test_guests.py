@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build.host_tools import cross_compile
-from firsttouch.build.outcomes import kept_outcome
-from firsttouch.build.programs import build_ftbench, build_init, build_pmu
+from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.outcomes import kept_outcome
+from firsttouch.building.programs import build_ftbench, build_init, build_pmu
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab.outcomes import measure_guest

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.build import host_tools
+from firsttouch.building import host_tools
 from firsttouch.catalog.machines import Policy, load_machine
 from firsttouch.files import digest, digest_file
 from firsttouch.vm import devicetree, initramfs

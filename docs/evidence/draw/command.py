@@ -34,7 +34,7 @@ from docs.evidence.draw.traces import (
     read_traces,
     traces_file,
 )
-from firsttouch.build.host_tools import QEMU, qemu_version
+from firsttouch.building.host_tools import QEMU, qemu_version
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.cli.failures import exit_status

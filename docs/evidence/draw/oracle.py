@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from docs.evidence.draw.programs import program_root
-from firsttouch.build.programs import build_recorder
+from firsttouch.building.programs import build_recorder
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docs.evidence.draw.rebuilt import Rebuilt
-from firsttouch.build.disks import ACCOUNTS, MOUNT_POINTS
-from firsttouch.build.packages import unpack
-from firsttouch.build.programs import build_recorder
+from firsttouch.building.disks import ACCOUNTS, MOUNT_POINTS
+from firsttouch.building.packages import unpack
+from firsttouch.building.programs import build_recorder
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import HostError
 from firsttouch.finder.sites import Trace

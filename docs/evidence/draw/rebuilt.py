@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from firsttouch import processes
-from firsttouch.build.apt import Listed, apt_get, listed_files, mirror_archive, private_root
-from firsttouch.build.host_tools import toolchain_identity
-from firsttouch.build.store import Entry, store_root
+from firsttouch.building.apt import Listed, apt_get, listed_files, mirror_archive, private_root
+from firsttouch.building.host_tools import toolchain_identity
+from firsttouch.building.store import Entry, store_root
 from firsttouch.errors import BuildError, HostError, UserError
 from firsttouch.files import digest_file, write_atomically
 from firsttouch.progress import Reporter

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Kernel images, built once and kept under the digest of what they are built from."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import time
+from collections import deque
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from firsttouch import processes
+from firsttouch.building import overlay, patching
+from firsttouch.building.compiler_cache import (
+    build_estimate,
+    cache_environment,
+    compilers,
+    count_misses,
+    note_build,
+)
+from firsttouch.building.configuration import known_configuration
+from firsttouch.building.durations import image_duration, note_durations
+from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
+from firsttouch.building.sources import KernelSource
+from firsttouch.building.store import Entry, check_path
+from firsttouch.errors import BuildError, UserError
+from firsttouch.files import digest_file
+from firsttouch.places import LINUX
+from firsttouch.progress import Reporter, Step
+from firsttouch.tables import Json
+
+# With these, the image does not depend on the user, the host or the time.
+_REPRODUCIBLE = {
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+    "KBUILD_BUILD_USER": "firsttouch",
+    "KBUILD_BUILD_HOST": "firsttouch",
+    "KBUILD_BUILD_VERSION": "1",
+    "LC_ALL": "C",
+}
+# Where a tree is built: in a directory of its own, so that make names each source by "../".
+# UBSAN writes these names into the image, which must not depend on where the store is.
+_OBJECTS = "firsttouch-objects"
+# The addresses of the kernel's functions.
+SYMBOLS = "System.map"
+# Debug information names this folder in place of the tree, which is gone after the build.
+_DEBUG = "-g -fdebug-prefix-map={tree}=/usr/src/linux"
+VMLINUX = "vmlinux"
+# make names each object that it builds: "  CC      mm/memory.o".
+_OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
+_ERROR = re.compile(
+    r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition"
+    r"|No space left on device"
+)
+
+
+@dataclass(frozen=True)
+class KernelImage:
+    """A kernel image; if `changed`, linux/ is laid over the source.
+
+    Its configuration starts from Debian's for the cloud, or, if `tiny`, from
+    tinyconfig. `fragments` are laid over it. `patches` are applied after
+    linux/. `label` stands for both in messages. With `debug` it is built to
+    vmlinux with debug information, which has the addresses of the image without.
+    """
+
+    source: KernelSource
+    changed: bool
+    tiny: bool = False
+    fragments: tuple[Path, ...] = ()
+    patches: tuple[Path, ...] = ()
+    label: str = ""
+    debug: bool = False
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """What make is asked for."""
+        return ("vmlinux",) if self.debug else ("Image",)
+
+    @property
+    def title(self) -> str:
+        """The image's name in messages."""
+        kind = "with linux/" if self.changed else "stock"
+        more = ["tiny"] * self.tiny + [self.label] * bool(self.label)
+        more += ["with debug information"] * self.debug
+        return " ".join([self.source.version, kind, *more])
+
+    def fragments_in_order(self) -> list[Path]:
+        """Return the configuration fragments; an option in a later one wins."""
+        configs = LINUX / "configs"
+        base = "tiny" if self.tiny else "lab"
+        release = configs / f"{base}-{self.source.release.name}"
+        return [
+            configs / base,
+            *([release] if release.exists() else []),
+            *([configs / "features"] if self.changed else []),
+            *self.fragments,
+        ]
+
+    def entry(self) -> Entry:
+        """Return the store's entry; its recipe is source, linux/, configuration and tools."""
+        release = self.source.release
+        base = [] if self.tiny else [self.source.configuration()]
+        recipe: dict[str, Json] = {
+            "source": self.source.identity,
+            "overlay": overlay.overlay_identity(release) if self.changed else None,
+            "config": [digest_file(file) for file in (*base, *self.fragments_in_order())],
+            "patches": [digest_file(file) for file in self.patches],
+            "tools": toolchain_identity(),
+            "environment": _REPRODUCIBLE,
+            "objects": _OBJECTS,
+        }
+        if self.debug:
+            recipe["debug"] = _DEBUG
+        return Entry("images", recipe, f"kernel {self.title}")
+
+    def stored(self) -> Path | None:
+        """Return the directory that `obtain` returns, if the store has it. Fetches nothing."""
+        if not self.tiny and not known_configuration(self.source.release):
+            return None
+        return self.entry().use()
+
+    def obtain(self, reporter: Reporter, log: Path | None = None) -> Path:
+        """Return the directory with ``Image``, ``System.map``, ``config`` and ``build.log``.
+
+        Builds them if they are not in the store. `log` gets a copy of the
+        build's log in both cases. Raises BuildError with the compiler's errors.
+        """
+
+        def make(workplace: Path, product: Path) -> None:
+            try:
+                self._build(workplace, product, reporter)
+            finally:
+                if log and (workplace / "build.log").exists():
+                    log.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(workplace / "build.log", log)
+
+        directory = self.entry().obtain(make, reporter.say)
+        if log and not log.exists():
+            log.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(directory / "build.log", log)
+        return directory
+
+    def _build(self, workplace: Path, product: Path, reporter: Reporter) -> None:
+        """Build in `workplace`, and resume a killed build that it finds there."""
+        check_path(workplace)
+        resumed = (workplace / "configured").exists()
+        if not resumed:
+            shutil.rmtree(workplace / "tree", ignore_errors=True)
+        tree = self._tree(workplace)
+        objects = tree / _OBJECTS
+        started = time.monotonic()
+        if not resumed:
+            self.configure(tree, objects)
+            (workplace / "configured").touch()
+        try:
+            self._run_make(tree, objects, workplace / "build.log", reporter)
+        except BuildError:
+            # A killed build may have left one of make's own files half written,
+            # so a resumed build that fails is repeated from scratch.
+            if not resumed:
+                raise
+            shutil.rmtree(objects)
+            self.configure(tree, objects)
+            self._run_make(tree, objects, workplace / "build.log", reporter)
+        if not resumed:
+            self._note_duration(objects, time.monotonic() - started)
+        for file in self._products(objects):
+            shutil.copyfile(file, product / file.name)
+        shutil.copyfile(objects / ".config", product / "config")
+        shutil.copyfile(workplace / "build.log", product / "build.log")
+
+    def _products(self, objects: Path) -> list[Path]:
+        """Return the files that a build has made for the store."""
+        return [objects / (VMLINUX if self.debug else "arch/arm64/boot/Image"), objects / SYMBOLS]
+
+    def _note_duration(self, objects: Path, seconds: float) -> None:
+        """Note what a build took that did not resume another, for estimates."""
+        if self.debug:
+            return
+        note_build(self._kind, objects, seconds)
+        if count_misses(objects) is None:
+            note_durations({image_duration(self.source.release.name): seconds})
+
+    @property
+    def _kind(self) -> str:
+        """The name of builds that share most of their objects."""
+        return f"{self.source.release.name}{'-tiny' * self.tiny}{'-changed' * self.changed}"
+
+    def estimate(self) -> float | None:
+        """Return about how many seconds a build takes, given what ccache has; None if unknown."""
+        changed = self._patched_files()
+        seconds = build_estimate(self._kind, changed, options=bool(self.fragments))
+        if seconds is None and self.changed:
+            return build_estimate(replace(self, changed=False)._kind, changed, options=True)
+        return seconds
+
+    def _patched_files(self) -> list[str]:
+        """Return the files of the tree that the user's patches change."""
+        # Without patches the tree is not asked for: a forecast must not unpack it.
+        return [
+            name for patch in self.patches for name in patching.files_of(patch, self.source.tree())
+        ]
+
+    def _tree(self, workplace: Path) -> Path:
+        tree = workplace / "tree"
+        if not tree.exists():
+            partial = workplace / "tree.partial"
+            shutil.rmtree(partial, ignore_errors=True)
+            if self.changed:
+                overlay.lay_over(self.source, partial, self._patched_files())
+            else:
+                patching.link_tree(self.source.tree(), partial, self._patched_files())
+            for patch in self.patches:
+                patching.apply_patch(patch, self.source.version, partial)
+            partial.rename(tree)
+        return tree
+
+    def configure(self, tree: Path, objects: Path) -> None:
+        """Write `objects`/.config: Debian's configuration, or tinyconfig, with the fragments.
+
+        Raises UserError if an option is not what the fragments ask for.
+        """
+        objects.mkdir(parents=True)
+        if self.tiny:
+            self._make(tree, objects, "tinyconfig")
+        else:
+            shutil.copyfile(self.source.configuration(), objects / ".config")
+        wanted = "".join(fragment.read_text() for fragment in self.fragments_in_order())
+        with (objects / ".config").open("a") as config:
+            config.write(wanted)
+        self._make(tree, objects, "olddefconfig")
+        got = set((objects / ".config").read_text().splitlines())
+        # The last line for an option wins, as in Kconfig.
+        lines = re.findall(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", wanted, re.M)
+        missed = [name for name, value in dict(lines).items() if not _fulfilled(name, value, got)]
+        if missed:
+            raise UserError(
+                f"kernel {self.title} did not accept options of its configuration, because it "
+                f"lacks them or others exclude them: remove {', '.join(missed)} or add what "
+                "they depend on."
+            )
+
+    def _make(self, tree: Path, objects: Path, target: str) -> None:
+        environment = {**_REPRODUCIBLE, **cache_environment(tree, objects)}
+        processes.output(self._command(tree, objects, target), env=environment)
+
+    def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
+        return [
+            "make",
+            # One more than there are CPUs: make itself waits, and links on one.
+            f"-j{processors() + 1}",
+            f"-C{tree}",
+            f"O={objects}",
+            "ARCH=arm64",
+            f"CROSS_COMPILE={cross_compile()}",
+            *compilers(),
+            *([f"KCFLAGS={_DEBUG.format(tree=tree)}"] if self.debug else []),
+            *target,
+        ]
+
+    def _run_make(self, tree: Path, objects: Path, log: Path, reporter: Reporter) -> None:
+        title = f"Building {self.title}"
+        errors: deque[str] = deque(maxlen=20)
+        command = self._command(tree, objects, *self.target)
+        environment = {**_REPRODUCIBLE, **cache_environment(tree, objects)}
+        with (
+            reporter.step(title, "objects", self.source.release.objects) as step,
+            log.open("w") as sink,
+            processes.child_process(command, env=environment, stdout=subprocess.PIPE) as make,
+        ):
+            # A resumed build does not build again the objects that it finds.
+            step.go_on_from(sum(1 for _ in objects.rglob("*.o")))
+            assert make.stdout is not None
+            for line in make.stdout:
+                sink.write(line)
+                _follow(line, step, errors)
+        if make.returncode:
+            raise BuildError(
+                f"{title} failed: fix the error below; the whole log is {log}.", errors
+            )
+
+
+def _follow(line: str, step: Step, errors: deque[str]) -> None:
+    if _OBJECT.match(line):
+        step.advance()
+    elif _ERROR.search(line):
+        errors.append(line.rstrip())
+
+
+def _fulfilled(name: str, value: str, got: set[str]) -> bool:
+    """Tell whether .config, `got`, has an option as asked; an option without a line is not set."""
+    if value == " is not set":
+        return not any(option.startswith(f"{name}=") for option in got)
+    return f"{name}{value}" in got

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0
+"""linux/ laid over a kernel tree: its patches, and the files and hooks that each has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from firsttouch.building.patching import changed_files, fit, link_tree
+from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.releases import Release
+from firsttouch.errors import UserError
+from firsttouch.files import digest, digest_file
+from firsttouch.places import LINUX
+from firsttouch.tables import Table, read_toml
+from firsttouch.typed import read
+
+# Parts of a kernel tree that do not affect an image.
+_NOT_BUILT = ("Documentation/", "tools/")
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One logical change: its commit message, its new files, its hooks.
+
+    `series` are the series that it belongs to. `author`, ``Name <address>``,
+    is that of a change that others made; empty: whoever writes the series.
+    """
+
+    name: str
+    series: tuple[str, ...]
+    subject: str
+    message: str
+    files: tuple[str, ...] = ()
+    author: str = ""
+
+    def hook(self, release: Release) -> Path | None:
+        """Return the patch that this change makes to existing files of `release`, if any."""
+        path = release.hooks / f"{self.name}.patch"
+        return path if path.is_file() else None
+
+
+@dataclass(frozen=True)
+class Series:
+    """What is posted together. A cover letter has a title, and a template in linux/."""
+
+    name: str
+    cover: Path | None
+    title: str = ""
+
+
+def all_series() -> dict[str, Series]:
+    """Return the series of linux/series.toml by name, in order."""
+    return _read_series(read_toml(LINUX / "series.toml"))
+
+
+def _read_series(table: Table) -> dict[str, Series]:
+    found = {}
+    for entry in table.tables("series"):
+        cover = entry.take("cover", str, "")
+        series = read(entry, Series, cover=LINUX / cover if cover else None)
+        found[series.name] = series
+    return found
+
+
+def patches_of(release: Release, series: str | None = None) -> list[Patch]:
+    """Return the patches for `release`, in order: all, or those of one series.
+
+    A patch without files and without a hook for the release is left out.
+    Raises UserError if linux/series.toml is wrong.
+    """
+    table = read_toml(LINUX / "series.toml")
+    known = _read_series(table)
+    patches = []
+    for entry in table.tables("patch"):
+        patch = read(entry, Patch, message=entry.take("message", str).strip() + "\n")
+        if unknown := set(patch.series) - known.keys():
+            raise entry.error("series", f"names {min(unknown)}, which is none of the series.")
+        if patch.files or patch.hook(release):
+            patches.append(patch)
+    table.done()
+    return [patch for patch in patches if series is None or series in patch.series]
+
+
+def overlay_identity(release: Release) -> str:
+    """Return the digest of all files and hooks that affect an image of `release`."""
+    contents = {}
+    for patch in patches_of(release):
+        hook = patch.hook(release)
+        files = [name for name in patch.files if not name.startswith(_NOT_BUILT)]
+        if hook or files:
+            contents[patch.name] = {
+                "hook": digest_file(hook) if hook else None,
+                "files": {name: digest_file(LINUX / name) for name in files},
+            }
+    return digest(contents)
+
+
+def lay_over(source: KernelSource, destination: Path, more: Iterable[str] = ()) -> None:
+    """Make the tree of `source` with all patches applied at `destination`.
+
+    `more` are files that are changed afterwards.
+    Raises UserError if a hook does not apply; it names the file and the hunk.
+    """
+    patches = patches_of(source.release)
+    changed = [name for patch in patches for name in patch.files]
+    changed += [
+        name
+        for patch in patches
+        if (hook := patch.hook(source.release))
+        for name in changed_files(hook)
+    ]
+    link_tree(source.tree(), destination, [*changed, *more])
+    for patch in patches:
+        apply(patch, source.release, destination)
+
+
+def apply(patch: Patch, release: Release, tree: Path) -> None:
+    """Apply one change to the linked tree `tree`; UserError if it does not apply."""
+    for name in patch.files:
+        target = tree / name
+        if target.exists():
+            raise UserError(
+                f"this source has {name} already, so the series was applied to it before: "
+                "give a source without it."
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((LINUX / name).read_bytes())
+        target.chmod((LINUX / name).stat().st_mode & 0o755)
+    hook = patch.hook(release)
+    if hook is not None:
+        apply_hook(hook, release, tree)
+
+
+def apply_hook(hook: Path, release: Release, tree: Path) -> None:
+    """Apply a hook of the series to the linked tree `tree`; UserError if it does not apply."""
+    if why := fit(hook, tree):
+        raise UserError(
+            f"the hooks of {release.name} do not apply to this source ({why}, for "
+            f"hooks/{release.name}/{hook.name}): give a tree nearer to {release.name}."
+        )

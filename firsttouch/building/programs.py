@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Programs of this project: ftbench, the recorder, the guest's init, the PMU's plugin.
+
+The store keeps them under the digest of their sources and of the tools.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from firsttouch import processes
+from firsttouch.building.host_tools import (
+    clang_version,
+    cross_compile,
+    qemu_version,
+    toolchain_identity,
+)
+from firsttouch.building.store import Entry
+from firsttouch.catalog.experiments import KINDS, PLAIN
+from firsttouch.errors import BuildError, HostError
+from firsttouch.files import digest_files
+from firsttouch.places import REPOSITORY
+from firsttouch.progress import Reporter
+from firsttouch.tables import Json
+
+# Arguments for make, by product and whether it is for this host. No -g: debug information names
+# the folder of the build.
+_ARGUMENTS = {
+    ("libftpmu.so", True): ("CFLAGS=-O2",),
+    (KINDS, False): (KINDS,),
+    # This one only lists what it can measure, for which it needs no clang.
+    (KINDS, True): (KINDS, "BUILDS="),
+}
+# Orders of ftbench's objects, and by how many objects each begins after the one before.
+ORDERS, _APART = 4, 8
+_SOURCES = {".c", ".h", ".S", ".ld", ".sh", ""}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of this project: `product` of the Makefile of `folder`, for arm64.
+
+    `native`: for this host. `order` is that of ftbench's objects, less than `ORDERS`.
+    """
+
+    folder: str
+    product: str
+    native: bool = False
+    order: int = 0
+
+    @property
+    def title(self) -> str:
+        """The program's name in messages."""
+        return f"{self.product}, order {self.order}" if self.order else self.product
+
+    def stored(self) -> Path | None:
+        """Return the program if the store has it.
+
+        Without its compiler, nothing tells which build of it this host would make.
+        """
+        try:
+            entry = self._entry().use()
+        except HostError:
+            return None
+        return entry / self.product if entry else None
+
+    def obtain(self, reporter: Reporter) -> Path:
+        """Return the program. Raises BuildError with the compiler's errors if it does not build."""
+
+        def make(workplace: Path, entry: Path) -> None:
+            prefix = "" if self.native else cross_compile()
+            made = run_make(REPOSITORY / self.folder, workplace, prefix, *self._arguments())
+            shutil.copy(made / self.product, entry / self.product)
+
+        return self._entry().obtain(make, reporter.say) / self.product
+
+    def _entry(self) -> Entry:
+        folder = REPOSITORY / self.folder
+        recipe: dict[str, Json] = {
+            "sources": digest_files(folder, _sources(folder)),
+            "tools": toolchain_identity(native=self.native),
+            "variables": list(self._arguments()),
+        }
+        if self == PMU:
+            # The plugin is built for one version of QEMU.
+            recipe["qemu"] = qemu_version()
+        if self.product == KINDS and not self.native:
+            recipe["clang"] = clang_version()
+        where = "this host" if self.native else "arm64"
+        return Entry("programs", recipe, f"{self.product} for {where}")
+
+    def _arguments(self) -> tuple[str, ...]:
+        words = _ARGUMENTS.get((self.product, self.native), ())
+        return (*words, f"FIRST={1 + self.order * _APART}") if self.order else words
+
+
+INIT = Program("guest", "init")
+PMU = Program("pmu", "libftpmu.so", native=True)
+RECORDER = Program("recorder", "ftrecord")
+
+
+def ftbench(build: str = PLAIN, order: int = 0, *, native: bool = False) -> Program:
+    """Return a build of ftbench, static; that with update-kinds takes clang for arm64."""
+    return Program("bench", build, native, order)
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """Scripts by name, a file each."""
+
+    texts: tuple[tuple[str, str], ...]
+    title: str = field(default="scripts", init=False)
+
+    def stored(self) -> Path | None:
+        """Return the folder with the scripts, if the store has them."""
+        return self._entry().use()
+
+    def obtain(self, reporter: Reporter) -> Path:
+        """Return the folder with the scripts."""
+
+        def make(_: Path, entry: Path) -> None:
+            for name, text in self.texts:
+                (entry / name).write_text(text)
+
+        return self._entry().obtain(make, reporter.say)
+
+    def _entry(self) -> Entry:
+        return Entry("programs", {"scripts": dict(self.texts)}, self.title)
+
+
+def build_ftbench(reporter: Reporter, *, native: bool = False) -> Path:
+    """Return ftbench for arm64, or for this host."""
+    return ftbench(native=native).obtain(reporter)
+
+
+def build_kinds(reporter: Reporter, *, native: bool = False) -> Path:
+    """Return ftbench with update-kinds for arm64; `native`: for this host, to list it.
+
+    For arm64 it raises HostError if clang, its second compiler, is missing.
+    """
+    return ftbench(KINDS, native=native).obtain(reporter)
+
+
+def build_init(reporter: Reporter) -> Path:
+    """Return the guest's init."""
+    return INIT.obtain(reporter)
+
+
+def build_pmu(reporter: Reporter) -> Path:
+    """Return the PMU's plugin, built for the QEMU that is installed."""
+    return PMU.obtain(reporter)
+
+
+def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
+    """Return the recorder of page faults, static, for this host; not `native`: for arm64."""
+    return replace(RECORDER, native=native).obtain(reporter)
+
+
+def ftbench_list(reporter: Reporter) -> str:
+    """Return the output of ``ftbench --list=json`` on this host: all that it can measure."""
+    return processes.output([build_kinds(reporter, native=True), "--list=json"])
+
+
+def _sources(folder: Path) -> Iterable[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and path.suffix in _SOURCES)
+
+
+def run_make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Path:
+    """Run make for `folder` with the tools of `prefix`; return the folder of its products.
+
+    make runs in a copy and gets only relative paths: a path must have no blank
+    for make, and the products must not depend on where they are made.
+    """
+    objects, copy = workplace / "objects", workplace / "source"
+    for place in (objects, copy):
+        shutil.rmtree(place, ignore_errors=True)
+    objects.mkdir()
+    _copy(folder, copy)
+    try:
+        processes.output(
+            ["make", "-s", f"CROSS_COMPILE={prefix}", "OUTPUT=../objects", *variables],
+            cwd=copy,
+            env={"LC_ALL": "C"},
+        )
+    except HostError as error:
+        raise BuildError(
+            f"{folder.name} failed to build; compiler errors below.", error.detail
+        ) from None
+    return objects
+
+
+def _copy(folder: Path, copy: Path) -> None:
+    """Copy a folder of sources, which may be read-only, into writable directories."""
+    copy.mkdir()
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir():
+            (copy / path.relative_to(folder)).mkdir()
+        else:
+            shutil.copy(path, copy / path.relative_to(folder), follow_symlinks=False)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Packages from the host's own mirror, with a private apt root for suites it does not list."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from firsttouch.building.apt import host_archives, mirror_archive
+from firsttouch.building.packages import (
+    fetch_package,
+    find_closure,
+    find_package,
+    known_package,
+    unpack,
+)
+from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.releases import load_release
+from firsttouch.errors import HostError
+from firsttouch.progress import Reporter
+
+# They ask the package registry, as the kernel layer's set-up does.
+pytestmark = pytest.mark.kernel
+
+Configure = Callable[[str], Path]
+_STABLE = (
+    "Types: deb\nURIs: {mirror}\nSuites: {suite}\nComponents: main\n"
+    "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n"
+)
+
+
+@pytest.fixture
+def mirror() -> str:
+    """The mirror that this host is configured to use."""
+    return mirror_archive("any").uri
+
+
+@pytest.fixture
+def configure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> Configure:
+    """Give apt another configuration than the host's, for this test alone."""
+
+    def write(sources: str) -> Path:
+        for folder in ("lists/partial", "archives/partial"):
+            (tmp_path / "apt" / folder).mkdir(parents=True)
+        (tmp_path / "apt/only.sources").write_text(sources)
+        (tmp_path / "apt/apt.conf").write_text(
+            f'Dir::Etc::sourcelist "{tmp_path}/apt/only.sources";\n'
+            'Dir::Etc::sourceparts "-";\n'
+            f'Dir::State::lists "{tmp_path}/apt/lists";\n'
+            f'Dir::Cache::archives "{tmp_path}/apt/archives";\n'
+            f'Dir::Cache::pkgcache "{tmp_path}/apt/pkgcache.bin";\n'
+            f'Dir::Cache::srcpkgcache "{tmp_path}/apt/srcpkgcache.bin";\n'
+        )
+        monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt/apt.conf"))
+        return tmp_path / "apt"
+
+    return write
+
+
+@pytest.mark.parametrize("release", ["6.12", "7.3"])
+def test_each_release_is_found_on_this_host(own_cache: Path, release: str) -> None:
+    wanted = load_release(release)
+    package, _ = find_package(wanted.package, wanted.suites)
+    assert package.version.startswith(f"{release}.")
+
+
+def test_a_host_without_the_suite_gets_the_package_through_a_private_root(
+    configure: Configure, mirror: str, own_cache: Path
+) -> None:
+    apt = configure(_STABLE.format(mirror=mirror, suite="bookworm-updates"))
+    subprocess.run(["apt-get", "update", "-qq"], check=True)
+    before = (apt / "only.sources").read_text()
+    package, options = find_package("linux-source-6.12", ("trixie",))
+    assert package.version.startswith("6.12.")
+    (sources,) = [Path(option.partition("=")[2]) for option in options if "sourcelist=" in option]
+    assert sources.is_relative_to(own_cache)
+    assert "Suites: trixie\n" in sources.read_text()
+    assert (apt / "only.sources").read_text() == before
+
+
+def test_lists_that_were_never_fetched_are_no_obstacle(configure: Configure, mirror: str) -> None:
+    configure(_STABLE.format(mirror=mirror, suite="bookworm-updates"))
+    package, _ = find_package("linux-source-7.3", ("trixie-backports",))
+    assert package.version.startswith("7.3.")
+
+
+def _unsigned_archive(folder: Path) -> Path:
+    """Make an unsigned archive with one package; return the package's file."""
+    fields = (
+        "Package: linux-source-0.0\nVersion: 0.0\nArchitecture: all\n"
+        "Maintainer: nobody <nobody@example.org>\nDescription: not signed\n"
+    )
+    (folder / "tree/DEBIAN").mkdir(parents=True)
+    (folder / "tree/DEBIAN/control").write_text(fields)
+    package = folder / "linux-source-0.0_0.0_all.deb"
+    subprocess.run(["dpkg-deb", "-b", folder / "tree", package], check=True, capture_output=True)
+    listed = folder / "dists/bookworm/main/binary-all"
+    listed.mkdir(parents=True)
+    (listed / "Packages").write_text(
+        f"{fields}Filename: {package.name}\nSize: {package.stat().st_size}\n"
+        f"SHA256: {hashlib.sha256(package.read_bytes()).hexdigest()}\n"
+    )
+    lines = [
+        f" {hashlib.sha256(file.read_bytes()).hexdigest()} {file.stat().st_size} "
+        f"{file.relative_to(folder / 'dists/bookworm')}\n"
+        for file in [listed / "Packages"]
+    ]
+    (folder / "dists/bookworm/Release").write_text(
+        "Origin: Debian\nLabel: Debian\nSuite: bookworm\nCodename: bookworm\n"
+        "Architectures: all amd64 arm64\nComponents: main\n"
+        f"Date: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n{''.join(lines)}"
+    )
+    return package
+
+
+@pytest.mark.parametrize("trust", ["Trusted: yes", "Allow-Insecure: yes", ""])
+def test_an_unsigned_archive_is_refused_even_where_the_host_trusts_it(
+    configure: Configure, tmp_path: Path, reporter: Reporter, trust: str
+) -> None:
+    archive = tmp_path / "mirror/debian"
+    archive.mkdir(parents=True)
+    package = _unsigned_archive(archive)
+    apt = configure(
+        f"Types: deb\nURIs: file:{archive}\nSuites: bookworm\nComponents: main\n"
+        f"Architectures: all\n{trust}\n"
+    )
+    if trust == "Trusted: yes":
+        # The host itself accepts it silently, so there is something to refuse.
+        subprocess.run(["apt-get", "update", "-qq"], check=True)
+        subprocess.run(["apt-get", "download", "-qq", "linux-source-0.0"], cwd=apt, check=True)
+        assert (apt / package.name).exists()
+    assert str(archive) in host_archives()[0].uri
+    with pytest.raises(HostError, match=r"signed lists of .*mirror/debian") as error:
+        fetch_package("linux-source-0.0", (), reporter)
+    assert any("not signed" in line for line in error.value.detail)
+    assert known_package("linux-source-0.0") is None
+
+
+def test_lists_that_cannot_be_fetched_are_reported(configure: Configure, tmp_path: Path) -> None:
+    """The error is not that the archive lacks the package."""
+    configure(_STABLE.format(mirror=f"file:{tmp_path}/gone/debian", suite="bookworm"))
+    with pytest.raises(HostError, match=r"could not fetch the signed lists of .*gone/debian"):
+        find_package("linux-source-6.12", ())
+
+
+def test_a_list_of_mirrors_is_debians_if_they_are(configure: Configure, tmp_path: Path) -> None:
+    for name in ("debian", "debian-security", "others"):
+        (tmp_path / f"{name}.list").write_text(
+            f"# mirrors\nhttps://one.example.org/{name}\tpriority:1\n"
+            f"http://two.example.org/{name}/\n"
+        )
+    configure("\n".join(
+        f"Types: deb\nURIs: mirror+file:{slashes}{tmp_path}/{name}.list\nSuites: {suite}\n"
+        "Components: main\n"
+        for name, suite, slashes in (
+            ("others", "bookworm", ""), ("debian-security", "bookworm-security", "//"),
+            ("debian", "bookworm", "//"), ("gone", "bookworm", ""),
+        )
+    ))  # fmt: skip
+    assert [archive.uri.rpartition("/")[2] for archive in host_archives()] == [
+        "debian-security.list", "debian.list",
+    ]  # fmt: skip
+    assert mirror_archive("trixie").uri.endswith("/debian.list")
+
+
+def test_lists_come_by_a_list_of_mirrors(configure: Configure, mirror: str, tmp_path: Path) -> None:
+    (tmp_path / "mirrors.list").write_text(f"{mirror}\n")
+    configure(_STABLE.format(mirror=f"mirror+file:{tmp_path}/mirrors.list", suite="bookworm"))
+    package, _ = find_package("hello", ())
+    assert package.version.startswith("2.")
+    assert mirror_archive("trixie").uri == f"mirror+file:{tmp_path}/mirrors.list"
+
+
+def test_a_mirror_in_a_folder_of_another_name_is_known_by_its_lists(
+    configure: Configure, mirror: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mirrors.list").write_text(f"{mirror}\n")
+    (tmp_path / "pub").mkdir()
+    (tmp_path / "pub/linux").symlink_to(tmp_path / "mirrors.list")
+    configure(
+        _STABLE.format(mirror=f"mirror+file:{tmp_path}/pub/linux", suite="bookworm-updates")
+        + "\nTypes: deb\nURIs: http://mirror.example.org/pub/else\nSuites: bookworm\n"
+        "Components: main\n"
+    )
+    subprocess.run(["apt-get", "update", "-qq"], check=False)
+    (tmp_path / "mirrors.list").unlink()
+    assert [archive.uri for archive in host_archives()] == [f"mirror+file:{tmp_path}/pub/linux"]
+
+
+def test_a_host_that_names_no_mirror_of_debian_is_told(configure: Configure) -> None:
+    configure("Types: deb\nURIs: file:/somewhere/else\nSuites: bookworm\nComponents: main\n")
+    with pytest.raises(HostError, match="name no Debian mirror"):
+        host_archives()
+
+
+def test_a_package_that_nobody_has_is_one_sentence(own_cache: Path) -> None:
+    with pytest.raises(HostError, match=r"offers linux-source-2\.4.*--source"):
+        find_package("linux-source-2.4", ("trixie",))
+
+
+def test_what_debian_has_for_arm64_alone_is_not_replaced_by_a_tree(own_cache: Path) -> None:
+    with pytest.raises(HostError, match=r"offers linux-config-2\.4.*check the network") as error:
+        find_package("linux-config-2.4", ("trixie",), arm64=True)
+    assert "--source" not in str(error.value)
+
+
+def test_a_program_that_the_suite_lacks_is_one_sentence(own_cache: Path) -> None:
+    with pytest.raises(HostError, match=r"trixie .*does not offer no-such-program for arm64: "):
+        find_closure(Packages("trixie", ("no-such-program",)))
+
+
+def test_a_package_is_found_from_a_directory_that_holds_it(
+    own_cache: Path, tmp_path: Path, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = fetch_package("hello", (), reporter)
+    (tmp_path / package.file).symlink_to(package.entry.path / "package.deb")
+    monkeypatch.chdir(tmp_path)
+    assert find_package("hello", ())[0] == package
+
+
+def test_what_was_fetched_is_known_and_not_asked_for_again(
+    own_cache: Path, reporter: Reporter
+) -> None:
+    assert known_package("hello") is None
+    package = fetch_package("hello", (), reporter)
+    assert known_package("hello") == package
+    assert (package.entry.path / "package.deb").stat().st_size == package.size
+
+
+_BUSYBOX = Packages("trixie", ("busybox-static",))
+
+
+def test_what_was_unpacked_is_not_asked_for_again(
+    reporter: Reporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = unpack(_BUSYBOX, reporter)
+    assert (folder / "usr/bin/busybox").read_bytes()[:4] == b"\x7fELF"
+    monkeypatch.setenv("PATH", "")
+    assert unpack(_BUSYBOX, reporter) == folder

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A configuration that the user gives stands for Debian's, where no archive can be asked."""
+
+from __future__ import annotations
+
+import lzma
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.building.configuration import (
+    FLAVOURS,
+    debian_configuration,
+    given_configuration,
+    known_configuration,
+)
+from firsttouch.building.distribution import DebianKernel
+from firsttouch.building.packages import Package, known_package, note_package
+from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.releases import load_release
+from firsttouch.errors import HostError, UserError
+from firsttouch.files import digest_file
+from firsttouch.processes import output
+from firsttouch.progress import Reporter
+from tests.conftest import Firsttouch
+
+_TEXT = b"# of arm64\nCONFIG_ARM64=y\nCONFIG_MEMCG=y\n"
+
+
+@pytest.mark.parametrize("name", ["config", "config.arm64_none_cloud-arm64.xz"])
+def test_what_is_given_is_what_kernels_start_from(
+    own_cache: Path, tmp_path: Path, reporter: Reporter, name: str
+) -> None:
+    release = load_release("6.12")
+    assert known_configuration(release) is None
+    file = tmp_path / name
+    file.write_bytes(lzma.compress(_TEXT) if file.suffix == ".xz" else _TEXT)
+    kept = given_configuration(release, file, reporter)
+    assert kept.is_relative_to(own_cache)
+    assert kept.read_bytes() == _TEXT
+    # Nothing is fetched: the store has it.
+    assert debian_configuration(release, "6.12.1", reporter) == known_configuration(release) == kept
+    assert known_configuration(load_release("7.3")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("config", b"CONFIG_X86_64=y\n"),
+        ("config.xz", b"not packed"),
+        ("config", b"# CONFIG_ARM64=y is only a comment\n"),
+    ],
+)
+def test_what_is_no_configuration_of_arm64_is_refused(
+    own_cache: Path, tmp_path: Path, reporter: Reporter, name: str, data: bytes
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    release = load_release("6.12")
+    with pytest.raises(UserError, match=r"give config\.arm64_none_cloud-arm64\.xz"):
+        given_configuration(release, tmp_path / name, reporter)
+    assert known_configuration(release) is None
+
+
+def test_each_flavour_comes_from_the_package_that_was_fetched_before(
+    own_cache: Path, tmp_path: Path, reporter: Reporter
+) -> None:
+    """No archive has a package of this name, so nothing can be fetched."""
+    release = replace(load_release("6.12"), configuration="linux-config-of-a-test")
+    files = tmp_path / "deb/usr/src" / release.configuration
+    files.mkdir(parents=True)
+    for flavour in FLAVOURS:
+        text = _TEXT + flavour.encode()
+        (files / f"config.arm64_none_{flavour}.xz").write_bytes(lzma.compress(text))
+    control = tmp_path / "deb/DEBIAN/control"
+    control.parent.mkdir()
+    control.write_text(
+        "Package: linux-config-of-a-test\nVersion: 6.12.1-1\nArchitecture: arm64\n"
+        "Maintainer: Nobody <nobody@localhost>\nDescription: test\n"
+    )
+    deb = tmp_path / "linux-config-of-a-test_6.12.1-1_arm64.deb"
+    output(["dpkg-deb", "-b", tmp_path / "deb", deb])
+    package = Package(release.configuration, deb.name, deb.stat().st_size, digest_file(deb))
+
+    def keep(_: Path, kept: Path) -> None:
+        shutil.copyfile(deb, kept / "package.deb")
+
+    package.entry.obtain(keep, reporter.say)
+    note_package(release.configuration, package)
+    for flavour in FLAVOURS:
+        found = debian_configuration(release, "6.12.1", reporter, flavour=flavour)
+        assert found.read_bytes() == _TEXT + flavour.encode()
+        assert known_configuration(release, flavour) == found
+    assert known_package(release.configuration) == package
+
+
+def test_a_file_that_is_missing_is_one_sentence(firsttouch: Firsttouch, own_cache: Path) -> None:
+    done = firsttouch("kernel", "fetch", "--configuration", "nowhere")
+    assert done.returncode == 2
+    (sentence,) = done.stderr.splitlines()
+    assert "nowhere cannot be read" in sentence and "give config" in sentence
+
+
+@pytest.mark.long
+def test_where_its_package_is_not_to_be_had_the_image_has_it(
+    own_cache: Path, reporter: Reporter, sources: Callable[[str], KernelSource]
+) -> None:
+    """The archive is the real one; only the name of the package is one that it lacks."""
+    release = replace(load_release("6.12"), configuration="linux-config-that-is-missing")
+    kept = debian_configuration(release, sources("6.12").version, reporter)
+    assert "CONFIG_ARM64_ERRATUM_4118414=y\n" in kept.read_text()
+    assert known_configuration(release) == kept
+    lost = replace(release, binary="linux-image-that-is-missing")
+    with pytest.raises(HostError, match="offers linux-config-that-is-missing"):
+        debian_configuration(lost, "6.12.1", reporter, newest=True)
+
+
+@pytest.mark.long
+def test_an_image_that_the_archive_dropped_is_one_sentence_with_its_remedy(
+    own_cache: Path, reporter: Reporter
+) -> None:
+    with pytest.raises(HostError, match=r"newer one than 6\.12\.1, `firsttouch kernel fetch"):
+        DebianKernel(load_release("6.12"), "6.12.1").obtain(reporter)

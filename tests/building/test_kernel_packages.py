@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What decides the package of a kernel. tests/linux/test_package.py builds and installs one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.building.configuration import FLAVOURS
+from firsttouch.building.images import KernelImage
+from firsttouch.building.kernel_packages import KernelPackage
+from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.releases import load_release
+
+
+@pytest.fixture
+def package(configured_cache: Path, tmp_path: Path) -> KernelPackage:
+    (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
+    source = KernelSource(
+        load_release("6.12"), "6.12.1", "package", "0" * 64,
+        lambda: tmp_path, lambda: tmp_path / "config",
+    )  # fmt: skip
+    return KernelPackage(source, changed=True)
+
+
+def test_each_package_has_a_name_and_a_place_of_its_own(package: KernelPackage) -> None:
+    packages = [
+        replace(package, changed=changed, flavour=flavour)
+        for changed in (True, False)
+        for flavour in FLAVOURS
+    ]
+    names = {word for one in packages for word in one.target if word.startswith("LOCALVERSION")}
+    assert len(names) == len({one.entry().path for one in packages}) == 2 * len(FLAVOURS)
+    assert "LOCALVERSION=-first-touch-cloud-arm64" in names
+    assert "LOCALVERSION=-stock-arm64" in names
+    image = KernelImage(package.source, changed=True)
+    assert image.entry().path != package.entry().path
+
+
+def test_a_package_has_the_features_and_none_of_the_laboratorys_options(
+    package: KernelPackage,
+) -> None:
+    text, stock = (
+        "".join(file.read_text() for file in one.fragments_in_order())
+        for one in (package, replace(package, changed=False))
+    )
+    for option in ("ARM64_COLOR_ZERO_PAGE", "ARM64_WRITE_INTENT_FAULT"):
+        assert f"CONFIG_{option}=y" in text
+        assert option not in stock
+    assert "KUNIT" not in text
+    assert "COLOR_ZERO_PAGE_MAX" not in text

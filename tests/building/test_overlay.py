@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: GPL-2.0
+"""linux/ over a tree: shared, not copied; a hook that does not fit is named by file and hunk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firsttouch.building import overlay, patching
+from firsttouch.building.overlay import Patch
+from firsttouch.building.sources import KernelSource
+from firsttouch.building.store import Entry
+from firsttouch.catalog import releases
+from firsttouch.catalog.releases import Release, load_release, release_names
+from firsttouch.errors import UserError
+from firsttouch.places import LINUX
+
+_FAULT = "arch/arm64/mm/fault.c"
+_ORIGINAL = "".join(f"line {number}\n" for number in range(1, 41))
+_HOOK = f"""\
+--- a/{_FAULT}
++++ b/{_FAULT}
+@@ -10,2 +10,3 @@
+ line 10
++a new line
+ line 11
+@@ -30,2 +31,2 @@
+-line 30
++another line 30
+ line 31
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "tree" / _FAULT).parent.mkdir(parents=True)
+    (tmp_path / "tree" / _FAULT).write_text(_ORIGINAL)
+    (tmp_path / "tree/mm").mkdir()
+    (tmp_path / "tree/mm/memory.c").write_text("memory\n")
+    (tmp_path / "tree/scripts").symlink_to("mm")
+    (tmp_path / "tree/.git").mkdir()
+    return tmp_path / "tree"
+
+
+@pytest.fixture
+def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
+    monkeypatch.setattr(overlay, "LINUX", tmp_path / "linux")
+    monkeypatch.setattr(releases, "LINUX", tmp_path / "linux")
+    hooks = tmp_path / "linux/hooks/6.12"
+    hooks.mkdir(parents=True)
+    (hooks / "feature.patch").write_text(_HOOK)
+    (tmp_path / "linux/mm").mkdir()
+    (tmp_path / "linux/mm/feature.c").write_text("feature\n")
+    return Release("6.12", "linux-source-6.12", "linux-config-6.12", "linux-image", (), 1)
+
+
+_FEATURE = Patch("feature", (), "a feature", "Why.\n", ("mm/feature.c",), "")
+
+
+def test_the_tree_is_shared_by_links_and_changed_files_are_copies(
+    tree: Path, release: Release, tmp_path: Path
+) -> None:
+    changed = tmp_path / "changed"
+    patching.link_tree(tree, changed)
+    overlay.apply(_FEATURE, release, changed)
+    assert (changed / "mm/memory.c").is_symlink()
+    assert not (changed / "mm").is_symlink()
+    assert (changed / "scripts/memory.c").read_text() == "memory\n"
+    assert not (changed / ".git").exists()
+    assert (changed / "mm/feature.c").read_text() == "feature\n"
+    lines = (changed / _FAULT).read_text().splitlines()
+    assert lines[10] == "a new line"
+    assert lines[30] == "another line 30"
+    # The unchanged tree is as it was.
+    assert (tree / _FAULT).read_text() == _ORIGINAL
+
+
+def test_a_folder_that_no_image_needs_is_one_link_unless_it_changes(
+    tree: Path, tmp_path: Path
+) -> None:
+    for name in ("arch/x86/mm/a.c", "arch/arm/mm/b.c", "Documentation/c.rst", "tools/d.h"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(name)
+    patching.link_tree(tree, tmp_path / "few", ["tools/d.h", "mm/new.c"])
+    linked = {
+        name: (tmp_path / "few" / name).is_symlink()
+        for name in ("arch/x86", "arch/arm", "Documentation", "tools", "mm", "arch")
+    }
+    assert linked == {
+        "arch/x86": True, "arch/arm": False, "Documentation": True, "tools": False, "mm": False,
+        "arch": False,
+    }  # fmt: skip
+    assert (tmp_path / "few/arch/x86/mm/a.c").read_text() == "arch/x86/mm/a.c"
+    patching.link_tree(tree, tmp_path / "all")
+    assert not (tmp_path / "all/arch/x86").is_symlink()
+
+
+def test_a_hook_applies_at_any_offset(tree: Path, release: Release, tmp_path: Path) -> None:
+    (tree / _FAULT).write_text("a point release adds lines\n" * 25 + _ORIGINAL)
+    patching.link_tree(tree, tmp_path / "changed")
+    overlay.apply(_FEATURE, release, tmp_path / "changed")
+    assert "line 10\na new line\nline 11\n" in (tmp_path / "changed" / _FAULT).read_text()
+
+
+def test_a_hunk_that_does_not_fit_is_named(tree: Path, release: Release, tmp_path: Path) -> None:
+    (tree / _FAULT).write_text(_ORIGINAL.replace("line 31\n", "something else\n"))
+    patching.link_tree(tree, tmp_path / "changed")
+    with pytest.raises(UserError, match=r"hunk 2, at line 3\d, of arch/arm64/mm/fault.c") as error:
+        overlay.apply(_FEATURE, release, tmp_path / "changed")
+    assert "hooks of 6.12 do not apply" in str(error.value)
+
+
+def test_a_file_that_is_gone_is_named(tree: Path, release: Release, tmp_path: Path) -> None:
+    (tree / _FAULT).unlink()
+    patching.link_tree(tree, tmp_path / "changed")
+    with pytest.raises(UserError, match=f"{_FAULT}"):
+        overlay.apply(_FEATURE, release, tmp_path / "changed")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ("[[patches]]", "patches is not a key here: did you mean 'patch'"),
+        ('[[patch]]\nname = "feature"\nseries = ["other"]\nsubject = "a"\nmessage = "b"',
+         "series names other, which is none of the series"),
+    ],
+    ids=["unknown key", "unknown series"],
+)  # fmt: skip
+def test_a_mistake_in_the_list_of_patches_is_named(
+    release: Release, tmp_path: Path, mistake: str, words: str
+) -> None:
+    (tmp_path / "linux/series.toml").write_text(mistake)
+    with pytest.raises(UserError, match=f"series.toml: .*{words}"):
+        overlay.patches_of(release)
+
+
+@pytest.mark.parametrize("name", release_names())
+def test_each_new_file_is_in_exactly_one_patch(name: str) -> None:
+    listed = [file for patch in overlay.patches_of(load_release(name)) for file in patch.files]
+    assert len(listed) == len(set(listed))
+    assert set(listed) == {
+        str(path.relative_to(LINUX))
+        for path in LINUX.rglob("*")
+        if path.is_file()
+        and path.parent != LINUX
+        and path.relative_to(LINUX).parts[0] not in ("hooks", "configs", "covers")
+    }
+
+
+@pytest.mark.parametrize("name", release_names())
+def test_each_hook_belongs_to_a_patch_of_the_series(name: str) -> None:
+    release = load_release(name)
+    hooks = {path.stem for path in release.hooks.glob("*.patch")}
+    assert hooks == {patch.name for patch in overlay.patches_of(release) if patch.hook(release)}
+
+
+@pytest.mark.parametrize("name", release_names())
+def test_each_patch_says_why(name: str) -> None:
+    for patch in overlay.patches_of(load_release(name)):
+        assert len(patch.subject) <= 75, patch.subject
+        assert len(patch.message.split()) >= 20, patch.name
+        tags = ("Fixes: ", "Link: ", "Cc: ", "Suggested-by: ", "   ")
+        lines = [line for line in patch.message.splitlines() if not line.startswith(tags)]
+        assert all(len(line) <= 75 for line in lines), patch.name
+
+
+def test_a_source_that_has_the_series_is_refused(
+    tree: Path, release: Release, tmp_path: Path
+) -> None:
+    patching.link_tree(tree, tmp_path / "changed")
+    overlay.apply(_FEATURE, release, tmp_path / "changed")
+    with pytest.raises(UserError, match=r"has mm/feature.c already"):
+        overlay.apply(_FEATURE, release, tmp_path / "changed")
+
+
+@pytest.mark.parametrize("series", overlay.all_series())
+def test_each_series_has_patches_and_a_cover_letter_if_they_are_many(series: str) -> None:
+    count = max(len(overlay.patches_of(load_release(name), series)) for name in release_names())
+    cover = overlay.all_series()[series].cover
+    assert count
+    assert count <= 2 or (cover and len(cover.read_text().split()) > 50)
+
+
+# -- a user's patches
+
+
+@pytest.fixture
+def source(tree: Path, release: Release) -> KernelSource:
+    return KernelSource(
+        release, "6.12.7", "tree", "0" * 64, lambda: tree, lambda: tree / "config", tree
+    )
+
+
+def _patch(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_a_users_patch_that_does_not_fit_is_named_by_file_and_hunk(
+    source: KernelSource, tmp_path: Path
+) -> None:
+    good = _patch(tmp_path, "0001-good.patch", _HOOK)
+    patching.check_patches([good], source)
+    bad = _patch(tmp_path, "0002-bad.patch", _HOOK.replace(" line 31", " line 32"))
+    with pytest.raises(UserError) as error:
+        patching.check_patches([bad], source)
+    assert str(error.value).startswith(f"{bad} does not apply to Linux 6.12.7 (hunk 2, at line 3")
+    assert f"of {_FAULT} does not fit" in str(error.value)
+    again = _patch(tmp_path, "0003-again.patch", _HOOK)
+    with pytest.raises(UserError, match=r"0003-again.patch .*fault.c has the change already"):
+        patching.check_patches([good, again], source)
+    assert (source.tree() / _FAULT).read_text() == _ORIGINAL
+
+
+def test_a_series_may_add_change_move_and_remove_files(
+    source: KernelSource, tmp_path: Path
+) -> None:
+    series = [
+        _patch(tmp_path, "1", "--- /dev/null\n+++ b/mm/new.c\n@@ -0,0 +1 @@\n+one\n"),
+        _patch(tmp_path, "2", "--- a/mm/new.c\n+++ b/mm/new.c\n@@ -1 +1 @@\n-one\n+two\n"),
+        _patch(tmp_path, "3", "--- a/mm/memory.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-memory\n"),
+        _patch(tmp_path, "4", f"diff --git a/{_FAULT} b/mm/moved.c\nsimilarity index 100%\n"
+               f"rename from {_FAULT}\nrename to mm/moved.c\n"),
+    ]  # fmt: skip
+    patching.check_patches(series, source)
+    changed = tmp_path / "changed"
+    patching.link_tree(source.tree(), changed)
+    for patch in series:
+        patching.apply_patch(patch, source.version, changed)
+    assert (changed / "mm/new.c").read_text() == "two\n"
+    assert (changed / "mm/moved.c").read_text() == _ORIGINAL
+    assert not (changed / "mm/memory.c").exists() and not (changed / _FAULT).exists()
+    assert (source.tree() / "mm/memory.c").exists()
+
+
+def test_a_patch_must_stay_in_the_tree(source: KernelSource, tmp_path: Path) -> None:
+    out = _patch(tmp_path, "out.patch", "--- a/../secret\n+++ b/../secret\n@@ -1 +1 @@\n-a\n+b\n")
+    with pytest.raises(UserError, match=r"out.patch changes \.\./secret"):
+        patching.check_patches([out], source)
+
+
+def test_a_patch_of_a_file_that_the_source_lacks_names_it(
+    source: KernelSource, tmp_path: Path
+) -> None:
+    gone = _patch(tmp_path, "gone.patch", _HOOK.replace("fault.c", "gone.c"))
+    with pytest.raises(UserError, match=r"it has no arch/arm64/mm/gone.c"):
+        patching.check_patches([gone], source)
+
+
+@pytest.mark.parametrize("name", [_FAULT, "mm/Makefile"])
+def test_a_patch_may_name_files_without_a_folder_before_them(
+    source: KernelSource, tmp_path: Path, name: str
+) -> None:
+    for file in (name, "Makefile"):
+        (source.tree() / file).parent.mkdir(exist_ok=True)
+        (source.tree() / file).write_text(_ORIGINAL)
+    plain = _patch(tmp_path, "plain.patch", _HOOK.replace(f"a/{_FAULT}", name)
+                   .replace(f"b/{_FAULT}", name))  # fmt: skip
+    patching.check_patches([plain], source)
+    assert patching.strip_level(plain, source.tree()) == 0
+    new = _patch(tmp_path, "new.patch", "--- /dev/null\n+++ mm/new.c\n@@ -0,0 +1 @@\n+one\n")
+    assert patching.strip_level(new, source.tree()) == 0
+    assert patching.strip_level(_patch(tmp_path, "p1", _HOOK), source.tree()) == 1
+
+
+def test_a_patch_may_not_name_the_root(source: KernelSource, tmp_path: Path) -> None:
+    text = "--- a//etc/x\n+++ b//etc/x\n@@ -1 +1 @@\n-a\n+b\n"
+    with pytest.raises(UserError, match="changes /etc/x"):
+        patching.check_patches([_patch(tmp_path, "root.patch", text)], source)
+
+
+def test_an_older_point_release_in_the_store_to_which_a_patch_applies_is_named(
+    source: KernelSource, tmp_path: Path, own_cache: Path
+) -> None:
+    def older(_: Path, kept: Path) -> None:
+        (kept / _FAULT).parent.mkdir(parents=True)
+        (kept / _FAULT).write_text(_ORIGINAL.replace("line 11\n", "line eleven\n"))
+
+    package = f"{source.release.package} 6.12.5-1"
+    entry = Entry("trees", {"package": "5"}, package, deep=False)
+    tree = entry.obtain(older, lambda _: None)
+    patch = _patch(tmp_path, "old.patch", _HOOK.replace(" line 11\n", " line eleven\n"))
+    with pytest.raises(UserError) as error:
+        patching.check_patches([patch], source)
+    assert f"but to {package}, which the store has" in str(error.value)
+    assert f"--source {tree}." in str(error.value)
+    with pytest.raises(UserError, match=r"does not fit\): rebase it"):
+        patching.check_patches([_patch(tmp_path, "no", _HOOK.replace(" line 11", " x"))], source)

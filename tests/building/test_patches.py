@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What users give as patches: files, mails, mailboxes, pipes, packed or not."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import lzma
+import os
+import quopri
+import sys
+from pathlib import Path
+
+import pytest
+
+from firsttouch.building.patches import STDIN, read_fragment, read_patches
+from firsttouch.errors import UserError
+from tests.conftest import TRIED
+
+_PATCH = TRIED / "0001-mm-synchronize-each-first-touch.patch"
+_FRAGMENT = TRIED / "memcg-off.config"
+_FROM = "From mboxrd@z Thu Jan  1 00:00:00 1970\n"
+
+
+def _diff(name: str = "mm/a.c") -> str:
+    return f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-old é\n+new é\n"
+
+
+def _mail(subject: str, text: str, *more: str) -> str:
+    head = ["From: A Developer <a@example.org>", f"Subject: {subject}", *more]
+    return _FROM + "\n".join(head) + f"\n\nWhy.\n---\n{text}-- \n2.39.5\n\n"
+
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+def test_a_plain_file_is_used_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "x.diff").write_text(_diff())
+    assert read_patches([_PATCH, tmp_path / "x.diff"]) == (_PATCH, tmp_path / "x.diff")
+    assert read_fragment(_FRAGMENT) == _FRAGMENT
+
+
+def test_a_directory_is_a_series_in_order_without_its_cover_letter(tmp_path: Path) -> None:
+    for name in ("0002-b.patch", "0001-a.patch"):
+        (tmp_path / name).write_text(_PATCH.read_text())
+    (tmp_path / "0003-c.patch.gz").write_bytes(gzip.compress(_PATCH.read_bytes()))
+    (tmp_path / "0000-cover-letter.patch").write_text("Subject: two changes\n")
+    (tmp_path / "notes.txt").write_text("no patch\n")
+    patches = read_patches([tmp_path])
+    assert [file.name for file in patches[:2]] == ["0001-a.patch", "0002-b.patch"]
+    assert patches[2].read_bytes() in _PATCH.read_bytes()
+    assert b"isb();" in patches[2].read_bytes()
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bytes])
+def test_standard_input_may_be_packed(pack: type[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    data = io.BytesIO(pack(_diff().encode()))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data))
+    (patch,) = read_patches([STDIN])
+    assert patch.name == "standard-input.patch"
+    assert patch.read_text() == _diff()
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    for read, text in ((lambda path: read_patches([path])[0], _diff()), (read_fragment, "A=1\n")):
+        reader, writer = os.pipe()
+        os.write(writer, text.encode())
+        os.close(writer)
+        kept = read(Path(f"/dev/fd/{reader}"))
+        os.close(reader)
+        assert kept.is_file() and kept.read_text() == text
+
+
+def test_a_mailbox_gives_the_newest_version_of_its_series_in_order(tmp_path: Path) -> None:
+    box = "".join([
+        _mail("[PATCH v2 2/2] mm: second", _diff("mm/b.c")),
+        _mail("[PATCH 1/2] mm: old", _diff("mm/old.c")),
+        _mail("[PATCH v2 0/2] mm: cover", "nothing\n"),
+        _mail("Re: [PATCH v2 1/2] mm: first", "> quoted\n" + _diff("mm/suggested.c")),
+        _mail("[PATCH v2 1/2] mm: first", _diff("mm/a.c")),
+    ])  # fmt: skip
+    (tmp_path / "t.mbox.gz").write_bytes(gzip.compress(box.encode()))
+    first, second = read_patches([tmp_path / "t.mbox.gz"])
+    assert (first.name, second.name) == ("0001-mm-first.patch", "0002-mm-second.patch")
+    assert _diff("mm/a.c") in first.read_text()
+    assert _diff("mm/b.c") in second.read_text()
+    assert read_patches([tmp_path / "t.mbox.gz"]) == (first, second)
+
+
+@pytest.mark.parametrize("encoding", ["quoted-printable", "base64"])
+def test_a_mail_is_decoded(tmp_path: Path, encoding: str) -> None:
+    encode = quopri.encodestring if encoding == "quoted-printable" else base64.encodebytes
+    head = (
+        "From: x@example.org\nSubject: [PATCH] =?utf-8?q?a_=C3=A9?=\n"
+        f"Content-Transfer-Encoding: {encoding}\n\n"
+    )
+    text = f"Why.\r\n---\r\n{_diff()}"
+    (tmp_path / "m.eml").write_bytes(head.encode() + encode(text.encode()))
+    (patch,) = read_patches([tmp_path / "m.eml"])
+    assert _diff() in patch.read_text() and "\r" not in patch.read_text()
+    assert patch.name == "0001-a-é.patch"
+
+
+def test_a_line_that_a_mailbox_marks_is_as_it_was(tmp_path: Path) -> None:
+    marked = _diff().replace("-old", ">From here\n-old")
+    (tmp_path / "box").write_text(_mail("[PATCH 1/2] a", marked) + _mail("[PATCH 2/2] b", _diff()))
+    assert "\nFrom here\n" in read_patches([tmp_path / "box"])[0].read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rename from mm/a.c\nrename to mm/b.c\n", "only renames mm/a.c to mm/b.c"),
+        ("old mode 100644\nnew mode 100755\n", "only changes the modes of files"),
+        (None, "is no patch"),
+    ],
+)
+def test_what_changes_no_line_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    patch = tmp_path / "x.patch"
+    patch.write_text("words\n" if text is None else f"diff --git a/mm/a.c b/mm/b.c\n{text}")
+    with pytest.raises(UserError, match=said):
+        read_patches([patch])
+
+
+def test_a_rename_may_be_part_of_a_series(tmp_path: Path) -> None:
+    (tmp_path / "1.patch").write_text(
+        "diff --git a/mm/a.c b/mm/b.c\nrename from mm/a.c\nrename to mm/b.c\n"
+    )
+    (tmp_path / "2.patch").write_text(_diff("mm/b.c"))
+    assert len(read_patches([tmp_path])) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Path("nowhere.patch"), "nowhere.patch cannot be read"),
+        (_FRAGMENT, "memcg-off.config is no patch"),
+        (Path("/proc/self/fdinfo"), "has no \\*.patch"),
+    ],
+)
+def test_what_is_no_patch_is_refused(given: Path, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        read_patches([given])
+
+
+def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.gz").write_bytes(gzip.compress(_diff().encode())[:-9])
+    with pytest.raises(UserError, match="cannot be unpacked"):
+        read_patches([tmp_path / "x.gz"])
