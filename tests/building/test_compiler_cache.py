@@ -167,6 +167,9 @@ def test_the_time_of_a_build_follows_from_what_is_in_the_cache(
     assert build_estimate("6.12", [], options=True) == 100
     note_build("6.12", _built(tmp_path / "objects", 0, 0, 3), 12.0)
     note_build("6.12", _built(tmp_path / "objects", 0, 3, 0), 60.0)
+    # What compiled a third of the objects tells neither.
+    note_build("6.12", _built(tmp_path / "objects", 1, 0, 2), 200.0)
+    note_build("6.12", _built(tmp_path / "objects", 1, 2, 0), 200.0)
     assert build_estimate("6.12", ["mm/internal.h"], options=False) == 12 + 100
     assert build_estimate("6.12", ["include/linux/mm.h", "mm/a.c"], options=False) == 12 + 300
     assert build_estimate("6.12", ["mm/new.c"], options=True) == 60 + 100
