@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from firsttouch.finder.found import Found
-from firsttouch.finder.kinds import NAMES
+from firsttouch.finder.kinds import IN_KERNEL, NAMES
 from firsttouch.finder.spaces import Place
-from firsttouch.finder.symbols import Location, Symbols
+from firsttouch.finder.symbols import Location, Symbols, is_nameless
 
 # Places and programs that a trace lists, those with most faults; others have few each.
 _MOST = 100
 _CALLERS = 3
+# exec fills the new program's stack when the code that called it is no longer mapped.
+_EXEC = Location("", 0, "execve(2)")
 
 
 @dataclass(frozen=True)
@@ -73,21 +75,22 @@ def fault_places(found: Found, symbols: Symbols, page_size: int) -> tuple[FaultP
                 chains[kind, found.stacks[stack][0]].append((count, stack))
     largest = sorted(chains, key=lambda key: -sum(count for count, _ in chains[key]))[: 2 * _MOST]
     symbols.demangle(place for _, place in largest)
-    groups: dict[tuple[int, str], list[tuple[int, Place]]] = defaultdict(list)
+    groups: dict[tuple[int, str, str], list[tuple[Location, Place]]] = defaultdict(list)
     for kind, place in largest:
         location = symbols.locate(place, asking=False)
-        groups[kind, f"{location.object} {location}"].append((kind, place))
+        if kind == IN_KERNEL and is_nameless(location):
+            location = _EXEC
+        groups[kind, location.object, str(location)].append((location, place))
     places = []
-    for members in groups.values():
-        stacks = [entry for member in members for entry in chains[member]]
+    for (kind, _, _), members in groups.items():
+        stacks = [entry for _, place in members for entry in chains[kind, place]]
         faults = sum(count for count, _ in stacks)
         callers = found.stacks[max(stacks)[1]][1 : 1 + _CALLERS]
         symbols.demangle(callers)
-        kind, place = members[0]
         places.append(
             FaultPlace(
                 NAMES[kind],
-                symbols.locate(place, asking=False),
+                members[0][0],
                 faults,
                 faults * page_size,
                 tuple(symbols.caller(caller) for caller in callers),

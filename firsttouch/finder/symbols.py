@@ -40,6 +40,11 @@ class Location:
         return f"{name} ({PurePath(self.file).name}:{self.line})" if self.line else name
 
 
+def is_nameless(location: Location) -> bool:
+    """Tell whether a place is in no file, and no JIT compiler named it."""
+    return location.object == JIT and not location.function
+
+
 class Symbols:
     """Names places; `root` is where the traced program's files are, `maps` perf's maps.
 

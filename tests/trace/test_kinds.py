@@ -61,6 +61,10 @@ def test_each_fault_has_its_kind(
     assert in_kernel >= 131
     if os.geteuid() == 0:
         assert trace.fault_kinds["in the kernel"] >= 131
+        # exec makes the stack of the program.
+        assert "execve(2)" in {
+            str(place.place) for place in trace.fault_places if place.kind == "in the kernel"
+        }
     if not chains:
         assert {
             place.callers[:1] for place in trace.fault_places if place.place.function in KNOWN
