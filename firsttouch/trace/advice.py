@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -50,13 +51,15 @@ def advise(trace: Trace) -> list[Advice]:
 
 
 def advice_sentences(trace: Trace) -> Iterator[str]:
-    """Yield a sentence for each remedy."""
+    """Yield a sentence for each remedy; those that `--try` can apply have numbers of their own."""
+    tries = itertools.count(1)
     for number, advice in enumerate(advise(trace), 1):
         remedy = advice.remedy
         share = format_share(remedy.saved, trace.faults)
+        tried = f" (`--try {next(tries)}`)" if advice.environment else ""
         yield (
             f"Remedy {number} saves {remedy.saved:,} faults ({share}) and costs at most "
-            f"{_memory(remedy.memory)} of memory: {advice.action}."
+            f"{_memory(remedy.memory)} of memory: {advice.action}{tried}."
         )
 
 

@@ -20,7 +20,7 @@ from firsttouch.finder.sites import (
     kinds_of,
 )
 from firsttouch.finder.spaces import ANONYMOUS
-from firsttouch.finder.symbols import JIT
+from firsttouch.finder.symbols import is_nameless
 from firsttouch.quantities import format_number_of, format_share
 from firsttouch.trace.advice import advice_sentences
 from firsttouch.trace.kind_sentences import kind_sentences
@@ -55,18 +55,18 @@ def command_line(trace: Trace) -> str:
 
 
 def _answer(trace: Trace) -> Iterator[str]:
-    faults = format_number_of(trace.faults, "page faults")
+    faults = "Of these faults"
     if not trace.fault_kinds:
-        faults = f"{command_line(trace)}: {faults}"
+        faults = f"{command_line(trace)}: of {format_number_of(trace.faults, 'page faults')}"
     if not trace.doubles:
-        recorded = " recorded" if trace.lower_bound else ""
-        yield f"{faults}{recorded}, none of them double."
+        recorded = " that were recorded" if trace.lower_bound else ""
+        yield f"{faults}{recorded}, none is double."
         return
     least = "at least " if trace.lower_bound else ""
     share = format_share(trace.doubles, trace.faults)
     yield (
-        f"{faults}, {least}{trace.doubles:,} of them ({share}) on a page that was read first and "
-        "then written."
+        f"{faults}, {least}{trace.doubles:,} ({share}) are second faults, on a page that was read "
+        "first and then written."
     )
     files = trace.doubles - trace.of_memory(ANONYMOUS)
     kinds = ", ".join(f"{count:,} by {_KINDS[kind]}" for kind, count in kinds_of(trace).items())
@@ -169,7 +169,7 @@ def _limits(trace: Trace) -> Iterator[str]:
             f"The code of {format_number_of(trace.undecoded, 'faults')} could not be read: the "
             "order of the faults decided what they were."
         )
-    if nameless := sum(site.doubles for site in trace.sites if _is_nameless(site)):
+    if nameless := sum(site.doubles for site in trace.sites if is_nameless(site.read)):
         yield (
             f"{nameless:,} are in code that a JIT compiler made, which wrote no names of it: run "
             "`node --perf-basic-prof` or `java -XX:+UnlockDiagnosticVMOptions "
@@ -198,7 +198,3 @@ def _end(status: int) -> str:
         if code > 0
         else f"was ended by signal {-code} ({strsignal(-code)})"
     )
-
-
-def _is_nameless(site: Site) -> bool:
-    return site.read.object == JIT and not site.read.function

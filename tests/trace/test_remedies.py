@@ -15,7 +15,7 @@ from firsttouch.finder.allocators import allocator_of
 from firsttouch.finder.document import FILE_NAME, read_trace
 from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, MTHP_64, THP
 from firsttouch.finder.sites import Remedy, Trace
-from firsttouch.trace.advice import advise
+from firsttouch.trace.advice import advice_sentences, advise
 from firsttouch.trace.trying import remedy_to_try, with_remedy
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
@@ -110,6 +110,17 @@ def test_only_what_a_variable_applies_can_be_tried() -> None:
             remedy_to_try(found, 1)
     with pytest.raises(UserError, match="apply 1 of the remedies"):
         remedy_to_try(replace(keep, allocator="glibc"), 2)
+
+
+def test_the_answer_says_how_a_remedy_is_tried() -> None:
+    both = replace(
+        trace(faults=1000),
+        remedies=(Remedy(FILLED, 600, 0), Remedy(KEEP, 500, 0)),
+        allocator="glibc",
+    )
+    filled, keep = advice_sentences(both)
+    assert ("--try" in filled, keep.endswith("(`--try 1`).")) == (False, True)
+    assert remedy_to_try(both, 1).remedy.name == KEEP
 
 
 def test_a_remedy_keeps_the_settings_that_are_there() -> None:

@@ -76,7 +76,7 @@ def test_the_sentences_have_the_figures() -> None:
     found = replace(trace(site(40, source=39)), prices=(Price(500.0, "ns", "measured"),))
     said = " ".join(conclude(found))
     for part in (
-        "server --start: 1,000 page faults, 40 of them (4.0 %)",
+        "server --start: of 1,000 page faults, 40 (4.0 %) are second faults",
         "probe (table.c:12), written by insert (table.c:40)",
         "40 by a change of the source",
         "0.02 ms of processor time",
