@@ -28,13 +28,14 @@ from firsttouch.progress import Reporter
 from firsttouch.survey.hardware import hardware_figures, times_figure
 from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
+from firsttouch.trace.export import FOLDED, TRACE_FORMATS, export_trace
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
 
-# Besides the formats of tables.
-_FIGURES, _STACKS = "svg", "folded"
+# Besides the formats of tables and traces.
+_FIGURES = "svg"
 
 
 def report_options(report: argparse.ArgumentParser) -> None:
@@ -60,13 +61,15 @@ def compare_options(sets: argparse.ArgumentParser) -> None:
 
 def export_options(others: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch export`."""
-    others.add_argument("directory", type=Path, metavar="DIR", help="a directory of `lab --out`")
+    others.add_argument(
+        "directory", type=Path, metavar="DIR", help="a directory of `lab` or `trace`"
+    )
     others.add_argument(
         "--format",
-        choices=(*FORMATS, _FIGURES, _STACKS),
+        choices=(*FORMATS, _FIGURES, *TRACE_FORMATS),
         default="md",
-        help="Markdown (default), CSV, SVG: the figures of the report, or folded: the stacks of a "
-        "profile",
+        help="Markdown (default), CSV, SVG: the figures of the report, folded: the stacks of a "
+        "profile or a trace, speedscope or perfetto: a trace for that tool",
     )
     others.add_argument(
         "--experiment",
@@ -106,11 +109,20 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
 def _export(options: argparse.Namespace, reporter: Reporter) -> int:
     if (options.format == _FIGURES) != (options.out is not None):
         raise UserError("--format svg writes files: give it --out FOLDER, and no other format.")
+    traced = options.directory / DATA_FILE
+    if options.format in TRACE_FORMATS and traced.is_file():
+        print(export_trace(read_recording(traced), options.format), end="")
+        return 0
+    if options.format in TRACE_FORMATS and options.format != FOLDED:
+        raise UserError(
+            f"{options.directory} has no {DATA_FILE}: --format {options.format} is for a directory "
+            "of `firsttouch trace --out`."
+        )
     dataset = _only(read_dataset(options.directory), options.experiment)
     if options.out:
         for file in write_figures(dataset, options.out):
             print(file)
-    elif options.format == _STACKS:
+    elif options.format == FOLDED:
         print(_folded(dataset, options.directory), end="")
     else:
         print(export(dataset, options.format), end="")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch export` of a trace: each format has each fault once, with its kind."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+
+from firsttouch.finder.document import FILE_NAME, read_trace
+from tests.conftest import Firsttouch
+from tests.trace.conftest import Compile
+
+
+def _kinds(faults: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return the sums by kind, which stands in brackets in stacks."""
+    counts: Counter[str] = Counter()
+    for kind, count in faults:
+        counts[kind.removeprefix("[").removesuffix("]")] += count
+    return dict(counts)
+
+
+def test_each_format_has_all_faults_by_kind(firsttouch: Firsttouch, compile_c: Compile) -> None:
+    program = compile_c("kinds.c", "-fno-omit-frame-pointer")
+    done = firsttouch("trace", "--out", "out", "--", program)
+    assert done.returncode == 0, done.stderr
+    expected = dict(read_trace(firsttouch.directory / "out" / FILE_NAME).fault_kinds)
+
+    def exported(form: str) -> str:
+        done = firsttouch("export", "--format", form, "out")
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    lines = [line.rsplit(" ", 1) for line in exported("folded").splitlines()]
+    stacks = [(stack.split(";"), int(count)) for stack, count in lines]
+    assert _kinds((stack[-1], count) for stack, count in stacks) == expected
+    assert any(stack[-3:-1] == ["main", "shared"] for stack, _ in stacks)
+
+    speedscope = json.loads(exported("speedscope"))
+    names = [frame["name"] for frame in speedscope["shared"]["frames"]]
+    (profile,) = speedscope["profiles"]
+    assert profile["endValue"] == sum(expected.values()) == sum(profile["weights"])
+    samples = zip(profile["samples"], profile["weights"], strict=True)
+    assert sorted(([names[i] for i in sample], n) for sample, n in samples) == sorted(stacks)
+
+    events = json.loads(exported("perfetto"))["traceEvents"]
+    counters = [event for event in events if event["ph"] == "C"]
+    counted = _kinds((event["name"], event["args"]["faults"]) for event in counters)
+    assert counted == expected
+    last = {event["name"]: event for event in counters}
+    assert [event["ts"] for event in counters] == sorted(event["ts"] for event in counters)
+    assert set(last) == set(expected)
