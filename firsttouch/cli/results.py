@@ -111,12 +111,19 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
         raise UserError("--format svg writes files: give it --out FOLDER, and no other format.")
     traced = options.directory / DATA_FILE
     if options.format in TRACE_FORMATS and traced.is_file():
+        if options.experiment:
+            raise UserError("--experiment selects results of `firsttouch lab`: a trace has none.")
         print(export_trace(read_recording(traced), options.format), end="")
         return 0
     if options.format in TRACE_FORMATS and options.format != FOLDED:
         raise UserError(
             f"{options.directory} has no {DATA_FILE}: --format {options.format} is for a directory "
             "of `firsttouch trace --out`."
+        )
+    if traced.is_file() and not (options.directory / RESULTS_NAME).exists():
+        raise UserError(
+            f"{options.directory} has a trace: give --format {', '.join(TRACE_FORMATS[:-1])} or "
+            f"{TRACE_FORMATS[-1]}."
         )
     dataset = _only(read_dataset(options.directory), options.experiment)
     if options.out:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from firsttouch.finder.kinds import NAMES
 from firsttouch.tables import Json, dump_json
-from firsttouch.trace.flame import Chain
+from firsttouch.trace.flame import Chain, fold, named_chains
 from firsttouch.trace.reading import Reading
 from firsttouch.trace.sentences import command_line
 
@@ -35,14 +35,11 @@ def export_trace(reading: Reading, form: str) -> str:
 
 def _stacks(reading: Reading) -> list[tuple[Chain, int]]:
     """Return the chains of functions with a kind at the end, and their faults."""
-    found, symbols = reading.found, reading.symbols
-    symbols.demangle(place for chain in found.stacks for place in chain)
+    chains = named_chains(reading.found, reading.symbols)
     counts: Counter[Chain] = Counter()
-    for chain, kinds in zip(found.stacks, found.stack_kinds, strict=True):
-        functions = [symbols.caller(place) for place in reversed(chain)]
-        for kind, count in zip(NAMES, kinds, strict=True):
-            if count:
-                counts[*functions, f"[{kind}]"] += count
+    for number, kind in enumerate(NAMES):
+        of_kind = [kinds[number] for kinds in reading.found.stack_kinds]
+        counts += fold([[f"[{kind}]", *chain] for chain in chains], of_kind)
     return sorted(counts.items())
 
 
@@ -53,8 +50,8 @@ def _folded(function: str) -> str:
 
 def _speedscope(reading: Reading, name: str) -> dict[str, Json]:
     stacks = _stacks(reading)
-    frames = {function: 0 for chain, _ in stacks for function in chain}
-    frames = {function: number for number, function in enumerate(frames)}
+    functions = dict.fromkeys(function for chain, _ in stacks for function in chain)
+    frames = {function: number for number, function in enumerate(functions)}
     return {
         "$schema": _SCHEMA,
         "name": name,

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from firsttouch.finder.found import Found
+from firsttouch.finder.symbols import Symbols
 from firsttouch.output.html.svg import CHARACTER, Drawing, shorten
 from firsttouch.quantities import format_share
 
@@ -76,6 +78,12 @@ def _draw(drawing: Drawing, frame: _Frame, left: float, scale: float, row: int, 
         if called.faults * scale >= _NARROWEST:
             _draw(drawing, called, left, scale, row - 1, whole)
         left += called.faults * scale
+
+
+def named_chains(found: Found, symbols: Symbols) -> list[list[str]]:
+    """Return the chains of a recording as names, the pc first."""
+    symbols.demangle(place for chain in found.stacks for place in chain)
+    return [[symbols.caller(place) for place in chain] for chain in found.stacks]
 
 
 def fold(chains: Sequence[Sequence[str]], counts: Sequence[int]) -> Counter[Chain]:

@@ -17,7 +17,7 @@ from firsttouch.output.html.page import page_template
 from firsttouch.output.html.style import armless_style
 from firsttouch.quantities import format_share
 from firsttouch.trace.charts import draw_map, draw_timeline
-from firsttouch.trace.flame import flame_graph, fold
+from firsttouch.trace.flame import flame_graph, fold, named_chains
 from firsttouch.trace.kind_sentences import shares
 from firsttouch.trace.printing import remedies_of
 from firsttouch.trace.sentences import between, command_line
@@ -156,8 +156,7 @@ def _figures(trace: Trace, found: Found, symbols: Symbols) -> Iterator[TraceFigu
 
 
 def _flames(found: Found, symbols: Symbols, counts: str) -> TraceFigure:
-    symbols.demangle(place for chain in found.stacks for place in chain)
-    chains = [[symbols.caller(place) for place in chain] for chain in found.stacks]
+    chains = named_chains(found, symbols)
     faults, doubles = fold(chains, found.stack_faults), fold(chains, found.stack_doubles)
     return TraceFigure(
         "calls",

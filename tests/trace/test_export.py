@@ -7,7 +7,10 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 
+import pytest
+
 from firsttouch.finder.document import FILE_NAME, read_trace
+from firsttouch.trace.recording import DATA_FILE
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 
@@ -50,3 +53,22 @@ def test_each_format_has_all_faults_by_kind(firsttouch: Firsttouch, compile_c: C
     last = {event["name"]: event for event in counters}
     assert [event["ts"] for event in counters] == sorted(event["ts"] for event in counters)
     assert set(last) == set(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "out has a trace: give --format folded, speedscope or perfetto."),
+        (("--format", "csv"), "out has a trace: give --format folded, speedscope or perfetto."),
+        (("--format", "folded", "--experiment", "populate"), "a trace has none."),
+        (("--format", "speedscope"), "out/trace.data is no trace"),
+    ],
+)
+def test_what_a_trace_cannot_give_is_refused(
+    firsttouch: Firsttouch, words: tuple[str, ...], said: str
+) -> None:
+    (firsttouch.directory / "out").mkdir()
+    (firsttouch.directory / "out" / DATA_FILE).write_text("no recording")
+    done = firsttouch("export", *words, "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in " ".join(done.stderr.split())
