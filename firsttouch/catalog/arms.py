@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.places import ARMS
 from firsttouch.quantities import format_list
 from firsttouch.tables import names_in, read_named
@@ -22,7 +23,7 @@ BASE = "stock"
 CONTROL = "again"
 # The kernel that Debian distributes: no other has to be built to measure it.
 SHIPPED = "debian"
-Shape = Literal["circle", "square", "diamond", "up", "down", "right", "cross"]
+Shape = Literal["circle", "square", "diamond", "up", "down", "right", "left", "cross"]
 Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 
@@ -56,6 +57,7 @@ class Kernel:
     kind: Kind
     patches: tuple[Path, ...] = ()
     fragments: tuple[Path, ...] = ()
+    architecture: str = DEFAULT_ARCHITECTURE
 
     @property
     def label(self) -> str:
@@ -97,9 +99,9 @@ def arm_names() -> list[str]:
     return names_in(ARMS)
 
 
-def load_arm(name: str, folder: Path = ARMS) -> Arm:
+def load_arm(name: str) -> Arm:
     """Return arm `name`; UserError if there is no such arm, or its file is wrong."""
-    table = read_named("arm", name, folder)
+    table = read_named("arm", name, ARMS)
     wanted = table.choice("kernel", get_args(Kind))
     (kind,) = (kind for kind in get_args(Kind) if kind == wanted)
     arm = read(table, Arm, name=name, kernel=Kernel(kind), tried=False)

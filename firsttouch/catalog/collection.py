@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TypeVar
 
 from firsttouch.catalog.arms import Arm, load_arm
@@ -13,7 +12,6 @@ from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.catalog.machines import Machine, load_machine
 from firsttouch.errors import UserError
-from firsttouch.places import EXPERIMENTS
 
 T = TypeVar("T")
 
@@ -34,6 +32,14 @@ class Catalog:
         """Return the catalogue with these arms, too."""
         return replace(self, arms={**self.arms, **{arm.name: arm for arm in arms}})
 
+    def of_architecture(self, name: str) -> Catalog:
+        """Return the catalogue with arms that boot kernels for that architecture."""
+        arms = {
+            key: replace(arm, kernel=replace(arm.kernel, architecture=name))
+            for key, arm in self.arms.items()
+        }
+        return replace(self, arms=arms)
+
     def arm_order(self, name: str) -> tuple[int, str]:
         """Return the sort key of an arm; arms without a file come last."""
         arm = self.arms.get(name)
@@ -52,26 +58,25 @@ def collect(
     )
 
 
-def load_known(
+def load_catalog(
     experiments: Iterable[str],
     machines: Iterable[str],
     arms: Iterable[str],
-    folder: Path = EXPERIMENTS,
 ) -> Catalog:
     """Load these names; `broken` of the catalogue says why one could not be loaded."""
     broken: dict[str, str] = {}
 
-    def load(names: Iterable[str], load_one: Callable[[str], T]) -> list[T]:
-        found = []
+    def load(names: Iterable[str], load_file: Callable[[str], T]) -> list[T]:
+        entries = []
         for name in dict.fromkeys(names):
             try:
-                found.append(load_one(name))
+                entries.append(load_file(name))
             except UserError as error:
                 broken[name] = str(error)
-        return found
+        return entries
 
     loaded = collect(
-        load(experiments, lambda name: load_experiment(name, folder)),
+        load(experiments, load_experiment),
         load(machines, load_machine),
         load(arms, load_arm),
     )

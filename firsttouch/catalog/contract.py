@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.errors import UserError, nearest
@@ -59,8 +58,8 @@ class Parameter:
     def problem(self, value: Value) -> str | None:
         """Return what is wrong with `value`, as the end of a sentence; None if nothing is."""
         if self.kind == "choice":
-            known = str(value) in self.choices
-            return None if known else f"is {value!r}: {nearest(str(value), self.choices)}"
+            allowed = str(value) in self.choices
+            return None if allowed else f"is {value!r}: {nearest(str(value), self.choices)}"
         if self.kind in ("size", "count"):
             return self._number_problem(value)
         return None
@@ -96,12 +95,12 @@ class Contract:
 
     benchmarks: Mapping[str, Benchmark]
 
-    def check(self, experiment: Experiment, folder: Path = EXPERIMENTS) -> None:
+    def check(self, experiment: Experiment) -> None:
         """Raise UserError for the first thing in an experiment's file that ftbench does not have.
 
         Values that begin with ``@`` follow from a machine: `check_params` checks those.
         """
-        table = Table(file_of("experiment", experiment.name, folder), {})
+        table = Table(file_of("experiment", experiment.name, EXPERIMENTS), {})
         benchmark = self.benchmarks.get(experiment.runs)
         if benchmark is None:
             raise table.error("runs", f"is {experiment.runs!r}: {_near(experiment, self)}")
@@ -151,10 +150,8 @@ def _check_quick(table: Table, experiment: Experiment, benchmark: Benchmark) -> 
             if name == "size":
                 problem = benchmark.parameters[name].problem(value)
             else:
-                known = value in listed
-                problem = (
-                    None if known else f"names {value!r}: {nearest(str(value), map(str, listed))}"
-                )
+                near = nearest(str(value), map(str, listed))
+                problem = None if value in listed else f"names {value!r}: {near}"
             if problem:
                 raise table.error(f"quick.{name}", problem)
 
@@ -166,8 +163,8 @@ def _check_options(table: Table, experiment: Experiment, benchmark: Benchmark) -
         name, equals, value = word.removeprefix("--").partition("=")
         option = benchmark.options.get(name)
         if not word.startswith("--") or option is None:
-            known = [f"--{known}" for known in benchmark.options]
-            raise table.error("options", f"names {word!r}: {nearest(word, known)}")
+            options = [f"--{options}" for options in benchmark.options]
+            raise table.error("options", f"names {word!r}: {nearest(word, options)}")
         if option.kind == "flag":
             continue
         if not equals and not words:
@@ -195,14 +192,14 @@ def parse_contract(text: str) -> Contract:
 
 
 def _parameters(entries: list[Table]) -> dict[str, Parameter]:
-    found = {}
+    parameters = {}
     for entry in entries:
         name = entry.take("name", str)
-        found[name] = Parameter(
+        parameters[name] = Parameter(
             name,
             entry.take("type", str),
             entry.strings("choices", ()),
             entry.take("min", int, 0),
             entry.optional("max", int),
         )
-    return found
+    return parameters

@@ -40,11 +40,11 @@ def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
 def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
     """Return experiment `name`; UserError if there is no such experiment, or its file is wrong."""
     table = read_named("experiment", name, folder)
-    known = arm_names()
+    names = arm_names()
     arms = table.strings("arms", ("stock", "on"))
     for arm in arms:
-        if arm not in known:
-            raise table.error("arms", f"names {arm!r}: {nearest(arm, known)}")
+        if arm not in names:
+            raise table.error("arms", f"names {arm!r}: {nearest(arm, names)}")
     scripts = {name: str(text) for name, text in table.table("scripts").scalars().items()}
     experiment = read(
         table,
@@ -52,7 +52,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         name=name,
         runs=table.take("runs", str, name),
         arms=arms,
-        compare=table.choice("compare", known, "on"),
+        compare=table.choice("compare", names, "on"),
         parameters={
             **({"program": tuple(scripts)} if scripts else {}),
             **_parameters(table.table("parameters")),
@@ -101,16 +101,16 @@ def _check_references(table: Table, experiment: Experiment) -> None:
             (f"derived[{number}].above.{key}", key, list(experiment.parameters))
             for key in figure.above
         ]
-    for number, claim in enumerate(experiment.published):
-        named.append((f"published[{number}].metric", claim.metric, metrics + derived))
+    for number, published in enumerate(experiment.published):
+        named.append((f"published[{number}].metric", published.metric, metrics + derived))
         named += [
             (f"published[{number}].where.{key}", key, list(experiment.parameters))
-            for key in claim.where
+            for key in published.where
         ]
-    for place, name, known in named:
-        if name not in known:
+    for place, name, allowed in named:
+        if name not in allowed:
             what = "is not a parameter" if place.endswith(f".{name}") else f"is {name!r}"
-            raise table.error(place, f"{what}: {nearest(name, known)}")
+            raise table.error(place, f"{what}: {nearest(name, allowed)}")
 
 
 def _parameters(table: Table) -> dict[str, tuple[Value, ...]]:
@@ -145,9 +145,9 @@ def _published(table: Table) -> Iterator[Published]:
         change, at_most = (
             entry.optional(key, float) for key in ("change_percent", "at_most_percent")
         )
-        claim = read(entry, Published, change=change, at_most=at_most)
-        if (claim.change is None) == (claim.at_most is None):
+        published = read(entry, Published, change=change, at_most=at_most)
+        if (published.change is None) == (published.at_most is None):
             raise entry.error(
                 "change_percent", "or at_most_percent: give one of the two, which is the claim."
             )
-        yield claim
+        yield published

@@ -51,13 +51,13 @@ class Derived:
 
 @dataclass(frozen=True)
 class Published:
-    """A published figure, as a claim about the change from stock in per cent.
+    """A published figure: the change from stock in per cent, as its author says it.
 
-    The claim is about the cells whose parameters match `where`. It is
-    reproduced if the change is within `tolerance` percentage points of
-    `change`, or, where `at_most` is set instead, does not exceed that.
+    It is about the cells whose parameters match `where`. It is reproduced if the
+    change is within `tolerance` percentage points of `change`, or, where
+    `at_most` is set instead, does not exceed that.
     `remark` is the end of a sentence; it says why the laboratory may measure
-    something else. A claim about `time` is set beside a count and not judged.
+    something else. A `time` is set beside a count and not judged.
     """
 
     metric: str
@@ -153,7 +153,7 @@ class Experiment:
         metrics = [metric.name for metric in self.metrics if metric.shown]
         return metrics + [figure.name for figure in self.derived]
 
-    def claim(self, metric: str, params: Params) -> Published | None:
+    def figure(self, metric: str, params: Params) -> Published | None:
         """Return the published figure about `metric` of the cell with `params`, if any."""
         for published in self.published:
             if published.metric == metric and published.where.items() <= params.items():

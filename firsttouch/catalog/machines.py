@@ -7,9 +7,9 @@ import itertools
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.errors import nearest
 from firsttouch.places import MACHINES
 from firsttouch.quantities import parse_size
@@ -75,6 +75,7 @@ class Machine:
     cpus: tuple[CpuKind, ...]
     l3: Cache | None
     board: tuple[str, ...] = ()
+    architecture: str = DEFAULT_ARCHITECTURE
 
     @property
     def qemu_cpu(self) -> str:
@@ -102,14 +103,14 @@ class Machine:
         colors = max((kind.l2.colors for kind in self.cpus if kind.l2), default=1)
         return tuple(word.format(l2_colors=colors) for word in words)
 
-    def check_cpu(self, known: Collection[str]) -> None:
-        """Raise UserError if the machine's CPU is not in `known`, the CPUs that QEMU has."""
+    def check_cpu(self, cpus: Collection[str]) -> None:
+        """Raise UserError if the machine's CPU is not in `cpus`, the CPUs that QEMU has."""
         # Features may follow the name: "max,sve=off".
         name = self.cpu.partition(",")[0]
-        if name not in known:
+        if name not in cpus:
             table = Table(file_of("machine", self.name, MACHINES), {})
             raise table.error(
-                "cpu", f"is {name!r}, which QEMU does not have: {nearest(name, known)}"
+                "cpu", f"is {name!r}, which QEMU does not have: {nearest(name, cpus)}"
             )
 
 
@@ -118,9 +119,9 @@ def machine_names() -> list[str]:
     return names_in(MACHINES)
 
 
-def load_machine(name: str, folder: Path = MACHINES) -> Machine:
+def load_machine(name: str) -> Machine:
     """Return machine `name`; UserError if it is unknown, or its file or geometry is wrong."""
-    table = read_named("machine", name, folder, DEFAULT_MACHINE)
+    table = read_named("machine", name, MACHINES, DEFAULT_MACHINE)
     kinds = []
     for entry in table.tables("cpus"):
         kinds.append(
@@ -137,7 +138,10 @@ def load_machine(name: str, folder: Path = MACHINES) -> Machine:
     # For readers of the file alone.
     table.take("used_in", str, "")
     l3 = _cache(table, "l3") if table.has("l3") else None
-    return read(table, Machine, name=name, midr=_midr(table), cpus=tuple(kinds), l3=l3)
+    return read(
+        table, Machine, name=name, midr=_midr(table), cpus=tuple(kinds), l3=l3,
+        architecture=DEFAULT_ARCHITECTURE,
+    )  # fmt: skip
 
 
 def _midr(parent: Table) -> int | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Names of arm64 CPUs; /proc/cpuinfo has only their numbers.
+"""Names of CPUs, from /proc/cpuinfo, which has only the numbers of arm64's.
 
 Source of the numbers: the kernel's arch/arm64/include/asm/cputype.h. The names
 are the vendors'. A CPU that is not listed is shown by its numbers.
@@ -56,8 +56,16 @@ _PARTS = {
 }
 
 
-def arm64_name(cpuinfo: str, cpu: int) -> str:
-    """Return the name of CPU `cpu` from the text of an arm64 kernel's /proc/cpuinfo."""
+def is_arm64(cpuinfo: str) -> bool:
+    """Tell whether the text of /proc/cpuinfo is an arm64 kernel's."""
+    return "CPU implementer" in cpuinfo
+
+
+def processor_name(cpuinfo: str, cpu: int = 0) -> str:
+    """Return the name of CPU `cpu` from the text of /proc/cpuinfo."""
+    if not is_arm64(cpuinfo):
+        name = re.search(r"^model name\s*:\s*(.*)$", cpuinfo, re.M)
+        return name[1] if name else "unknown CPU"
     entries = re.split(r"\n\s*\n", cpuinfo)
     entry = next((e for e in entries if re.search(rf"^processor\s*:\s*{cpu}$", e, re.M)), cpuinfo)
     implementer = re.search(r"^CPU implementer\s*:\s*(0x[0-9a-f]+)", entry, re.M)

@@ -18,8 +18,9 @@ class Release:
     """A kernel release: Debian's source `package`, and the `suites` that may have it.
 
     `configuration` names the package of the configurations that Debian builds
-    with, `binary` that of the image that it distributes for arm64 in the cloud;
-    `{version}` in it stands for the version of the source.
+    with, `binary` that of the image that it distributes for the cloud;
+    `{version}` in it stands for the version of the source, `{cloud}` for an
+    architecture's name of such kernels.
 
     `objects` is the number of object files in a lab build, for its progress bar.
     """
@@ -52,7 +53,7 @@ def version_of(name: str) -> tuple[int, ...]:
 
 def load_release(name: str) -> Release:
     """Return release `name`; UserError if there are no hooks for it, or its file is wrong."""
-    known = release_names()
-    if name not in known:
-        raise UserError(f"unknown release {name!r}: {nearest(name, known)}")
+    releases = release_names()
+    if name not in releases:
+        raise UserError(f"unknown release {name!r}: {nearest(name, releases)}")
     return read(read_toml(LINUX / "hooks" / name / "source.toml"), Release, name=name)

@@ -43,24 +43,24 @@ def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
     and for files that are no fragments of a configuration.
     """
     arms: dict[str, Arm] = {}
-    for place, one in enumerate(wanted):
-        if not _NAME.fullmatch(one.name) or one.name in (*arms, *arm_names()):
+    for place, arm in enumerate(wanted):
+        if not _NAME.fullmatch(arm.name) or arm.name in (*arms, *arm_names()):
             raise UserError(
-                f"--arm {one.name}: give each arm a name of its own, of letters and digits."
+                f"--arm {arm.name}: give each arm a name of its own, of letters and digits."
             )
-        boot = tuple(word for words in one.boot for word in words.split())
+        boot = tuple(word for words in arm.boot for word in words.split())
         kernel = Kernel(
             "stock",
-            tuple(one.patches),
-            tuple(map(_fragment, one.fragments)),
+            tuple(arm.patches),
+            tuple(map(_fragment, arm.fragments)),
         )
         if not (kernel.label or boot):
             raise UserError(
-                f"--arm {one.name} is {BASE}: give it a patch, --config FRAGMENT or --boot WORDS."
+                f"--arm {arm.name} is {BASE}: give it a patch, --config FRAGMENT or --boot WORDS."
             )
         booted = f"booted with {' '.join(boot)}" if boot else ""
         meaning = ", ".join(filter(None, [kernel.label.removeprefix("with "), booted]))
-        arms[one.name] = tried_arm(one.name, place, meaning, kernel, boot)
+        arms[arm.name] = tried_arm(arm.name, place, meaning, kernel, boot)
     return tuple(arms.values())
 
 

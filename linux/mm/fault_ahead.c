@@ -93,13 +93,6 @@ static unsigned long continued(unsigned long stream, unsigned long addr, int ord
 	return STREAM(addr, credit - others, order);
 }
 
-/* A zero page that a read has mapped. KSM accounts for its own, which are dirty. */
-static bool pte_is_clean_zero(pte_t pte)
-{
-	return pte_present(pte) && pte_special(pte) && !pte_dirty(pte) &&
-	       is_zero_pfn(pte_pfn(pte));
-}
-
 /* Is there nothing behind @nr entries, but for zero pages if @zeros? */
 static bool range_is_untouched(pte_t *pte, int nr, bool zeros)
 {
@@ -123,24 +116,21 @@ static bool may_map_ahead(struct vm_fault *vmf)
 	       !userfaultfd_armed(vma) && !vma_thp_disabled(vma, vma->vm_flags, false);
 }
 
-/* The order of the folio that @stream gets for the fault @vmf, or 0 */
-static int stream_order(struct vm_fault *vmf, unsigned long stream, bool zeros)
+/*
+ * The order of the largest folio up to @order that fits at @vmf, whose entry is @pte:
+ * inside the mapping, and nothing behind its entries. 0 if none does.
+ */
+static int untouched_order(struct vm_fault *vmf, pte_t *pte, int order, bool zeros)
 {
-	int order = affordable_order(stream, vmf->address, READ_ONCE(largest_order));
-	bool untouched = false;
-	pte_t *pte;
+	for (; order >= LEAST_ORDER; order--) {
+		const int nr = 1 << order, index = (vmf->address >> PAGE_SHIFT) & (nr - 1);
 
-	for (; order >= LEAST_ORDER && !untouched; order -= !untouched) {
-		if (!thp_vma_suitable_order(vmf->vma, vmf->address, order))
-			continue;
-		pte = pte_offset_map(vmf->pmd, ALIGN_DOWN(vmf->address, PAGE_SIZE << order));
-		if (!pte)
-			return 0;
-		untouched = range_is_untouched(pte, 1 << order, zeros);
-		pte_unmap(pte);
+		if (thp_vma_suitable_order(vmf->vma, vmf->address, order) &&
+		    range_is_untouched(pte - index, nr, zeros))
+			return order;
 	}
 
-	return untouched ? order : 0;
+	return 0;
 }
 
 /* Not beyond memory.high either: the thread would have to reclaim on its way back */
@@ -180,16 +170,22 @@ static struct folio *alloc_folio(struct vm_fault *vmf, int order)
 
 static noinline struct folio *continue_stream(struct vm_fault *vmf, unsigned long *stream)
 {
+	int order = affordable_order(*stream, vmf->address, READ_ONCE(largest_order));
 	struct folio *folio = NULL;
-	int order;
+	pte_t *pte = NULL;
 
 	if (!may_map_ahead(vmf))
 		return NULL;
 	if (STREAM_ORDER(*stream))
 		count_vm_events(FAULT_AHEAD_REACHED, (1 << STREAM_ORDER(*stream)) - 1);
-	order = stream_order(vmf, *stream, false);
-	if (order)
-		folio = alloc_folio(vmf, order);
+	if (order >= LEAST_ORDER)
+		pte = pte_offset_map(vmf->pmd, vmf->address);
+	if (pte) {
+		order = untouched_order(vmf, pte, order, false);
+		pte_unmap(pte);
+		if (order)
+			folio = alloc_folio(vmf, order);
+	}
 	if (folio) {
 		count_vm_events(FAULT_AHEAD, (1 << order) - 1);
 		trace_fault_ahead(vmf->address, order);
@@ -210,33 +206,26 @@ struct folio *__fault_ahead_folio(struct vm_fault *vmf)
 	return stream ? continue_stream(vmf, stream) : NULL;
 }
 
-/*
- * A write fault on a zero page goes on as that of a missing page, if it continues a
- * stream: unmap the zero pages that are in the way of what the stream gets.
- */
-bool __fault_ahead_unmap_zero(struct vm_fault *vmf)
+/* Unmap the zero pages that are in the way of what @stream gets, that of the fault at least */
+static noinline void unmap_zeros(struct vm_fault *vmf, unsigned long stream)
 {
-	unsigned long *stream = find_stream(&current->fault_ahead, vmf->address);
+	int order = affordable_order(stream, vmf->address, READ_ONCE(largest_order));
+	unsigned long addr = ALIGN_DOWN(vmf->address, PAGE_SIZE << order);
 	struct vm_area_struct *vma = vmf->vma;
 	struct mmu_notifier_range range;
-	unsigned long addr, end;
-	bool untouched = false;
 	pte_t *pte, *entry;
-	int order;
+	int nr;
 
-	if (!stream || !may_map_ahead(vmf))
-		return false;
-	order = stream_order(vmf, *stream, true);
-	addr = ALIGN_DOWN(vmf->address, PAGE_SIZE << order);
-	end = addr + (PAGE_SIZE << order);
-
-	mmu_notifier_range_init(&range, MMU_NOTIFY_CLEAR, 0, vma->vm_mm, addr, end);
+	mmu_notifier_range_init(&range, MMU_NOTIFY_CLEAR, 0, vma->vm_mm, addr,
+				addr + (PAGE_SIZE << order));
 	mmu_notifier_invalidate_range_start(&range);
-	pte = pte_offset_map_lock(vma->vm_mm, vmf->pmd, addr, &vmf->ptl);
+	pte = pte_offset_map_lock(vma->vm_mm, vmf->pmd, vmf->address, &vmf->ptl);
 	if (pte) {
-		untouched = range_is_untouched(pte, 1 << order, true);
-		for (entry = pte; untouched && addr < end; addr += PAGE_SIZE, entry++) {
-			if (pte_none(ptep_get(entry)))
+		nr = 1 << untouched_order(vmf, pte, order, true);
+		addr = ALIGN_DOWN(vmf->address, nr * PAGE_SIZE);
+		entry = pte - ((vmf->address - addr) >> PAGE_SHIFT);
+		for (; nr; nr--, entry++, addr += PAGE_SIZE) {
+			if (!pte_is_clean_zero(ptep_get(entry)))
 				continue;
 			flush_cache_page(vma, addr, pte_pfn(ptep_get(entry)));
 			ptep_clear_flush(vma, addr, entry);
@@ -244,10 +233,21 @@ bool __fault_ahead_unmap_zero(struct vm_fault *vmf)
 		pte_unmap_unlock(pte, vmf->ptl);
 	}
 	mmu_notifier_invalidate_range_end(&range);
-	if (untouched)
-		vmf->flags &= ~FAULT_FLAG_ORIG_PTE_VALID;
+}
 
-	return untouched;
+/* A write fault on a zero page becomes that of a missing page, if it continues a stream */
+void __fault_ahead_unmap_zero(struct vm_fault *vmf)
+{
+	unsigned long *stream = find_stream(&current->fault_ahead, vmf->address);
+
+	if (!stream || !may_map_ahead(vmf))
+		return;
+
+	/* Notifiers sleep. If an entry changes meanwhile, the write faults again. */
+	pte_unmap(vmf->pte);
+	vmf->pte = NULL;
+	vmf->flags &= ~FAULT_FLAG_ORIG_PTE_VALID;
+	unmap_zeros(vmf, *stream);
 }
 
 static int set_largest(unsigned long kib)

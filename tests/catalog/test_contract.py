@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -49,6 +48,9 @@ def test_each_experiment_asks_for_what_there_is(contract: Contract, name: str) -
         ("populate", ('"--set-thp"', '"--set-thp", "--repeat"'), "ends in '--repeat'"),
         ("populate", ('"--set-thp"', '"--repeat", "0"'), "'--repeat' is '0': give at least 1"),
         ("populate", ('"--set-thp"', '"--counters=cores"'), "did you mean 'core'"),
+        ("populate", ("[parameters]", 'runs = "poplate"\n[parameters]'),
+         "populate.toml: runs is 'poplate': ftbench has no such experiment; "
+         "did you mean 'populate'"),
         ("switched-off", ('runs = "', 'runs = "x'), "switched-off.toml: runs is 'x"),
         ("openjdk-pretouch", ('heap = "512M"', 'heap = "512"'),
          "openjdk-pretouch.toml: parameters.heap is '512': give at least 8 MiB"),
@@ -57,15 +59,16 @@ def test_each_experiment_asks_for_what_there_is(contract: Contract, name: str) -
     ],
 )  # fmt: skip
 def test_what_ftbench_has_not_is_named_by_file_key_and_nearest(
-    contract: Contract, tmp_path: Path, name: str, change: tuple[str, str], complaint: str
+    contract: Contract, own_entries: Path, name: str, change: tuple[str, str], complaint: str
 ) -> None:
-    folder = Path(shutil.copytree(EXPERIMENTS, tmp_path / "experiments"))
-    text = (folder / f"{name}.toml").read_text()
+    text = (EXPERIMENTS / f"{name}.toml").read_text()
     assert change[0] in text
-    (folder / f"{name}.toml").write_text(text.replace(*change, 1))
-    experiment = load_experiment(name, folder)
+    changed = text.replace(*change, 1)
+    runs = "" if "\nruns = " in changed else f'runs = "{name}"\n'
+    (own_entries / f"experiments/my-{name}.toml").write_text(runs + changed)
+    experiment = load_experiment(f"my-{name}")
     with pytest.raises(UserError, match=re.escape(complaint)):
-        contract.check(experiment, folder)
+        contract.check(experiment)
 
 
 def test_values_that_a_user_or_a_machine_gives_are_held_to_the_same_bounds(

@@ -72,7 +72,7 @@ def test_every_word_that_a_key_takes_is_named(heading: str, words: Iterable[str]
     assert not {word for word in words if not re.search(rf"(?<![\w-]){word}(?![\w-])", code)}
 
 
-def test_the_examples_load(tmp_path: Path) -> None:
+def test_the_examples_load(own_entries: Path) -> None:
     page = (REPOSITORY / "docs/adding.md").read_text()
     blocks = dict(
         re.findall(r"`(\w+/[\w-]+\.toml)`(?:(?!```).)*?```toml\n(.*?)```", page, flags=re.DOTALL)
@@ -83,9 +83,8 @@ def test_the_examples_load(tmp_path: Path) -> None:
         assert found, table
         blocks["experiments/populate-threads.toml"] += f"\n{found[1]}"
     for name, text in blocks.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert load_machine("neoverse-v1", tmp_path / "machines").cpus[0].l1d.ways == 4
-    assert load_arm("color-4", tmp_path / "arms").kernel.kind == "changed"
-    experiment = load_experiment("populate-threads", tmp_path / "experiments")
+        (own_entries / name).write_text(text)
+    assert load_machine("neoverse-v1").cpus[0].l1d.ways == 4
+    assert load_arm("color-4").kernel.kind == "changed"
+    experiment = load_experiment("populate-threads")
     assert experiment.quick and experiment.published[0].tolerance == 0.5

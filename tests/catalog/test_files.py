@@ -101,7 +101,7 @@ def test_scripts_are_the_programs_of_an_experiment(experiments: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (("ways = 4", "weighs = 4"), r"neoverse-n1\.toml: cpus\[0\]\.l1d\.ways is missing"),
+        (("ways = 4", "weighs = 4"), r"mine\.toml: cpus\[0\]\.l1d\.ways is missing"),
         (("ways = 4", "ways = 3"), r"l1d\.size is impossible: 65536 bytes in 3 ways"),
         (("ways = 4", "ways = 0"), r"l1d\.ways is 0: it must be more than 0"),
         (("line = 64", "line = 48"), r"l1d\.line is 48: it must be a power of two"),
@@ -114,12 +114,11 @@ def test_scripts_are_the_programs_of_an_experiment(experiments: Path) -> None:
     ],
 )
 def test_a_mistake_in_a_machine_is_named(
-    tmp_path: Path, change: tuple[str, str], complaint: str
+    own_entries: Path, change: tuple[str, str], complaint: str
 ) -> None:
-    file = tmp_path / "neoverse-n1.toml"
-    _write_changed(MACHINES / file.name, change, file)
+    _write_changed(MACHINES / "neoverse-n1.toml", change, own_entries / "machines/mine.toml")
     with pytest.raises(UserError, match=complaint):
-        load_machine("neoverse-n1", tmp_path)
+        load_machine("mine")
 
 
 def test_arms_differ_in_how_they_are_drawn() -> None:
@@ -140,18 +139,18 @@ def test_an_arm_stands_out_from_both_papers(name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (('kernel = "changed"', 'kernel = "chagned"'), r"rmw\.toml: kernel is .*mean 'changed'"),
-        (("boot =", "boots ="), r"rmw\.toml: boot is missing.*'boots'"),
+        (('kernel = "changed"', 'kernel = "chagned"'), r"mine\.toml: kernel is .*mean 'changed'"),
+        (("boot =", "boots ="), r"mine\.toml: boot is missing.*'boots'"),
         (('shape = "down"', 'shape = "dwon"'), r"mark\.shape is 'dwon': did you mean 'down'"),
         (('"#7a2d2d"', '"red"'), r"mark\.light is 'red': write a colour as #rrggbb"),
     ],
 )
 def test_a_mistake_in_an_arm_is_named(
-    tmp_path: Path, change: tuple[str, str], complaint: str
+    own_entries: Path, change: tuple[str, str], complaint: str
 ) -> None:
-    _write_changed(ARMS / "rmw.toml", change, tmp_path / "rmw.toml")
+    _write_changed(ARMS / "rmw.toml", change, own_entries / "arms/mine.toml")
     with pytest.raises(UserError, match=complaint):
-        load_arm("rmw", tmp_path)
+        load_arm("mine")
 
 
 def test_a_folder_is_no_entry_whatever_its_name(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from firsttouch.building.outcomes import keep_outcome, kept_outcome
+from firsttouch.building.outcomes import keep_outcome, stored_outcome
 from firsttouch.files import digest, write_atomically
 from firsttouch.places import REPOSITORY
 from firsttouch.tables import Table
@@ -46,7 +46,7 @@ class Outcomes:
             return self._run(guest, silence, splats)
         # Part of the key: a guest with a splat has an outcome only if splats are expected.
         key = digest({"kernel's tests": guest_key(guest), "splats": splats})
-        before = kept_outcome(key)
+        before = stored_outcome(key)
         if before:
             outcome = _read(before)
         else:

@@ -31,7 +31,9 @@ def name_of(part: Part) -> str:
     return part.kind if isinstance(part, Kernel) else part.title.replace(" ", "-")
 
 
-def _parts(source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter) -> Parts:
+def _parts(
+    source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter, _given: object
+) -> Parts:
     parts = parts_of(plan, plan.cells)
     return Parts(source, {part: PARTS / name_of(part) for part in parts}, reporter)
 
@@ -57,6 +59,7 @@ def main() -> int:
     try:
         with (
             mock.patch.object(timed, "build_parts", _parts),
+            mock.patch.object(timed, "images_of_others", lambda *_: ("", {})),
             mock.patch.object(timed, "source_of", _source),
         ):
             return run_times(options, request, contract, Reporter())

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Architectures: one file each, and what was built before there were two keeps its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from firsttouch.building.host_tools import QEMU, cross_compile
+from firsttouch.building.images import KernelImage
+from firsttouch.building.kernels import kernel_of
+from firsttouch.building.programs import INIT, init_of
+from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.architectures import architecture_names, load_architecture
+from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.releases import load_release
+from firsttouch.errors import UserError
+from firsttouch.vm.guest import port_for
+
+
+def _source(folder: Path) -> KernelSource:
+    def configuration(architecture: str = "arm64") -> Path:
+        (folder / architecture).write_text(f"# {architecture}\n")
+        return folder / architecture
+
+    return KernelSource(load_release("6.12"), "6.12.1", "package", "", Path, configuration)
+
+
+def test_each_architecture_has_a_file_that_can_be_read() -> None:
+    assert architecture_names() == ["arm64", "x86-64"]
+    assert load_architecture().qemu == QEMU
+    with pytest.raises(UserError, match="unknown architecture 'x86_64'"):
+        load_architecture("x86_64")
+
+
+def test_the_tools_have_no_prefix_on_a_host_of_the_architecture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert (cross_compile(), cross_compile("x86-64")) == ("aarch64-linux-gnu-", "")
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert (cross_compile(), cross_compile("x86-64")) == ("", "x86_64-linux-gnu-")
+
+
+def test_an_image_is_of_its_architectures_configuration_and_tools(tmp_path: Path) -> None:
+    source = _source(tmp_path)
+    images = [
+        kernel_of(Kernel("changed", architecture=name), source) for name in architecture_names()
+    ]
+    built = [image for image in images if isinstance(image, KernelImage)]
+    assert [[file.name for file in image.fragments_in_order()] for image in built] == [
+        ["lab", "lab-6.12", "features"],
+        ["lab", "lab-x86-64", "lab-6.12", "features-x86-64"],
+    ]
+    assert [image.title for image in built] == [
+        "6.12.1 with linux/", "6.12.1 with linux/ for x86-64",
+    ]  # fmt: skip
+    assert len({image.entry().path for image in built}) == 2
+    assert init_of("arm64") == INIT != init_of("x86-64")
+    assert [port_for(Kernel("stock", architecture=name)) for name in architecture_names()] == [
+        "mmio", "pci",
+    ]  # fmt: skip
+
+
+def test_a_kernel_that_an_architecture_has_not_is_refused(tmp_path: Path) -> None:
+    kernel = Kernel("tiny-stock", architecture="x86-64")
+    with pytest.raises(UserError, match="tiny-stock kernels are not for x86-64: give arms"):
+        kernel_of(kernel, _source(tmp_path))

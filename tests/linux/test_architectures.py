@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch lab --time --arch x86-64` to its end; emulation stands for KVM: times mean nothing.
+
+With Debian's own image in place of stock and changed, this builds no kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.building.kernels import obtain_image
+from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.machines import Machine
+from firsttouch.lab import parts, timed
+from firsttouch.lab.plan import Request
+from firsttouch.lab.times import Times, read_times
+from firsttouch.progress import Reporter
+from firsttouch.vm import qemu
+from firsttouch.vm.kvm import host_machine
+from tests.support.contract import real_contract
+
+pytestmark = pytest.mark.kernel
+
+# On a thread for each CPU, QEMU 7.2 runs into instructions that the kernel is patching: int3.
+_TCG = ("-accel", "tcg,thread=single", "-name", "firsttouch,debug-threads=on")
+_PAGES = 256
+_REQUEST = Request(
+    experiments=("populate", "several-cpus"), size=_PAGES * 4096, settings={"page": ("4k",)},
+    architecture="x86-64",
+)  # fmt: skip
+
+
+@pytest.fixture
+def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """QEMU's emulation in place of KVM, and of the host's CPU the one that it has."""
+
+    def machine(cpu: int, *, architecture: str) -> Machine:
+        return replace(host_machine(cpu, architecture=architecture), cpu="max")
+
+    monkeypatch.setattr(timed, "check_kvm", lambda _architecture: None)
+    monkeypatch.setattr(timed, "host_machine", machine)
+    monkeypatch.setitem(qemu._TIMINGS, "hardware", _TCG)
+
+
+def _faults(times: Times, arm: str, experiment: str, **params: object) -> set[float]:
+    """The page faults of a cell, of each boot of an arm and each repetition."""
+    places = [
+        place
+        for place, cell in enumerate(times.cells)
+        if cell.experiment == experiment and params.items() <= cell.params.items()
+    ]
+    return {
+        sample.metrics["page_faults"]
+        for boot in times.boots
+        for sample in boot.samples
+        if boot.arm == arm and sample.cell in places
+    }
+
+
+def _check(times: Times) -> None:
+    assert times.architecture == "x86-64"
+    assert not {cell.params.get("by") for cell in times.cells} & {"ldadd", "swp", "cas", "ldxr"}
+    for by, faults in (("store", _PAGES), ("load-store", 2 * _PAGES)):
+        assert _faults(times, "stock", "populate", by=by) == {faults}
+    assert _faults(times, "stock", "several-cpus", by="store", cpus=2) == {_PAGES}
+
+
+def test_lab_time_runs_to_its_end_with_debians_image(
+    emulated: None,
+    sources: Callable[[str], KernelSource],
+    reporter: Reporter,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    def debians(kernel: Kernel, *_: object) -> Path:
+        debian = replace(kernel, kind="debian", patches=(), fragments=())
+        return obtain_image(debian, sources("6.12"), reporter)
+
+    monkeypatch.setattr(parts, "obtain_image", debians)
+    monkeypatch.setattr(timed, "port_for", lambda _kernel: "pci")
+    times = timed.time_cells(replace(_REQUEST, out=tmp_path), real_contract(), 1, reporter)
+    assert [boot.arm for boot in times.boots] == ["stock", "again", "on"]
+    assert read_times(tmp_path) == times
+    # The kernel's seed is the CPU's secret.
+    assert {boot.kaslr_seed for boot in times.boots} == {""}
+    _check(times)
+
+
+@pytest.mark.regress
+def test_fault_ahead_takes_fewer_faults_there(
+    emulated: None, reporter: Reporter, tmp_path: Path
+) -> None:
+    request = replace(_REQUEST, arms=("on", "ahead"), out=tmp_path)
+    times = timed.time_cells(request, real_contract(), 1, reporter)
+    _check(times)
+    assert _faults(times, "on", "populate", by="store") == {_PAGES}
+    assert max(_faults(times, "ahead", "populate", by="store")) < _PAGES / 4
