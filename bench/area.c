@@ -13,7 +13,9 @@
 #include "thp.h"
 #include "touch.h"
 
-static const char * const kinds[] = { "untouched", "zero", "shmem", "file" };
+static const char * const kinds[] = {
+	"untouched", "zero", "shmem", "shmem-64k", "shmem-2m", "file",
+};
 
 /* The other kinds are private anonymous memory that was written, by folio. */
 static const char *memory_kind(size_t place)
@@ -26,6 +28,19 @@ static const char *memory_kind(size_t place)
 static bool is_kind(const struct run *run, const char *kind)
 {
 	return !strcmp(param_text(run, "memory"), kind);
+}
+
+static bool is_shmem(const struct run *run)
+{
+	return !strncmp(param_text(run, "memory"), "shmem", strlen("shmem"));
+}
+
+/* Bytes of the folios that --memory asks for, at least a page. */
+static size_t folio_bytes(const struct run *run)
+{
+	const char *kind = param_text(run, "memory");
+
+	return thp_page_bytes(is_shmem(run) ? kind + strcspn(kind, "-") + 1 : kind);
 }
 
 const struct param *area_param(size_t place)
@@ -61,10 +76,14 @@ const struct metric *area_metric(size_t place)
 
 enum status area_prepare(struct run *run, bool *unavailable)
 {
-	size_t page = thp_page_bytes(param_text(run, "memory"));
+	bool set = param_number(run, "set-thp"), shared = is_shmem(run);
+	size_t page = folio_bytes(run);
 	size_t unit = page < area_stride() ? area_stride() : page;
-	enum status status = thp_prepare(run, page, param_number(run, "set-thp"),
+	enum status status = thp_prepare(run, shared ? page_size() : page, set,
 					 unavailable);
+
+	if (!status && !*unavailable && shared)
+		status = thp_prepare_shmem(run, page, set, unavailable);
 
 	if (status || *unavailable)
 		return status;
@@ -91,7 +110,7 @@ static enum status open_file(struct run *run, struct area *area, size_t size)
 		return datafile_open_scratch(run, param_text(run, "dir"),
 					     "name another folder with --dir",
 					     size, &area->fd);
-	if (!is_kind(run, "shmem"))
+	if (!is_shmem(run))
 		return STATUS_OK;
 	area->fd = memfd_create("ftbench", MFD_CLOEXEC);
 	if (area->fd < 0 || ftruncate(area->fd, size))
@@ -101,6 +120,7 @@ static enum status open_file(struct run *run, struct area *area, size_t size)
 
 static enum status fill(struct run *run, struct area *area)
 {
+	const char *stat = is_shmem(run) ? "shmem_fallback" : "anon_fault_fallback";
 	const struct memory *memory = &area->memory;
 	const struct touch *touch = touch_find("load");
 	int64_t failed;
@@ -112,9 +132,9 @@ static enum status fill(struct run *run, struct area *area)
 			     page_size());
 		return STATUS_OK;
 	}
-	failed = thp_stat(area->page, "anon_fault_fallback");
+	failed = thp_stat(area->page, stat);
 	area_write(area);
-	if (thp_stat(area->page, "anon_fault_fallback") != failed)
+	if (thp_stat(area->page, stat) != failed)
 		return wrong(run,
 			     "no room for folios of %zu KiB: free memory, or give a smaller --size",
 			     area->page / 1024);
@@ -126,11 +146,11 @@ enum status area_get(struct run *run, struct area *area, size_t size)
 	enum status status;
 	int error;
 
-	area->page = thp_page_bytes(param_text(run, "memory"));
+	area->page = folio_bytes(run);
 	status = open_file(run, area, size);
 	if (status)
 		return status;
-	error = memory_map(&area->memory, size, MEMORY_ALIGN);
+	error = area->map(&area->memory, size, MEMORY_ALIGN);
 	if (!error && area->fd >= 0 &&
 	    mmap(area->memory.start, size, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_FIXED, area->fd, 0) == MAP_FAILED)

@@ -12,6 +12,8 @@
 #include "memory.h"
 #include "run.h"
 
+typedef int (*area_map)(struct memory *memory, size_t size, size_t align);
+
 struct area {
 	struct run *run;
 	struct memory memory;
@@ -19,8 +21,11 @@ struct area {
 	int fd;			/* of the file or shared memory behind it, or -1 */
 	int other_fd;		/* the operation's, or -1; it is closed at the end */
 	struct memory other;	/* for the operation; .start is NULL without it */
+	int who;		/* whose faults count, as getrusage() has it */
 	pid_t child;		/* the operation's, or 0; it is killed at the end */
 	const char *swap;	/* what is swapped to, or NULL; until the end */
+	void *state;		/* the operation's, which .finish frees; or NULL */
+	area_map map;		/* maps .memory */
 };
 
 /* For .shared_params and .shared_metrics of an experiment that has areas. */
@@ -35,7 +40,7 @@ enum status area_prepare(struct run *run, bool *unavailable);
 
 /*
  * Maps @size bytes of the run's --memory and fills them, unless "untouched".
- * @area has its .run, and its files are -1.
+ * @area has its .run and .map, and its files are -1.
  */
 enum status area_get(struct run *run, struct area *area, size_t size);
 void area_put(struct area *area);

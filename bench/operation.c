@@ -14,7 +14,7 @@ static int64_t act_in_region(const struct operation *operation,
 {
 	int64_t done;
 
-	region_begin(area->run, area->run->experiment->name);
+	region_begin_of(area->run, area->run->experiment->name, area->who);
 	marker_begin();
 	done = operation->act(area);
 	marker_end();
@@ -49,9 +49,10 @@ static enum status attempt(const struct operation *operation,
 	return STATUS_OK;
 }
 
-enum status operation_measure(struct run *run,
-			      const struct operation *operations,
-			      void (*finish)(struct area *area))
+enum status operation_measure_in(struct run *run,
+				 const struct operation *operations,
+				 area_map map,
+				 void (*finish)(struct area *area))
 {
 	bool has_memory = param_place(run, "memory") < run->nr_values;
 	const struct operation *operation = operations;
@@ -65,7 +66,10 @@ enum status operation_measure(struct run *run,
 	/* If there is a result, it says why this machine cannot do it. */
 	for (int measured = 0; measured < 2 && !status && !run->nr_results;
 	     measured++) {
-		struct area area = { .run = run, .fd = -1, .other_fd = -1 };
+		struct area area = {
+			.run = run, .fd = -1, .other_fd = -1,
+			.map = map, .who = RUSAGE_SELF,
+		};
 
 		if (has_memory) {
 			size_t size = param_number(run, "size");
@@ -81,4 +85,11 @@ enum status operation_measure(struct run *run,
 		area_put(&area);
 	}
 	return status;
+}
+
+enum status operation_measure(struct run *run,
+			      const struct operation *operations,
+			      void (*finish)(struct area *area))
+{
+	return operation_measure_in(run, operations, memory_map, finish);
 }

@@ -39,4 +39,10 @@ enum status operation_measure(struct run *run,
 			      const struct operation *operations,
 			      void (*finish)(struct area *area));
 
+/* The same with memory that @map maps, as memory_map() does; @finish unmaps it. */
+enum status operation_measure_in(struct run *run,
+				 const struct operation *operations,
+				 area_map map,
+				 void (*finish)(struct area *area));
+
 #endif /* OPERATION_H */

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/swap.h>
 #include <unistd.h>
 
 #include "swap.h"
-
-#ifndef MADV_PAGEOUT
-#define MADV_PAGEOUT	21	/* Linux 5.4 */
-#endif
 
 /* A swap area's header fills the first page; include/linux/swap.h. */
 #define SWAP_HEADER	1024
@@ -59,8 +54,7 @@ const char *swap_out_memory(const struct memory *memory)
 {
 	if (madvise(memory->start, memory->size, MADV_PAGEOUT))
 		return "this kernel has no MADV_PAGEOUT (5.4 or later has)";
-	if (memory_smaps(memory->start, memory->size, "Swap") <
-	    (int64_t)memory->size)
+	if (memory_smaps(memory->start, memory->size, "Rss"))
 		return "not all of the memory was swapped out: name a larger area by --swap";
 	return NULL;
 }

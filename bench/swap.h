@@ -5,8 +5,14 @@
 #ifndef SWAP_H
 #define SWAP_H
 
+#include <sys/mman.h>
+
 #include "memory.h"
 #include "run.h"
+
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT	21	/* Linux 5.4 */
+#endif
 
 /* An element of struct experiment's params. */
 #define SWAP_PARAM							\

@@ -270,6 +270,68 @@ enum status thp_prepare(struct run *run, size_t bytes, bool set,
 	return STATUS_OK;
 }
 
+/* Is shared memory in a mapping with MADV_HUGEPAGE given folios of this size? */
+static bool shmem_allows(size_t bytes)
+{
+	char path[PATH_LEN], word[WORD_LEN];
+
+	size_path(path, sizeof(path), bytes, "shmem_enabled");
+	if (!read_chosen(path, word, WORD_LEN))
+		return false;
+	if (!strcmp(word, "inherit") &&
+	    !read_chosen(THP_DIR "/shmem_enabled", word, WORD_LEN))
+		return false;
+	return strcmp(word, "never") && strcmp(word, "deny");
+}
+
+/* 0 or a negative errno. */
+static int set_shmem_policy(size_t bytes)
+{
+	for (size_t size = page_size() * 2; size <= LARGEST; size *= 2) {
+		char path[PATH_LEN];
+
+		size_path(path, sizeof(path), size, "shmem_enabled");
+		if (!access(path, F_OK) &&
+		    !write_text(path, size == bytes ? "advise" : "never"))
+			return -errno;
+	}
+	return 0;
+}
+
+enum status thp_prepare_shmem(struct run *run, size_t bytes, bool set,
+			      bool *unavailable)
+{
+	char path[PATH_LEN];
+	int error;
+
+	*unavailable = true;
+	size_path(path, sizeof(path), bytes, "shmem_enabled");
+	if (bytes > page_size() && access(path, F_OK))
+		return result_unavailable(run,
+					  "this kernel has no shared memory in folios of %zu KiB (6.11 or later may)",
+					  bytes / 1024);
+	error = set ? set_shmem_policy(bytes) : 0;
+	if (error)
+		return refuse_policy(run, error);
+	*unavailable = bytes > page_size();
+	if (!*unavailable)
+		return STATUS_OK;
+	if (!shmem_allows(bytes))
+		return result_unavailable(run,
+					  "the policy gives no shared memory in folios of %zu KiB: echo advise > %s",
+					  bytes / 1024, path);
+	for (size_t larger = bytes * 2; larger <= LARGEST; larger *= 2) {
+		if (!shmem_allows(larger))
+			continue;
+		size_path(path, sizeof(path), larger, "shmem_enabled");
+		return result_unavailable(run,
+					  "the policy prefers shared memory in folios of %zu KiB: echo never > %s",
+					  larger / 1024, path);
+	}
+	*unavailable = false;
+	return STATUS_OK;
+}
+
 enum status thp_require(struct run *run, const char *policy, bool set,
 			bool *unavailable)
 {

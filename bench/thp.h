@@ -28,6 +28,10 @@ size_t thp_page_bytes(const char *choice);
 enum status thp_prepare(struct run *run, size_t bytes, bool set,
 			bool *unavailable);
 
+/* The same for shared memory, in base pages, too. */
+enum status thp_prepare_shmem(struct run *run, size_t bytes, bool set,
+			      bool *unavailable);
+
 /*
  * The same for the policy of all mappings, one of never, madvise and always:
  * is it in force, or, with @set, can it be written?

@@ -38,6 +38,12 @@ PARAMS = {
     "fork": AREA,
     "copy-across": AREA,
     "lock": AREA,
+    "heap": AREA,
+    "swapping": AREA,
+    "userfault": AREA,
+    "page-cache": AREA,
+    "switch": {"operation", "rounds"},
+    "program-start": {"operation", "rounds"},
 }
 
 

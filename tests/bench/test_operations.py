@@ -5,6 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -53,18 +58,63 @@ DONE = {
     ("lock", "lock-pieces"): (PIECES // 2, PAGES),
     ("lock", "lock-on-fault"): (1, PAGES),
     ("lock", "unlock"): (1, PAGES),
+    ("heap", "up"): (1, PAGES),
+    ("heap", "up-pieces"): (PIECES, PAGES),
+    ("heap", "up-stores"): (PIECES, 2 * PAGES),
+    ("heap", "down"): (1, 0),
+    ("heap", "down-pieces"): (PIECES, 0),
+    ("userfault", "copy"): (PIECES, PAGES),
+    ("userfault", "zero"): (PIECES, 0),
+    ("userfault", "missing"): (PAGES, PAGES),
+    ("userfault", "protect"): (1, PAGES),
+    ("userfault", "permit"): (1, PAGES),
+    ("userfault", "protected"): (PAGES, PAGES),
+    ("page-cache", "read-bytes"): (PIECES, PAGES),
+    ("page-cache", "read"): (PIECES, PAGES),
+    ("page-cache", "write"): (PIECES, PAGES),
+    ("page-cache", "loads"): (PAGES, PAGES),
+    ("page-cache", "stores"): (PAGES, PAGES),
+    ("page-cache", "populate"): (1, PAGES),
+}
+# Those that have no memory, each round by round.
+ROUNDS = [
+    ("switch", "call"), ("switch", "pipe"), ("switch", "thread"), ("switch", "process"),
+    ("program-start", "child"), ("program-start", "least"), ("program-start", "ftbench"),
+]  # fmt: skip
+# Those that need root, to swap to a file: the operations, and the pages and the
+# faults of each. A load of what was never written gets the zero page.
+SWAPPING = {
+    ("out", "untouched"): (1, 0, 0),
+    ("out", "base"): (1, 0, 0),
+    ("out", "shmem"): (1, 0, 0),
+    ("in", "untouched"): (PAGES, 0, PAGES),
+    ("in", "base"): (PAGES, PAGES, PAGES),
+    ("in-stores", "untouched"): (PAGES, PAGES, PAGES),
+    ("in-stores", "base"): (PAGES, PAGES, PAGES),
 }
 # Each page is met for the first time, or was shared by a fork.
-FAULTS = {
-    ("advise", "populate-read"), ("advise", "populate-write"), ("fork", "stores-copied"),
-    ("fork", "stores-reused"),
-}  # fmt: skip
+FAULTS = dict.fromkeys(
+    [
+        ("advise", "populate-read"), ("advise", "populate-write"), ("fork", "stores-copied"),
+        ("fork", "stores-reused"), ("heap", "up-stores"), ("userfault", "missing"),
+        ("userfault", "protected"), ("page-cache", "stores"),
+    ],
+    PAGES,
+)  # fmt: skip
+# A fault that reads maps the cached pages of 64 KiB around it.
+FAULTS |= dict.fromkeys(
+    [("page-cache", "loads"), ("page-cache", "populate")], PAGES * PAGE // 65536
+)
 # Not of memory that the kernel gives back, or makes larger, otherwise. And this
 # host may have no huge page left.
 REFUSED = {
     ("advise", "free"): {"shmem", "file"},
     ("advise", "collapse"): set(KINDS),
-}
+    **{(experiment, operation): {"file"} for experiment, operation in DONE
+       if experiment == "userfault"},
+    **{(experiment, operation): {"untouched", "zero", "base"} for experiment, operation in DONE
+       if experiment == "page-cache"},
+}  # fmt: skip
 
 
 def measure(ftbench: Ftbench, experiment: str, operation: str, memory: str) -> Line:
@@ -74,12 +124,17 @@ def measure(ftbench: Ftbench, experiment: str, operation: str, memory: str) -> L
 
 
 def is_refused(line: Line, experiment: str, operation: str, memory: str) -> bool:
-    """Tell whether there are no figures, for one of two reasons, where that may be."""
+    """Tell whether there are no figures, for a reason that there may be."""
     if line["metrics"] or memory not in REFUSED.get((experiment, operation), ()):
         return False
     reasons: set[str] = set(line["unavailable"].values())
     return reasons.pop().startswith(
-        (f"this kernel refuses {operation} for such memory", f"no memory for {operation}: free")
+        (
+            f"this kernel refuses {operation} for such memory",
+            f"no memory for {operation}: free",
+            "this kernel has no userfaultfd(2) for such memory",
+            "such memory is no file's",
+        )
     )
 
 
@@ -87,12 +142,13 @@ def is_refused(line: Line, experiment: str, operation: str, memory: str) -> bool
 def test_an_operation_leaves_what_it_should(
     ftbench: Ftbench, experiment: str, operation: str
 ) -> None:
-    line = measure(ftbench, experiment, operation, "base")
-    if is_refused(line, experiment, operation, "base"):
+    memory = "shmem" if experiment == "page-cache" else "base"
+    line = measure(ftbench, experiment, operation, memory)
+    if is_refused(line, experiment, operation, memory):
         return
     metrics = line["metrics"]
     assert (metrics["operations"], metrics["resident_bytes"] // PAGE) == DONE[experiment, operation]
-    least = PAGES if (experiment, operation) in FAULTS else 0
+    least = FAULTS.get((experiment, operation), 0)
     # A fork protects some pages of the program itself, too.
     assert least <= metrics["page_faults"] <= least + 9 * (experiment == "fork")
 
@@ -107,6 +163,92 @@ def test_an_operation_takes_each_kind_of_memory(
             continue
         assert line["metrics"]["operations"] == DONE[experiment, operation][0]
         assert line["regions"] == [experiment]
+
+
+@pytest.mark.parametrize(("experiment", "operation"), ROUNDS)
+def test_each_round_is_done_and_takes_the_same_faults(
+    ftbench: Ftbench, experiment: str, operation: str
+) -> None:
+    line = ftbench.line(experiment, "--operation", operation, "--rounds", "300")
+    assert line["metrics"]["operations"] == 300
+    faults, rest = divmod(line["metrics"]["page_faults"], 300)
+    # A page of the file that somebody else holds locked is not mapped around a fault: it takes
+    # a fault of its own.
+    assert rest <= 3 * (operation == "ftbench")
+    if operation == "least":
+        # Of its stack, on which arguments are put, and of its text.
+        assert faults == 2
+    elif operation == "ftbench":
+        assert faults > 10
+    else:
+        assert faults == 0
+
+
+def count_switches() -> int:
+    """Count the switches of all that ended: those that waited, and those that had to go."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_nvcsw + usage.ru_nivcsw
+
+
+def test_each_round_of_another_process_or_thread_is_two_switches(ftbench: Ftbench) -> None:
+    switches = {}
+    for operation in ("pipe", "thread", "process"):
+        before = count_switches()
+        ftbench.line("switch", "--operation", operation, "--rounds", "1000")
+        switches[operation] = count_switches() - before
+    # It is done twice, once to warm up.
+    assert switches["pipe"] < 1000
+    assert min(switches["thread"], switches["process"]) >= 4000
+
+
+def test_the_heap_ends_where_it_was(ftbench: Ftbench) -> None:
+    """A second run finds the heap as the first did: it fits below the same limit."""
+    limit = ["prlimit", f"--data={3 * SIZE + (8 << 20)}"]
+    done = subprocess.run(
+        [*limit, ftbench.path, "heap", "--operation", "up-stores", "--memory", "base",
+         "--size", str(SIZE), "--repeat", "20"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )  # fmt: skip
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["metrics"]["page_faults"] for line in lines] == [PAGES] * 20
+
+
+@pytest.fixture(scope="module")
+def swap_file() -> Iterator[str]:
+    """Return a file of a disk: nothing is swapped to a tmpfs, where temporary files may be."""
+    with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:
+        file.write(os.urandom(4 * SIZE))
+        file.flush()
+        yield file.name
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may swap to a file")
+@pytest.mark.parametrize(("operation", "memory"), SWAPPING)
+def test_memory_is_swapped_out_and_in(
+    ftbench: Ftbench, swap_file: str, operation: str, memory: str
+) -> None:
+    metrics = ftbench.line(
+        "swapping", "--operation", operation, "--memory", memory, "--size", str(SIZE),
+        "--swap", swap_file,
+    )["metrics"]  # fmt: skip
+    assert (
+        metrics["operations"],
+        metrics["resident_bytes"] // PAGE,
+        metrics["page_faults"],
+    ) == SWAPPING[operation, memory]
+
+
+def test_a_host_without_room_to_swap_to_is_told_so(ftbench: Ftbench) -> None:
+    free = next(
+        int(line.split()[1])
+        for line in Path("/proc/meminfo").read_text().splitlines()
+        if line.startswith("SwapFree:")
+    )
+    if free * 1024 < SIZE:
+        line = measure(ftbench, "swapping", "out", "base")
+        assert "name an area by --swap" in line["unavailable"]["page_faults"]
 
 
 def test_what_may_not_be_locked_is_said(ftbench: Ftbench) -> None:
@@ -124,7 +266,7 @@ def test_a_disk_that_is_none_is_said(ftbench: Ftbench) -> None:
 
 def test_every_operation_is_tested(ftbench: Ftbench) -> None:
     experiments = ftbench.line("--list=json")["experiments"]
-    assert set(DONE) == {
+    assert {*DONE, *ROUNDS, *(("swapping", operation) for operation, _ in SWAPPING)} == {
         (experiment["name"], choice)
         for experiment in experiments
         for param in experiment["params"]

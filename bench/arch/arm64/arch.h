@@ -7,6 +7,14 @@
 /* Debian's name of the architecture. */
 #define DEBIAN_ARCH	"arm64"
 
+/* Of a program that does nothing but _exit(0): the machine, and all its words. */
+#define ELF_MACHINE	EM_AARCH64
+#define EXIT_WORDS	{					\
+		0xd2800000,	/* mov x0, #0 */		\
+		0xd2800ba8,	/* mov x8, #93 */		\
+		0xd4000001,	/* svc #0 */			\
+	}
+
 /*
  * Unallocated hints: every CPU executes them as NOPs. The modelled PMU counts
  * what is executed between the two.
