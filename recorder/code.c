@@ -30,18 +30,23 @@ static uint32_t *changes(struct code *code, pid_t pid)
 	return &code->changes[pid % PROCESSES];
 }
 
-/* How records of commands, mappings and new processes begin. */
-struct change {
-	struct perf_event_header header;
-	uint32_t pid, parent;
-};
+static uint32_t *execs(struct code *code, pid_t pid)
+{
+	return &code->execs[pid % PROCESSES];
+}
+
+static bool is_exec(const struct code_change *record)
+{
+	return record->header.type == PERF_RECORD_COMM &&
+	       record->header.misc & PERF_RECORD_MISC_COMM_EXEC;
+}
 
 /* Tells whether a process has other code from now on. */
-static bool is_change(const struct change *record)
+static bool is_change(const struct code_change *record)
 {
 	switch (record->header.type) {
 	case PERF_RECORD_COMM:
-		return record->header.misc & PERF_RECORD_MISC_COMM_EXEC;
+		return is_exec(record);
 	case PERF_RECORD_FORK:
 		/* Of a process, whose number may have been another's before. */
 		return record->pid != record->parent;
@@ -53,12 +58,23 @@ static bool is_change(const struct change *record)
 	}
 }
 
-void code_follow(struct code *code, const struct perf_event_header *record)
+void code_expect(struct code *code, const struct code_change *record)
 {
-	const struct change *change = (const struct change *)record;
+	if (is_exec(record))
+		++*execs(code, record->pid);
+}
 
-	if (is_change(change))
-		++*changes(code, change->pid);
+void code_follow(struct code *code, const struct code_change *record)
+{
+	if (is_exec(record))
+		--*execs(code, record->pid);
+	if (is_change(record))
+		++*changes(code, record->pid);
+}
+
+bool code_is_of_next(struct code *code, pid_t pid)
+{
+	return *execs(code, pid);
 }
 
 static bool is_new(struct code *code, uint64_t hash)
@@ -77,11 +93,10 @@ static bool is_new(struct code *code, uint64_t hash)
 	return true;
 }
 
-bool code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip)
+bool code_see(struct code *code, struct ft_code *record, pid_t pid, uint64_t ip)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE), left = page - (ip & (page - 1));
-	struct ft_code record;
-	struct iovec here = { .iov_base = record.code, .iov_len = FT_CODE_BYTES };
+	struct iovec here = { .iov_base = record->code, .iov_len = FT_CODE_BYTES };
 	struct iovec there[2] = {
 		{ .iov_base = (void *)ip, .iov_len = FT_CODE_BYTES },
 		{ .iov_base = (void *)(ip + left) },
@@ -96,12 +111,9 @@ bool code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip)
 		there[1].iov_len = FT_CODE_BYTES - left;
 	}
 	len = process_vm_readv(pid, &here, 1, there, 2, 0);
-	if (len <= 0)
-		return true;
-	record.header = ft_header(FT_CODE, sizeof(record));
-	record.pid = pid;
-	record.len = len;
-	record.ip = ip;
-	output_write(output, &record, sizeof(record));
+	record->header = ft_header(FT_CODE, sizeof(*record));
+	record->pid = pid;
+	record->len = len < 0 ? 0 : len;
+	record->ip = ip;
 	return true;
 }

@@ -16,14 +16,34 @@ struct code {
 	uint64_t *seen;
 	size_t used;
 	uint32_t changes[PROCESSES];
+	/* Executions whose records wait in the rings. */
+	uint32_t execs[PROCESSES];
+};
+
+/* How records of commands, mappings and new processes begin. */
+struct code_change {
+	struct perf_event_header header;
+	uint32_t pid, parent;
 };
 
 bool code_open(struct code *code);
 
-/* Follows the kernel's records of processes that begin, execute or map other code. */
-void code_follow(struct code *code, const struct perf_event_header *record);
+/* Takes a record that waits in a ring, each once. */
+void code_expect(struct code *code, const struct code_change *record);
 
-/* Writes the code at `ip` of a process, and tells so, if it is the first time since a change. */
-bool code_see(struct code *code, struct output *output, pid_t pid, uint64_t ip);
+/* Takes a record that waited, when its turn comes: another program, or other code of one. */
+void code_follow(struct code *code, const struct code_change *record);
+
+/*
+ * Reads the code at `ip` of a process, and tells so, if it is the first time since a change.
+ * What cannot be read has length 0.
+ */
+bool code_see(struct code *code, struct ft_code *record, pid_t pid, uint64_t ip);
+
+/*
+ * Tells whether the code just read may be that of the program which the process executes next:
+ * the kernel writes the record of that before it maps the new program. All that waits is expected.
+ */
+bool code_is_of_next(struct code *code, pid_t pid);
 
 #endif

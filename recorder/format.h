@@ -31,13 +31,14 @@ enum ft_type {
 	FT_PAGES,
 	FT_NAMES,
 	/* 108: an older recorder's, of reads that got a page of their own. */
+	FT_BUILD_IDS = 109,
 };
 
 enum ft_flags {
 	FT_CALL_CHAINS	= 1,
 	/* Faults taken in the kernel are recorded, too. */
 	FT_KERNEL	= 2,
-	/* The process ran already: FT_MAPS has its mappings. */
+	/* It ran already: FT_MAPS has its mappings, PERF_RECORD_COMM its threads' names. */
 	FT_ATTACHED	= 4,
 	/* FT_PAGES is asked for. */
 	FT_ZERO_PAGES	= 8,
@@ -77,11 +78,12 @@ struct ft_code {
 };
 
 /*
- * A part of /proc/PID/maps (FT_MAPS), of the pages that are still the zero page
- * when the process ends (FT_PAGES: pairs of uint64_t, begin and end), or a
- * sentence that says why there is no trace (FT_ERROR); or the kernel's release
- * and the words of the command, each ended by a NUL (FT_NAMES). The data follow,
- * padded to 8 bytes.
+ * A part of /proc/PID/maps (FT_MAPS), of the build IDs of files that it names
+ * (FT_BUILD_IDS, before it: in each line a build ID in hexadecimal, a space, and
+ * the path), of the pages that are still the zero page when the process ends
+ * (FT_PAGES: pairs of uint64_t, begin and end), or a sentence that says why there
+ * is no trace (FT_ERROR); or the kernel's release and the words of the command,
+ * each ended by a NUL (FT_NAMES). The data follow, padded to 8 bytes.
  */
 struct ft_data {
 	struct perf_event_header header;
@@ -102,6 +104,8 @@ struct ft_end {
 	/* getrusage's faults of the command and all it waited for, after exec. */
 	uint64_t minor;
 	uint64_t major;
+	/* Its ns of system time of the same; older files end before it. */
+	uint64_t system;
 };
 
 #endif

@@ -213,7 +213,10 @@ static void start(struct recording *recording, int pid, const char *root,
 	int error;
 
 	if (pid && !program_attach(program, pid))
-		give_up(recording, "there is no process %d: give one that runs.", pid);
+		give_up(recording, errno == EPERM || errno == ENOSYS ?
+			"process %d cannot be waited for here, as pidfd_open(2) is forbidden or "
+			"missing: trace its command from the start." :
+			"there is no process %d: give one that runs.", pid);
 	if (!pid && !program_fork(program, root, argv))
 		give_up(recording, "no process can be started (%s): end other programs.",
 			strerror(errno));
@@ -227,6 +230,7 @@ static void start(struct recording *recording, int pid, const char *root,
 	write_names(recording, argv);
 	if (pid) {
 		proc_write_maps(pid, &recording->output);
+		proc_write_names(pid, &recording->output);
 		return;
 	}
 	error = program_exec(program);
@@ -271,11 +275,14 @@ int main(int argc, char *argv[])
 	}
 	/* Who started it asks for no trace any more: end the program, too. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	signals = program_signals();
 	if (!output_open(&recording.output, file) || !code_open(&recording.code)) {
 		fprintf(stderr, "ftrecord: %s: %s\n", file, strerror(errno));
 		return 2;
 	}
+	signals = program_signals();
+	if (signals < 0)
+		give_up(&recording, "signalfd(2) failed (%s): allow more open files, by `ulimit "
+			"-n`, or trace outside of a container.", strerror(errno));
 	start(&recording, pid, root, command);
 	if (seconds > 0)
 		recording.until = now() + (uint64_t)(seconds * 1e9);

@@ -238,4 +238,5 @@ void program_used(const struct program *program, struct ft_end *end)
 	end->resident = used.ru_maxrss;
 	end->minor = used.ru_minflt - program->minor_before;
 	end->major = used.ru_majflt - program->major_before;
+	end->system = used.ru_stime.tv_sec * 1000 * MS + used.ru_stime.tv_usec * 1000;
 }

@@ -28,18 +28,40 @@ static void copy_record(const struct rings *rings, const struct ring *ring,
 	memcpy((char *)to + first, ring->data, size - first);
 }
 
+/* Expects what all rings have by now. */
+static void look_ahead(struct rings *rings, struct code *code)
+{
+	struct code_change record;
+
+	for (size_t i = 0; i < rings->nr_rings; i++) {
+		struct ring *ring = &rings->ring[i];
+		uint64_t stop = __atomic_load_n(&ring->head->data_head,
+						__ATOMIC_ACQUIRE);
+
+		while (ring->expected < stop) {
+			copy_record(rings, ring, ring->expected, &record,
+				    sizeof(record));
+			code_expect(code, &record);
+			ring->expected += record.header.size;
+		}
+	}
+}
+
 static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 		  struct output *output)
 {
 	static union {
 		struct perf_event_header header;
 		struct sample sample;
+		struct code_change change;
 		char bytes[UINT16_MAX + 1];
 	} record;
 	uint64_t at = ring->head->data_tail;
 	bool fresh = false;
 	uint64_t stop = __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE);
+	struct ft_code read;
 
+	look_ahead(rings, code);
 	while (at < stop) {
 		copy_record(rings, ring, at, &record, sizeof(record.header));
 		copy_record(rings, ring, at, &record, record.header.size);
@@ -49,14 +71,18 @@ static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 		output_write(output, &record, record.header.size);
 		/* At once: the kernel may need the room. */
 		__atomic_store_n(&ring->head->data_tail, at, __ATOMIC_RELEASE);
-		code_follow(code, &record.header);
+		code_follow(code, &record.change);
 		if (record.header.type != PERF_RECORD_SAMPLE)
 			continue;
 		rings->samples++;
-		if ((record.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
-		    PERF_RECORD_MISC_USER)
-			fresh |= code_see(code, output, record.sample.pid,
-					  record.sample.ip);
+		if ((record.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) !=
+		    PERF_RECORD_MISC_USER ||
+		    !code_see(code, &read, record.sample.pid, record.sample.ip))
+			continue;
+		fresh = true;
+		look_ahead(rings, code);
+		if (read.len && !code_is_of_next(code, record.sample.pid))
+			output_write(output, &read, sizeof(read));
 	}
 	__atomic_store_n(&ring->head->data_tail, at, __ATOMIC_RELEASE);
 	return fresh;

@@ -15,6 +15,8 @@ struct ring {
 	int fd;
 	/* The event that wakes this process while there is new code; -1 for none. */
 	int waker;
+	/* Up to where its records are expected, as data_head. */
+	uint64_t expected;
 };
 
 struct rings {
