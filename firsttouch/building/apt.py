@@ -104,17 +104,17 @@ def host_archives() -> list[Archive]:
     Release file that is here has Debian as its origin. Others are not contacted.
     """
     of_debian = {(uri, suite) for uri, suite, name in _indexes("$(ORIGIN)") if name == "Debian"}
-    found = {}
+    archives = {}
     for uri, suite, keyring in _indexes("$(SIGNED_BY)", "--no-release-info"):
-        if (uri, suite) in of_debian or any(_DEBIANS.search(one) for one in _mirrors(uri)):
+        if (uri, suite) in of_debian or any(_DEBIANS.search(mirror) for mirror in _mirrors(uri)):
             name = keyring if keyring.startswith("/") else _KEYRING
-            found[uri, suite] = Archive(uri, suite, name)
-    if not found:
+            archives[uri, suite] = Archive(uri, suite, name)
+    if not archives:
         raise HostError(
             "this host's package sources name no Debian mirror: add one to /etc/apt, run "
             "`apt-get update` as root, or give a kernel tree by --source."
         )
-    return list(found.values())
+    return list(archives.values())
 
 
 def _indexes(field: str, *options: str) -> list[tuple[str, str, str]]:
@@ -123,12 +123,12 @@ def _indexes(field: str, *options: str) -> list[tuple[str, str, str]]:
         ["indextargets", *options, "--format", f"$(REPO_URI)|$(RELEASE)|{field}",
          "Created-By: Packages", "Component: main"]
     ).stdout.splitlines()  # fmt: skip
-    found = []
+    indexes = []
     for line in listed:
         uri, suite, value = (*line.split("|"), "", "")[:3]
         # apt ends a list's name in a slash, as that of a folder.
-        found.append((uri.rstrip("/") if uri.startswith(_LIST) else uri, suite, value))
-    return found
+        indexes.append((uri.rstrip("/") if uri.startswith(_LIST) else uri, suite, value))
+    return indexes
 
 
 def _mirrors(uri: str) -> list[str]:

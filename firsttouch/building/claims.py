@@ -48,7 +48,7 @@ def claimed(
             wait()
             while not _take_free_or_abandoned(path, candidate, lease):
                 time.sleep(_POLL)
-        with _kept_alive(candidate, lease):
+        with _renewed(candidate, lease):
             yield
 
 
@@ -60,7 +60,7 @@ def claimed_if_free(path: Path, lease: float = LEASE) -> Iterator[bool]:
     """
     with _candidate(path) as candidate:
         if _take_free_or_abandoned(path, candidate, lease):
-            with _kept_alive(candidate, lease):
+            with _renewed(candidate, lease):
                 yield True
         else:
             yield False
@@ -200,7 +200,7 @@ def _started(pid: int) -> str | None:
 
 
 @contextmanager
-def _kept_alive(candidate: Path, lease: float) -> Iterator[None]:
+def _renewed(candidate: Path, lease: float) -> Iterator[None]:
     """Touch the file behind a claim while the context lasts."""
     ended = threading.Event()
 

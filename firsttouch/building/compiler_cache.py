@@ -23,7 +23,9 @@ from firsttouch.building.host_tools import (
     processors,
     toolchain_identity,
 )
+from firsttouch.building.patching import LARGE_FOLDERS
 from firsttouch.building.store import note_use, store_root
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.processes import output
@@ -37,9 +39,8 @@ _LIMIT = "8G"
 _USERS = ("CCACHE_MAXSIZE", "CCACHE_DISABLE")
 _HEADERS = (".h", ".inc")
 _NEVER_INCLUDED = (".git", "Documentation", "samples", "tools")
-# What a kernel for arm64 includes of arch/, and what its host programs include of tools/.
-_ARCHITECTURES = ("arm", "arm64")
-_TOOLS = ("tools/include", "tools/arch/arm64/include")
+# What the host programs of a kernel include of tools/.
+_TOOLS = ("tools/include", "tools/arch/{arch}/include")
 # What builds of a name took, and which files they read.
 _NOTES = "builds-{name}.json"
 # Beside the objects: for each compilation, what came of it.
@@ -53,14 +54,16 @@ def cache_folder() -> Path:
     return store_root() / FOLDER
 
 
-def compilers() -> list[str]:
+def compilers(architecture: str = DEFAULT_ARCHITECTURE) -> list[str]:
     """Return the variables of make that let a kernel's compilers run through ccache, if any."""
     if shutil.which(CCACHE) is None:
         return []
-    return [f"CC={CCACHE} {cross_compile()}gcc", f"HOSTCC={CCACHE} gcc"]
+    return [f"CC={CCACHE} {cross_compile(architecture)}gcc", f"HOSTCC={CCACHE} gcc"]
 
 
-def cache_environment(tree: Path, objects: Path) -> dict[str, str | None]:
+def cache_environment(
+    tree: Path, objects: Path, architecture: str = DEFAULT_ARCHITECTURE
+) -> dict[str, str | None]:
     """Return the environment in which ccache builds a kernel; None unsets a variable.
 
     `objects` is the folder of `tree` in which it is built. The user's own
@@ -80,7 +83,9 @@ def cache_environment(tree: Path, objects: Path) -> dict[str, str | None]:
         "CCACHE_DIR": str(cache_folder()),
         "CCACHE_CONFIGPATH": os.devnull,
         "CCACHE_CONFIGPATH2": os.devnull,
-        "CCACHE_COMPILERCHECK": f"string:{_tools_digest()} {_ambiguous(tree, objects.name)}",
+        "CCACHE_COMPILERCHECK": (
+            f"string:{_tools_digest(architecture)} {_ambiguous(tree, objects.name, architecture)}"
+        ),
         "CCACHE_STATSLOG": str(objects / _LOG),
     }
 
@@ -126,11 +131,11 @@ def build_estimate(name: str, changed: Iterable[str], *, options: bool) -> float
         includes = note.table("includes").numbers()
         compiled = note.take("compiled", float, number * OBJECT / processors())
         preprocessed = note.take("preprocessed", float, compiled / 3)
-        found = note.take("found", float, compiled / 10)
+        cached = note.take("found", float, compiled / 10)
     except (OSError, UserError):
         return None
     misses = min(number, sum(includes.get(file, 1) for file in changed))
-    return (preprocessed if options else found) + misses * compiled / max(number, 1)
+    return (preprocessed if options else cached) + misses * compiled / max(number, 1)
 
 
 def _outcomes(objects: Path) -> Counter[str]:
@@ -139,34 +144,37 @@ def _outcomes(objects: Path) -> Counter[str]:
 
 
 @functools.cache
-def _tools_digest() -> str:
+def _tools_digest(architecture: str) -> str:
     """Return the digest of the programs that compile: ccache by itself looks at gcc alone."""
     tools = {}
-    for gcc in dict.fromkeys((f"{cross_compile()}gcc", "gcc")):
+    for gcc in dict.fromkeys((f"{cross_compile(architecture)}gcc", "gcc")):
         for part in (gcc, "cc1", "as"):
             path = gcc if part == gcc else output([gcc, f"-print-prog-name={part}"]).strip()
             try:
                 tools[f"{gcc} {part}"] = digest_file(Path(find_tool(path)))
             except HostError:
                 tools[f"{gcc} {part}"] = path
-    return digest([tools, toolchain_identity()])
+    return digest([tools, toolchain_identity(architecture)])
 
 
 @functools.cache
-def _ambiguous(tree: Path, objects: str) -> str:
+def _ambiguous(tree: Path, objects: str, architecture: str) -> str:
     """Return the digest of the headers in `tree` that share their name in an #include.
 
     ccache checks the headers that a compilation read before. It does not see a
     new header that the compiler would find earlier for the same #include. Such
     a header has the name of another one, and so changes this digest.
     """
+    wanted = load_architecture(architecture)
     headers: defaultdict[str, list[str]] = defaultdict(list)
-    for top in ("", *_TOOLS):
+    # os.walk follows no link: these folders are links in some trees, and count in all.
+    linked = (name for name in LARGE_FOLDERS if (tree / name).is_symlink())
+    for top in ("", *(name.format(arch=wanted.arch) for name in _TOOLS), *linked):
         for folder, below, files in os.walk(tree / top):
             if folder == str(tree):
                 below[:] = [name for name in below if name not in (objects, *_NEVER_INCLUDED)]
             elif folder == str(tree / "arch"):
-                below[:] = [name for name in below if name in _ARCHITECTURES]
+                below[:] = [name for name in below if name in wanted.folders]
             place = os.path.relpath(folder, tree)
             # In an #include stands what follows include/; of another header, its file's name.
             _, root, prefix = f"/{place}/".rpartition("/include/")

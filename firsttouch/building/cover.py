@@ -23,9 +23,9 @@ def cover_letter(template: Path, release: str) -> str:
     `{figures: BLOCK, CELL}` only the rows that have this cell, without its column.
     """
     _, _, text = template.read_text().partition("-->\n")  # its licence
-    text = re.sub(r"^\{objections: (.*)\}$", lambda found: _answers(found[1]), text, flags=re.M)
+    text = re.sub(r"^\{objections: (.*)\}$", lambda match: _answers(match[1]), text, flags=re.M)
     return re.sub(
-        r"^\{figures: (.*)\}$", lambda found: _figures(found[1], release), text, flags=re.M
+        r"^\{figures: (.*)\}$", lambda match: _figures(match[1], release), text, flags=re.M
     )
 
 
@@ -83,14 +83,14 @@ def plain_table(lines: list[str], release: str, cell: str = "") -> str:
     rows = [[_plain(cell.strip()) for cell in line.split("|")[1:-1]] for line in lines]
     titles, marks, *body = rows
     body = [row for row in body if not cell or cell in row]
-    kept = [place for place, title in enumerate(titles)
+    columns = [place for place, title in enumerate(titles)
             if _is_of(title, release) and not (cell and cell == body[0][place])]  # fmt: skip
     # A title need not name the release that all others are not of.
-    words = [_RELEASE.sub("", titles[place]).strip(" ,").split() for place in kept]
+    words = [_RELEASE.sub("", titles[place]).strip(" ,").split() for place in columns]
     # With no column of this release there are no figures of it.
-    assert len(kept) > 1, f"no figures of {release} in {titles}"
-    body = [[row[place] for place in kept] for row in body]
-    left = [not marks[place].endswith(":") for place in kept]
+    assert len(columns) > 1, f"no figures of {release} in {titles}"
+    body = [[row[place] for place in columns] for row in body]
+    left = [not marks[place].endswith(":") for place in columns]
     widths = [
         max(map(len, [*column, *title]))
         for column, title in zip(zip(*body, strict=True), words, strict=True)

@@ -73,13 +73,13 @@ def _search(names: Collection[str], root: Path, folders: Collection[str]) -> lis
         cwd=root, env={**os.environ, "LC_ALL": "C"},
         capture_output=True, text=True, errors="replace", check=False,
     )  # fmt: skip
-    found = []
+    definitions = []
     for line in done.stdout.splitlines():
         file, number, text = line.split(":", 2)
         for name in names:
             if re.match(_head(name), text) and _defines(root / file, int(number)):
-                found.append((name, f"{file}:{number}"))
-    return found
+                definitions.append((name, f"{file}:{number}"))
+    return definitions
 
 
 def _words(name: str) -> str:

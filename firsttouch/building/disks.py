@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.packages import Closure, known_closure, obtain_from_closure
+from firsttouch.building.packages import Closure, last_closure, obtain_from_closure
 from firsttouch.building.programs import build_ftbench, ftbench
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import Packages
@@ -132,8 +132,8 @@ class RootDisk:
 
     def stored(self) -> Path | None:
         """Return the disk's image if the store has it."""
-        known = known_closure(self.packages)
-        product = self._entry(known).use() if known else None
+        closure = last_closure(self.packages)
+        product = self._entry(closure).use() if closure else None
         return product / _IMAGE if product else None
 
     def obtain(self, reporter: Reporter) -> Path:

@@ -8,8 +8,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.packages import Package, fetch_package, known_package
+from firsttouch.building.packages import Package, fetch_package, last_package
 from firsttouch.building.store import Entry
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.catalog.releases import Release
 from firsttouch.errors import HostError
 from firsttouch.processes import output
@@ -25,18 +26,20 @@ _CONFIGURATION = "boot/config-*"
 
 @dataclass(frozen=True)
 class DebianKernel:
-    """The image that Debian distributes for arm64 in the cloud, built from source `version`."""
+    """The image that Debian distributes for the cloud, built from source `version`."""
 
     release: Release
     version: str
+    architecture: str = DEFAULT_ARCHITECTURE
 
     @property
     def _package(self) -> str:
-        return self.release.binary.format(version=self.version)
+        cloud = load_architecture(self.architecture).cloud
+        return self.release.binary.format(version=self.version, cloud=cloud)
 
     def stored(self) -> Path | None:
         """Return the directory that `obtain` returns, if the store has it."""
-        package = known_package(self._package)
+        package = last_package(self._package)
         return _entry(package).use() if package else None
 
     def obtain(self, reporter: Reporter) -> Path:
@@ -45,11 +48,14 @@ class DebianKernel:
         The symbols are those that the image itself holds for its messages.
         Raises HostError if the archive lacks the package.
         """
-        package = known_package(self._package)
-        if package and (found := _entry(package).use()):
-            return found
+        package = last_package(self._package)
+        if package and (stored := _entry(package).use()):
+            return stored
         try:
-            package = fetch_package(self._package, self.release.suites, reporter, arm64=True)
+            debian = load_architecture(self.architecture).debian
+            package = fetch_package(
+                self._package, self.release.suites, reporter, architecture=debian
+            )
         except HostError as error:
             raise HostError(
                 f"{error} If the archive has a newer one than {self.version}, "

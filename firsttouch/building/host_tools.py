@@ -11,6 +11,7 @@ import re
 import shutil
 from pathlib import Path
 
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import HostError
 from firsttouch.files import digest_file
 from firsttouch.processes import output
@@ -20,9 +21,13 @@ DTC = "dtc"
 _GROUPS = Path("/sys/fs/cgroup")
 
 
-def cross_compile() -> str:
-    """Return the prefix of the arm64 tools, as kernel makefiles take it in CROSS_COMPILE."""
-    return "" if platform.machine() == "aarch64" else "aarch64-linux-gnu-"
+def cross_compile(architecture: str = DEFAULT_ARCHITECTURE) -> str:
+    """Return the prefix of an architecture's tools, as kernel makefiles take it in CROSS_COMPILE.
+
+    It is empty on a host of that architecture.
+    """
+    wanted = load_architecture(architecture)
+    return "" if platform.machine() == wanted.machine else wanted.prefix
 
 
 def processors() -> int:
@@ -60,12 +65,12 @@ def control_groups() -> list[Path]:
     return []
 
 
-def compiler_version(*, native: bool = False) -> str:
-    """Return the first line of ``gcc --version``: of the arm64 compiler, or of this host's own.
+def compiler_version(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool = False) -> str:
+    """Return the first line of ``gcc --version``: of an architecture's, or of this host's own.
 
     Raises HostError if it is not installed.
     """
-    return _version(f"{'' if native else cross_compile()}gcc")
+    return _version(f"{'' if native else cross_compile(architecture)}gcc")
 
 
 def clang_version() -> str:
@@ -73,18 +78,18 @@ def clang_version() -> str:
     return _version("clang")
 
 
-def toolchain_identity(*, native: bool = False) -> str:
+def toolchain_identity(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool = False) -> str:
     """Return the versions of the compiler and the linker that build images and programs.
 
     Raises HostError if one of them is not installed.
     """
-    prefix = "" if native else cross_compile()
-    return f"{compiler_version(native=native)}; {_version(f'{prefix}ld')}"
+    prefix = "" if native else cross_compile(architecture)
+    return f"{compiler_version(architecture, native=native)}; {_version(f'{prefix}ld')}"
 
 
-def qemu_version() -> str:
-    """Return the first line of ``qemu-system-aarch64 --version``; HostError if it is missing."""
-    return _version(QEMU)
+def qemu_version(qemu: str = QEMU) -> str:
+    """Return the first line of what `qemu` prints for --version; HostError if it is missing."""
+    return _version(qemu)
 
 
 def check_plugins() -> None:
@@ -97,9 +102,9 @@ def check_plugins() -> None:
 
 
 @functools.cache
-def qemu_digest() -> str:
+def qemu_digest(qemu: str = QEMU) -> str:
     """Return the SHA-256 of QEMU's executable; HostError if it is missing."""
-    return digest_file(Path(find_tool(QEMU)))
+    return digest_file(Path(find_tool(qemu)))
 
 
 @functools.cache
@@ -112,13 +117,13 @@ def qemu_cpus() -> tuple[str, ...]:
 
 def find_tool(tool: str) -> str:
     """Return the path of a program on PATH; HostError if it is missing."""
-    found = shutil.which(tool)
-    if found is None:
+    path = shutil.which(tool)
+    if path is None:
         raise HostError(
             f"{tool} is missing: install the package that `firsttouch doctor` names, or put the "
             "directory that holds it on PATH."
         )
-    return found
+    return path
 
 
 @functools.cache

@@ -20,11 +20,12 @@ from firsttouch.building.compiler_cache import (
     count_misses,
     note_build,
 )
-from firsttouch.building.configuration import known_configuration
+from firsttouch.building.configuration import missed_options, stored_configuration
 from firsttouch.building.durations import image_duration, note_durations
 from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
 from firsttouch.building.sources import KernelSource
 from firsttouch.building.store import Entry, check_path
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
 from firsttouch.errors import BuildError, UserError
 from firsttouch.files import digest_file
 from firsttouch.places import LINUX
@@ -72,11 +73,16 @@ class KernelImage:
     patches: tuple[Path, ...] = ()
     label: str = ""
     debug: bool = False
+    architecture: str = DEFAULT_ARCHITECTURE
+
+    @property
+    def _arch(self) -> Architecture:
+        return load_architecture(self.architecture)
 
     @property
     def target(self) -> tuple[str, ...]:
         """What make is asked for."""
-        return ("vmlinux",) if self.debug else ("Image",)
+        return ("vmlinux",) if self.debug else (self._arch.target,)
 
     @property
     def title(self) -> str:
@@ -84,6 +90,7 @@ class KernelImage:
         kind = "with linux/" if self.changed else "stock"
         more = ["tiny"] * self.tiny + [self.label] * bool(self.label)
         more += ["with debug information"] * self.debug
+        more += [f"for {self.architecture}"] * bool(self._arch.suffix)
         return " ".join([self.source.version, kind, *more])
 
     def fragments_in_order(self) -> list[Path]:
@@ -92,22 +99,22 @@ class KernelImage:
         base = "tiny" if self.tiny else "lab"
         release = configs / f"{base}-{self.source.release.name}"
         return [
-            configs / base,
+            *self._arch.fragments(base),
             *([release] if release.exists() else []),
-            *([configs / "features"] if self.changed else []),
+            *([configs / f"features{self._arch.suffix}"] if self.changed else []),
             *self.fragments,
         ]
 
     def entry(self) -> Entry:
         """Return the store's entry; its recipe is source, linux/, configuration and tools."""
         release = self.source.release
-        base = [] if self.tiny else [self.source.configuration()]
+        base = [] if self.tiny else [self.source.configuration(self.architecture)]
         recipe: dict[str, Json] = {
             "source": self.source.identity,
             "overlay": overlay.overlay_identity(release) if self.changed else None,
             "config": [digest_file(file) for file in (*base, *self.fragments_in_order())],
             "patches": [digest_file(file) for file in self.patches],
-            "tools": toolchain_identity(),
+            "tools": toolchain_identity(self.architecture),
             "environment": _REPRODUCIBLE,
             "objects": _OBJECTS,
         }
@@ -117,7 +124,8 @@ class KernelImage:
 
     def stored(self) -> Path | None:
         """Return the directory that `obtain` returns, if the store has it. Fetches nothing."""
-        if not self.tiny and not known_configuration(self.source.release):
+        configuration = stored_configuration(self.source.release, architecture=self.architecture)
+        if not self.tiny and not configuration:
             return None
         return self.entry().use()
 
@@ -167,13 +175,15 @@ class KernelImage:
         if not resumed:
             self._note_duration(objects, time.monotonic() - started)
         for file in self._products(objects):
-            shutil.copyfile(file, product / file.name)
+            # The store has the image of each architecture by one name.
+            name = "Image" if file.name == self._arch.target else file.name
+            shutil.copyfile(file, product / name)
         shutil.copyfile(objects / ".config", product / "config")
         shutil.copyfile(workplace / "build.log", product / "build.log")
 
     def _products(self, objects: Path) -> list[Path]:
         """Return the files that a build has made for the store."""
-        return [objects / (VMLINUX if self.debug else "arch/arm64/boot/Image"), objects / SYMBOLS]
+        return [objects / (VMLINUX if self.debug else self._arch.image), objects / SYMBOLS]
 
     def _note_duration(self, objects: Path, seconds: float) -> None:
         """Note what a build took that did not resume another, for estimates."""
@@ -181,12 +191,13 @@ class KernelImage:
             return
         note_build(self._kind, objects, seconds)
         if count_misses(objects) is None:
-            note_durations({image_duration(self.source.release.name): seconds})
+            note_durations({image_duration(self.source.release.name + self._arch.suffix): seconds})
 
     @property
     def _kind(self) -> str:
         """The name of builds that share most of their objects."""
-        return f"{self.source.release.name}{'-tiny' * self.tiny}{'-changed' * self.changed}"
+        release = f"{self.source.release.name}{self._arch.suffix}"
+        return f"{release}{'-tiny' * self.tiny}{'-changed' * self.changed}"
 
     def estimate(self) -> float | None:
         """Return about how many seconds a build takes, given what ccache has; None if unknown."""
@@ -208,10 +219,11 @@ class KernelImage:
         if not tree.exists():
             partial = workplace / "tree.partial"
             shutil.rmtree(partial, ignore_errors=True)
+            files = self._patched_files()
             if self.changed:
-                overlay.lay_over(self.source, partial, self._patched_files())
+                overlay.lay_over(self.source, partial, files, self.architecture)
             else:
-                patching.link_tree(self.source.tree(), partial, self._patched_files())
+                patching.link_tree(self.source.tree(), partial, files, self.architecture)
             for patch in self.patches:
                 patching.apply_patch(patch, self.source.version, partial)
             partial.rename(tree)
@@ -226,16 +238,12 @@ class KernelImage:
         if self.tiny:
             self._make(tree, objects, "tinyconfig")
         else:
-            shutil.copyfile(self.source.configuration(), objects / ".config")
+            shutil.copyfile(self.source.configuration(self.architecture), objects / ".config")
         wanted = "".join(fragment.read_text() for fragment in self.fragments_in_order())
         with (objects / ".config").open("a") as config:
             config.write(wanted)
         self._make(tree, objects, "olddefconfig")
-        got = set((objects / ".config").read_text().splitlines())
-        # The last line for an option wins, as in Kconfig.
-        lines = re.findall(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", wanted, re.M)
-        missed = [name for name, value in dict(lines).items() if not _fulfilled(name, value, got)]
-        if missed:
+        if missed := missed_options(wanted, (objects / ".config").read_text()):
             raise UserError(
                 f"kernel {self.title} did not accept options of its configuration, because it "
                 f"lacks them or others exclude them: remove {', '.join(missed)} or add what "
@@ -243,7 +251,7 @@ class KernelImage:
             )
 
     def _make(self, tree: Path, objects: Path, target: str) -> None:
-        environment = {**_REPRODUCIBLE, **cache_environment(tree, objects)}
+        environment = {**_REPRODUCIBLE, **cache_environment(tree, objects, self.architecture)}
         processes.output(self._command(tree, objects, target), env=environment)
 
     def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
@@ -253,9 +261,9 @@ class KernelImage:
             f"-j{processors() + 1}",
             f"-C{tree}",
             f"O={objects}",
-            "ARCH=arm64",
-            f"CROSS_COMPILE={cross_compile()}",
-            *compilers(),
+            f"ARCH={self._arch.arch}",
+            f"CROSS_COMPILE={cross_compile(self.architecture)}",
+            *compilers(self.architecture),
             *([f"KCFLAGS={_DEBUG.format(tree=tree)}"] if self.debug else []),
             *target,
         ]
@@ -264,7 +272,7 @@ class KernelImage:
         title = f"Building {self.title}"
         errors: deque[str] = deque(maxlen=20)
         command = self._command(tree, objects, *self.target)
-        environment = {**_REPRODUCIBLE, **cache_environment(tree, objects)}
+        environment = {**_REPRODUCIBLE, **cache_environment(tree, objects, self.architecture)}
         with (
             reporter.step(title, "objects", self.source.release.objects) as step,
             log.open("w") as sink,
@@ -287,10 +295,3 @@ def _follow(line: str, step: Step, errors: deque[str]) -> None:
         step.advance()
     elif _ERROR.search(line):
         errors.append(line.rstrip())
-
-
-def _fulfilled(name: str, value: str, got: set[str]) -> bool:
-    """Tell whether .config, `got`, has an option as asked; an option without a line is not set."""
-    if value == " is not set":
-        return not any(option.startswith(f"{name}=") for option in got)
-    return f"{name}{value}" in got

@@ -4,22 +4,35 @@
 from __future__ import annotations
 
 import contextlib
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.building.distribution import DebianKernel
 from firsttouch.building.images import SYMBOLS, VMLINUX, KernelImage
 from firsttouch.building.sources import KernelSource
+from firsttouch.building.store import MANIFEST, read_manifest, store_root
+from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Kernel
-from firsttouch.errors import BuildError
-from firsttouch.files import digest_file
+from firsttouch.errors import BuildError, UserError
 from firsttouch.progress import Reporter
+from firsttouch.quantities import format_list
 
 
 def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKernel:
-    """Return how arms get that `kernel`, for the release of `source`."""
+    """Return how arms get that `kernel`, for the release of `source`.
+
+    Raises UserError if its architecture has none of the kind.
+    """
+    kinds = load_architecture(kernel.architecture).kernels
+    if kernel.kind not in kinds:
+        raise UserError(
+            f"{kernel.kind} kernels are not for {kernel.architecture}: give arms that boot "
+            f"{format_list(kinds, 9)} ones."
+        )
     if kernel.kind == "debian":
-        return DebianKernel(source.release, source.version)
+        return DebianKernel(source.release, source.version, kernel.architecture)
     return KernelImage(
         source,
         changed=kernel.kind.endswith("changed"),
@@ -27,6 +40,7 @@ def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKerne
         fragments=kernel.fragments,
         patches=kernel.patches,
         label=kernel.label,
+        architecture=kernel.architecture,
     )
 
 
@@ -38,13 +52,43 @@ def obtain_image(
     `logs` gets a copy of a build's log. Raises BuildError, HostError if the
     image cannot be fetched, and UserError if a patch does not apply.
     """
-    found = kernel_of(kernel, source)
-    if isinstance(found, DebianKernel):
-        return found.obtain(reporter) / "Image"
+    image = kernel_of(kernel, source)
+    if isinstance(image, DebianKernel):
+        return image.obtain(reporter) / "Image"
     # Many kernels may have the user's changes; their recipes tell them apart.
-    own = f"-{found.entry().path.name[:8]}" if kernel.label else ""
-    log = logs / f"build-{source.version}-{kernel.kind}{own}.log" if logs else None
-    return found.obtain(reporter, log) / "Image"
+    digest = f"-{image.entry().path.name[:8]}" if kernel.label else ""
+    arch = load_architecture(kernel.architecture).suffix
+    log = logs / f"build-{source.version}{arch}-{kernel.kind}{digest}.log" if logs else None
+    return image.obtain(reporter, log) / "Image"
+
+
+def images_of_others(
+    kernels: Iterable[Kernel], source: KernelSource
+) -> tuple[str, dict[Kernel, Path]]:
+    """Return the images of `kernels` that another compiler built, and which; none if one lacks.
+
+    The store of another host had them, and they were copied into this one. They
+    differ from what this host would build in the compiler and linker alone, and
+    all are of the same. Counts never use them; nor do times if the store has a
+    kernel of this host's compiler already.
+    """
+    entries = {
+        kernel: made.entry()
+        for kernel in kernels
+        if isinstance(made := kernel_of(kernel, source), KernelImage)
+    }
+    if any(entry.use() for entry in entries.values()):
+        return "", {}
+    by_tools: dict[str, dict[Kernel, Path]] = {}
+    for file in sorted((store_root() / "images").glob(f"*/{MANIFEST}")):
+        manifest = read_manifest(file.parent)
+        tools = manifest.recipe.get("tools") if manifest else None
+        for kernel, entry in entries.items():
+            other = replace(entry, recipe={**entry.recipe, "tools": tools})
+            if isinstance(tools, str) and other.path == file.parent and other.use():
+                by_tools.setdefault(tools, {})[kernel] = file.parent / "Image"
+    whole = {tools: images for tools, images in by_tools.items() if len(images) == len(entries)}
+    return next(iter(whole.items()), ("", {}))
 
 
 def keep_vmlinux(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Path | None:
@@ -58,7 +102,7 @@ def keep_vmlinux(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Pa
         return None
     image = made.obtain(reporter)
     debug = replace(made, debug=True).obtain(reporter)
-    if digest_file(image / SYMBOLS) != digest_file(debug / SYMBOLS):
+    if addresses(image / SYMBOLS) != addresses(debug / SYMBOLS):
         raise BuildError(
             f"{made.title} has other addresses when it is built with debug information: "
             "leave out --keep-vmlinux."
@@ -67,3 +111,12 @@ def keep_vmlinux(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Pa
     with contextlib.suppress(FileExistsError):
         beside.hardlink_to(debug / VMLINUX)
     return beside
+
+
+def addresses(symbols: Path) -> list[str]:
+    """Return the lines of a System.map, without the numbers that ld gives its own symbols.
+
+    Such a symbol is a veneer for erratum 843419, as ``e843419@02f6_000029af_f0``:
+    its number counts the sections of the input, of which debug information has more.
+    """
+    return [re.sub(r" e843419@\w+$", " e843419", line) for line in symbols.read_text().splitlines()]

@@ -45,14 +45,14 @@ def guest_claim(key: str) -> Path:
     return store_root() / CLAIMS / key[:2] / key
 
 
-def kept_outcome(key: str) -> Table | None:
+def stored_outcome(key: str) -> Table | None:
     """Return the outcome that the store keeps under `key`; None if it is missing or damaged."""
-    document = kept_document(key)
+    document = stored_document(key)
     return document.table(OUTCOME) if document else None
 
 
-def kept_document(key: str) -> Table | None:
-    """Return the outcome of `key` with its digest and who ran it; None as for `kept_outcome`."""
+def stored_document(key: str) -> Table | None:
+    """Return the outcome of `key` with its digest and who ran it; None as for `stored_outcome`."""
     place = outcome_place(key)
     note_use(place)
     return read_sealed(place, OUTCOME)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from firsttouch.building.patching import changed_files, fit, link_tree
 from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.releases import Release
 from firsttouch.errors import UserError
 from firsttouch.files import digest, digest_file
@@ -56,12 +57,12 @@ def all_series() -> dict[str, Series]:
 
 
 def _read_series(table: Table) -> dict[str, Series]:
-    found = {}
+    by_name = {}
     for entry in table.tables("series"):
         cover = entry.take("cover", str, "")
         series = read(entry, Series, cover=LINUX / cover if cover else None)
-        found[series.name] = series
-    return found
+        by_name[series.name] = series
+    return by_name
 
 
 def patches_of(release: Release, series: str | None = None) -> list[Patch]:
@@ -71,11 +72,11 @@ def patches_of(release: Release, series: str | None = None) -> list[Patch]:
     Raises UserError if linux/series.toml is wrong.
     """
     table = read_toml(LINUX / "series.toml")
-    known = _read_series(table)
+    listed = _read_series(table)
     patches = []
     for entry in table.tables("patch"):
         patch = read(entry, Patch, message=entry.take("message", str).strip() + "\n")
-        if unknown := set(patch.series) - known.keys():
+        if unknown := set(patch.series) - listed.keys():
             raise entry.error("series", f"names {min(unknown)}, which is none of the series.")
         if patch.files or patch.hook(release):
             patches.append(patch)
@@ -97,7 +98,12 @@ def overlay_identity(release: Release) -> str:
     return digest(contents)
 
 
-def lay_over(source: KernelSource, destination: Path, more: Iterable[str] = ()) -> None:
+def lay_over(
+    source: KernelSource,
+    destination: Path,
+    more: Iterable[str] = (),
+    architecture: str = DEFAULT_ARCHITECTURE,
+) -> None:
     """Make the tree of `source` with all patches applied at `destination`.
 
     `more` are files that are changed afterwards.
@@ -111,7 +117,7 @@ def lay_over(source: KernelSource, destination: Path, more: Iterable[str] = ()) 
         if (hook := patch.hook(source.release))
         for name in changed_files(hook)
     ]
-    link_tree(source.tree(), destination, [*changed, *more])
+    link_tree(source.tree(), destination, [*changed, *more], architecture)
     for patch in patches:
         apply(patch, source.release, destination)
 

@@ -57,7 +57,7 @@ class Package:
         return folder
 
 
-def known_package(name: str) -> Package | None:
+def last_package(name: str) -> Package | None:
     """Return the version of `name` that was fetched last; None if none was."""
     try:
         table = parse_json(_pointer(name).read_text(), _pointer(name))
@@ -72,24 +72,24 @@ def _name(file: str) -> str:
 
 
 def find_package(
-    name: str, suites: Sequence[str], *, arm64: bool = False
+    name: str, suites: Sequence[str], *, architecture: str = ""
 ) -> tuple[Package, list[str]]:
     """Find the newest version of `name`: in the host's own archives, then in each of `suites`.
 
-    `name` may be a pattern that one package matches. The package is for
-    `arm64`, or for this host. The suites are those of the host's mirror.
+    `name` may be a pattern that one package matches. The package is for Debian's
+    `architecture`, or for this host. The suites are those of the host's mirror.
     Returns the package and the apt options that find it. Raises HostError if
     no archive has it.
     """
     for archives in (host_archives(), *([mirror_archive(suite)] for suite in suites)):
-        options = private_root(archives, architecture="arm64" if arm64 else "")
+        options = private_root(archives, architecture=architecture)
         listed = apt_get([*options, "download", "--print-uris", name])
         files = listed_files(listed.stdout)
         if listed.returncode == 0 and files:
-            found = files[0]
-            return Package(_name(found.file), found.file, found.size, found.sha256), options
-    # A kernel tree is no remedy for what Debian has for arm64: a configuration, an image.
-    tree = "" if arm64 else ", or give a kernel tree by --source"
+            newest = files[0]
+            return Package(_name(newest.file), newest.file, newest.size, newest.sha256), options
+    # A kernel tree is no remedy for what Debian has for one: a configuration, an image.
+    tree = "" if architecture else ", or give a kernel tree by --source"
     raise HostError(
         f"no package source of this host offers {name}, nor does its mirror in "
         f"{', '.join(suites)}: check the network and /etc/apt{tree}."
@@ -97,20 +97,20 @@ def find_package(
 
 
 def fetch_package(
-    name: str, suites: Sequence[str], reporter: Reporter, *, arm64: bool = False
+    name: str, suites: Sequence[str], reporter: Reporter, *, architecture: str = ""
 ) -> Package:
     """Download the newest version of package `name` into the store and return it."""
-    found, options = find_package(name, suites, arm64=arm64)
+    package, options = find_package(name, suites, architecture=architecture)
 
     def download(workplace: Path, product: Path) -> None:
         partial_folder = workplace / "download"
         shutil.rmtree(partial_folder, ignore_errors=True)
         partial_folder.mkdir()
         log = workplace / "apt.log"
-        title = f"Fetching {found.name} {found.version}"
+        title = f"Fetching {package.name} {package.version}"
         with (
             log.open("w") as sink,
-            reporter.step(title, "MiB", found.size >> 20) as step,
+            reporter.step(title, "MiB", package.size >> 20) as step,
             processes.child_process(
                 ["apt-get", *options, "download", name], cwd=partial_folder, stdout=sink
             ) as apt,
@@ -118,22 +118,22 @@ def fetch_package(
             while apt.poll() is None:
                 time.sleep(0.2)
                 step.at(sum(file.stat().st_size for file in partial_folder.glob("*")) >> 20)
-            step.at(found.size >> 20)
+            step.at(package.size >> 20)
         files = list(partial_folder.glob("*.deb"))
-        if apt.returncode or not files or digest_file(files[0]) != found.sha256:
+        if apt.returncode or not files or digest_file(files[0]) != package.sha256:
             raise HostError(
                 f"fetching {name} failed: check the network, then run the same command again.",
                 log.read_text().strip().splitlines()[-5:],
             )
         files[0].rename(product / "package.deb")
 
-    found.entry.obtain(download, reporter.say)
-    note_package(name, found)
-    return found
+    package.entry.obtain(download, reporter.say)
+    note_package(name, package)
+    return package
 
 
 def note_package(name: str, package: Package) -> None:
-    """Note `package` as the version of `name` that `known_package` returns."""
+    """Note `package` as the version of `name` that `last_package` returns."""
     write_atomically(_pointer(name), dump_json(asdict(package)))
 
 
@@ -147,7 +147,7 @@ class Closure:
     def download(self, folder: Path, reporter: Reporter) -> list[Path]:
         """Download the packages that `folder` lacks; return the paths of all, in order.
 
-        Raises HostError if the archive no longer has one of them.
+        Raises HostError if the mirror cannot be reached, or replaced one of them meanwhile.
         """
         (folder / "partial").mkdir(parents=True, exist_ok=True)
         paths = [folder / listed.file for listed in self.files]
@@ -169,8 +169,8 @@ class Closure:
         for path, listed in zip(paths, self.files, strict=True):
             if not path.exists() or digest_file(path) != listed.sha256:
                 raise HostError(
-                    f"{self.packages.suite} no longer has {listed.file}: run the same command "
-                    "again, which takes the version that is there now.",
+                    f"fetching {listed.file} of {self.packages.suite} failed: check the network, "
+                    "then run the same command again, which takes the version that is there now.",
                     (folder / "apt.log").read_text().strip().splitlines()[-5:],
                 )
         return paths
@@ -181,7 +181,7 @@ class Closure:
             processes.output(["dpkg-deb", "-x", package, folder])
 
 
-def known_closure(packages: Packages) -> Closure | None:
+def last_closure(packages: Packages) -> Closure | None:
     """Return what `find_closure` found last for these packages; None if it never did."""
     place = _closure_pointer(packages)
     try:
@@ -195,16 +195,16 @@ def find_closure(packages: Packages) -> Closure:
     """Find packages and their dependencies in the archive; HostError if it lacks one."""
     root = _root_of(packages)
     listed = apt_get([*root, "--print-uris", *INSTALL, *packages.names])
-    found = Closure(packages, tuple(listed_files(listed.stdout)))
-    if listed.returncode or not found.files:
+    closure = Closure(packages, tuple(listed_files(listed.stdout)))
+    if listed.returncode or not closure.files:
         raise HostError(
             f"{packages.suite} of this host's mirror does not offer {', '.join(packages.names)} "
             f"for {packages.architecture}: check the network and /etc/apt.",
             listed.stderr.strip().splitlines()[-3:],
         )
-    files = [asdict(listed) for listed in found.files]
+    files = [asdict(listed) for listed in closure.files]
     write_atomically(_closure_pointer(packages), dump_json({"files": files}))
-    return found
+    return closure
 
 
 def obtain_from_closure(
@@ -218,9 +218,9 @@ def obtain_from_closure(
     A stored entry is used again as it is, without the network. Raises HostError
     if the packages cannot be fetched.
     """
-    known = known_closure(packages)
-    if known and (found := entry(known).use()):
-        return found
+    last = last_closure(packages)
+    if last and (stored := entry(last).use()):
+        return stored
     closure = find_closure(packages)
     return entry(closure).obtain(partial(make, closure), reporter.say)
 

@@ -2,8 +2,8 @@
 """Patches applied to a kernel tree without a second copy of the tree.
 
 The changed tree consists of symbolic links into the unchanged one; only files
-that a patch adds or changes are real. All directories are real, so that a
-relative #include finds the changed header, not the unchanged one.
+that a patch adds or changes are real. Directories are real where a relative
+#include may find a changed header, which must not be the unchanged one.
 """
 
 from __future__ import annotations
@@ -14,35 +14,61 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from firsttouch.building.sources import KernelSource
 from firsttouch.building.store import read_manifest, store_root
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import UserError
 
 # Folders of which a build reads nothing, or nothing that includes a file outside them.
 _LINKED_WHOLE = (
     "Documentation", "samples", "tools", "LICENSES", "arch/arm/boot/dts", "arch/arm64/boot/dts",
 )  # fmt: skip
-# A kernel for arm64 takes files of arm's, too.
-_ARM = {"arch/arm", "arch/arm64"}
+# Large folders of sources that include no file outside them by "..", but files of these folders.
+# Behind a link, ".." leads into the unchanged tree.
+LARGE_FOLDERS: Mapping[str, tuple[str, ...]] = {
+    "drivers/clk": (),
+    "drivers/gpu": (),
+    "drivers/iio": (),
+    "drivers/media": (),
+    "drivers/net": ("drivers/scsi",),
+    "drivers/staging": ("arch/arm/mach-omap2",),
+    "sound": ("drivers/soundwire",),
+}
+# In each folder of a linked tree: a link to the same folder of the unchanged tree, through which
+# the folder's other links lead. Of a link with a target of 60 bytes or more, ext4 keeps the target
+# in a block of its own: one takes 200 times as long to remove.
+_UNCHANGED = ".unchanged"
 
 
-def link_tree(tree: Path, destination: Path, changed: Iterable[str] | None = None) -> None:
+def link_tree(
+    tree: Path,
+    destination: Path,
+    changed: Iterable[str] | None = None,
+    architecture: str = DEFAULT_ARCHITECTURE,
+) -> None:
     """Make a copy of `tree` at `destination`: real directories, symbolic links for files.
 
-    For a tree in which only the files `changed` will be, a folder that no image
-    for arm64 needs is one link, if none of these files is there.
+    For a tree in which only the files `changed` will be, a folder is one link if
+    no image for `architecture` needs it, or if it is large and includes none of
+    these files by "..", unless one of them is there.
     """
     whole: set[str] = set()
     if changed is not None:
         names = tuple(changed)
-        others = {f"arch/{folder.name}" for folder in (tree / "arch").glob("*/")} - _ARM
+        needed = load_architecture(architecture).folders
+        others = {
+            f"arch/{folder.name}"
+            for folder in (tree / "arch").glob("*/")
+            if folder.name not in needed
+        }
+        reads = {**dict.fromkeys([*others, *_LINKED_WHOLE], ()), **LARGE_FOLDERS}
         whole = {
             str(tree / folder)
-            for folder in others.union(_LINKED_WHOLE)
-            if not any(name.startswith(f"{folder}/") for name in names)
+            for folder, more in reads.items()
+            if not any(name.startswith(f"{read}/") for read in (folder, *more) for name in names)
         }
     top, to = str(tree), str(destination)
     # A kernel has 90,000 files, so this makes no Path of each.
@@ -51,16 +77,20 @@ def link_tree(tree: Path, destination: Path, changed: Iterable[str] | None = Non
             folders.remove(".git")
         here = to + folder[len(top) :]
         os.makedirs(here)
+        # That of a folder leads through its parent's, so that no target is long.
+        through = f"../{_UNCHANGED}/{os.path.basename(folder)}" if folder != top else top
+        os.symlink(through, f"{here}/{_UNCHANGED}")
         for name in files:
             file = f"{folder}/{name}"
             # A symbolic link of the tree is copied, so that it leads into the copy.
-            os.symlink(os.readlink(file) if os.path.islink(file) else file, f"{here}/{name}")
+            to_file = os.readlink(file) if os.path.islink(file) else f"{_UNCHANGED}/{name}"
+            os.symlink(to_file, f"{here}/{name}")
         for name in list(folders):
             below = f"{folder}/{name}"
             if os.path.islink(below):
                 os.symlink(os.readlink(below), f"{here}/{name}")
             elif below in whole:
-                os.symlink(below, f"{here}/{name}")
+                os.symlink(f"{_UNCHANGED}/{name}", f"{here}/{name}")
                 folders.remove(name)
 
 
@@ -154,7 +184,7 @@ def strip_level(patch: Path, tree: Path) -> int:
 def fit(patch: Path, tree: Path, level: int = 1) -> str:
     """Apply a patch to the linked tree `tree`; return why it does not apply, empty if it does."""
     for name in changed_files(patch, level):
-        _own_copy(tree / name)
+        _replace_link(tree / name)
     for name in _changed_files(patch, "---", level):
         if not (tree / name).exists():
             return f"it has no {name}"
@@ -196,6 +226,11 @@ def changed_files(patch: Path, level: int = 1) -> list[str]:
     names = dict.fromkeys(
         name for mark in ("---", "+++") for name in _changed_files(patch, mark, level)
     )
+    # Git names a file that is empty, or of which only the mode changes, nowhere else.
+    folder = r"[^/\s]+/" if level else ""
+    text = patch.read_text("utf-8", "replace")
+    for both in re.findall(rf"^diff --git {folder}(\S+) {folder}(\S+)$", text, re.M):
+        names.update(dict.fromkeys(both))
     for name in names:
         if ".." in Path(name).parts or Path(name).is_absolute():
             raise UserError(f"{patch} changes {name}: give a patch that stays in the kernel tree.")
@@ -213,7 +248,7 @@ def _changed_files(patch: Path, mark: str, level: int = 1) -> list[str]:
     return [*(name for name in names if name != "/dev/null"), *moved]
 
 
-def _own_copy(path: Path) -> None:
+def _replace_link(path: Path) -> None:
     """Replace a link into the unchanged tree by a copy that the series may change."""
     if path.is_symlink():
         original = path.resolve()

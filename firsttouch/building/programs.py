@@ -19,6 +19,7 @@ from firsttouch.building.host_tools import (
     toolchain_identity,
 )
 from firsttouch.building.store import Entry
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.experiments import KINDS, PLAIN
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import digest_files
@@ -41,7 +42,7 @@ _SOURCES = {".c", ".h", ".S", ".ld", ".sh", ""}
 
 @dataclass(frozen=True)
 class Program:
-    """A program of this project: `product` of the Makefile of `folder`, for arm64.
+    """A program of this project: `product` of the Makefile of `folder`, for `architecture`.
 
     `native`: for this host. `order` is that of ftbench's objects, less than `ORDERS`.
     """
@@ -50,6 +51,7 @@ class Program:
     product: str
     native: bool = False
     order: int = 0
+    architecture: str = DEFAULT_ARCHITECTURE
 
     @property
     def title(self) -> str:
@@ -71,7 +73,7 @@ class Program:
         """Return the program. Raises BuildError with the compiler's errors if it does not build."""
 
         def make(workplace: Path, entry: Path) -> None:
-            prefix = "" if self.native else cross_compile()
+            prefix = "" if self.native else cross_compile(self.architecture)
             made = run_make(REPOSITORY / self.folder, workplace, prefix, *self._arguments())
             shutil.copy(made / self.product, entry / self.product)
 
@@ -81,7 +83,7 @@ class Program:
         folder = REPOSITORY / self.folder
         recipe: dict[str, Json] = {
             "sources": digest_files(folder, _sources(folder)),
-            "tools": toolchain_identity(native=self.native),
+            "tools": toolchain_identity(self.architecture, native=self.native),
             "variables": list(self._arguments()),
         }
         if self == PMU:
@@ -89,7 +91,7 @@ class Program:
             recipe["qemu"] = qemu_version()
         if self.product == KINDS and not self.native:
             recipe["clang"] = clang_version()
-        where = "this host" if self.native else "arm64"
+        where = "this host" if self.native else self.architecture
         return Entry("programs", recipe, f"{self.product} for {where}")
 
     def _arguments(self) -> tuple[str, ...]:
@@ -102,9 +104,20 @@ PMU = Program("pmu", "libftpmu.so", native=True)
 RECORDER = Program("recorder", "ftrecord")
 
 
-def ftbench(build: str = PLAIN, order: int = 0, *, native: bool = False) -> Program:
+def init_of(architecture: str) -> Program:
+    """Return the init of guests of an architecture."""
+    return replace(INIT, architecture=architecture)
+
+
+def ftbench(
+    build: str = PLAIN,
+    order: int = 0,
+    *,
+    native: bool = False,
+    architecture: str = DEFAULT_ARCHITECTURE,
+) -> Program:
     """Return a build of ftbench, static; that with update-kinds takes clang for arm64."""
-    return Program("bench", build, native, order)
+    return Program("bench", build, native, order, architecture)
 
 
 @dataclass(frozen=True)
@@ -147,11 +160,6 @@ def build_kinds(reporter: Reporter, *, native: bool = False) -> Path:
 def build_init(reporter: Reporter) -> Path:
     """Return the guest's init."""
     return INIT.obtain(reporter)
-
-
-def build_pmu(reporter: Reporter) -> Path:
-    """Return the PMU's plugin, built for the QEMU that is installed."""
-    return PMU.obtain(reporter)
 
 
 def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:

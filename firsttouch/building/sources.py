@@ -15,7 +15,7 @@ from typing import Literal
 
 from firsttouch import processes
 from firsttouch.building.configuration import debian_configuration
-from firsttouch.building.packages import Package, fetch_package, known_package
+from firsttouch.building.packages import Package, fetch_package, last_package
 from firsttouch.building.store import Entry
 from firsttouch.catalog.releases import Release, load_release, release_names, version_of
 from firsttouch.errors import HostError, UserError
@@ -33,7 +33,8 @@ class KernelSource:
     `sha256` is that of the package or the archive that it comes from, or of all
     files of a tree; `kind` says which. `tree` returns its directory, and unpacks
     it first if necessary. `configuration` returns the file of Debian's
-    configuration of the release, and fetches it first if necessary. `given` is
+    configuration of the release for an architecture, which may be its argument,
+    and fetches it first if necessary. `given` is
     the path that the user named, None for Debian's source.
     """
 
@@ -42,7 +43,7 @@ class KernelSource:
     kind: Literal["package", "archive", "tree"]
     sha256: str
     tree: Callable[[], Path]
-    configuration: Callable[[], Path]
+    configuration: Callable[..., Path]
     given: Path | None = None
 
     @property
@@ -57,25 +58,25 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
     The version that was fetched last is used again, so that results stay
     comparable, unless `newest` asks for the archive's newest version.
     """
-    package = None if newest else known_package(release.package)
+    package = None if newest else last_package(release.package)
     if package is None:
         package = fetch_package(release.package, release.suites, reporter)
-    known = package
+    wanted = package
 
     def tree() -> Path:
         entry = Entry(
-            "trees", {"package": known.sha256}, f"{known.name} {known.version}", deep=False
+            "trees", {"package": wanted.sha256}, f"{wanted.name} {wanted.version}", deep=False
         )
         if entry.path in _checked:
             return entry.path
 
         def unpack(workplace: Path, product: Path) -> None:
-            deb = known
+            deb = wanted
             if deb.entry.use() is None:
                 deb = fetch_package(release.package, release.suites, reporter)
-            if deb.sha256 != known.sha256:
+            if deb.sha256 != wanted.sha256:
                 raise HostError(
-                    f"{release.package} {known.version} is no longer in the archive: run "
+                    f"{release.package} {wanted.version} is no longer in the archive: run "
                     f"`firsttouch kernel fetch --release {release.name}` to use {deb.version}."
                 )
             _unpack(deb, workplace, product, reporter)

@@ -146,8 +146,8 @@ class Entry:
         what = f"{self.kind}/{self.path.name}"
         waiting = f"Another run is making {self.title} ({what}); waiting for it."
         with claimed(self.path.with_suffix(".claim"), lambda: say(waiting)):
-            if found := self.use():
-                return found
+            if stored := self.use():
+                return stored
             if self.path.exists():
                 say(f"The stored {self.title} ({what}) is damaged; making it again.")
                 shutil.rmtree(self.path)

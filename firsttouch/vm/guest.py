@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A guest: an arm64 machine under QEMU that runs a few commands and powers off.
+"""A guest: a machine under QEMU that runs a few commands and powers off.
 
 Its flags make all runs identical to the last instruction. The reason for each
 is in docs/identical-runs.md.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from firsttouch.catalog.architectures import Port, load_architecture
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
 from firsttouch.errors import UserError
@@ -27,13 +28,12 @@ _RESERVED_MEMORY = 512 << 20
 # with. interleaved: round-robin TCG in real time. parallel: MTTCG, where QEMU
 # reports the first access of an LSE atomic as a write. hardware: KVM, for times.
 Timing = Literal["identical", "interleaved", "parallel", "hardware"]
-Port = Literal["mmio", "pci"]
 # Where a kernel with KASLR puts itself: somewhere, and the same place each time.
 KASLR_SEED = 0x6669_7273_7474_6F75
 # vmstat_update() runs every second by default and also drains free pages: it
 # cost 820,000 instructions in one cell and none in the next.
 _QUIET = "sysctl.vm.stat_interval=3600"
-_BOOT = ("console=ttyAMA0", "panic=-1", "oops=panic", "loglevel=7")
+_BOOT = ("panic=-1", "oops=panic", "loglevel=7")
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Guest:
     machine's, such as ``max``; `board` has properties of the board, such as
     ``mte=on``. A guest with `firmware` gets the machine's caches from ACPI
     tables, which `tables`, an archive for the initial RAM disk, may replace.
-    A guest without firmware gets them from a device tree; only this kind can
-    have a disk. `port` is the bus of the results channel. `kaslr_seed`, of 64
-    bits, is for the device tree. `pinned` are the host's CPUs for each of the
+    A guest without firmware gets them from a device tree, if its architecture has
+    one; only this kind can have a disk. `port` is the bus of the results channel.
+    `kaslr_seed`, of 64 bits, is for the device tree. `pinned` are the host's CPUs for each of the
     guest's, of timing ``hardware``.
     """
 
@@ -86,13 +86,14 @@ class Guest:
         limit = [f"mem={self.memory >> 20}M"] if self.disk else []
         acpi = ["acpi=force"] if self.firmware else []
         quiet = [_QUIET] if self.measures else []
-        return " ".join([*_BOOT, *quiet, *acpi, *limit, *self.boot])
+        console = f"console={load_architecture(self.machine.architecture).console}"
+        return " ".join([console, *_BOOT, *quiet, *acpi, *limit, *self.boot])
 
 
 def port_for(kernel: Kernel) -> Port:
     """Return the port whose driver is built into the kernel that an arm boots."""
     # Debian has virtio's MMIO driver in a module.
-    return "pci" if kernel.kind == "debian" else "mmio"
+    return "pci" if kernel.kind == "debian" else load_architecture(kernel.architecture).port
 
 
 def check_size(size: int) -> None:

@@ -15,8 +15,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from firsttouch.catalog.architectures import (
+    DEFAULT_ARCHITECTURE,
+    architecture_names,
+    load_architecture,
+)
 from firsttouch.catalog.machines import Cache, CpuKind, Machine
-from firsttouch.catalog.processors import arm64_name
+from firsttouch.catalog.processors import processor_name
 from firsttouch.errors import HostError
 
 _ROOT = Path("/")
@@ -27,19 +32,28 @@ _LOAD = 0.1
 _SLOWER = 0.97
 
 
-def check_kvm(system: Path = _ROOT, architecture: str = "") -> None:
-    """Raise HostError if this host's KVM cannot run arm64 guests for this user."""
-    architecture = architecture or platform.machine()
+def check_kvm(
+    architecture: str = DEFAULT_ARCHITECTURE, system: Path = _ROOT, machine: str = ""
+) -> None:
+    """Raise HostError if this host's KVM cannot run guests of `architecture` for this user."""
+    machine = machine or platform.machine()
     device = system / "dev/kvm"
-    if architecture != "aarch64":
+    if machine != load_architecture(architecture).machine:
+        words = "".join(
+            f"give --arch {name}, "
+            for name in architecture_names()
+            if load_architecture(name).machine == machine
+        )
         raise HostError(
-            f"this host is {architecture}, and KVM runs guests of its host's architecture alone: "
-            "run --time on an arm64 host, or leave it out, which counts on any host."
+            f"this host is {machine}, and KVM runs guests of its host's architecture alone: "
+            f"{words}run --time on an {architecture} host, or leave it out, which counts on any "
+            "host."
         )
     if not device.exists():
         raise HostError(
-            "/dev/kvm is missing: take a machine that boots Linux at EL2, such as a board or a "
-            "cloud's bare metal; a virtual machine mostly has no KVM."
+            "/dev/kvm is missing: take a machine that boots Linux as a hypervisor may (EL2, "
+            "VT-x or AMD-V), such as a board, a workstation or a cloud's bare metal; a virtual "
+            "machine mostly has no KVM."
         )
     try:
         os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
@@ -72,7 +86,9 @@ def choose_cpus(allowed: Collection[int], system: Path = _ROOT) -> list[int]:
     return list(cores.values())
 
 
-def host_machine(cpu: int, system: Path = _ROOT) -> Machine:
+def host_machine(
+    cpu: int, system: Path = _ROOT, architecture: str = DEFAULT_ARCHITECTURE
+) -> Machine:
     """Return this host with the caches that sysfs tells of `cpu`, none if it leaves one out."""
     caches: dict[tuple[str, str], Cache] = {}
     for folder in sorted((system / _CPUS / f"cpu{cpu}/cache").glob("index*")):
@@ -86,9 +102,9 @@ def host_machine(cpu: int, system: Path = _ROOT) -> Machine:
             caches[_text(folder / "level"), _text(folder / "type")] = cache
     l1d, l1i = caches.get(("1", "Data")), caches.get(("1", "Instruction"))
     kinds = () if not l1d or not l1i else (CpuKind(1, l1d, l1i, caches.get(("2", "Unified"))),)
-    name = arm64_name(_text(system / "proc/cpuinfo"), cpu)
+    name = processor_name(_text(system / "proc/cpuinfo"), cpu)
     l3 = caches.get(("3", "Unified")) if kinds else None
-    return Machine("host", name, "host", None, kinds, l3)
+    return Machine("host", name, "host", None, kinds, l3, architecture=architecture)
 
 
 @dataclass(frozen=True)
@@ -137,12 +153,12 @@ def disturbances(
         )
     if before.load > _LOAD:
         said.append(f"Other work ran before: a load of {before.load:.2f}.")
-    if busy := [one.load for one in during if one.load > len(cpus) + 1]:
+    if busy := [boot.load for boot in during if boot.load > len(cpus) + 1]:
         said.append(f"Other work ran during the run: a load of up to {max(busy):.2f}.")
-    if held := sum(one.held > 0 for one in during):
+    if held := sum(boot.held > 0 for boot in during):
         said.append(f"The machine throttled its CPUs at {held} of {len(during)} boots: cool it.")
-    fastest = max((one.khz for one in during), default=0)
-    if slower := sum(0 < one.khz < _SLOWER * fastest for one in during):
+    fastest = max((boot.khz for boot in during), default=0)
+    if slower := sum(0 < boot.khz < _SLOWER * fastest for boot in during):
         said.append(f"The clock was below its {fastest:,} kHz at {slower} of {len(during)} boots.")
     if shared := [cpu for cpu in cpus if re.search(r"[,-]", _siblings(cpu, system))]:
         said.append(f"SMT is on: CPU {shared[0]} shares its core with another.")
@@ -157,9 +173,9 @@ def pin_vcpus(qemu: int, cpus: Sequence[int]) -> bool:
     with contextlib.suppress(OSError):
         tasks = {int(task.name): _text(task / "comm") for task in _tasks(qemu)}
         vcpus = {
-            task: int(found[1])
+            task: int(match[1])
             for task, name in tasks.items()
-            if (found := re.fullmatch(r"CPU (\d+)/\w+", name))
+            if (match := re.fullmatch(r"CPU (\d+)/\w+", name))
         }
         if len(vcpus) < len(cpus):
             return False

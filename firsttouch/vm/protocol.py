@@ -27,13 +27,13 @@ class Done:
 
     def objects(self) -> tuple[Mapping[str, Json], ...]:
         """Return the lines as JSON objects; ValueError holds the first line that is not one."""
-        found = []
+        objects = []
         for line in self.lines:
             value = json_object(line)
             if value is None:
                 raise ValueError(line)
-            found.append(value)
-        return tuple(found)
+            objects.append(value)
+        return tuple(objects)
 
 
 def read_channel(text: str) -> list[Done] | None:

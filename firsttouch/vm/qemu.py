@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.host_tools import QEMU, qemu_digest
+from firsttouch.building.host_tools import qemu_digest
+from firsttouch.catalog.architectures import Architecture, Port, load_architecture
 from firsttouch.files import digest, digest_bytes, digest_file
 from firsttouch.vm.devicetree import device_tree
-from firsttouch.vm.guest import Guest, Port, Timing
+from firsttouch.vm.guest import Guest, Timing
 from firsttouch.vm.initramfs import guest_archive
 
 # Start of RAM of QEMU's virt board.
@@ -55,13 +56,14 @@ class Inputs:
 
     files: Mapping[str, Path]
     blobs: Mapping[str, bytes]
+    qemu: str
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-256 of each file and blob, and of QEMU itself."""
         return {
             **{name: file_digest(path) for name, path in self.files.items()},
             **{name: digest_bytes(blob) for name, blob in self.blobs.items()},
-            "QEMU": qemu_digest(),
+            "QEMU": qemu_digest(self.qemu),
         }
 
 
@@ -80,12 +82,13 @@ def inputs(guest: Guest) -> Inputs:
     if guest.firmware:
         files["firmware"] = guest.firmware
     blobs = {"initial RAM disk": guest_archive(guest)}
-    if not guest.firmware:
+    qemu = _architecture(guest).qemu
+    if _has_tree(guest):
         disk = (_RAM_BASE + guest.memory, guest.disk.stat().st_size) if guest.disk else None
         # A tree needs no memory.
-        board = (QEMU, *(word.replace(_POPULATED, "") for word in board_arguments(guest)))
+        board = (qemu, *(word.replace(_POPULATED, "") for word in board_arguments(guest)))
         blobs["device tree"] = device_tree(board, guest.machine, guest.cpus, disk, guest.kaslr_seed)
-    return Inputs(files, blobs)
+    return Inputs(files, blobs, qemu)
 
 
 def command(guest: Guest, folder: Path, log: Path) -> list[str]:
@@ -103,7 +106,7 @@ def command(guest: Guest, folder: Path, log: Path) -> list[str]:
     files |= {
         LOG: str(log), RESULTS: str(folder / RESULTS), COUNTS: str(folder / COUNTS_FILE),
     }  # fmt: skip
-    return [QEMU, *arguments(guest, files)]
+    return [given.qemu, *arguments(guest, files)]
 
 
 def guest_key(guest: Guest) -> str:
@@ -117,7 +120,8 @@ def guest_key(guest: Guest) -> str:
 
 def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
     """Return QEMU's arguments; `files` maps LOG, RESULTS, COUNTS and each of `inputs` to a path."""
-    firmware = ["-bios", files["firmware"]] if guest.firmware else ["-dtb", files["device tree"]]
+    firmware = ["-bios", files["firmware"]] if guest.firmware else []
+    tree = ["-dtb", files["device tree"]] if _has_tree(guest) else []
     disk = []
     if guest.disk:
         file, address = option_value(files["disk"]), _RAM_BASE + guest.memory
@@ -138,6 +142,7 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
         "-chardev", f"file,id=results,path={option_value(files[RESULTS])}",
         "-device", "virtserialport,chardev=results,name=results",
         *firmware,
+        *tree,
         *disk,
         *plugin,
     ]  # fmt: skip
@@ -147,13 +152,12 @@ def board_arguments(guest: Guest) -> list[str]:
     """Return QEMU's arguments that name no file."""
     memory = guest.memory + (guest.disk.stat().st_size if guest.disk else 0)
     hardware = guest.timing == "hardware"
-    # Some boards have a GICv2 alone.
-    gic = "host" if hardware else "3"
+    architecture = _architecture(guest)
     backend = [f"memory-backend-ram,id=ram,size={memory >> 20}M{_POPULATED}"] if hardware else []
     return [
         "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none", "-no-reboot",
         "-M", ",".join((
-            f"virt,gic-version={gic},dtb-randomness=off",
+            architecture.hardware_board if hardware else architecture.board,
             *guest.board,
             *["memory-backend=ram"] * hardware,
         )),
@@ -164,6 +168,14 @@ def board_arguments(guest: Guest) -> list[str]:
         *(["-object", *backend] if backend else []),
         *_TIMINGS[guest.timing],
     ]  # fmt: skip
+
+
+def _architecture(guest: Guest) -> Architecture:
+    return load_architecture(guest.machine.architecture)
+
+
+def _has_tree(guest: Guest) -> bool:
+    return not guest.firmware and _architecture(guest).device_tree
 
 
 def _nodes(guest: Guest, memory: int) -> list[str]:

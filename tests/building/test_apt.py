@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from firsttouch.building.packages import (
     fetch_package,
     find_closure,
     find_package,
-    known_package,
+    last_package,
     unpack,
 )
 from firsttouch.catalog.experiments import Packages
@@ -137,7 +138,7 @@ def test_an_unsigned_archive_is_refused_even_where_the_host_trusts_it(
     with pytest.raises(HostError, match=r"signed lists of .*mirror/debian") as error:
         fetch_package("linux-source-0.0", (), reporter)
     assert any("not signed" in line for line in error.value.detail)
-    assert known_package("linux-source-0.0") is None
+    assert last_package("linux-source-0.0") is None
 
 
 def test_lists_that_cannot_be_fetched_are_reported(configure: Configure, tmp_path: Path) -> None:
@@ -204,13 +205,22 @@ def test_a_package_that_nobody_has_is_one_sentence(own_cache: Path) -> None:
 
 def test_what_debian_has_for_arm64_alone_is_not_replaced_by_a_tree(own_cache: Path) -> None:
     with pytest.raises(HostError, match=r"offers linux-config-2\.4.*check the network") as error:
-        find_package("linux-config-2.4", ("trixie",), arm64=True)
+        find_package("linux-config-2.4", ("trixie",), architecture="arm64")
     assert "--source" not in str(error.value)
 
 
 def test_a_program_that_the_suite_lacks_is_one_sentence(own_cache: Path) -> None:
     with pytest.raises(HostError, match=r"trixie .*does not offer no-such-program for arm64: "):
         find_closure(Packages("trixie", ("no-such-program",)))
+
+
+def test_a_file_that_did_not_come_has_a_remedy(
+    own_cache: Path, tmp_path: Path, reporter: Reporter
+) -> None:
+    closure = find_closure(_BUSYBOX)
+    gone = replace(closure.files[0], file="busybox-static_0.1_arm64.deb")
+    with pytest.raises(HostError, match=r"fetching busybox-static_0\.1_arm64\.deb .*network"):
+        replace(closure, files=(gone,)).download(tmp_path / "archives", reporter)
 
 
 def test_a_package_is_found_from_a_directory_that_holds_it(
@@ -225,9 +235,9 @@ def test_a_package_is_found_from_a_directory_that_holds_it(
 def test_what_was_fetched_is_known_and_not_asked_for_again(
     own_cache: Path, reporter: Reporter
 ) -> None:
-    assert known_package("hello") is None
+    assert last_package("hello") is None
     package = fetch_package("hello", (), reporter)
-    assert known_package("hello") == package
+    assert last_package("hello") == package
     assert (package.entry.path / "package.deb").stat().st_size == package.size
 
 

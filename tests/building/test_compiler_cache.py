@@ -18,6 +18,7 @@ from firsttouch.building.compiler_cache import (
     count_misses,
     note_build,
 )
+from firsttouch.building.patching import link_tree
 from firsttouch.building.upkeep import items, prune
 
 _SOURCE = "mm/x.c"
@@ -106,6 +107,25 @@ def test_a_header_with_a_name_of_its_own_is_shared_by_both_kernels(
     (other / "arch/arm64/include/asm/write_intent.h").touch()
     _compile(other, cached=True)
     assert count_misses(other / "objects") == 0
+
+
+def test_headers_of_a_linked_folder_count(own_cache: Path, tmp_path: Path) -> None:
+    source = _make(tmp_path / "source", "")
+    for name in ("drivers/gpu/mm.h", "sound/mm.h"):
+        (source / name).parent.mkdir(parents=True)
+        (source / name).write_text("int mm = 4;\n")
+    # Of these trees, one has links to both folders, one to a single one.
+    link_tree(source, tmp_path / "tree", ["mm/x.c"])
+    link_tree(source, tmp_path / "other", ["sound/new.c"])
+    assert (tmp_path / "tree/sound").is_symlink() and not (tmp_path / "other/sound").is_symlink()
+    checks = {
+        cache_environment(tmp_path / name, tmp_path / name / "objects")["CCACHE_COMPILERCHECK"]
+        for name in ("source", "tree", "other")
+    }
+    assert len(checks) == 1
+    (source / "sound/internal.h").touch()
+    changed = cache_environment(source, source / "objects.new")
+    assert changed["CCACHE_COMPILERCHECK"] not in checks
 
 
 def test_settings_of_the_users_do_not_count(

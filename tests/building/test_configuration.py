@@ -15,10 +15,10 @@ from firsttouch.building.configuration import (
     FLAVOURS,
     debian_configuration,
     given_configuration,
-    known_configuration,
+    stored_configuration,
 )
 from firsttouch.building.distribution import DebianKernel
-from firsttouch.building.packages import Package, known_package, note_package
+from firsttouch.building.packages import Package, last_package, note_package
 from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import HostError, UserError
@@ -35,15 +35,17 @@ def test_what_is_given_is_what_kernels_start_from(
     own_cache: Path, tmp_path: Path, reporter: Reporter, name: str
 ) -> None:
     release = load_release("6.12")
-    assert known_configuration(release) is None
+    assert stored_configuration(release) is None
     file = tmp_path / name
     file.write_bytes(lzma.compress(_TEXT) if file.suffix == ".xz" else _TEXT)
     kept = given_configuration(release, file, reporter)
     assert kept.is_relative_to(own_cache)
     assert kept.read_bytes() == _TEXT
     # Nothing is fetched: the store has it.
-    assert debian_configuration(release, "6.12.1", reporter) == known_configuration(release) == kept
-    assert known_configuration(load_release("7.3")) is None
+    assert (
+        debian_configuration(release, "6.12.1", reporter) == stored_configuration(release) == kept
+    )
+    assert stored_configuration(load_release("7.3")) is None
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ def test_what_is_no_configuration_of_arm64_is_refused(
     release = load_release("6.12")
     with pytest.raises(UserError, match=r"give config\.arm64_none_cloud-arm64\.xz"):
         given_configuration(release, tmp_path / name, reporter)
-    assert known_configuration(release) is None
+    assert stored_configuration(release) is None
 
 
 def test_each_flavour_comes_from_the_package_that_was_fetched_before(
@@ -92,8 +94,8 @@ def test_each_flavour_comes_from_the_package_that_was_fetched_before(
     for flavour in FLAVOURS:
         found = debian_configuration(release, "6.12.1", reporter, flavour=flavour)
         assert found.read_bytes() == _TEXT + flavour.encode()
-        assert known_configuration(release, flavour) == found
-    assert known_package(release.configuration) == package
+        assert stored_configuration(release, flavour) == found
+    assert last_package(release.configuration) == package
 
 
 def test_a_file_that_is_missing_is_one_sentence(firsttouch: Firsttouch, own_cache: Path) -> None:
@@ -111,7 +113,7 @@ def test_where_its_package_is_not_to_be_had_the_image_has_it(
     release = replace(load_release("6.12"), configuration="linux-config-that-is-missing")
     kept = debian_configuration(release, sources("6.12").version, reporter)
     assert "CONFIG_ARM64_ERRATUM_4118414=y\n" in kept.read_text()
-    assert known_configuration(release) == kept
+    assert stored_configuration(release) == kept
     lost = replace(release, binary="linux-image-that-is-missing")
     with pytest.raises(HostError, match="offers linux-config-that-is-missing"):
         debian_configuration(lost, "6.12.1", reporter, newest=True)

@@ -49,7 +49,7 @@ def source(tmp_path: Path) -> KernelSource:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
     return KernelSource(
-        load_release("6.12"), "6.12.7", "tree", "0" * 64, lambda: tree, lambda: tree, tree
+        load_release("6.12"), "6.12.7", "tree", "0" * 64, lambda: tree, lambda *_: tree, tree
     )
 
 

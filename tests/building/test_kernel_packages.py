@@ -20,7 +20,7 @@ def package(configured_cache: Path, tmp_path: Path) -> KernelPackage:
     (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
     source = KernelSource(
         load_release("6.12"), "6.12.1", "package", "0" * 64,
-        lambda: tmp_path, lambda: tmp_path / "config",
+        lambda: tmp_path, lambda *_: tmp_path / "config",
     )  # fmt: skip
     return KernelPackage(source, changed=True)
 

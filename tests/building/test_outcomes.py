@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.outcomes import keep_outcome, kept_outcome
+from firsttouch.building.outcomes import keep_outcome, stored_outcome
 
 _KEY = "ab" * 32
 
 
 def test_what_is_kept_is_found_again_until_it_is_gone(own_cache: Path) -> None:
-    assert kept_outcome(_KEY) is None
+    assert stored_outcome(_KEY) is None
     keep_outcome(_KEY, {"commands": [{"lines": [{"a": 1}]}], "not_modelled": []})
-    found = kept_outcome(_KEY)
+    found = stored_outcome(_KEY)
     assert found is not None
     assert found.objects("commands") == ({"lines": [{"a": 1}]},)
-    assert kept_outcome("cd" * 32) is None
+    assert stored_outcome("cd" * 32) is None
     (file,) = own_cache.glob("outcomes/*/*.json")
     file.unlink()
-    assert kept_outcome(_KEY) is None
+    assert stored_outcome(_KEY) is None
 
 
 @pytest.mark.parametrize("damage", ["cut off", "changed", "empty", "not text"])
@@ -37,9 +37,9 @@ def test_what_was_damaged_is_not_there(own_cache: Path, damage: str) -> None:
             file.write_text("")
         case "not text":
             file.write_bytes(b"\xff\xfe{")
-    assert kept_outcome(_KEY) is None
+    assert stored_outcome(_KEY) is None
     keep_outcome(_KEY, {"commands": []})
-    assert kept_outcome(_KEY) is not None
+    assert stored_outcome(_KEY) is not None
 
 
 def test_a_long_outcome_is_packed(own_cache: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_long_outcome_is_packed(own_cache: Path) -> None:
     keep_outcome(_KEY, outcome)
     (file,) = own_cache.glob("outcomes/*/*.json")
     assert file.stat().st_size < 10_000
-    kept = kept_outcome(_KEY)
+    kept = stored_outcome(_KEY)
     assert kept is not None and kept.rest() == outcome
     file.write_bytes(file.read_bytes()[:-10])
-    assert kept_outcome(_KEY) is None
+    assert stored_outcome(_KEY) is None

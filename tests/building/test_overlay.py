@@ -58,6 +58,12 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
 _FEATURE = Patch("feature", (), "a feature", "Why.\n", ("mm/feature.c",), "")
 
 
+def _write(tree: Path, name: str) -> None:
+    """Add a file to `tree` whose text is its name."""
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+    (tree / name).write_text(name)
+
+
 def test_the_tree_is_shared_by_links_and_changed_files_are_copies(
     tree: Path, release: Release, tmp_path: Path
 ) -> None:
@@ -80,8 +86,7 @@ def test_a_folder_that_no_image_needs_is_one_link_unless_it_changes(
     tree: Path, tmp_path: Path
 ) -> None:
     for name in ("arch/x86/mm/a.c", "arch/arm/mm/b.c", "Documentation/c.rst", "tools/d.h"):
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (tree / name).write_text(name)
+        _write(tree, name)
     patching.link_tree(tree, tmp_path / "few", ["tools/d.h", "mm/new.c"])
     linked = {
         name: (tmp_path / "few" / name).is_symlink()
@@ -94,6 +99,61 @@ def test_a_folder_that_no_image_needs_is_one_link_unless_it_changes(
     assert (tmp_path / "few/arch/x86/mm/a.c").read_text() == "arch/x86/mm/a.c"
     patching.link_tree(tree, tmp_path / "all")
     assert not (tmp_path / "all/arch/x86").is_symlink()
+
+
+def test_a_large_folder_is_one_link_unless_it_reads_what_changes(
+    tree: Path, tmp_path: Path
+) -> None:
+    for name in ("drivers/gpu/a.c", "drivers/net/b.c", "drivers/scsi/c.h", "sound/d.c"):
+        _write(tree, name)
+    patching.link_tree(tree, tmp_path / "changed", ["drivers/scsi/c.h", "sound/new.c"])
+    assert (tmp_path / "changed/drivers/gpu").is_symlink()
+    assert (tmp_path / "changed/drivers/gpu/a.c").read_text() == "drivers/gpu/a.c"
+    # drivers/net includes headers of drivers/scsi.
+    for name in ("drivers", "drivers/net", "drivers/scsi", "sound"):
+        assert not (tmp_path / "changed" / name).is_symlink()
+
+
+def test_a_patch_may_change_modes_and_empty_files_in_a_large_folder(
+    tree: Path, release: Release, tmp_path: Path
+) -> None:
+    for name in ("drivers/gpu/run.sh", "drivers/gpu/empty"):
+        _write(tree, name)
+    (tree / "drivers/gpu/empty").write_text("")
+    text = """\
+diff --git a/drivers/gpu/run.sh b/drivers/gpu/run.sh
+old mode 100644
+new mode 100755
+diff --git a/drivers/gpu/empty b/drivers/gpu/empty
+deleted file mode 100644
+index e69de29..0000000
+diff --git a/drivers/gpu/new b/drivers/gpu/new
+new file mode 100644
+index 0000000..e69de29
+"""
+    patch = _patch(tmp_path, "modes.patch", text)
+    patching.link_tree(tree, tmp_path / "changed", patching.changed_files(patch))
+    patching.apply_patch(patch, release.name, tmp_path / "changed")
+    there = tmp_path / "changed/drivers/gpu"
+    assert {path.name for path in there.iterdir()} == {".unchanged", "run.sh", "new"}
+    assert (there / "run.sh").stat().st_mode & 0o100
+    # The source is as it was.
+    assert {path.name for path in (tree / "drivers/gpu").iterdir()} == {"run.sh", "empty"}
+    assert not (tree / "drivers/gpu/run.sh").stat().st_mode & 0o100
+
+
+def test_a_link_is_short_wherever_the_tree_is(tree: Path, tmp_path: Path) -> None:
+    name = "drivers/net/ethernet/mellanox/mlx5/core/steering/sws/dr_action.c"
+    _write(tree, name)
+    _write(tree, "Documentation/a.rst")
+    partial = tmp_path / ("long" * 20) / "tree.partial"
+    patching.link_tree(tree, partial, ["drivers/net/new.c"])
+    changed = partial.rename(partial.with_suffix(""))
+    assert (changed / name).read_text() == name
+    assert (changed / "Documentation/a.rst").read_text() == "Documentation/a.rst"
+    links = [path for path in changed.rglob("*") if path.is_symlink()]
+    # ext4 keeps a target of at most 59 bytes in the link's inode.
+    assert [path for path in links if len(str(path.readlink())) > 59] == [changed / ".unchanged"]
 
 
 def test_a_hook_applies_at_any_offset(tree: Path, release: Release, tmp_path: Path) -> None:
@@ -188,7 +248,7 @@ def test_each_series_has_patches_and_a_cover_letter_if_they_are_many(series: str
 @pytest.fixture
 def source(tree: Path, release: Release) -> KernelSource:
     return KernelSource(
-        release, "6.12.7", "tree", "0" * 64, lambda: tree, lambda: tree / "config", tree
+        release, "6.12.7", "tree", "0" * 64, lambda: tree, lambda *_: tree / "config", tree
     )
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.outcomes import kept_outcome
-from firsttouch.building.programs import build_ftbench, build_init, build_pmu
+from firsttouch.building.outcomes import stored_outcome
+from firsttouch.building.programs import PMU, build_ftbench, build_init
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab.outcomes import measure_guest
@@ -73,7 +73,7 @@ def test_a_command_that_fails_fails_the_cell_with_what_it_said(
     asked = guest("/ftbench poplate")
     with pytest.raises(GuestError, match=r"command 0 .* status 2: ftbench: .*populate") as error:
         measure_guest(asked, guest_key(asked), tmp_path / "log")
-    assert kept_outcome(guest_key(asked)) is None
+    assert stored_outcome(guest_key(asked)) is None
     assert any("populate" in line for line in error.value.detail)
 
 
@@ -106,7 +106,7 @@ def test_each_command_has_its_own_output_however_it_ends(
         image=Path(shutil.copy(guest("").image, place / "Image")),
         commands=("/says cut", "/says fail", "/says nothing", f"/says {many}", "/says cut",
                   "/ftbench --list=json"),
-        pmu=Pmu(Path(shutil.copy(build_pmu(Reporter()), place / "pmu.so")), caches=False),
+        pmu=Pmu(Path(shutil.copy(PMU.obtain(Reporter()), place / "pmu.so")), caches=False),
         files={**guest("").files, "/says": program},
     )  # fmt: skip
     ended = run_guest(asked, place / "log")

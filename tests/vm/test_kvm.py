@@ -59,16 +59,18 @@ def _cache(index: int, level: int, kind: str, size: int, ways: int) -> dict[str,
 
 
 def test_each_host_without_kvm_is_told_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(HostError, match="this host is x86_64"):
-        check_kvm(tmp_path, "x86_64")
+    with pytest.raises(HostError, match=r"this host is x86_64, .*: give --arch x86-64, run"):
+        check_kvm("arm64", tmp_path, "x86_64")
+    with pytest.raises(HostError, match=r"this host is riscv64, .*: run --time on an x86-64 host"):
+        check_kvm("x86-64", tmp_path, "riscv64")
     with pytest.raises(HostError, match="/dev/kvm is missing: take a machine that boots"):
-        check_kvm(tmp_path, "aarch64")
+        check_kvm("arm64", tmp_path, "aarch64")
     (tmp_path / "dev/kvm").mkdir(parents=True)
     with pytest.raises(HostError, match="cannot be opened"):
-        check_kvm(tmp_path, "aarch64")
+        check_kvm("arm64", tmp_path, "aarch64")
     (tmp_path / "dev/kvm").rmdir()
     (tmp_path / "dev/kvm").touch()
-    check_kvm(tmp_path, "aarch64")
+    check_kvm("arm64", tmp_path, "aarch64")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
@@ -81,7 +83,7 @@ def test_a_user_who_is_not_in_the_group_kvm_is_told_of_it() -> None:
         os.seteuid(65534)
         try:
             with pytest.raises(HostError, match="run `sudo usermod -aG kvm"):
-                check_kvm(root, "aarch64")
+                check_kvm("arm64", root, "aarch64")
         finally:
             os.seteuid(0)
 
