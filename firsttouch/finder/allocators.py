@@ -40,12 +40,12 @@ ALLOCATORS = (
 def allocator_of(paths: Iterable[str]) -> str:
     """Return the name of the allocator of a process that maps `paths`; "" if it is unknown."""
     names = [path if path.startswith("[") else PurePath(path).name for path in paths]
-    return next(
-        (known.name for known in ALLOCATORS if any(name.startswith(known.mark) for name in names)),
-        "",
-    )
+    for each in ALLOCATORS:
+        if any(name.startswith(each.mark) for name in names):
+            return each.name
+    return ""
 
 
 def allocator(name: str) -> Allocator | None:
     """Return an allocator by its name."""
-    return next((known for known in ALLOCATORS if known.name == name), None)
+    return next((each for each in ALLOCATORS if each.name == name), None)

@@ -115,8 +115,8 @@ class Servers:
             self._say(f"It gave no answer in {_PATIENCE} s: going on without it ({_URLS}).")
             self._command = None
             return None
-        found = Path(done.stdout.strip())
-        return found if not done.returncode and found.is_file() else None
+        file = Path(done.stdout.strip())
+        return file if not done.returncode and file.is_file() else None
 
 
 def _client() -> tuple[str, str] | None:

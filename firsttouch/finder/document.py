@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from firsttouch.finder.fault_places import FaultPlace, ProgramFaults
-from firsttouch.finder.found import KINDS
+from firsttouch.finder.fault_places import FaultPlace, ProgramFaults, ThreadFaults
 from firsttouch.finder.kinds import NAMES
-from firsttouch.finder.sites import REMEDIES, Price, Remedy, Site, Trace
+from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
 from firsttouch.finder.symbols import Location
+from firsttouch.finder.totals import KINDS
 from firsttouch.tables import Json, Table, dump_json, read_document
+from firsttouch.typed import read
 
 SCHEMA = 1
 FILE_NAME = "trace.json"
@@ -35,7 +36,7 @@ def trace_object(trace: Trace, sentences: Iterable[str]) -> Mapping[str, Json]:
     document["lower_bound"] = trace.lower_bound
     document["sentences"] = list(sentences)
     # Last, because there are many.
-    for key in ("programs", "fault_places", "sites"):
+    for key in ("programs", "threads", "fault_places", "sites"):
         document[key] = document.pop(key)
     return document
 
@@ -73,31 +74,24 @@ def parse_trace(table: Table) -> Trace:
         sites=tuple(map(_read_site, table.tables("sites"))),
         zero_pages=table.optional("zero_pages", int),
         resident=table.take("resident", int, 0),
-        prices=tuple(
-            Price(entry.take("each", float), entry.take("unit", str), entry.take("source", str))
-            for entry in table.tables("prices")
-        ),
+        prices=tuple(read(entry, Price, strict=False) for entry in table.tables("prices")),
         unnamed=table.strings("unnamed", ()),
         # Older traces do not say it.
         detached=table.strings("detached", ()),
         exact=table.take("exact", bool, False),
         fault_kinds=table.table("fault_kinds").values_of(int),
-        remedies=tuple(
-            Remedy(entry.take("name", str), entry.take("saved", int), entry.take("memory", int))
-            for entry in table.tables("remedies")
-        ),
+        remedies=tuple(read(entry, Remedy, strict=False) for entry in table.tables("remedies")),
+        costs=tuple(read(entry, Cost) for entry in table.tables("costs")),
+        basis=table.take("basis", str, ""),
+        unpriced=table.take("unpriced", str, ""),
+        system=table.optional("system", float),
+        processor=table.take("processor", str, ""),
         allocator=table.take("allocator", str, ""),
-        programs=tuple(map(_read_program, table.tables("programs"))),
+        programs=tuple(
+            read(entry, ProgramFaults, strict=False) for entry in table.tables("programs")
+        ),
+        threads=tuple(read(entry, ThreadFaults, strict=False) for entry in table.tables("threads")),
         fault_places=tuple(map(_read_place, table.tables("fault_places"))),
-    )
-
-
-def _read_program(table: Table) -> ProgramFaults:
-    return ProgramFaults(
-        table.take("name", str),
-        table.take("processes", int),
-        table.take("faults", int),
-        table.table("kinds").values_of(int),
     )
 
 

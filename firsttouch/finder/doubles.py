@@ -15,20 +15,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.finder.events import Ended, Executed, Fault, Forked, Mapped
-from firsttouch.finder.found import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Found, Pair
+from firsttouch.finder.events import Ended, Executed, Fault, Forked, Mapped, Named
 from firsttouch.finder.instructions import UNKNOWN, Access, Instruction, decode, distance
 from firsttouch.finder.kinds import FAULT_KINDS, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import First, Process
 from firsttouch.finder.records import Recording
 from firsttouch.finder.remedies import Remedies
+from firsttouch.finder.runs import count_usual, in_runs
 from firsttouch.finder.spaces import (
     PROT_EXEC,
     Place,
     Space,
     memory_kind,
 )
+from firsttouch.finder.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
 
 # "A few instructions" between a load and the store to the same address.
 _FEW = 16
@@ -41,10 +42,10 @@ _OF_32_BITS = {"x86_64": "i386", "aarch64": "arm"}
 _LONGEST = 15
 
 
-def find(recording: Recording, root: Path = Path("/"), *, rows: bool = False) -> Found:
+def find(recording: Recording, root: Path = Path("/"), *, rows: bool = False) -> Totals:
     """Return what the faults of `recording` show; `root` is where the program's files are.
 
-    `rows` asks for `Found.faults`, which takes 16 bytes of memory for each fault.
+    `rows` asks for `Totals.faults`, which takes 16 bytes of memory for each fault.
     """
     return _Finder(recording, root, rows).run()
 
@@ -53,9 +54,9 @@ class _Finder:
     def __init__(self, recording: Recording, root: Path, rows: bool) -> None:
         self._recording = recording
         self._mapped_files = MappedFiles(root)
-        self._found = Found()
+        self._totals = Totals()
         self._remedies = Remedies(recording.page_size, BLOCK // recording.page_size)
-        self._found.outcomes = self._remedies.outcomes
+        self._totals.outcomes = self._remedies.outcomes
         self._rows = rows
         self._processes: dict[int, Process] = {}
         self._pairs: dict[Pair, int] = {}
@@ -65,38 +66,40 @@ class _Finder:
         self._shift = recording.page_size.bit_length() - 1
         self._block = BLOCK // recording.page_size
 
-    def run(self) -> Found:
-        for event in self._recording.events():
-            if isinstance(event, Fault):
-                self._fault(event)
+    def run(self) -> Totals:
+        for event in in_runs(self._recording.events()):
+            if isinstance(event, list):
+                self._faults(event)
             elif isinstance(event, Mapped):
                 self._map(event)
             elif isinstance(event, Forked):
                 self._fork(event)
             elif isinstance(event, Executed):
                 self._execute(event)
+            elif isinstance(event, Named):
+                self._process(event.pid).thread_names[event.tid] = event.name
             else:
                 self._end(event)
         for process in self._processes.values():
-            process.close(self._found)
-        return self._found
+            process.close(self._totals)
+        return self._totals
 
     def _process(self, pid: int) -> Process:
-        found = self._processes.get(pid)
-        if found is None:
-            found = self._processes[pid] = Process(
+        process = self._processes.get(pid)
+        if process is None:
+            process = self._processes[pid] = Process(
                 Space(), self._name(f"process {pid}"), self._block, self._remedies.process()
             )
-        return found
+        return process
 
     def _name(self, name: str) -> int:
-        self._found.names.append(name)
-        return len(self._found.names) - 1
+        self._totals.names.append(name)
+        return len(self._totals.names) - 1
 
     def _execute(self, event: Executed) -> None:
         old = self._processes.get(event.pid)
         if old:
-            old.close(self._found)
+            old.close(self._totals)
         self._processes[event.pid] = Process(
             Space(), self._name(event.name), self._block, self._remedies.process(), executed=True
         )
@@ -106,15 +109,15 @@ class _Finder:
         process = self._processes.get(event.pid)
         if process:
             process.replay.close()
-        if process and not process.space and process.executed:
-            self._found.detached.append(self._found.names[process.name])
+        if process and not process.space and process.executing:
+            self._totals.detached.append(self._totals.names[process.name])
 
     def _fork(self, event: Forked) -> None:
         parent = self._process(event.parent)
-        name = self._name(self._found.names[parent.name])
+        name = self._name(self._totals.names[parent.name])
         old = self._processes.get(event.pid)
         if old:
-            old.close(self._found)
+            old.close(self._totals)
         self._processes[event.pid] = parent.fork(name)
         # A page that was written, in a way that is not known, is copied when it is written again.
         unsure = (Access.EITHER, Access.UNKNOWN)
@@ -136,11 +139,24 @@ class _Finder:
             for page in gone:
                 process.first.pop(page, None)
 
+    def _faults(self, faults: list[Fault]) -> None:
+        """Take faults of a process."""
+        process = self._process(faults[0].pid)
+        at = 0
+        while at < len(faults):
+            if not self._rows:
+                at = count_usual(faults, at, process, self._totals, self._start, self._shift)
+            if at < len(faults):
+                self._fault(faults[at])
+                at += 1
+
     def _fault(self, fault: Fault) -> None:
         # Here almost all of the time goes: attributes that are used twice are local.
-        found, mapped, address = self._found, fault.mapped, fault.address
+        totals, mapped, address = self._totals, fault.mapped, fault.address
         process = self._processes.get(fault.pid) or self._process(fault.pid)
         page = address >> self._shift
+        if process.executing and fault.user:
+            process.start()
         if mapped == 0:
             process.first.pop(page, None)
         instruction = self._instruction(process, fault)
@@ -154,7 +170,8 @@ class _Finder:
             first = self._first(process, fault, anonymous)
         if first:
             double = self._double(process, first, fault, instruction, memory_kind(mapping))
-            process.double(page, double, anonymous)
+            if anonymous:
+                process.double(page, double)
             pair = 1 + double
         else:
             if access.may_read and not mapped:
@@ -164,19 +181,20 @@ class _Finder:
                 user=fault.user, anonymous=anonymous, before=before, forked=forked,
             )  # fmt: skip
         if anonymous:
-            process.replay.fault(fault, kind, mapping, write=access.may_write)
-        found.in_kernel += not fault.user
-        found.anonymous += anonymous
-        found.timeline.add(fault.time - self._start, kind)
-        process.kinds[kind] += 1
+            again = before and mapped == 0
+            process.replay.fault(fault, kind, mapping, write=access.may_write, again=again)
+        totals.in_kernel += not fault.user
+        totals.anonymous += anonymous
+        totals.timeline.add(fault.time - self._start, kind)
+        process.count(fault.tid, page, kind)
         stack = process.stacks.get((fault.pc, fault.chain))
         if stack is None:
             stack = self._stack(process, fault)
-        found.stack_kinds[stack][kind] += 1
+        totals.stack_kinds[stack][kind] += 1
         if self._rows:
-            found.faults.page.append(page)
-            found.faults.space.append(process.name)
-            found.faults.double.append(pair)
+            totals.faults.page.append(page)
+            totals.faults.space.append(process.name)
+            totals.faults.double.append(pair)
 
     def _first(self, process: Process, fault: Fault, anonymous: bool) -> First | None:
         """Take away the read that mapped the page which a fault writes to, if there was one."""
@@ -201,9 +219,9 @@ class _Finder:
             second.text,
         )
         index = self._pairs.setdefault(pair, len(self._pairs))
-        if index == len(self._found.pairs):
-            self._found.pairs.append(pair)
-        self._found.counts[index] += 1
+        if index == len(self._totals.pairs):
+            self._totals.pairs.append(pair)
+        self._totals.counts[index] += 1
         return index
 
     def _kind(self, first: First, fault: Fault) -> str:
@@ -231,33 +249,41 @@ class _Finder:
         if fault.code:
             process.code[pc] = fault.code
             process.decoded.pop(pc, None)
-        found = process.decoded.get(pc)
-        if found is None:
+        instruction = process.decoded.get(pc)
+        if instruction is None:
             code = self._code(process, fault.pid, pc)
-            found = decode(self._machine(fault), code, pc)
+            instruction = decode(self._machine(fault), code, pc)
             # The recorder may read the code a little later than the fault.
             if code:
-                process.decoded[pc] = found
-        if found.access is Access.UNKNOWN:
-            self._found.undecoded += 1
-        elif found.access is Access.EITHER and _COPIES.match(found.text):
+                process.decoded[pc] = instruction
+        if instruction.access is Access.UNKNOWN:
+            self._totals.undecoded += 1
+        elif instruction.access is Access.EITHER and _COPIES.match(instruction.text):
             source, destination = fault.source, fault.destination
             if source or destination:
                 reads = abs(fault.address - source) <= abs(fault.address - destination)
-                return _reading(found) if reads else _writing(found)
-        return found
+                return _reading(instruction) if reads else _writing(instruction)
+        return instruction
 
     def _machine(self, fault: Fault) -> str:
         machine = self._recording.machine
         return machine if fault.bits == 64 else _OF_32_BITS[machine]
 
     def _code(self, process: Process, pid: int, pc: int) -> bytes:
-        """Return the code at a pc: as the recorder read it, or from its file."""
-        # Of two processors' faults at a pc, that whose code was read may be the later one.
-        read = process.code.get(pc) or self._recording.code[pid].get(pc)
-        if read:
-            return read
+        """Return the code at a pc: from its file, or as the recorder read it.
+
+        The recorder may read so late that the process has executed another program, with
+        other code at this pc. So a file comes first whose build ID says that it was mapped.
+        Then comes what was read with a fault of this program. What was read with any fault of
+        the process comes last: of two processors' faults at a pc, that may be the later one.
+        """
         place = process.place(pid, pc)
+        code = self._file_code(place) if place.build_id else b""
+        code = code or process.code.get(pc) or self._file_code(place)
+        return code or self._recording.code[pid].get(pc, b"")
+
+    def _file_code(self, place: Place) -> bytes:
+        """Return the code at a place as its file has it; none if no file does."""
         if not place.path:
             return b""
         if place not in self._from_files:
@@ -266,13 +292,16 @@ class _Finder:
 
     def _stack(self, process: Process, fault: Fault) -> int:
         """Return the index of a fault's chain of calls, which is new to its process."""
-        places = tuple(process.place(fault.pid, pc) for pc in (fault.pc, *fault.chain))
-        found = self._stacks.setdefault(places, len(self._stacks))
-        if found == len(self._found.stacks):
-            self._found.stacks.append(places)
-            self._found.stack_kinds.append([0] * len(FAULT_KINDS))
-        process.stacks[fault.pc, fault.chain] = found
-        return found
+        places = (
+            process.place(fault.pid, fault.pc),
+            *process.callers(fault.pid, fault.chain),
+        )
+        number = self._stacks.setdefault(places, len(self._stacks))
+        if number == len(self._totals.stacks):
+            self._totals.stacks.append(places)
+            self._totals.stack_kinds.append([0] * len(FAULT_KINDS))
+        process.stacks[fault.pc, fault.chain] = number
+        return number
 
 
 _FETCH = Instruction("", Access.FETCH)

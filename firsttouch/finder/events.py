@@ -66,6 +66,15 @@ class Executed(NamedTuple):
     name: str
 
 
+class Named(NamedTuple):
+    """A thread that gets a name."""
+
+    time: int
+    pid: int
+    tid: int
+    name: str
+
+
 class Ended(NamedTuple):
     """A process that ends, or that the kernel traces no more."""
 
@@ -73,4 +82,6 @@ class Ended(NamedTuple):
     pid: int
 
 
-Event = Fault | Mapped | Forked | Executed | Ended
+# What is no fault.
+Change = Mapped | Forked | Executed | Named | Ended
+Event = Fault | Change

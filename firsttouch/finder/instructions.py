@@ -52,6 +52,18 @@ def decode(machine: str, code: bytes, pc: int) -> Instruction:
     """
     if machine not in _ACCESS:
         return UNKNOWN
+    # Many processes have the same code, each at other addresses.
+    return _anywhere(machine, code) or _decode(machine, code, pc)
+
+
+@functools.lru_cache(1 << 14)
+def _anywhere(machine: str, code: bytes) -> Instruction | None:
+    """Return the first instruction of `code`; None if its words depend on where it is."""
+    one, other = (_decode(machine, code, pc) for pc in (0, 1 << 24))
+    return one if one == other else None
+
+
+def _decode(machine: str, code: bytes, pc: int) -> Instruction:
     for instruction in _disassembler(machine).disasm(code, pc, 1):
         return Instruction(_text(instruction), _ACCESS[machine](instruction))
     return UNKNOWN
@@ -61,6 +73,7 @@ def _text(instruction: capstone.CsInsn) -> str:
     return f"{instruction.mnemonic} {instruction.op_str}".strip()
 
 
+@functools.lru_cache(1 << 16)
 def distance(machine: str, code: bytes, pc: int, later: int) -> int | None:
     """Return how many instructions after `pc` the one at `later` is.
 
@@ -78,12 +91,12 @@ def distance(machine: str, code: bytes, pc: int, later: int) -> int | None:
 @functools.cache
 def _disassembler(machine: str) -> capstone.Cs:
     if machine == "aarch64":
-        found = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
+        disassembler = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
     else:
         bits = capstone.CS_MODE_32 if machine == "i386" else capstone.CS_MODE_64
-        found = capstone.Cs(capstone.CS_ARCH_X86, bits)
-    found.detail = True
-    return found
+        disassembler = capstone.Cs(capstone.CS_ARCH_X86, bits)
+    disassembler.detail = True
+    return disassembler
 
 
 # The stores without a result, such as STADD, are LDADD with the zero register.

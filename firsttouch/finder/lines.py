@@ -40,29 +40,37 @@ class Lines:
                 self._units[unit] = _UnitLines(self._dwarf, self._dwarf.get_CU_at(unit))
         except Exception:
             return "", 0
-        found = self._units[unit]
-        return found.at(address) if found else ("", 0)
+        lines = self._units[unit]
+        return lines.at(address) if lines else ("", 0)
 
     def _unit(self, address: int) -> int | None:
         """Return the offset of the unit that has `address`."""
         if self._aranges is not None:
-            found = self._aranges.cu_offset_at_addr(address)
-            if found is not None:
-                return int(found)
-        # clang writes no .debug_aranges.
+            offset = self._aranges.cu_offset_at_addr(address)
+            if offset is not None:
+                return int(offset)
         if self._ranges is None:
             self._ranges = []
-            self._ranges = sorted(_unit_ranges(self._dwarf))
+            self._ranges = sorted(_unit_ranges(self._dwarf, self._listed()))
         index = bisect_right(self._ranges, (address, 1 << 64, 0)) - 1
         if index >= 0 and address < self._ranges[index][1]:
             return self._ranges[index][2]
         return None
 
+    def _listed(self) -> set[int]:
+        """Return the offsets of the units in .debug_aranges, which clang does not write."""
+        return {entry.info_offset for entry in self._aranges.entries} if self._aranges else set()
 
-def _unit_ranges(dwarf: DWARFInfo) -> Iterator[tuple[int, int, int]]:
-    """Yield the ranges of addresses of all units: start, end, the unit's offset."""
+
+def _unit_ranges(dwarf: DWARFInfo, listed: set[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield the ranges of addresses of units that are not `listed`: start, end, unit's offset.
+
+    An address of no unit, such as of the PLT, brings all of a C library's 2,000 here.
+    """
     lists = dwarf.range_lists()
     for unit in dwarf.iter_CUs():
+        if unit.cu_offset in listed:
+            continue
         top = unit.get_top_DIE().attributes
         base = top["DW_AT_low_pc"].value if "DW_AT_low_pc" in top else 0
         if "DW_AT_high_pc" in top:

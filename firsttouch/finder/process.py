@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import takewhile
 from typing import NamedTuple
 
 from firsttouch.finder.allocators import allocator_of
 from firsttouch.finder.events import Mapped
-from firsttouch.finder.found import Found, Touched
 from firsttouch.finder.instructions import Access, Instruction
 from firsttouch.finder.kinds import AGAIN, FAULT_KINDS
 from firsttouch.finder.remedies import Replay
-from firsttouch.finder.spaces import Place, Space, is_anonymous, place_of
+from firsttouch.finder.spaces import EXEC, PROT_EXEC, Place, Space, is_anonymous, place_of
+from firsttouch.finder.totals import Totals, Touched
 
 
 class First(NamedTuple):
@@ -32,7 +33,8 @@ class Process:
     ) -> None:
         self.replay = replay
         self.space = space
-        self.executed = executed
+        # Until the program's first own fault exec has not ended: its faults are the kernel's.
+        self.executing = executed
         self.name = name
         self.first: dict[int, First] = {}
         self.stacks: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -40,11 +42,13 @@ class Process:
         self.code: dict[int, bytes] = {}
         self.decoded: dict[int, Instruction] = {}
         self._places: dict[int, Place] = {}
-        self.kinds = [0] * len(FAULT_KINDS)
+        # Faults by kind of each thread, and the names of those that have their own.
+        self._threads: dict[int, list[int]] = {}
+        self.thread_names: dict[int, str] = {}
         # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
         self.forked = False
         self._inherited: dict[int, int] = {}
-        self._touched = Touched(space)
+        self.touched = Touched(space)
         # Pages of a block.
         self._block = block
         # Doubles in anonymous memory, by pair and block.
@@ -54,10 +58,31 @@ class Process:
 
     def place(self, pid: int, pc: int) -> Place:
         """Return the place of a pc."""
-        found = self._places.get(pc)
-        if found is None:
-            found = self._places[pc] = place_of(self.space, pid, pc)
-        return found
+        if self.executing:
+            return EXEC
+        place = self._places.get(pc)
+        if place is None:
+            place = self._places[pc] = place_of(self.space, pid, pc)
+        return place
+
+    def callers(self, pid: int, chain: tuple[int, ...]) -> tuple[Place, ...]:
+        """Return the places of a fault's callers.
+
+        Code without frame pointers, such as the dynamic linker's, keeps any value in their
+        register. So the chain ends where it leaves memory that can be executed.
+        """
+        if self.executing:
+            return ()
+        return tuple(self.place(pid, pc) for pc in takewhile(self._can_execute, chain))
+
+    def _can_execute(self, pc: int) -> bool:
+        mapping = self.space.at(pc)
+        return mapping is not None and mapping.prot & PROT_EXEC != 0
+
+    def start(self) -> None:
+        """End exec: the code that faults is the new program's."""
+        self.executing = False
+        self.moved()
 
     def moved(self) -> None:
         """Forget what depends on where code is mapped."""
@@ -87,13 +112,13 @@ class Process:
         self.forked = child.forked = True
         child._inherited = self._inherited | {
             block: pages | self._inherited.get(block, 0)
-            for block, pages in self._touched.pages.items()
+            for block, pages in self.touched.pages.items()
         }
         return child
 
     def touch(self, page: int, inherited: bool) -> bool:
         """Count a fault. Tell whether its page had one before, or if `inherited`, its parent's."""
-        touched = self._touched
+        touched = self.touched
         touched.faults += 1
         block = page // self._block
         bit = 1 << page % self._block
@@ -104,30 +129,40 @@ class Process:
                 before = self._inherited.get(block, 0)
         return before & bit != 0
 
-    def double(self, page: int, pair: int, anonymous: bool) -> None:
-        """Count the second fault of a double; `pair` as in `Found.pairs`."""
+    def count(self, tid: int, page: int, kind: int) -> None:
+        """Count a fault by its thread and kind."""
+        self.of_thread(tid)[kind] += 1
         block = page // self._block
-        doubled = self._touched.doubled
-        doubled[block] = doubled.get(block, 0) | 1 << page % self._block
-        if anonymous:
-            self._dense[pair, block] += 1
+        of_kind = self.touched.kinds[kind]
+        of_kind[block] = of_kind.get(block, 0) | 1 << page % self._block
 
-    def close(self, found: Found) -> None:
-        """Count in `found` what an address space is in the end, and pages that were only read."""
+    def of_thread(self, tid: int) -> list[int]:
+        """Return the faults of a thread by kind, which the caller counts."""
+        kinds = self._threads.get(tid)
+        if kinds is None:
+            kinds = self._threads[tid] = [0] * len(FAULT_KINDS)
+        return kinds
+
+    def double(self, page: int, pair: int) -> None:
+        """Count the second fault of a double in anonymous memory; `pair` as in `Totals.pairs`."""
+        self._dense[pair, page // self._block] += 1
+
+    def close(self, totals: Totals) -> None:
+        """Count in `totals` what an address space is in the end, and pages that were only read."""
         self.replay.close()
-        touched = self._touched
-        program = found.programs[found.names[self.name]]
-        program.processes += 1
-        program.kinds = [a + b for a, b in zip(program.kinds, self.kinds, strict=True)]
-        if self.kinds[AGAIN]:
-            found.allocators[allocator_of(self.space.paths())] += self.kinds[AGAIN]
-        touched.reads = {
-            page
-            for page, first in self.first.items()
-            if first.anonymous and first.instruction.access is Access.READ
-        }
-        found.unwritten += len(touched.reads)
+        touched = self.touched
+        name = totals.names[self.name]
+        for tid, of_thread in self._threads.items():
+            totals.threads[self.thread_names.get(tid, name)].add(of_thread)
+        kinds = [sum(of_kind) for of_kind in zip(*self._threads.values(), strict=True)]
+        totals.programs[name].add(kinds or [0] * len(FAULT_KINDS))
+        if kinds and kinds[AGAIN]:
+            totals.allocators[allocator_of(self.space.paths())] += kinds[AGAIN]
+        totals.unwritten += sum(
+            first.anonymous and first.instruction.access is Access.READ
+            for first in self.first.values()
+        )
         for (pair, block), count in self._dense.items():
-            found.filled[pair][touched.pages[block].bit_count()] += count
-        if touched.faults > found.largest.faults:
-            found.largest = touched
+            totals.filled[pair][touched.pages[block].bit_count()] += count
+        if touched.faults > totals.largest.faults:
+            totals.largest = touched

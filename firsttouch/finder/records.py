@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from firsttouch.errors import UserError
-from firsttouch.finder.events import Ended, Event, Executed, Fault, Forked, Mapped
+from firsttouch.finder.events import Ended, Event, Executed, Fault, Forked, Mapped, Named
 from firsttouch.finder.samples import Samples
 
 _TIME = attrgetter("time")
@@ -27,6 +27,7 @@ _MAGICS = b"FTTRACE1", b"FTTRACE2"
 # Types of records: the kernel's, then those of recorder/format.h.
 _COMM, _EXIT, _FORK, _SAMPLE, _MMAP2 = 3, 4, 7, 9, 10
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES = range(100, 108)
+_BUILD_IDS = 109
 _COMM_EXEC, _WITH_BUILD_ID = 1 << 13, 1 << 14
 _CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED = 1, 2, 4, 32
 _PAGE_SIZES = 4096, 16384, 65536
@@ -37,6 +38,7 @@ _TRAILER = struct.Struct("<IIQ")
 _MAPPING = struct.Struct("<IIQQQ24sII")
 _STARTED = struct.Struct("<IIIIQQ")
 _ENDED = struct.Struct("<iIQQQQQ")
+_SYSTEM = struct.Struct("<Q")
 _CODE_HEAD = struct.Struct("<IIQ")
 _DATA_HEAD = struct.Struct("<II")
 _COUNT = struct.Struct("<Q")
@@ -50,7 +52,8 @@ class Ending:
 
     `faults` is what the kernel counted, `samples` what is in the file.
     `minor` and `major` are getrusage's, of the command and all it waited for;
-    `resident` is the KiB of the largest of these, 0 for a process that ran already.
+    `resident` is the KiB of the largest of these, 0 for a process that ran already;
+    `system` is the system time of all in ns, 0 if it is not known.
     """
 
     status: int | None
@@ -60,6 +63,7 @@ class Ending:
     samples: int
     minor: int
     major: int
+    system: int = 0
 
 
 @dataclass
@@ -89,6 +93,8 @@ class Recording:
     ending: Ending | None = None
     # Addresses from and to which the zero page is still mapped at the end, by process.
     zero_pages: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
+    # Of files that a process had mapped before, by path.
+    _build_ids: dict[str, str] = field(default_factory=dict)
     # The begin of a line or a word that goes on in the next record.
     _rest: bytes = b""
 
@@ -152,7 +158,12 @@ class Recording:
         if kind == _MAPS:
             pid, _ = _DATA_HEAD.unpack_from(data)
             lines = self._whole(data, b"\n")
-            yield from _maps(self.time, pid, b"\n".join(lines).decode(errors="replace"))
+            for mapped in _maps(self.time, pid, b"\n".join(lines).decode(errors="replace")):
+                yield mapped._replace(build_id=self._build_ids.get(mapped.path, ""))
+        elif kind == _BUILD_IDS:
+            for line in self._whole(data, b"\n"):
+                build_id, _, path = line.decode(errors="replace").partition(" ")
+                self._build_ids[path] = build_id
         elif kind == _PAGES:
             pid, size = _DATA_HEAD.unpack_from(data)
             ranges = struct.iter_unpack("<QQ", data[_DATA_HEAD.size :][:size])
@@ -166,6 +177,8 @@ class Recording:
             status, *rest = _ENDED.unpack_from(data)
             if status >= 0:
                 os.waitstatus_to_exitcode(status)
+            if len(data) >= _ENDED.size + _SYSTEM.size:
+                rest += _SYSTEM.unpack_from(data, _ENDED.size)
             self.ending = Ending(None if status < 0 else status, *rest)
 
 
@@ -259,10 +272,10 @@ def _change(data: bytes, kind: int, misc: int) -> Event | None:
     if kind == _EXIT:
         pid, _, tid = struct.unpack_from("<III", data)
         return Ended(time, pid) if pid == tid else None
-    if kind == _COMM and misc & _COMM_EXEC:
-        (pid,) = struct.unpack_from("<I", data)
-        name = data[8 : -_TRAILER.size].split(b"\0", 1)[0]
-        return Executed(time, pid, name.decode(errors="replace"))
+    if kind == _COMM:
+        pid, tid = struct.unpack_from("<II", data)
+        words = data[8 : -_TRAILER.size].split(b"\0", 1)[0].decode(errors="replace")
+        return Executed(time, pid, words) if misc & _COMM_EXEC else Named(time, pid, tid, words)
     return None
 
 
@@ -276,4 +289,7 @@ def _maps(time: int, pid: int, text: str) -> Iterator[Mapped]:
         prot = sum(1 << bit for bit, letter in enumerate("rwx") if letter in words[1])
         path = words[5] if len(words) > 5 else "//anon"
         flags = 1 if words[1].endswith("s") else 2
-        yield Mapped(time, pid, int(start, 16), int(end, 16), int(words[2], 16), prot, flags, path)
+        first, last, offset = int(start, 16), int(end, 16), int(words[2], 16)
+        if (first | last | offset) >> 64:
+            raise ValueError
+        yield Mapped(time, pid, first, last, offset, prot, flags, path)

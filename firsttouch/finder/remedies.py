@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from firsttouch.finder.events import Fault, Mapped
-from firsttouch.finder.kinds import AGAIN, SECOND
+from firsttouch.finder.kinds import SECOND
 from firsttouch.finder.simulation import Ahead, Outcome, Simulation, World, large
 
 # The remedies by their names in trace.json.
@@ -64,19 +64,18 @@ class Replay:
         """Return that of a child."""
         return Replay(self._outcomes, self._simulation.fork(), self._shift)
 
-    def fault(self, fault: Fault, kind: int, mapping: Mapped | None, *, write: bool) -> None:
-        """Take a fault in anonymous memory."""
+    def fault(
+        self, fault: Fault, kind: int, mapping: Mapped | None, *, write: bool, again: bool
+    ) -> None:
+        """Take a fault in anonymous memory; `again` if its page was there and was given back."""
         missing = not fault.mapped and kind != SECOND
         if not missing and kind != SECOND:
             return
         page = fault.address >> self._shift
-        # A stack grows below what is recorded; nothing is known of what mremap(2) moved.
-        limits = page, page + 1
-        if mapping:
-            limits = min(page, mapping.start >> self._shift), mapping.end >> self._shift
+        limits = self.limits(page, mapping)
         self._simulation.fault(page, fault.tid, limits, write=write, missing=missing)
         block, number = divmod(page, self._simulation.block)
-        if kind == AGAIN:
+        if again:
             keep = self._outcomes[KEEP]
             keep.saved += 1
             if not self._again[block] >> number & 1:
@@ -85,6 +84,29 @@ class Replay:
         else:
             self._faults[block] += 1
             self._pages[block] |= 1 << number
+
+    def writes(self, block: int, pages: int, again: int, tid: int, limits: tuple[int, int]) -> None:
+        """Take writes to missing pages of a block, upwards; `again` are those as in `fault`.
+
+        `limits` are those of a mapping that has all of them.
+        """
+        self._simulation.writes(block, pages, tid, limits)
+        if again:
+            keep = self._outcomes[KEEP]
+            keep.saved += again.bit_count()
+            if new := again & ~self._again[block]:
+                self._again[block] |= new
+                keep.bring(new.bit_count())
+        if others := pages & ~again:
+            self._faults[block] += others.bit_count()
+            self._pages[block] |= others
+
+    def limits(self, page: int, mapping: Mapped | None) -> tuple[int, int]:
+        """Return the first page of the mapping of a page, and the first behind it."""
+        # A stack grows below what is recorded; nothing is known of what mremap(2) moved.
+        if not mapping:
+            return page, page + 1
+        return min(page, mapping.start >> self._shift), mapping.end >> self._shift
 
     def map(self, start: int, end: int) -> None:
         """Take a new mapping between two addresses."""

@@ -78,12 +78,12 @@ class Samples:
 
     def _chain(self, data: bytes) -> tuple[int, ...]:
         """Return the callers in a chain of calls."""
-        found = self._chains.get(data)
-        if found is None:
+        chain = self._chains.get(data)
+        if chain is None:
             if len(self._chains) == _MOST_CHAINS:
                 self._chains.clear()
             callers = struct.unpack(f"<{len(data) // 8}Q", data)
             # The first is the pc itself.
-            found = tuple(caller for caller in callers if caller < _CONTEXTS)[1:]
-            self._chains[data] = found
-        return found
+            chain = tuple(caller for caller in callers if caller < _CONTEXTS)[1:]
+            self._chains[data] = chain
+        return chain

@@ -43,33 +43,43 @@ class World:
         child._present, child._zero = self._present.copy(), self._zero.copy()
         return child
 
-    def fault(self, page: int, tid: int, limits: tuple[int, int], *, write: bool) -> None:
-        """Serve a recorded fault of a thread in a mapping from one page to before another."""
-        block, number = divmod(page, self._block)
-        bit = 1 << number
-        if self._present.get(block, 0) & bit:
-            self._outcome.saved += 1
-            idle = self._idle.get(block, 0)
-            if write and idle & bit:
-                self._idle[block] = idle ^ bit
-                self._outcome.bring(-1)
-        elif write:
-            pages = self._written(page, tid, limits)
-            self._present[block] = self._present.get(block, 0) | pages
-            self._zero[block] = self._zero.get(block, 0) & ~pages
-            if pages != bit:
-                self._idle[block] = self._idle.get(block, 0) | pages ^ bit
-                self._outcome.bring(pages.bit_count() - 1)
-        elif self._zero.get(block, 0) & bit:
+    def read(self, block: int, page: int, inside: int) -> None:
+        """Serve the recorded fault of a read, with the masks of its page and its mapping."""
+        if (self._present.get(block, 0) | self._zero.get(block, 0)) & page:
             self._outcome.saved += 1
         else:
-            self._zero[block] = self._zero.get(block, 0) | self._read(page, limits)
+            self._zero[block] = self._zero.get(block, 0) | self._read(block, page, inside)
+
+    def writes(self, block: int, pages: int, tid: int, inside: int) -> None:
+        """Serve the recorded faults of a thread's writes to pages of a block, upwards."""
+        outcome = self._outcome
+        present = self._present.get(block, 0)
+        while pages:
+            absent = pages & ~present
+            # The lowest; 0 if all are there.
+            bit = absent & -absent
+            if there := pages & bit - 1:
+                outcome.saved += there.bit_count()
+                if used := there & self._idle.get(block, 0):
+                    self._idle[block] ^= used
+                    outcome.bring(-used.bit_count())
+            if not bit:
+                return
+            brought = self._written(block, bit, tid, inside)
+            present |= brought
+            self._present[block] = present
+            if zero := self._zero.get(block, 0):
+                self._zero[block] = zero & ~brought
+            if brought != bit:
+                self._idle[block] = self._idle.get(block, 0) | brought ^ bit
+                outcome.bring(brought.bit_count() - 1)
+            pages &= -bit << 1
 
     def forget(self, block: int, pages: int) -> None:
         """Take pages of a block away: they were given back."""
-        for kept in (self._present, self._zero):
-            if block in kept:
-                kept[block] &= ~pages
+        for pages_of in (self._present, self._zero):
+            if block in pages_of:
+                pages_of[block] &= ~pages
         if idle := self._idle.get(block, 0) & pages:
             self._idle[block] ^= idle
             self._outcome.bring(-idle.bit_count())
@@ -79,28 +89,24 @@ class World:
         self._outcome.bring(-sum(pages.bit_count() for pages in self._idle.values()))
         self._idle.clear()
 
-    def _written(self, page: int, tid: int, limits: tuple[int, int]) -> int:
+    def _written(self, block: int, page: int, tid: int, inside: int) -> int:
         """Return what a write to a page that is missing, or the zero page, brings."""
-        del tid, limits
-        return 1 << page % self._block
+        del block, tid, inside
+        return page
 
-    def _read(self, page: int, limits: tuple[int, int]) -> int:
+    def _read(self, block: int, page: int, inside: int) -> int:
         """Return where a read of a missing page maps the zero page."""
-        del limits
-        return 1 << page % self._block
+        del block, inside
+        return page
 
-    def _empty(self, page: int, order: int, limits: tuple[int, int], zeros: bool) -> int:
-        """Return the aligned pages around `page` if a folio fits there, else 0."""
+    def _empty(self, block: int, page: int, order: int, inside: int, zeros: bool) -> int:
+        """Return the aligned pages around a page if a folio fits there, else 0."""
         size = 1 << order
-        first = page & -size
-        if first < limits[0] or first + size > limits[1]:
-            return 0
-        block, number = divmod(first, self._block)
-        pages = ((1 << size) - 1) << number
+        pages = (1 << size) - 1 << (page.bit_length() - 1 & -size)
         there = self._present.get(block, 0)
         if not zeros:
             there |= self._zero.get(block, 0)
-        return 0 if there & pages else pages
+        return 0 if there & pages or pages & ~inside else pages
 
 
 class Large(World):
@@ -113,17 +119,50 @@ class Large(World):
     order = 0
     whole = False
 
-    def _written(self, page: int, tid: int, limits: tuple[int, int]) -> int:
-        del tid
-        bit = 1 << page % self._block
-        # The huge zero page is replaced as a whole.
-        every = (1 << self._block) - 1
-        zeros = self.whole and self._zero.get(page // self._block) == every
-        return self._empty(page, self.order, limits, zeros) or bit
+    def __init__(self, outcome: Outcome, block: int) -> None:
+        super().__init__(outcome, block)
+        self._size = 1 << self.order
+        self._folio = (1 << self._size) - 1
+        self._every = (1 << block) - 1
 
-    def _read(self, page: int, limits: tuple[int, int]) -> int:
-        bit = 1 << page % self._block
-        return (self.whole and self._empty(page, self.order, limits, False)) or bit
+    def writes(self, block: int, pages: int, tid: int, inside: int) -> None:
+        """As in any world, but a step for each folio, not for each page."""
+        del tid
+        outcome, idle = self._outcome, self._idle.get(block, 0)
+        present, zero = self._present.get(block, 0), self._zero.get(block, 0)
+        left = pages & ~present
+        saved, brought = pages.bit_count(), 0
+        if left:
+            # The huge zero page is replaced as a whole.
+            there = present if self.whole and zero == self._every else present | zero
+            while left:
+                bit = left & -left
+                folio = self._folio << (bit.bit_length() - 1 & -self._size)
+                alone = left & folio
+                left ^= alone
+                if there & folio or folio & ~inside:
+                    brought |= alone
+                    saved -= alone.bit_count()
+                    continue
+                if used := idle & pages & bit - 1:
+                    idle ^= used
+                    outcome.bring(-used.bit_count())
+                idle |= folio ^ bit
+                outcome.bring(self._size - 1)
+                brought |= folio
+                saved -= 1
+            self._present[block] = present | brought
+            if zero:
+                self._zero[block] = zero & ~brought
+        outcome.saved += saved
+        if used := idle & pages:
+            idle ^= used
+            outcome.bring(-used.bit_count())
+        if idle or block in self._idle:
+            self._idle[block] = idle
+
+    def _read(self, block: int, page: int, inside: int) -> int:
+        return (self.whole and self._empty(block, page, self.order, inside, False)) or page
 
 
 def large(order: int, *, whole: bool = False) -> type[Large]:
@@ -144,30 +183,32 @@ class Ahead(World):
         # By thread: where its streams ended, and what each may still get; the newest first.
         self._streams: dict[int, list[list[int]]] = {}
 
-    def _written(self, page: int, tid: int, limits: tuple[int, int]) -> int:
-        bit = 1 << page % self._block
+    def _written(self, block: int, page: int, tid: int, inside: int) -> int:
+        number = block * self._block + page.bit_length() - 1
         streams = self._streams.setdefault(tid, [])
-        stream = next((stream for stream in streams if -1 <= page - stream[0] <= 1), None)
-        if stream is None:
-            streams.insert(0, [page, 0])
+        for stream in streams:
+            if -1 <= number - stream[0] <= 1:
+                break
+        else:
+            streams.insert(0, [number, 0])
             del streams[_STREAMS:]
-            return bit
+            return page
         end, credit = stream
-        if page == end:
-            return bit
-        upwards = page > end
-        edge = page if upwards else page + 1
+        if number == end:
+            return page
+        upwards = number > end
+        edge = number if upwards else number + 1
         aligned = (edge & -edge).bit_length() - 1
         order = min(aligned, (credit + _EARNED + 1).bit_length() - 1, self.largest)
-        zeros = bool(self._zero.get(page // self._block, 0) & bit)
+        zeros = bool(self._zero.get(block, 0) & page)
         pages = 0
         while order >= _LEAST_ORDER and not pages:
-            pages = self._empty(page, order, limits, zeros)
+            pages = self._empty(block, page, order, inside, zeros)
             order -= not pages
         others = pages.bit_count() - 1 if pages else 0
-        stream[0] = page + others if upwards else page - others
+        stream[0] = number + others if upwards else number - others
         stream[1] = min(credit + _EARNED, _MOST_CREDIT) - others
-        return pages or bit
+        return pages or page
 
 
 @dataclass
@@ -196,13 +237,41 @@ class Simulation:
             self._forget(block, -1)
             touched = 0
         self._touched[block] = touched | 1 << number
+        inside = self._inside(block, limits)
         for world in self.worlds:
-            world.fault(page, tid, limits, write=write)
+            if write:
+                world.writes(block, 1 << number, tid, inside)
+            else:
+                world.read(block, 1 << number, inside)
+
+    def writes(self, block: int, pages: int, tid: int, limits: tuple[int, int]) -> None:
+        """Take the faults of writes to missing pages of a block, upwards."""
+        touched = self._touched.get(block, 0)
+        gone = touched & pages
+        # As in `fault`, at the lowest page that had been touched.
+        below = pages & (gone & -gone) - 1
+        inside = self._inside(block, limits)
+        if below:
+            for world in self.worlds:
+                world.writes(block, below, tid, inside)
+        if gone:
+            pages ^= below
+            self._forget(block, -1)
+            touched = 0
+            for world in self.worlds:
+                world.writes(block, pages, tid, inside)
+        self._touched[block] = touched | pages
 
     def map(self, first: int, end: int) -> None:
         """Forget the pages from `first` to before `end`: a new mapping is there."""
         for block, pages in _blocks(self._touched, first, end, self.block):
             self._forget(block, pages)
+
+    def _inside(self, block: int, limits: tuple[int, int]) -> int:
+        """Return the pages of a block from one page to before another."""
+        start = block * self.block
+        low, high = max(limits[0] - start, 0), min(limits[1] - start, self.block)
+        return (1 << high) - (1 << low) if low < high else 0
 
     def _forget(self, block: int, pages: int) -> None:
         if block in self._touched:

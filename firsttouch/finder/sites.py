@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from firsttouch.finder.fault_places import (
     FaultPlace,
     ProgramFaults,
+    ThreadFaults,
     fault_kinds,
     fault_places,
     programs,
+    threads,
 )
-from firsttouch.finder.found import ATOMIC, BLOCK, KINDS, Found, Pair
 from firsttouch.finder.records import Recording
 from firsttouch.finder.spaces import ANONYMOUS, Place
 from firsttouch.finder.symbols import Location, Symbols
+from firsttouch.finder.totals import ATOMIC, BLOCK, KINDS, Pair, Totals
 
 # What removes a double, in the order of the tables.
 RMW, POPULATE, HUGE, SOURCE = REMEDIES = ("rmw", "populate", "huge pages", "source")
@@ -53,12 +55,26 @@ class Price:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """What the faults of a kind take: ns each, and the width of the samples' middle half."""
+
+    kind: str
+    faults: int
+    each: float
+    spread: float
+
+
+@dataclass(frozen=True)
 class Remedy:
-    """What a remedy would do by simulation: `saved` faults for `memory` in bytes at a time."""
+    """What a remedy would do by simulation: `saved` faults for `memory` in bytes at a time.
+
+    `ns` is the processor time that it saves; None if a survey has no basis for it.
+    """
 
     name: str
     saved: int
     memory: int
+    ns: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,12 +89,15 @@ class Trace:
     and never written; `zero_pages` those of the command that the kernel still
     maps to the zero page at its end, None if it was not asked or cannot tell.
     `resident` is the most memory in bytes that a process of the command had at
-    a time; 0 if that is not known. `unnamed` says why files have doubles without names, a clause
+    a time; 0 if that is not known. `unnamed` says why files have faults without names, a clause
     each. `exact` is false if the kernel did not tell whether a page was mapped at its
     faults, so that some doubles may be none. `detached` names programs that were not
     traced, with their children, since they have other rights than the tracer.
-    `fault_kinds` counts all `faults`, `fault_places` and `programs` say whose they are.
+    `fault_kinds` counts all `faults`, `fault_places`, `programs` and `threads` say whose they are.
     `allocator` is that of the processes with most faults on memory that came again.
+    `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
+    `system` is the system time in seconds, None if it is not known, `processor` the CPU,
+    "" if it is not known.
     """
 
     command: tuple[str, ...]
@@ -105,9 +124,15 @@ class Trace:
     detached: tuple[str, ...] = ()
     fault_kinds: Mapping[str, int] = field(default_factory=dict)
     programs: tuple[ProgramFaults, ...] = ()
+    threads: tuple[ThreadFaults, ...] = ()
     fault_places: tuple[FaultPlace, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     allocator: str = ""
+    costs: tuple[Cost, ...] = ()
+    basis: str = ""
+    unpriced: str = ""
+    system: float | None = None
+    processor: str = ""
 
     @property
     def doubles(self) -> int:
@@ -133,13 +158,15 @@ class Trace:
         return sum(site.removable[remedy] for site in self.sites)
 
 
-def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
+def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
     """Return the trace of a recording whose events were read."""
     ending = recording.ending
-    seconds = (ending.time - recording.time if ending else found.timeline.last) / 1e9
+    seconds = (ending.time - recording.time if ending else totals.timeline.last) / 1e9
     unseen = None
-    if ending and not found.detached and ending.minor + ending.major and not recording.attached:
+    if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
         unseen = max(0, ending.minor + ending.major - ending.faults)
+    sites = _sites(totals, symbols, recording.page_size)
+    places = fault_places(totals, symbols, recording.page_size)
     return Trace(
         command=recording.command,
         machine=recording.machine,
@@ -148,53 +175,55 @@ def summarize(recording: Recording, found: Found, symbols: Symbols) -> Trace:
         complete=ending is not None,
         status=ending.status if ending else None,
         seconds=seconds,
-        faults=found.count,
-        in_kernel=found.in_kernel,
-        anonymous=found.anonymous,
-        lost=max(0, ending.faults - found.count) if ending else 0,
+        faults=totals.count,
+        in_kernel=totals.in_kernel,
+        anonymous=totals.anonymous,
+        lost=max(0, ending.faults - totals.count) if ending else 0,
         unseen=unseen,
         major=ending.major if ending else 0,
-        undecoded=found.undecoded,
-        untouched=found.unwritten,
-        sites=_sites(found, symbols, recording.page_size),
+        undecoded=totals.undecoded,
+        untouched=totals.unwritten,
+        sites=sites,
         zero_pages=_zero_pages(recording),
         resident=ending.resident * 1024 if ending else 0,
-        unnamed=symbols.troubles(_places(found)),
+        unnamed=symbols.troubles(_places(totals)),
         exact=recording.says_mapped,
-        detached=tuple(dict.fromkeys(found.detached)),
-        fault_kinds=fault_kinds(found),
-        programs=programs(found),
+        system=ending.system / 1e9 if ending and ending.system else None,
+        detached=tuple(dict.fromkeys(totals.detached)),
+        fault_kinds=fault_kinds(totals),
+        programs=programs(totals),
+        threads=threads(totals),
         remedies=tuple(
             Remedy(name, outcome.saved, outcome.most * recording.page_size)
-            for name, outcome in found.outcomes.items()
+            for name, outcome in totals.outcomes.items()
         ),
-        allocator=max(found.allocators, key=lambda name: found.allocators[name], default=""),
-        fault_places=fault_places(found, symbols, recording.page_size),
+        allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
+        fault_places=places,
     )
 
 
 def _zero_pages(recording: Recording) -> int | None:
     if not recording.zero_pages:
         return None
-    ranges = [one for ranges in recording.zero_pages.values() for one in ranges]
+    ranges = [each for ranges in recording.zero_pages.values() for each in ranges]
     return sum(end - start for start, end in ranges) // recording.page_size
 
 
-def _places(found: Found) -> list[Place]:
-    return [place for pair in found.pairs for place in (pair.read, pair.write)]
+def _places(totals: Totals) -> list[Place]:
+    return [place for pair in totals.pairs for place in (pair.read, pair.write)]
 
 
-def _sites(found: Found, symbols: Symbols, page_size: int) -> tuple[Site, ...]:
+def _sites(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Site, ...]:
     """Return the sites, the one with most doubles first."""
-    places = _places(found)
+    places = _places(totals)
     symbols.ask(places)
     symbols.demangle(places)
-    dense = _dense(found, page_size)
+    dense = _dense(totals, page_size)
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for index, pair in enumerate(found.pairs):
+    for index, pair in enumerate(totals.pairs):
         groups[_key(pair, symbols)].append(index)
     sites = [
-        _site(found, sorted(members, key=lambda m: -found.counts[m]), dense, symbols)
+        _site(totals, sorted(members, key=lambda m: -totals.counts[m]), dense, symbols)
         for members in groups.values()
     ]
     return tuple(sorted(sites, key=lambda site: (-site.doubles, str(site.read), str(site.write))))
@@ -207,12 +236,12 @@ def _key(pair: Pair, symbols: Symbols) -> tuple[str, ...]:
 
 
 def _site(
-    found: Found, members: list[int], dense: Mapping[int, Counter[str]], symbols: Symbols
+    totals: Totals, members: list[int], dense: Mapping[int, Counter[str]], symbols: Symbols
 ) -> Site:
-    pair = found.pairs[members[0]]
+    pair = totals.pairs[members[0]]
     removable = dict.fromkeys(REMEDIES, 0)
     for member in members:
-        for remedy, count in _removable(found, member, dense).items():
+        for remedy, count in _removable(totals, member, dense).items():
             removable[remedy] += count
     return Site(
         pair.kind,
@@ -221,29 +250,29 @@ def _site(
         symbols.locate(pair.write),
         pair.reading,
         pair.writing,
-        sum(found.counts[member] for member in members),
+        sum(totals.counts[member] for member in members),
         removable,
     )
 
 
-def _removable(found: Found, member: int, dense: Mapping[int, Counter[str]]) -> Mapping[str, int]:
+def _removable(totals: Totals, member: int, dense: Mapping[int, Counter[str]]) -> Mapping[str, int]:
     """Return how many doubles of a pair each remedy removes.
 
     A kernel upgrades reads of missing anonymous memory alone. To write first is
     possible everywhere, but the program does not write to a file's pages first
     where the loader does.
     """
-    pair, count = found.pairs[member], found.counts[member]
+    pair, count = totals.pairs[member], totals.counts[member]
     if pair.memory != ANONYMOUS:
         return {}
     upgraded = count if pair.kind == ATOMIC else 0
     return {RMW: upgraded, SOURCE: count, **dense.get(member, {})}
 
 
-def _dense(found: Found, page_size: int) -> dict[int, Counter[str]]:
+def _dense(totals: Totals, page_size: int) -> dict[int, Counter[str]]:
     """Return by pair how many of its doubles are in blocks that the program fills."""
     dense: dict[int, Counter[str]] = defaultdict(Counter)
-    for pair, counts in found.filled.items():
+    for pair, counts in totals.filled.items():
         for pages, count in counts.items():
             for remedy in _filled(pages * page_size / BLOCK):
                 dense[pair][remedy] += count

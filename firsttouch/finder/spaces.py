@@ -36,6 +36,11 @@ class Place(NamedTuple):
     build_id: str = ""
 
 
+# What exec does to the new program's memory, such as its stack, when the code that called it
+# is no longer mapped.
+EXEC = Place("execve(2)", 0, 0)
+
+
 class Space:
     """The mappings of one process, in the order of their addresses."""
 
@@ -85,7 +90,7 @@ class Space:
         protection changes. It does not record munmap(2), mremap(2) and
         madvise(2). So:
 
-        - a record that extends a known mapping adds the rest of its range;
+        - a record that extends a mapping adds the rest of its range;
         - one with another protection of the same memory adds nothing;
         - any other one replaces what was there.
 
@@ -97,15 +102,15 @@ class Space:
         last = bisect_left(self._starts, new.end)
         old = self._mapped[first:last]
         fresh = _fresh(old, new)
-        kept = [new]
+        pieces = [new]
         if old and old[0].start < new.start:
-            kept.insert(0, old[0]._replace(end=new.start))
+            pieces.insert(0, old[0]._replace(end=new.start))
         if old and old[-1].end > new.end:
             tail = old[-1]
             offset = tail.offset + new.end - tail.start
-            kept.append(tail._replace(start=new.end, offset=offset))
-        self._mapped[first:last] = kept
-        self._starts[first:last] = [mapping.start for mapping in kept]
+            pieces.append(tail._replace(start=new.end, offset=offset))
+        self._mapped[first:last] = pieces
+        self._starts[first:last] = [mapping.start for mapping in pieces]
         return fresh
 
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from firsttouch.finder.debug_files import DebugFiles, Servers
 from firsttouch.finder.mapped_files import MappedFiles, UnusableError
 from firsttouch.finder.objects import Object, Table
-from firsttouch.finder.spaces import Place
+from firsttouch.finder.spaces import EXEC, Place
 
 # The object of code that is in no file.
 JIT = "[JIT]"
@@ -91,26 +91,35 @@ class Symbols:
     def _linked_name(self, place: Place) -> str:
         if not place.path:
             return self._jitted(place.pid).name(place.offset)
-        found = self._object(place)
-        return found.function(place.offset) if found else ""
+        if place == EXEC:
+            return place.path
+        file = self._object(place)
+        return file.function(place.offset) if file else ""
 
     def locate(self, place: Place, *, asking: bool = True) -> Location:
         """Return what is known of a place; servers are not asked for it unless `asking`."""
         if not place.path:
             return Location(JIT, place.offset, self.function(place))
-        found = self._asked(place) if asking else self._object(place)
-        file, line = found.line(place.offset) if found else ("", 0)
+        if place == EXEC:
+            return Location("", 0, place.path)
+        named = self._asked(place) if asking else self._object(place)
+        file, line = named.line(place.offset) if named else ("", 0)
         return Location(place.path, place.offset, self.function(place), file, line)
 
     def troubles(self, places: Iterable[Place]) -> tuple[str, ...]:
-        """Return why the files of places have no names: a clause each, the file first."""
+        """Return why files have no names: a clause each, the file first.
+
+        The files are those of `places`, and all that were looked at and cannot be used.
+        """
         clauses = {}
         for place in places:
             if place.path.startswith("/"):
-                found = self._objects.get((place.path, place.build_id), "")
-                trouble = found if isinstance(found, str) else found.trouble
-                if trouble:
-                    clauses[f"{place.path} {trouble}"] = True
+                file = self._objects.get((place.path, place.build_id), "")
+                if not isinstance(file, str) and file.trouble:
+                    clauses[f"{place.path} {file.trouble}"] = True
+        for (path, _), trouble in self._objects.items():
+            if isinstance(trouble, str) and path.startswith("/"):
+                clauses[f"{path} {trouble}"] = True
         return tuple(clauses)
 
     def _object(self, place: Place) -> Object | None:
@@ -122,15 +131,15 @@ class Symbols:
                 self._objects[key] = str(error)
             except OSError as error:
                 self._objects[key] = f"cannot be read ({error.strerror})"
-        found = self._objects[key]
-        return found if isinstance(found, Object) else None
+        file = self._objects[key]
+        return file if isinstance(file, Object) else None
 
     def _asked(self, place: Place) -> Object | None:
         """Return a file with all that is to be had for it."""
-        found = self._object(place) if place.path else None
-        if found and self._servers:
-            found.ask(self._servers)
-        return found
+        file = self._object(place) if place.path else None
+        if file and self._servers:
+            file.ask(self._servers)
+        return file
 
     def _jitted(self, pid: int) -> Table:
         if pid not in self._jit:
@@ -140,7 +149,7 @@ class Symbols:
 
 def _demangled(names: Sequence[str]) -> dict[str, str]:
     """Return the names without types of arguments; none if no tool is there."""
-    tool = next((found for name in _DECODERS if (found := shutil.which(name))), None)
+    tool = next((path for name in _DECODERS if (path := shutil.which(name))), None)
     if tool is None or not names:
         return {}
     done = subprocess.run(

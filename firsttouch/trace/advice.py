@@ -9,16 +9,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from firsttouch.finder.allocators import allocator
-from firsttouch.finder.kinds import FIRST_WRITE, NAMES
+from firsttouch.finder.kinds import FIRST_WRITE, NAMES, ZERO_PAGE
 from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, MTHP_16, MTHP_64, THP
 from firsttouch.finder.sites import Remedy, Trace
-from firsttouch.quantities import format_share
+from firsttouch.quantities import format_number_of, format_share
 
 _MOST = 3
 # Of all faults: less is not worth a change.
-_LEAST = 0.02
+LEAST = 0.02
 # Of the memory that the program touches: huge pages may bring as much in vain.
 _TOO_MUCH = 0.25
+_FIRST_TOUCHES = NAMES[FIRST_WRITE], NAMES[ZERO_PAGE]
 _THP = "/sys/kernel/mm/transparent_hugepage"
 
 
@@ -36,7 +37,7 @@ def advise(trace: Trace) -> list[Advice]:
 
     Fault-ahead comes last: only a changed kernel has it.
     """
-    worth = {r.name: r for r in trace.remedies if r.saved >= _LEAST * trace.faults}
+    worth = {r.name: r for r in trace.remedies if r.saved and r.saved >= LEAST * trace.faults}
     touched = trace.anonymous * trace.page_size
     huge = [
         remedy
@@ -58,9 +59,17 @@ def advice_sentences(trace: Trace) -> Iterator[str]:
         share = format_share(remedy.saved, trace.faults)
         tried = f" (`--try {next(tries)}`)" if advice.environment else ""
         yield (
-            f"Remedy {number} saves {remedy.saved:,} faults ({share}) and costs at most "
-            f"{_memory(remedy.memory)} of memory: {advice.action}{tried}."
+            f"Remedy {number} saves {format_number_of(remedy.saved, 'faults')} ({share})"
+            f"{_time(remedy)} and costs at most {_memory(remedy.memory)} of "
+            f"memory: {advice.action}{tried}."
         )
+
+
+def _time(remedy: Remedy) -> str:
+    """Return the time that a remedy saves, for a sentence; "" if there is no basis for it."""
+    if remedy.ns is None:
+        return ""
+    return f", about {remedy.ns / 1e6:,.1f} ms," if remedy.ns > 0 else ", no time by the survey,"
 
 
 def _memory(size: int) -> str:
@@ -76,13 +85,12 @@ def _advice(trace: Trace, remedy: Remedy) -> Advice:
     if remedy.name == KEEP:
         return _keep(trace, remedy)
     if remedy.name == FILLED:
-        place = next(
-            (p.place for p in trace.fault_places if p.kind == NAMES[FIRST_WRITE]), "the source"
-        )
+        places = (p.place for p in trace.fault_places if p.kind in _FIRST_TOUCHES)
+        where = next((f"; the place with most first touches is {place}" for place in places), "")
         return Advice(
             remedy,
             "MADV_POPULATE_WRITE or MAP_POPULATE where memory is mapped that the program fills "
-            f"anyway; most of it is touched by {place}",
+            f"anyway{where}",
         )
     if remedy.name == AHEAD:
         size = 16 * trace.page_size // 1024
@@ -96,11 +104,11 @@ def _advice(trace: Trace, remedy: Remedy) -> Advice:
 
 
 def _keep(trace: Trace, remedy: Remedy) -> Advice:
-    known = allocator(trace.allocator)
+    used = allocator(trace.allocator)
     what = "keep memory that is freed and used again"
-    if known is None:
+    if used is None:
         return Advice(remedy, f"{what}, by a setting of the program's allocator")
-    if not known.environment:
-        return Advice(remedy, f"{what} ({known.name}): {known.advice}")
-    said = assignments(known.environment)
-    return Advice(remedy, f"{what} ({known.name}), by {said} before the command", known.environment)
+    if not used.environment:
+        return Advice(remedy, f"{what} ({used.name}): {used.advice}")
+    said = assignments(used.environment)
+    return Advice(remedy, f"{what} ({used.name}), by {said} before the command", used.environment)

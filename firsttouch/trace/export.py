@@ -7,12 +7,11 @@ file-format-schema.json. Perfetto reads the Trace Event Format of Chrome.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from firsttouch.finder.kinds import NAMES
 from firsttouch.tables import Json, dump_json
-from firsttouch.trace.flame import Chain, fold, named_chains
+from firsttouch.trace.flame import Chain, kind_chains
 from firsttouch.trace.reading import Reading
 from firsttouch.trace.sentences import command_line
 
@@ -35,12 +34,7 @@ def export_trace(reading: Reading, form: str) -> str:
 
 def _stacks(reading: Reading) -> list[tuple[Chain, int]]:
     """Return the chains of functions with a kind at the end, and their faults."""
-    chains = named_chains(reading.found, reading.symbols)
-    counts: Counter[Chain] = Counter()
-    for number, kind in enumerate(NAMES):
-        of_kind = [kinds[number] for kinds in reading.found.stack_kinds]
-        counts += fold([[f"[{kind}]", *chain] for chain in chains], of_kind)
-    return sorted(counts.items())
+    return sorted(kind_chains(reading.totals, reading.symbols).items())
 
 
 def _folded(function: str) -> str:
@@ -80,7 +74,7 @@ def _perfetto(reading: Reading, name: str) -> dict[str, Json]:
 
 def _counters(reading: Reading) -> Iterator[dict[str, Json]]:
     """Yield the faults of each kind in each part of the time; a part's time is in us."""
-    line = reading.found.timeline
+    line = reading.totals.timeline
     for part in range((line.last >> line.shift) + 1):
         time = (part << line.shift) / 1000
         for kind, counts in zip(NAMES, line.kinds, strict=True):

@@ -1,95 +1,59 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A flame graph: chains of calls as boxes, as wide as they have faults."""
+"""The flame graph of a trace: faults by chain of calls, which ends with their kind."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
-from firsttouch.finder.found import Found
+from firsttouch.finder.kinds import NAMES
 from firsttouch.finder.symbols import Symbols
-from firsttouch.output.html.svg import CHARACTER, Drawing, shorten
+from firsttouch.finder.totals import Totals
+from firsttouch.output.html.flame import Box, Look, draw_flames
+from firsttouch.output.html.svg import Drawing
 from firsttouch.quantities import format_share
+from firsttouch.trace.palette import PLACES, draw_legend, legend_height, style
 
-# Functions that call each other, the outermost first.
+# Functions that call each other, the outermost first; the last is a kind, in brackets.
 Chain = tuple[str, ...]
 
-_ROW = 17.0
-# Boxes narrower than this show nothing.
-_NARROWEST = 0.6
-# From this share of a box's faults on, its colour says that they are doubles.
-_SOME, _MOST = 0.02, 0.5
-_KINDS = ("fault-flame", "fault-flame some", "fault-flame most")
+_STYLES = {f"[{name}]": style(PLACES[kind]) for kind, name in enumerate(NAMES)}
 
 
-@dataclass
-class _Frame:
-    """A function called in one way; its faults include those of what it calls."""
-
-    name: str
-    faults: int = 0
-    doubles: int = 0
-    called: dict[str, _Frame] = field(default_factory=dict)
-
-    def depth(self, least: float) -> int:
-        """Return the number of rows of it and what it calls, without what is too narrow."""
-        shown = [frame.depth(least) for frame in self.called.values() if frame.faults >= least]
-        return 1 + max(shown, default=0)
+def kind_chains(totals: Totals, symbols: Symbols) -> Counter[Chain]:
+    """Return the faults by chain of functions and kind."""
+    symbols.demangle(place for chain in totals.stacks for place in chain)
+    counts: Counter[Chain] = Counter()
+    for places, kinds in zip(totals.stacks, totals.stack_kinds, strict=True):
+        chain = tuple(symbols.caller(place) for place in reversed(places))
+        for name, count in zip(NAMES, kinds, strict=True):
+            if count:
+                counts[*chain, f"[{name}]"] += count
+    return counts
 
 
-def flame_graph(faults: Mapping[Chain, int], doubles: Mapping[Chain, int], width: float) -> Drawing:
-    """Return the drawing of folded stacks: chains of functions, the outermost first.
-
-    Both have counts by chain; `doubles` of `faults` colour the boxes.
-    """
-    root = _Frame("all faults")
+def flame_graph(faults: Mapping[Chain, int], width: float) -> Drawing:
+    """Return the drawing of the faults by chain of functions and kind."""
+    root = Box("all faults")
     for chain, count in faults.items():
-        _add(root, chain, count, doubles.get(chain, 0))
-    least = root.faults * _NARROWEST / width
-    rows = root.depth(least)
-    drawing = Drawing(width, rows * _ROW + 4)
-    _draw(drawing, root, 0.0, width / max(root.faults, 1), rows - 1, root.faults)
+        box = root
+        for name in chain:
+            box = box.call(name)
+        box.itself = box.itself[0] + count, 0.0
+    root.sum_up()
+
+    def look(box: Box) -> Look:
+        count = int(box.total[0])
+        tip = f"{box.name}: {count:,} faults ({format_share(count, int(root.total[0]))})"
+        # A file without symbols may have the name of a kind.
+        kind = "flame" if box.called else _STYLES.get(box.name, "flame")
+        return Look(kind, box.name, tip)
+
+    places = sorted({PLACES[kind] for kind, name in enumerate(NAMES) if _has(faults, name)})
+    drawing = draw_flames(root, width, legend_height(places, width), look)
+    draw_legend(drawing, places)
     return drawing
 
 
-def _add(root: _Frame, chain: Chain, count: int, doubles: int) -> None:
-    frame = root
-    for name in (*chain, None):
-        frame.faults += count
-        frame.doubles += doubles
-        if name is not None:
-            frame = frame.called.setdefault(name, _Frame(name))
-
-
-def _draw(drawing: Drawing, frame: _Frame, left: float, scale: float, row: int, whole: int) -> None:
-    """Draw a frame and, above it, what it calls, in the order of names."""
-    width, top = frame.faults * scale, row * _ROW + 2
-    share = frame.doubles / frame.faults
-    kind = _KINDS[(share >= _SOME) + (share >= _MOST)]
-    tip = f"{frame.name}: {frame.faults:,} faults ({format_share(frame.faults, whole)})"
-    if frame.doubles:
-        tip += f", {frame.doubles:,} of them double"
-    drawing.rect(left, top, width, _ROW - 1, kind, tip)
-    if width > 4 * CHARACTER:
-        drawing.text(left + 3, top + 12, shorten(frame.name, width - 4), "f")
-    for name in sorted(frame.called):
-        called = frame.called[name]
-        if called.faults * scale >= _NARROWEST:
-            _draw(drawing, called, left, scale, row - 1, whole)
-        left += called.faults * scale
-
-
-def named_chains(found: Found, symbols: Symbols) -> list[list[str]]:
-    """Return the chains of a recording as names, the pc first."""
-    symbols.demangle(place for chain in found.stacks for place in chain)
-    return [[symbols.caller(place) for place in chain] for chain in found.stacks]
-
-
-def fold(chains: Sequence[Sequence[str]], counts: Sequence[int]) -> Counter[Chain]:
-    """Return the counts of chains, which have the pc first, where there are any."""
-    folded: Counter[Chain] = Counter()
-    for chain, count in zip(chains, counts, strict=True):
-        if count:
-            folded[tuple(reversed(chain))] += count
-    return folded
+def _has(faults: Mapping[Chain, int], kind: str) -> bool:
+    return any(chain[-1] == f"[{kind}]" for chain in faults)

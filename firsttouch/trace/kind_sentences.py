@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from firsttouch.finder.fault_places import ThreadFaults
 from firsttouch.finder.kinds import FAULT_KINDS
 from firsttouch.finder.sites import Trace
 from firsttouch.quantities import format_number_of, format_share
@@ -38,10 +39,22 @@ def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
             f"The first place, with {top.faults:,} ({share}, {top.kind}), is {top.place}{callers}."
         )
     if len(trace.programs) > 1:
-        programs = ", ".join(
-            f"{program.name} {program.faults:,}"
-            + (f" in {program.processes:,} processes" if program.processes > 1 else "")
-            for program in trace.programs[:_NAMED]
-        )
-        more = len(trace.programs) - _NAMED
-        yield f"By program: {programs}{f', and {more:,} more' if more > 0 else ''}."
+        yield _by("program", [(p.name, p.faults, p.processes) for p in trace.programs], "processes")
+    if threads := named_threads(trace):
+        yield _by("thread", [(t.name, t.faults, t.threads) for t in threads], "threads")
+
+
+def named_threads(trace: Trace) -> tuple[ThreadFaults, ...]:
+    """Return the threads' names, unless they say no more than those of the programs."""
+    names = {program.name for program in trace.programs}
+    return trace.threads if any(thread.name not in names for thread in trace.threads) else ()
+
+
+def _by(what: str, entries: Sequence[tuple[str, int, int]], members: str) -> str:
+    """Return whose the faults are: name, faults, and how many processes or threads."""
+    told = ", ".join(
+        f"{name} {faults:,}" + (f" in {number:,} {members}" if number > 1 else "")
+        for name, faults, number in entries[:_NAMED]
+    )
+    more = len(entries) - _NAMED
+    return f"By {what}: {told}{f', and {more:,} more' if more > 0 else ''}."

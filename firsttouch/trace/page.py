@@ -9,16 +9,17 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from firsttouch.finder.found import Found
 from firsttouch.finder.sites import Site, Trace
 from firsttouch.finder.symbols import Location, Symbols
+from firsttouch.finder.totals import Totals
 from firsttouch.output.html.figure import Picture, pictures
 from firsttouch.output.html.page import page_template
 from firsttouch.output.html.style import armless_style
 from firsttouch.quantities import format_share
 from firsttouch.trace.charts import draw_map, draw_timeline
-from firsttouch.trace.flame import flame_graph, fold, named_chains
-from firsttouch.trace.kind_sentences import shares
+from firsttouch.trace.flame import flame_graph, kind_chains
+from firsttouch.trace.kind_sentences import named_threads, shares
+from firsttouch.trace.palette import DARK, LIGHT, patterns
 from firsttouch.trace.printing import remedies_of
 from firsttouch.trace.sentences import between, command_line
 
@@ -71,19 +72,21 @@ class TraceFigure:
     narrow: Picture
 
 
-def render_trace(trace: Trace, found: Found, symbols: Symbols, sentences: tuple[str, ...]) -> str:
+def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: tuple[str, ...]) -> str:
     """Return trace.html: one file that loads nothing else."""
     return page_template("trace.html.j2").render(
         kinds=[(name, f"{n:,}", format_share(n, trace.faults)) for name, n in shares(trace)],
         programs=trace.programs if len(trace.programs) > 1 else (),
-        places=trace.fault_places[:_SITES],
-        style=Markup(armless_style()),
+        threads=named_threads(trace),
+        places=trace.fault_places,
+        style=Markup(armless_style(LIGHT, DARK)),
+        patterns=patterns(),
         command=command_line(trace),
         machine=trace.machine,
         kernel=trace.kernel,
         sentences=sentences,
         sites=[_site_line(number, site) for number, site in enumerate(trace.sites[:_SITES])],
-        figures=list(_figures(trace, found, symbols)),
+        figures=list(_figures(trace, totals, symbols)),
     )
 
 
@@ -123,10 +126,11 @@ def _excerpt(place: Location) -> tuple[SourceLine, ...]:
     )
 
 
-def _figures(trace: Trace, found: Found, symbols: Symbols) -> Iterator[TraceFigure]:
-    if not found.count:
+def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[TraceFigure]:
+    if not totals.count:
         return
-    counts = f"{trace.faults:,} faults in {trace.seconds:.2f} s, {trace.doubles:,} of them double."
+    kinds = ", ".join(f"{name} {count:,}" for name, count in shares(trace))
+    counts = f"{trace.faults:,} faults in {trace.seconds:.2f} s: {kinds}."
     yield TraceFigure(
         "time",
         "Faults over time",
@@ -135,39 +139,37 @@ def _figures(trace: Trace, found: Found, symbols: Symbols) -> Iterator[TraceFigu
             "time",
             "Page faults over time",
             counts,
-            lambda width: draw_timeline(found, width),
+            lambda width: draw_timeline(totals, width),
         ),
     )
-    if any(len(chain) > 1 for chain in found.stacks):
-        yield _flames(found, symbols, counts)
+    if any(len(chain) > 1 for chain in totals.stacks):
+        yield _flames(totals, symbols, counts)
     yield TraceFigure(
         "map",
         "The address space",
         "The process with most faults; each strip is a part of its addresses that it touched, "
-        "with no large gap. What was read and never written has the zero page, unless it is a "
-        "file's.",
+        "with no large gap, by the kinds of faults that its pages had.",
         *pictures(
             "map",
             "The touched pages of the address space",
-            f"{trace.untouched:,} pages were read and never written.",
-            lambda width: draw_map(found, trace.page_size, width),
+            f"{counts} {trace.untouched:,} pages were read and never written.",
+            lambda width: draw_map(totals, trace.page_size, width),
         ),
     )
 
 
-def _flames(found: Found, symbols: Symbols, counts: str) -> TraceFigure:
-    chains = named_chains(found, symbols)
-    faults, doubles = fold(chains, found.stack_faults), fold(chains, found.stack_doubles)
+def _flames(totals: Totals, symbols: Symbols, counts: str) -> TraceFigure:
+    faults = kind_chains(totals, symbols)
     return TraceFigure(
         "calls",
         "Faults by the functions that were called",
-        "A box is as wide as its share of the faults; above it is what it calls. The darker a "
-        "box, the more of its faults are double. A program without frame pointers "
+        "A box is as wide as its share of the faults; below it is what it calls, and in the end "
+        "the kind of the faults, in brackets. A program without frame pointers "
         "(-fno-omit-frame-pointer) shows its last function alone.",
         *pictures(
             "calls",
             "Faults by chain of calls",
             counts,
-            lambda width: flame_graph(faults, doubles, width),
+            lambda width: flame_graph(faults, width),
         ),
     )

@@ -1,45 +1,115 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a second fault costs: in time as a survey measured it, in instructions as the lab did."""
+"""What faults cost: in time as a survey of the host measured it, in instructions as the lab did."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.catalog.arms import BASE
-from firsttouch.finder.sites import Price, Trace
+from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
+from firsttouch.finder.remedies import FILLED, KEEP, MTHP_64, THP
+from firsttouch.finder.sites import Cost, Price, Remedy, Trace
 from firsttouch.lab.results import FILE_NAME as RESULTS
 from firsttouch.survey.document import read_survey
-from firsttouch.survey.findings import examine
+from firsttouch.survey.findings import Findings, examine
+from firsttouch.survey.samples import Figure, Survey
+from firsttouch.survey.tasks import FLOOR
 
-_SURVEY = "survey.json"
+SURVEY = "survey.json"
+# What `surveying` puts beside a trace that has no survey.
+PRICES = "prices.json"
 _ABOVE_FLOOR = "kernel_above_floor"
 # A survey's names of architectures.
 _ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
+_HUGE = {THP: "2m", MTHP_64: "64k"}
 
 
-def price(trace: Trace, directory: Path) -> tuple[Price, ...]:
-    """Return the prices that the results in `directory` give; none without any."""
-    return (*_surveyed(trace, directory / _SURVEY), *_counted(trace, directory))
+def price(trace: Trace, directory: Path) -> Trace:
+    """Return a trace with the prices that the results in `directory` give.
+
+    A survey of another machine or kernel gives none: `unpriced` says so.
+    """
+    trace = replace(trace, prices=tuple(_counted(trace, directory)))
+    for name in (SURVEY, PRICES):
+        file = directory / name
+        if file.is_file():
+            survey = read_survey(file)
+            reason = _other(trace, survey)
+            if not reason:
+                return _surveyed(trace, examine(survey), str(file))
+            trace = replace(trace, unpriced=trace.unpriced or f"{file} prices nothing: {reason}")
+    return trace
 
 
-def _surveyed(trace: Trace, file: Path) -> Iterator[Price]:
-    """Yield the time that a load and a store of a page take beyond a store alone."""
-    if not file.is_file():
-        return
-    findings = examine(read_survey(file))
-    if findings.host.architecture != _ARCHITECTURES[trace.machine]:
-        return
-    one, both = findings.touch("store"), findings.touch("load-store")
-    if one and both and one.busy and both.busy and not findings.virtual_time:
-        each = both.busy.median - one.busy.median
-        if each > 0:
-            yield Price(each, "ns", f"measured by the survey in {file}")
+def _other(trace: Trace, survey: Survey) -> str:
+    """Return why a survey says nothing of a trace's host; "" if it does."""
+    host = survey.host
+    if survey.virtual_time:
+        return "it is of a guest, whose clock counts instructions"
+    if host.architecture != _ARCHITECTURES[trace.machine]:
+        return f"it is of {host.architecture}"
+    if host.kernel != trace.kernel:
+        return f"it is of Linux {host.kernel}, not {trace.kernel}"
+    if trace.processor and host.processor != trace.processor:
+        return f"it is of {host.processor}, not {trace.processor}"
+    return ""
+
+
+def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
+    """Return a trace with the times of a survey."""
+    store, both = _busy(findings, "store"), _busy(findings, "load-store")
+    read = _busy(findings, "read")
+    each = {FIRST_WRITE: store, AGAIN: store, STACK: store, ZERO_PAGE: read}
+    each[SECOND] = both.minus(read) if both and read else None
+    costs = tuple(
+        Cost(NAMES[kind], count, figure.median, figure.spread)
+        for kind, figure in each.items()
+        if figure and figure.median > 0 and (count := trace.fault_kinds.get(NAMES[kind], 0))
+    )
+    prices = trace.prices
+    # A double costs what both take beyond a store alone.
+    if both and store and both.median > store.median:
+        measured = f"measured by the survey in {source}"
+        prices = (Price(both.median - store.median, "ns", measured), *prices)
+    remedies = tuple(
+        replace(remedy, ns=_saved(remedy, findings, trace.page_size)) for remedy in trace.remedies
+    )
+    return replace(trace, costs=costs, basis=source, prices=prices, remedies=remedies)
+
+
+def _busy(findings: Findings, kind: str, page: str = "base") -> Figure | None:
+    """Return the processor time of a first touch, in ns a page."""
+    touch = findings.touch(kind, page)
+    return touch.busy if touch else None
+
+
+def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
+    """Return the ns that a remedy saves; None if the survey has no basis for it.
+
+    What is kept costs nothing more. What is populated takes its time at once, and a huge
+    page is cleared as a whole, with what is brought in vain.
+    """
+    store = _busy(findings, "store")
+    if store is None:
+        return None
+    if remedy.name == KEEP:
+        return remedy.saved * store.median
+    if remedy.name == FILLED:
+        floor = _busy(findings, FLOOR)
+        return remedy.saved * (store.median - floor.median) if floor else None
+    name = _HUGE.get(remedy.name)
+    huge = findings.touch("store", name) if name else None
+    if huge is None or huge.busy is None:
+        return None
+    brought = remedy.saved + remedy.memory / page_size
+    return remedy.saved * store.median - brought * huge.busy.median * page_size / huge.page_size
 
 
 def _counted(trace: Trace, directory: Path) -> Iterator[Price]:
-    """Yield the kernel instructions that the same take in the laboratory, which is arm64's."""
+    """Yield the kernel instructions that a double takes in the laboratory, which is arm64's."""
     if trace.machine != "aarch64" or not (directory / RESULTS).is_file():
         return
     for row in read_dataset(directory).rows:

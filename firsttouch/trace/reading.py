@@ -8,14 +8,15 @@ from pathlib import Path
 
 from rich.console import Console
 
+from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.finder.debug_files import Servers
-from firsttouch.finder.document import FILE_NAME, trace_document
+from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
 from firsttouch.finder.doubles import find
-from firsttouch.finder.found import Found
 from firsttouch.finder.records import open_recording
 from firsttouch.finder.sites import Trace, summarize
 from firsttouch.finder.symbols import Symbols
+from firsttouch.finder.totals import Totals
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.page import render_trace
 from firsttouch.trace.prices import price
@@ -28,7 +29,7 @@ class Reading:
     """A trace with its faults and its sentences."""
 
     trace: Trace
-    found: Found
+    totals: Totals
     symbols: Symbols
     sentences: tuple[str, ...]
 
@@ -37,25 +38,37 @@ class Reading:
         print_trace(self.trace, self.sentences, console)
 
 
-def read_recording(file: Path, root: Path = Path("/"), servers: Servers | None = None) -> Reading:
+def read_recording(
+    file: Path, root: Path = Path("/"), servers: Servers | None = None, processor: str = ""
+) -> Reading:
     """Return what a recorder's file shows; `root` is where the program's files are.
 
-    `servers` are asked for debug information that is not here.
-    Prices are from the survey and the laboratory's results beside the file.
+    `servers` are asked for debug information that is not here. Prices are from the survey
+    and the laboratory's results beside the file. `processor` is the CPU that it was
+    recorded on; without, a trace.json beside the file tells.
     Raises UserError with the reason if there is no trace in it.
     """
     recording = open_recording(file)
-    found = find(recording, root)
+    totals = find(recording, root)
     symbols = Symbols(root, servers=servers)
-    trace = summarize(recording, found, symbols)
-    trace = replace(trace, prices=price(trace, file.parent))
-    return Reading(trace, found, symbols, tuple(conclude(trace)))
+    trace = summarize(recording, totals, symbols)
+    trace = replace(trace, processor=processor or _processor(file.parent / FILE_NAME))
+    trace = price(trace, file.parent)
+    return Reading(trace, totals, symbols, tuple(conclude(trace)))
+
+
+def _processor(file: Path) -> str:
+    """Return the CPU that a trace.json names; "" if there is none."""
+    try:
+        return read_trace(file).processor if file.is_file() else ""
+    except UserError:
+        return ""
 
 
 def write_results(reading: Reading, directory: Path) -> str:
     """Write trace.json and trace.html into `directory`; return the text of the first."""
     text = trace_document(reading.trace, reading.sentences)
     write_atomically(directory / FILE_NAME, text)
-    page = render_trace(reading.trace, reading.found, reading.symbols, reading.sentences)
+    page = render_trace(reading.trace, reading.totals, reading.symbols, reading.sentences)
     write_atomically(directory / PAGE_NAME, page)
     return text

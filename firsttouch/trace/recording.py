@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from firsttouch.building.programs import build_recorder
-from firsttouch.errors import HostError
+from firsttouch.errors import HostError, UserError
 from firsttouch.progress import Reporter
 
 DATA_FILE = "trace.data"
@@ -26,7 +28,7 @@ _PATIENCE = 0.2  # seconds
 
 
 @dataclass(frozen=True)
-class Request:
+class Target:
     """What to trace: a command, or for `seconds` (None: until it ends) a running process.
 
     `zero_pages` asks the kernel at the command's end which pages are still the
@@ -41,34 +43,63 @@ class Request:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def record(request: Request, file: Path, reporter: Reporter, *, aside: bool = False) -> None:
+def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = False) -> None:
     """Record into `file` until the command or the time ends.
 
     The command has this process's standard streams; with `aside` what it prints
     goes to standard error. Raises BuildError if the recorder does not build,
-    HostError if it cannot write `file`.
+    HostError if it cannot write `file`, UserError if the command is too long.
     """
     recorder = build_recorder(reporter)
     arguments: list[str | Path] = [recorder, "-o", file]
-    if request.call_chains:
+    if target.call_chains:
         arguments.append("-c")
-    if request.zero_pages:
+    if target.zero_pages:
         arguments.append("-z")
-    if request.pid is not None:
-        arguments += ["-p", str(request.pid)]
-    if request.seconds is not None:
-        arguments += ["-s", str(request.seconds)]
-    with _signals_kept():
-        process = subprocess.Popen(
-            [*arguments, "--", *request.command],
-            stdout=sys.stderr if aside else None,
-            env={**os.environ, **request.environment},
-        )
+    if target.pid is not None:
+        arguments += ["-p", str(target.pid)]
+    if target.seconds is not None:
+        arguments += ["-s", str(target.seconds)]
+    with _signals_blocked():
+        try:
+            process = subprocess.Popen(
+                [*arguments, "--", *target.command],
+                stdout=sys.stderr if aside else None,
+                env={**os.environ, **target.environment},
+            )
+        except OSError as error:
+            if error.errno != errno.E2BIG:
+                raise
+            raise UserError(
+                "the command and the environment are too long: shorten them, or run `ulimit -s "
+                "65536` first, which allows more."
+            ) from None
         status = _wait(process)
     if status and not file.exists():
         raise HostError(f"cannot write {file}: name another directory by --out.")
     if status == 1:
-        raise HostError(f"{file} is not complete, because its disk is full: free some space.")
+        raise HostError(
+            f"{file} is not complete, because its disk is full: free some space, then `firsttouch "
+            f"report {shlex.quote(str(file.parent))}` shows what was recorded until then."
+        )
+
+
+def root_of(pid: int) -> Path:
+    """Return the directory below which a process has its files: of a container, another than "/".
+
+    It stays open until this process ends, so that the files are there when the other has ended.
+    """
+    try:
+        here, root = (_identity(os.open(path, os.O_PATH)) for path in ("/", f"/proc/{pid}/root"))
+    except OSError:
+        return Path("/")
+    return Path("/") if here[1:] == root[1:] else Path(f"/proc/{os.getpid()}/fd/{root[0]}")
+
+
+def _identity(directory: int) -> tuple[int, int, str]:
+    """Return an open directory with its inode and its mount: each mount namespace has its own."""
+    described = Path(f"/proc/self/fdinfo/{directory}").read_text()
+    return directory, os.fstat(directory).st_ino, described.partition("mnt_id:")[2].split()[0]
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
@@ -87,7 +118,7 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
 
 
 @contextmanager
-def _signals_kept() -> Iterator[None]:
+def _signals_blocked() -> Iterator[None]:
     """Keep the signals that `_wait` takes from this process while the context lasts."""
     # Who started this process may ignore it: the recorder's end would not be noticed.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from signal import strsignal
 
-from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.finder.sites import (
     HUGE,
     POPULATE,
@@ -21,8 +20,10 @@ from firsttouch.finder.sites import (
 )
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.finder.symbols import is_nameless
+from firsttouch.finder.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.quantities import format_number_of, format_share
 from firsttouch.trace.advice import advice_sentences
+from firsttouch.trace.cost_sentences import cost_sentences
 from firsttouch.trace.kind_sentences import kind_sentences
 
 _KINDS = {
@@ -38,6 +39,7 @@ def conclude(trace: Trace) -> list[str]:
     """Return the sentences, the answer first."""
     return [
         *kind_sentences(trace, command_line(trace)),
+        *cost_sentences(trace),
         *advice_sentences(trace),
         *_answer(trace),
         *_where(trace),
@@ -102,9 +104,8 @@ def _remedies(trace: Trace) -> Iterator[str]:
         parts.append(f"{count:,} by MADV_POPULATE_WRITE, since their surroundings are filled")
     if count := trace.removable(HUGE):
         parts.append(f"{count:,} by huge pages")
-    own = trace.of_memory(ANONYMOUS)
-    if own:
-        parts.append(f"{own:,} by a change of the source that writes a page before it reads it")
+    if count := trace.of_memory(ANONYMOUS):
+        parts.append(f"{count:,} by a change of the source that writes a page before it reads it")
     if parts:
         yield f"What would remove them: {'; '.join(parts)}."
     else:
@@ -138,7 +139,10 @@ def _limits(trace: Trace) -> Iterator[str]:
     if trace.status:
         yield f"The command {_end(trace.status)}."
     if not trace.complete:
-        yield "The recorder was killed: what it had written until then is shown."
+        yield (
+            "The recorder was killed, or its disk was full: what it had written until then is "
+            "shown."
+        )
     if trace.lost:
         share = f"{100 * trace.lost / (trace.faults + trace.lost):.2f} %"
         bound = ", so the number of doubles is a lower bound" if trace.lower_bound else ""
@@ -156,8 +160,9 @@ def _limits(trace: Trace) -> Iterator[str]:
         yield f"{format_number_of(trace.in_kernel, 'faults')} were taken in the kernel."
         if trace.unseen and trace.unseen > trace.faults / 100:
             yield (
-                f"{format_number_of(trace.unseen, 'more faults')} are in no event of perf: direct "
-                "input and output makes such, and a CPU that comes online meanwhile."
+                f"{format_number_of(trace.unseen, 'more faults')} are in no event of perf: "
+                "execve(2) makes such when it copies the words of a command, direct input and "
+                "output does, and a CPU that comes online meanwhile."
             )
     elif trace.unseen:
         yield (
@@ -166,8 +171,9 @@ def _limits(trace: Trace) -> Iterator[str]:
         )
     if trace.undecoded:
         yield (
-            f"The code of {format_number_of(trace.undecoded, 'faults')} could not be read: the "
-            "order of the faults decided what they were."
+            f"The code of {format_number_of(trace.undecoded, 'faults')} could not be read, or "
+            "not decoded, as that of 32-bit Arm programs: the order of the faults decided what "
+            "they were."
         )
     if nameless := sum(site.doubles for site in trace.sites if is_nameless(site.read)):
         yield (

@@ -11,11 +11,11 @@ from pathlib import Path, PurePath
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.found import KINDS
 from firsttouch.finder.kinds import NAMES as FAULT_NAMES
 from firsttouch.finder.kinds import SECOND
 from firsttouch.finder.sites import Site, Trace
 from firsttouch.finder.symbols import Location
+from firsttouch.finder.totals import KINDS
 from firsttouch.output.comparison import COMPARABLE, WITH_CARE, Comparison, Line
 from firsttouch.quantities import format_change
 from firsttouch.trace.sentences import command_line
@@ -29,15 +29,15 @@ def compared_traces(a: Path, b: Path) -> Comparison | None:
 
     Raises UserError if only one is a trace, or one cannot be read.
     """
-    one, other = _file(a), _file(b)
-    if all(file is None or _has_others(path) for path, file in ((a, one), (b, other))):
+    of_a, of_b = _file(a), _file(b)
+    if all(file is None or _has_others(path) for path, file in ((a, of_a), (b, of_b))):
         return None
-    if not one or not other:
+    if not of_a or not of_b:
         raise UserError(
-            f"{a if other else b} has no trace to compare with {b if other else a}: give two "
+            f"{a if of_b else b} has no trace to compare with {b if of_b else a}: give two "
             "directories that `firsttouch trace --out` has filled."
         )
-    return compare_traces(read_trace(one), read_trace(other))
+    return compare_traces(read_trace(of_a), read_trace(of_b))
 
 
 def compare_traces(a: Trace, b: Trace) -> Comparison:
@@ -63,7 +63,8 @@ def compare_traces(a: Trace, b: Trace) -> Comparison:
     ]
     care = a.machine != b.machine or a.command != b.command or a.lower_bound or b.lower_bound
     kind = WITH_CARE if care else COMPARABLE
-    return Comparison(kind, tuple(_sentences(a, b, changed)), (), ("what",), tuple(lines))
+    sentences = (*_sentences(a, b), *_largest(changed))
+    return Comparison(kind, sentences, (), ("what",), tuple(lines))
 
 
 def _file(path: Path) -> Path | None:
@@ -98,6 +99,21 @@ def _by_site(trace: Trace) -> Counter[str]:
     return counted
 
 
+def _of_all(a: Trace, b: Trace) -> Iterator[str]:
+    """Say how the faults changed, and by which kind most."""
+    if a.faults == b.faults:
+        yield f"Both have {a.faults:,} page faults."
+    else:
+        yield (
+            f"{a.faults:,} page faults before, {b.faults:,} after "
+            f"({format_change(change_percent(a.faults, b.faults))})."
+        )
+    kinds = [(a.fault_kinds.get(name, 0), b.fault_kinds.get(name, 0), name) for name in FAULT_NAMES]
+    before, after, name = max(kinds, key=lambda entry: abs(entry[0] - entry[1]))
+    if before != after:
+        yield f"The kind that changed most: {name}, {before:,} before and {after:,} after."
+
+
 def _name(site: Site) -> str:
     read, write = _function(site.read), _function(site.write)
     where = read if read == write else f"{read}, written by {write}"
@@ -108,7 +124,7 @@ def _function(location: Location) -> str:
     return location.function or f"[{PurePath(location.object).name}]"
 
 
-def _sentences(a: Trace, b: Trace, changed: list[Line]) -> Iterator[str]:
+def _sentences(a: Trace, b: Trace) -> Iterator[str]:
     for trace, letter in ((a, "A"), (b, "B")):
         if trace.lower_bound:
             yield f"{letter} lost faults or was cut off: its number of doubles is a lower bound."
@@ -116,12 +132,19 @@ def _sentences(a: Trace, b: Trace, changed: list[Line]) -> Iterator[str]:
         yield f"A is of {a.machine}, B of {b.machine}: the compiler chose other instructions."
     if a.command != b.command:
         yield f"The commands differ: A is {command_line(a)}, B is {command_line(b)}."
+    if a.fault_kinds and b.fault_kinds:
+        yield from _of_all(a, b)
+        if not a.doubles and not b.doubles:
+            return
     if b.doubles < a.doubles:
         yield f"{a.doubles - b.doubles:,} of {a.doubles:,} double faults are gone."
     elif b.doubles > a.doubles:
         yield f"There are {b.doubles - a.doubles:,} more double faults, {b.doubles:,} in all."
     else:
         yield f"Both have {a.doubles:,} double faults."
+
+
+def _largest(changed: list[Line]) -> Iterator[str]:
     if changed:
         top = changed[0]
         before, after, _ = top.told

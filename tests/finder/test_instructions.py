@@ -86,6 +86,15 @@ def test_arm64(word: int, access: Access) -> None:
     assert decode("aarch64", struct.pack("<I", word), 0x1000).access is access
 
 
+@pytest.mark.parametrize(
+    ("machine", "code", "words"),
+    [("x86_64", "e8fb0f0000", "call {1:#x}"), ("aarch64", "00800058", "ldr x0, {0}{1:#x}")],
+)
+def test_words_with_an_address_are_those_of_each_place(machine: str, code: str, words: str) -> None:
+    for pc in (0x1000, 0x70001000):
+        assert decode(machine, bytes.fromhex(code), pc).text == words.format("#", pc + 0x1000)
+
+
 def test_the_steps_between_a_load_and_its_store() -> None:
     code = bytes.fromhex("488b074883c001488907c3")  # load, add, store, ret
     assert distance("x86_64", code, 0x1000, 0x1007) == 2

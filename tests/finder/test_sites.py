@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.finder.found import ATOMIC, EXCLUSIVE, LOAD_STORE, Found, Pair
 from firsttouch.finder.records import Recording
 from firsttouch.finder.sites import RMW, SOURCE, summarize
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED, Place
 from firsttouch.finder.symbols import Symbols
+from firsttouch.finder.totals import ATOMIC, EXCLUSIVE, LOAD_STORE, Pair, Totals
 
 RECORDING = Recording(
     Path("trace.data"), "aarch64", 4096, pid=1, time=0, ring=0, call_chains=False, kernel=False,
@@ -24,11 +24,11 @@ RECORDING = Recording(
 def test_a_kernel_upgrades_reads_of_anonymous_memory_alone(memory: str) -> None:
     counts = {ATOMIC: 5, EXCLUSIVE: 7, LOAD_STORE: 11}
     place = Place("", 0x1000, 1)
-    found = Found(
+    totals = Totals(
         pairs=[Pair(kind, memory, place, place, "read", "write") for kind in counts],
         counts=Counter(dict(enumerate(counts.values()))),
     )
-    trace = summarize(RECORDING, found, Symbols())
+    trace = summarize(RECORDING, totals, Symbols())
     assert trace.doubles == 23
     removed = [trace.removable(remedy) for remedy in (RMW, SOURCE)]
     assert removed == ([5, 23] if memory == ANONYMOUS else [0, 0])

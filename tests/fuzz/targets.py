@@ -41,7 +41,7 @@ def fuzz_recording(data: bytes) -> None:
     try:
         read = read_recording(file, _FOLDER)
         trace_document(read.trace, read.sentences)
-        render_trace(read.trace, read.found, read.symbols, read.sentences)
+        render_trace(read.trace, read.totals, read.symbols, read.sentences)
     except UserError:
         pass
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* deny COMMAND...: executes it where perf_event_open(2) is forbidden, as in a container. */
+/* deny COMMAND...: executes it where CALL fails with ERROR, as in a container. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -8,12 +8,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef CALL
+#define CALL	SYS_perf_event_open
+#endif
+#ifndef ERROR
+#define ERROR	EPERM
+#endif
+
 int main(int argc, char *argv[])
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CALL, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ERROR),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };

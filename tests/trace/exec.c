@@ -30,7 +30,5 @@ int main(int argc, char *argv[])
 	madvise(map, PAGES * page, MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < PAGES; i++)
 		touch(map + i * page);
-	/* The recorder reads the code meanwhile. */
-	usleep(300000);
 	return argc > 1 ? execv(argv[1], argv + 1) : 0;
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A program whose faults a remedy removes: "keep" takes and frees memory again and again,
- * "huge" writes a large block once. "base" as the second word: without huge pages.
+ * "read" lets read(2) fill such memory, "huge" writes a large block once. "base" as the second word: without huge pages.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 int main(int argc, char **argv)
 {
 	/* malloc(3) of glibc maps what is larger than 32 MiB, whatever was freed before. */
-	const int rounds = argc > 1 && !strcmp(argv[1], "keep") ? 4 : 1;
+	const int rounds = argc > 1 && strcmp(argv[1], "huge") ? 4 : 1;
+	const int zeros = argc > 1 && !strcmp(argv[1], "read") ? open("/dev/zero", O_RDONLY) : -1;
 	const size_t size = 64 << 20;
 
 	if (argc > 2)
@@ -20,7 +23,10 @@ int main(int argc, char **argv)
 
 		if (!some)
 			return 1;
-		memset(some, 1, size);
+		if (zeros < 0)
+			memset(some, 1, size);
+		else if (read(zeros, some, size) != (ssize_t)size)
+			return 1;
 		free(some);
 	}
 	return 0;

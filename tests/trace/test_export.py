@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable
 
@@ -38,6 +39,11 @@ def test_each_format_has_all_faults_by_kind(firsttouch: Firsttouch, compile_c: C
     stacks = [(stack.split(";"), int(count)) for stack, count in lines]
     assert _kinds((stack[-1], count) for stack, count in stacks) == expected
     assert any(stack[-3:-1] == ["main", "shared"] for stack, _ in stacks)
+    # Whoever calls execve is gone when it makes the new program's stack.
+    in_kernel = [stack for stack, _ in stacks if stack[-1] == "[in the kernel]"]
+    assert not any("[unknown code]" in stack for stack in in_kernel)
+    if os.geteuid() == 0:
+        assert ["execve(2)", "[in the kernel]"] in in_kernel
 
     speedscope = json.loads(exported("speedscope"))
     names = [frame["name"] for frame in speedscope["shared"]["frames"]]

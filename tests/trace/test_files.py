@@ -8,6 +8,7 @@ import random
 import shutil
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,19 @@ from tests.trace.test_symbols import build_id_of, offset_of
 pytestmark = pytest.mark.long
 
 _ZSTD = 2
+_FAULTS_FOR_EVER = r"""
+#include <sys/mman.h>
+__attribute__((noinline)) void touch(volatile char *page) { *page = 1; }
+int main(void)
+{
+    for (;;) {
+        char *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        touch(page);
+        munmap(page, 4096);
+    }
+}
+"""
 # A program of 32 bits: a load and a store on each of 64 pages, then exit(0).
 _OF_32_BITS = r"""
 static volatile char pages[70 * 4096];
@@ -86,7 +100,9 @@ def test_any_damaged_file_is_read_without_an_exception(compile_c: Compile, tmp_p
 
 
 _START = struct.pack("<IHHIIIIQQ", 100, 0, 40, 0, 62, 4096, 1, 0, 4096)
+_LONG = b"0-%x rw-p 0 0:0 0\n" % (1 << 90)
 _DAMAGED = {
+    "an address of 91 bits": _START + struct.pack("<IHHII40s", 103, 0, 56, 1, len(_LONG), _LONG),
     "a page of 3 bytes": _START.replace(struct.pack("<I", 4096), struct.pack("<I", 3), 1),
     "a process that stopped": _START + struct.pack("<IHHiIQQQQQ", 104, 0, 56, 0x137F, *[0] * 6),
     "a time after 292 years": _START
@@ -99,6 +115,15 @@ def test_a_recording_with_an_impossible_value_is_refused(tmp_path: Path, what: s
     (tmp_path / "trace.data").write_bytes(b"FTTRACE2" + _DAMAGED[what])
     with pytest.raises(UserError, match="is damaged: record the program again"):
         read_recording(tmp_path / "trace.data")
+
+
+def test_code_of_32_bit_arm_is_named_as_not_decoded(tmp_path: Path) -> None:
+    start = _START.replace(struct.pack("<II", 62, 4096), struct.pack("<II", 183, 4096))
+    sample = struct.pack("<IHHQIIQQQQ", 9, 2, 56, 0x8000, 1, 1, 1, 0x9000, 1, 0x8000)
+    (tmp_path / "trace.data").write_bytes(b"FTTRACE2" + start + sample)
+    read = read_recording(tmp_path / "trace.data", tmp_path)
+    assert read.trace.undecoded == 1
+    assert any("as that of 32-bit Arm programs" in line for line in read.sentences)
 
 
 def test_devices_and_fifos_are_not_read(tmp_path: Path) -> None:
@@ -146,6 +171,53 @@ def test_a_program_that_was_replaced_gives_neither_code_nor_names(
     assert f"{program} is not the file that was traced, by its build ID" in after.unnamed
     assert any(line.startswith("Names are missing: ") for line in read_recording(
         tmp_path / "out/trace.data").sentences)  # fmt: skip
+
+
+def test_a_running_program_that_was_replaced_gives_no_names(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    for name in ("program", "other"):
+        subprocess.run(
+            ["gcc", "-O1", "-x", "c", "-", "-Wl,--build-id=sha1", "-o", tmp_path / name],
+            input=_FAULTS_FOR_EVER.replace("touch", f"touch_{name}"), text=True, check=True,
+        )  # fmt: skip
+    with subprocess.Popen([program]) as process:
+        done = firsttouch("trace", "--pid", str(process.pid), "--seconds", "0.5")
+        process.kill()
+    assert done.returncode == 0, done.stderr
+    traced = read_recording(tmp_path / "out/trace.data").trace
+    assert any(fault.place.function == "touch_program" for fault in traced.fault_places)
+    (tmp_path / "other").replace(program)
+    traced = read_recording(tmp_path / "out/trace.data").trace
+    assert not any(fault.place.function.startswith("touch") for fault in traced.fault_places)
+    assert f"{program} is not the file that was traced, by its build ID" in traced.unnamed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_process_in_another_mount_namespace_is_named_by_its_own_files(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    """As in a container: elsewhere the same path is another program."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    for name, path in (("container", tmp_path / "program"), ("host", inside / "program")):
+        source = _FAULTS_FOR_EVER.replace("touch", f"touch_{name}")
+        subprocess.run(
+            ["gcc", "-O1", "-x", "c", "-", "-Wl,--build-id=none", "-o", path],
+            input=source, text=True, check=True,
+        )  # fmt: skip
+    script = "mount -t tmpfs none inside && cp program inside && exec inside/program"
+    with subprocess.Popen(["unshare", "--mount", "sh", "-c", script], cwd=tmp_path) as process:
+        while Path(f"/proc/{process.pid}/exe").readlink().name != "program":
+            time.sleep(0.05)
+        done = firsttouch("trace", "--pid", str(process.pid), "--seconds", "0.5")
+        process.kill()
+    assert done.returncode == 0, done.stderr
+    trace = read_trace(tmp_path / "out" / FILE_NAME)
+    named = [place.place.function for place in trace.fault_places]
+    assert "touch_container" in named
+    assert not trace.unnamed
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="arm64 hosts may run no A32 code")

@@ -22,6 +22,8 @@ from firsttouch.vm.guest import Guest
 from firsttouch.vm.protocol import read_channel
 from firsttouch.vm.qemu import RESULTS, command
 from tests.trace.conftest import Compile
+from tests.trace.test_kinds import KNOWN as KINDS
+from tests.trace.test_kinds import by_function
 from tests.trace.test_known import KNOWN, line_of, own_sites
 
 pytestmark = pytest.mark.kernel
@@ -61,37 +63,42 @@ class Run:
         return read_recording(self.file, self.root)
 
 
+def record(image: Path, program: Path, folder: Path) -> Path:
+    """Return the recording of a program in a guest, of which QEMU logs the exceptions."""
+    reporter = Reporter()
+    guest = Guest(
+        image,
+        build_init(reporter),
+        load_machine("neoverse-n1"),
+        (),
+        (
+            f"/ftrecord -c -o /tmp/trace.data -- /{program.name}",
+            "/ftrecord -x /tmp/trace.data",
+        ),
+        {"/ftrecord": build_recorder(reporter, native=False), f"/{program.name}": program},
+    )
+    started = command(guest, folder, folder / "log")
+    subprocess.run([*started, "-d", "int", "-D", folder / "exceptions"], check=True, timeout=600)
+    done = read_channel((folder / RESULTS).read_text())
+    assert done is not None, (folder / "log").read_text()[-2000:]
+    assert [one.status for one in done] == [0, 0], (folder / "log").read_text()[-2000:]
+    file = folder / "trace.data"
+    file.write_bytes(bytes.fromhex(done[1].lines[0]))
+    return file
+
+
 @pytest.fixture(scope="module")
 def run(
     images: Callable[[str, bool], Path],
     compile_c: Compile,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Run:
-    reporter, folder = Reporter(), tmp_path_factory.mktemp("guest")
     gcc = f"{cross_compile()}gcc"
     known = compile_c(
         "known.c", "-static", f"-Wl,-Ttext-segment={_BASE:#x}", "-fno-pie", "-no-pie", compiler=gcc
     )
-    guest = Guest(
-        images("6.12", False),
-        build_init(reporter),
-        load_machine("neoverse-n1"),
-        (),
-        ("/ftrecord -c -o /tmp/trace.data -- /known", "/ftrecord -x /tmp/trace.data"),
-        {
-            "/ftrecord": build_recorder(reporter, native=False),
-            "/known": known,
-        },
-    )
-    started = command(guest, folder, folder / "log")
-    logged = folder / "exceptions"
-    subprocess.run([*started, "-d", "int", "-D", logged], check=True, timeout=600)
-    channel = (folder / RESULTS).read_text()
-    done = read_channel(channel)
-    assert done is not None, (folder / "log").read_text()[-2000:]
-    assert [one.status for one in done] == [0, 0], (folder / "log").read_text()[-2000:]
-    file = folder / "trace.data"
-    file.write_bytes(bytes.fromhex(done[1].lines[0]))
+    folder = tmp_path_factory.mktemp("guest")
+    file = record(images("6.12", False), known, folder)
     aborts = [
         Abort(
             int(far, 16),
@@ -99,7 +106,7 @@ def run(
             bool(int(esr, 16) & _WRITE),
             int(esr, 16) & _STATUS == _PERMISSION,
         )
-        for esr, far, elr in _EXCEPTION.findall(logged.read_text())
+        for esr, far, elr in _EXCEPTION.findall((folder / "exceptions").read_text())
     ]
     own = [abort for abort in aborts if _BASE <= abort.pc < _BASE + _SIZE]
     return Run(own, file, known.parent)
@@ -140,3 +147,15 @@ def test_the_exceptions_own_bits_say_the_same(run: Run) -> None:
         doubles += abort.write and abort.mapped and reads.get(page, False)
         reads[page] = not abort.write
     assert run.read().trace.doubles == doubles
+
+
+def test_each_fault_has_its_kind_on_arm64(
+    images: Callable[[str, bool], Path], compile_c: Compile, tmp_path: Path
+) -> None:
+    kinds = compile_c("kinds.c", "-static", compiler=f"{cross_compile()}gcc")
+    trace = read_recording(record(images("6.12", False), kinds, tmp_path), kinds.parent).trace
+    counted = by_function(trace)
+    assert {name: counted[name] for name in KINDS} == KINDS
+    # It adds to a variable, on a page that the fork shared.
+    assert 1 <= counted["file"].pop("file") <= 131 and counted["file"] == {"after fork": 1}
+    assert sum(trace.fault_kinds.values()) == trace.faults and trace.lost == 0

@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import time
 from collections import defaultdict
+from subprocess import PIPE
 
 import pytest
 
 from firsttouch.finder.document import FILE_NAME, read_trace
 from firsttouch.finder.sites import Trace
+from firsttouch.trace.recording import DATA_FILE
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 
@@ -78,3 +83,45 @@ def test_the_answer_says_what_most_faults_are(firsttouch: Firsttouch, compile_c:
     assert "By program: kinds" in said
     page = (firsttouch.directory / "out" / "trace.html").read_text()
     assert "What the faults are" in page and "private file" in page
+    # Without its script the table of places is a table: whole, and in the order of faults.
+    (table,) = re.findall(r'<table class="cards sorts">.*?</table>', page, re.DOTALL)
+    shown = [int(n.replace(",", "")) for n in re.findall(r'"Faults">([\d,]+)<', table)]
+    places = read_trace(firsttouch.directory / "out" / FILE_NAME).fault_places
+    assert shown == [place.faults for place in places]
+    # Each picture refers to patterns of the page itself, and to nothing outside.
+    used, made = (
+        set(re.findall(form, page)) for form in (r'rect class="(kind-\d)"', r'id="(kind-\d)"')
+    )
+    assert len(used) >= 7 and used <= made
+    assert not re.search(r'(src|href)="(?!#|data:)|url\((?!#)|@import', page)
+
+
+@pytest.mark.parametrize("attached", [False, True], ids=["command", "pid"])
+def test_threads_are_told_apart_by_their_names(
+    firsttouch: Firsttouch, compile_c: Compile, attached: bool
+) -> None:
+    """Also those that have their names before anybody looks at the process."""
+    program = compile_c("threads.c")
+    if not attached:
+        done = firsttouch("trace", "--out", "out", "--", program)
+        assert "2 threads" in " ".join(done.stderr.split())
+    else:
+        with subprocess.Popen([program], stdin=PIPE, stdout=PIPE) as process:
+            assert process.stdout and process.stdout.readline() == b"named\n"
+            command = firsttouch.command("trace", "--out", "out", "--pid", str(process.pid))
+            file = firsttouch.directory / "out" / DATA_FILE
+            where, variables = firsttouch.directory, firsttouch.environment()
+            with subprocess.Popen(command, cwd=where, env=variables, stderr=PIPE) as tracer:
+                while tracer.poll() is None and not (
+                    file.exists() and b"worker" in file.read_bytes()
+                ):
+                    time.sleep(0.05)
+                process.communicate(b"\n")
+                _, said = tracer.communicate()
+                assert tracer.returncode == 0, said.decode()
+    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    (worker,) = (thread for thread in trace.threads if thread.name == "worker")
+    assert worker.threads == 2 and worker.kinds["first write"] >= 2 * 211
+    assert sum(thread.faults for thread in trace.threads) == trace.faults
+    page = (firsttouch.directory / "out" / "trace.html").read_text()
+    assert '<th scope="row">worker</th><td class="n" data-label="Threads">2</td>' in page

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -49,6 +50,38 @@ def test_what_is_predicted_of_an_allocator_is_measured(
     # All blocks but the first come again.
     assert before.fault_kinds["again"] == pytest.approx(3 * (16384 + 1), abs=8)
     assert measured == pytest.approx(predicted, rel=0.1)
+
+
+def test_faults_are_priced_by_a_short_survey_unless_it_is_left_out(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    program = compile_c("remedies.c")
+    for words in ((), ("--no-survey",)):
+        done = firsttouch("trace", "--out", "out", *words, "--", program, "huge", "base")
+        assert done.returncode == 0, done.stderr
+        found = read_trace(firsttouch.directory / "out" / FILE_NAME)
+        priced = {cost.kind for cost in found.costs}
+        if words:
+            assert (priced, found.basis) == (set(), "")
+            assert "Surveying" not in done.stderr
+        else:
+            assert {"first write"} <= priced
+            assert found.basis == "out/prices.json"
+            assert "faults took about" in " ".join(done.stderr.split())
+        # 16,384 pages are cleared.
+        assert found.system is not None and found.system > 0.001
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees faults in the kernel")
+def test_memory_that_system_calls_fill_again_is_kept(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    program = compile_c("remedies.c")
+    done = firsttouch("trace", "--out", "out", "--", program, "read", "base")
+    assert done.returncode == 0, done.stderr
+    found = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    assert found.fault_kinds["in the kernel"] > 4 * 16000
+    assert remedies(found)[KEEP].saved == pytest.approx(3 * (16384 + 1), abs=8)
 
 
 @pytest.mark.long

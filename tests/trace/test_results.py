@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +15,16 @@ import pytest
 
 from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
-from firsttouch.finder.sites import REMEDIES, Price, Site, Trace
+from firsttouch.finder.fault_places import FaultPlace
+from firsttouch.finder.remedies import AHEAD, FILLED, KEEP
+from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
 from firsttouch.finder.symbols import Location
 from firsttouch.output.terminal import output_console
 from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
-from firsttouch.trace.flame import flame_graph, fold
+from firsttouch.trace.advice import advice_sentences
+from firsttouch.trace.flame import flame_graph
 from firsttouch.trace.page import _excerpt
 from firsttouch.trace.prices import price
 from firsttouch.trace.printing import print_programs
@@ -28,6 +32,7 @@ from firsttouch.trace.sentences import between, conclude, cost
 from firsttouch.trace.two_traces import compare_traces, compared_traces
 from tests.support import made_results
 
+_SURVEYED = REPOSITORY / "tests/survey/recorded/survey-x86-64.json"
 HERE = Location("/usr/bin/server", 0x1000, "probe", "/src/table.c", 12)
 THERE = Location("/usr/bin/server", 0x1040, "insert", "/src/table.c", 40)
 
@@ -48,6 +53,11 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     written = replace(
         trace(site(40, source=39), site(2, "load-store")),
         prices=(Price(500.0, "ns", "measured"),),
+        costs=(Cost("again", 9, 500.0, 20.0),),
+        basis="prices.json",
+        remedies=(Remedy(KEEP, 9, 0, 4500.0), Remedy(FILLED, 9, 0)),
+        system=0.5,
+        processor="a CPU",
     )
     file = tmp_path / FILE_NAME
     file.write_text(trace_document(written, ["sentence"]))
@@ -108,6 +118,33 @@ def test_a_comparison_says_what_a_fix_removed() -> None:
     assert lines["probe, written by insert (apart)"] == (40, 0)
 
 
+def test_a_comparison_says_which_kinds_and_places_of_all_faults_changed() -> None:
+    def faults(writes: int, again: int) -> Trace:
+        return replace(
+            trace(faults=writes + again),
+            fault_kinds={"first write": writes, "again": again},
+            fault_places=(
+                FaultPlace("again", HERE, again, 4096 * again, ()),
+                FaultPlace("first write", HERE, writes, 4096 * writes, ()),
+            ),
+        )
+
+    comparison = compare_traces(faults(500, 300), faults(501, 0))
+    assert comparison.sentences == (
+        "800 page faults before, 501 after (-37.38 %).",
+        "The kind that changed most: again, 300 before and 0 after.",
+        "The largest change: 300 before and 0 after in probe (again).",
+    )
+    lines = {line.names[0]: (line.a, line.b) for line in comparison.lines}
+    assert lines == {
+        "page faults": (800, 501),
+        "  first write": (500, 501),
+        "  again": (300, 0),
+        "probe (again)": (300, 0),
+        "probe (first write)": (500, 501),
+    }
+
+
 def test_directories_with_other_results_are_compared_by_those(tmp_path: Path) -> None:
     a, b, empty = (tmp_path / name for name in ("a", "b", "empty"))
     for folder in (a, b):
@@ -146,35 +183,113 @@ def test_a_command_that_failed_is_said(status: int, said: str) -> None:
     assert f"The command {said}." in conclude(replace(trace(site(1)), status=status))
 
 
-def test_a_flame_graph_has_a_box_for_each_call_of_some_width() -> None:
-    chains = [("leaf", "main"), ("other", "main"), ("rare", "main")]
-    counts = [600, 399, 1]
-    faults = fold(chains, counts)
-    assert faults == Counter({("main", "leaf"): 600, ("main", "other"): 399, ("main", "rare"): 1})
-    drawn = flame_graph(faults, {("main", "leaf"): 600}, 500.0).shapes
-    assert "leaf: 600 faults (60.0 %), 600 of them double" in drawn
-    assert "fault-flame most" in drawn and "main: 1,000 faults" in drawn
-    # Half a unit wide: nobody would see it.
+def test_a_flame_graph_has_a_box_for_each_call_of_some_width_and_its_kinds() -> None:
+    faults = {
+        ("main", "leaf", "[again]"): 1200,
+        ("main", "other", "[file]", "[first write]"): 799,
+        ("main", "rare", "[file]"): 1,
+    }
+    drawn = flame_graph(faults, 500.0).shapes
+    told = re.findall(r'class="([^"]*)"[^>]* width="([^"]*)"[^>]*><title>([^<:]*)', drawn)
+    boxes = {name: (float(width), kind) for kind, width, name in told}
+    assert boxes["[again]"] == (300, "kind-3") and boxes["[first write]"][1] == "kind-0"
+    # A file without symbols that is called as a kind is none.
+    assert boxes["[file]"][1] == boxes["main"][1] == "flame"
+    assert "leaf: 1,200 faults (60.0 %)" in drawn
+    # A quarter of a unit wide: nobody would see it.
     assert "rare" not in drawn
 
 
 def test_a_second_fault_costs_what_a_survey_measured(tmp_path: Path) -> None:
-    recorded = REPOSITORY / "tests/survey/recorded/survey-x86-64.json"
+    recorded = _SURVEYED
     shutil.copy(recorded, tmp_path / "survey.json")
-    (found,) = price(trace(site(40)), tmp_path)
+    (found,) = price(on_host(recorded), tmp_path).prices
     findings = examine(read_survey(recorded))
     both, one = findings.touch("load-store"), findings.touch("store")
     assert both and one and both.busy and one.busy
     assert found.each == both.busy.median - one.busy.median > 0
-    assert price(replace(trace(site(40)), machine="aarch64"), tmp_path) == ()
+
+
+def on_host(survey: Path, kinds: Mapping[str, int] | None = None) -> Trace:
+    """Return a trace on the host of a survey."""
+    host = read_survey(survey).host
+    return replace(
+        trace(site(40)), kernel=host.kernel, processor=host.processor, fault_kinds=kinds or {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("machine", "kernel", "processor", "reason"),
+    [
+        ("aarch64", "", "", "prices nothing: it is of x86-64. "),
+        ("x86_64", "6.1", "", "not 6.1. "),
+        ("x86_64", "", "Another", "not Another. `firsttouch survey` on the host"),
+    ],
+)
+def test_a_survey_of_another_host_prices_nothing(
+    tmp_path: Path, machine: str, kernel: str, processor: str, reason: str
+) -> None:
+    shutil.copy(_SURVEYED, tmp_path / "survey.json")
+    here = on_host(_SURVEYED, {"again": 9})
+    other = replace(
+        here, machine=machine, kernel=kernel or here.kernel, processor=processor or here.processor
+    )
+    found = price(other, tmp_path)
+    assert (found.prices, found.costs) == ((), ())
+    assert any(reason in sentence for sentence in conclude(found))
+    assert price(here, tmp_path).costs
+
+
+def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
+    tmp_path: Path,
+) -> None:
+    shutil.copy(_SURVEYED, tmp_path / "prices.json")
+    kinds = {"first write": 1000, "again": 500, "zero page": 10, "file": 7, "in the kernel": 3}
+    remedies = (Remedy(KEEP, 500, 0), Remedy(FILLED, 900, 0), Remedy(AHEAD, 900, 0))
+    found = price(replace(on_host(_SURVEYED, kinds), remedies=remedies, system=0.5), tmp_path)
+    findings = examine(read_survey(_SURVEYED))
+    store, floor, read = (findings.touch(kind) for kind in ("store", "madvise", "read"))
+    assert store and store.busy and floor and floor.busy and read and read.busy
+    assert {cost.kind: (cost.faults, cost.each) for cost in found.costs} == {
+        "first write": (1000, store.busy.median),
+        "again": (500, store.busy.median),
+        "zero page": (10, read.busy.median),
+    }
+    keep, filled, ahead = (remedy.ns for remedy in found.remedies)
+    assert keep == 500 * store.busy.median
+    assert filled == 900 * (store.busy.median - floor.busy.median)
+    assert ahead is None
+    said = " ".join(conclude(found))
+    middle = 1500 * store.busy.median + 10 * read.busy.median
+    assert f"1,510 faults took about {middle / 1e6:,.1f} ms (" in said
+    assert "10 faults have no price: file, in the kernel." in said
+    assert "took 500 ms of system time" in said
+    assert f"saves 500 faults (50.0 %), about {keep / 1e6:,.1f} ms, and costs" in said
+    assert "saves 900 faults (90.0 %) and costs" in said
+
+
+def test_a_process_without_faults_gets_no_advice() -> None:
+    remedies = (Remedy(KEEP, 0, 0), Remedy(FILLED, 0, 0), Remedy(AHEAD, 0, 0))
+    assert not list(advice_sentences(replace(trace(faults=0), remedies=remedies)))
+
+
+def test_the_place_to_populate_is_that_of_most_first_touches_reads_too() -> None:
+    places = (
+        FaultPlace("read, then written", HERE, 900, 0, ()),
+        FaultPlace("zero page", THERE, 800, 0, ()),
+        FaultPlace("first write", HERE, 50, 0, ()),
+    )
+    remedies = (Remedy(FILLED, 800, 0), Remedy(AHEAD, 1, 0))
+    (said,) = advice_sentences(replace(trace(), remedies=remedies, fault_places=places))
+    assert said.endswith("the place with most first touches is insert (table.c:40).")
 
 
 def test_on_arm64_it_costs_the_instructions_that_the_lab_counted(tmp_path: Path) -> None:
     made_results.write(tmp_path, made_results.plan(EXPERIMENTS, ["populate"], page="4k"))
-    (found,) = price(replace(trace(site(40)), machine="aarch64"), tmp_path)
+    (found,) = price(replace(trace(site(40)), machine="aarch64"), tmp_path).prices
     assert found.each > 0 and found.unit == "instructions of the kernel"
     assert "counted by the lab" in cost(replace(trace(site(40)), prices=(found,)), found)
-    assert price(trace(site(40)), tmp_path) == ()
+    assert price(trace(site(40)), tmp_path).prices == ()
 
 
 @pytest.mark.parametrize("what", ["source", "FIFO", "large"])

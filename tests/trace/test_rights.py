@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -57,24 +58,118 @@ def test_a_program_that_only_ends_is_not_called_so(
     assert read.trace.detached == ()
 
 
+_FILTER = "a seccomp filter, such as that of a container, forbids perf events"
+_SYSCTL = "run `sysctl kernel.perf_event_paranoid=2` as root (it is {})"
+# As root of its own user namespace, whose capabilities are none for perf.
+_ROOTLESS = ("unshare", "--user", "--map-root-user")
+
+
 @pytest.mark.parametrize(
-    ("paranoid", "user", "words"),
+    ("paranoid", "user", "words", "prefix", "flags"),
     [
-        ("2", 0, "a seccomp filter, such as that of a container, forbids perf events"),
-        ("3", NOBODY, "run `sysctl kernel.perf_event_paranoid=2` as root (it is 3)"),
+        ("2", 0, _FILTER, (), ()),
+        ("2", 0, _FILTER, (), ("-DERROR=ENOSYS",)),
+        ("3", NOBODY, _SYSCTL.format(3), (), ()),
+        ("4", NOBODY, _SYSCTL.format(4), (), ()),
+        ("3", NOBODY, _SYSCTL.format(3), _ROOTLESS, ()),
     ],
-    ids=["a container", "Debian's default"],
+    ids=["a container", "ENOSYS", "Debian's default", "Ubuntu's", "a rootless container"],
 )
 def test_who_forbids_it_is_named(
-    recorder: Path, compile_c: Compile, tmp_path: Path, paranoid: str, user: int, words: str
-) -> None:
-    recorder, deny = make_public(recorder, tmp_path), make_public(compile_c("deny.c"), tmp_path)
+    recorder: Path, compile_c: Compile, tmp_path: Path, paranoid: str, user: int, words: str,
+    prefix: tuple[str, ...], flags: tuple[str, ...],
+) -> None:  # fmt: skip
+    recorder = make_public(recorder, tmp_path)
+    deny = make_public(compile_c("deny.c", *flags), tmp_path)
     file = tmp_path / "trace.data"
-    command = shlex.join(map(str, (deny, recorder, "-o", file, "--", "true")))
+    command = shlex.join(map(str, (*prefix, deny, recorder, "-o", file, "--", "true")))
     _replaced(_PARANOID, paranoid, command, tmp_path, user)
     with pytest.raises(UserError, match="perf") as refused:
         read_recording(file)
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "rights",
+    [("--reuid", str(NOBODY)), ("--inh-caps", "-all", "--bounding-set", "-all")],
+    ids=["another user's", "more capabilities"],
+)
+def test_a_process_with_other_rights_is_named(
+    recorder: Path, tmp_path: Path, rights: tuple[str, ...]
+) -> None:
+    file = tmp_path / "trace.data"
+    recorder = make_public(recorder, tmp_path)
+    with subprocess.Popen(["sleep", "60"]) as process:
+        pid = str(process.pid)
+        subprocess.run(["setpriv", *rights, recorder, "-o", file, "-p", pid], check=False)
+        process.kill()
+    with pytest.raises(UserError, match=f"process {process.pid} is another user's, or has other"):
+        read_recording(file)
+
+
+@pytest.mark.parametrize("error", ["EPERM", "ENOSYS"])
+def test_a_process_that_cannot_be_waited_for_is_not_said_to_be_missing(
+    recorder: Path, compile_c: Compile, tmp_path: Path, error: str
+) -> None:
+    deny = compile_c("deny.c", "-DCALL=SYS_pidfd_open", f"-DERROR={error}")
+    file = tmp_path / "trace.data"
+    subprocess.run([deny, recorder, "-o", file, "-p", str(os.getpid())], check=False)
+    with pytest.raises(UserError, match="cannot be waited for here"):
+        read_recording(file)
+
+
+def test_a_trace_that_gets_no_buffer_names_the_limit(recorder: Path, tmp_path: Path) -> None:
+    """Perf's buffers of a user have a limit: the first trace takes all that it gives."""
+    first, second = tmp_path / "first.data", tmp_path / "second.data"
+    recorder = make_public(recorder, tmp_path)
+    nobody = ["setpriv", "--reuid", str(NOBODY - 1), "prlimit", "--memlock=0", str(recorder), "-o"]
+    with subprocess.Popen([*nobody, first, "--", "sleep", "60"]) as process:
+        while not first.exists() or first.stat().st_size < 100:
+            assert process.poll() is None
+            time.sleep(0.05)
+        subprocess.run([*nobody, second, "--", "true"], check=False)
+        process.terminate()
+    limit = int(Path("/proc/sys/kernel/perf_event_mlock_kb").read_text())
+    with pytest.raises(UserError, match=f"perf_event_mlock_kb={2 * limit}` as root .it is {limit}"):
+        read_recording(second)
+
+
+def test_a_disk_that_gets_full_is_said_and_what_was_recorded_is_shown(
+    firsttouch: Firsttouch, trouble: Path
+) -> None:
+    (firsttouch.directory / "full").mkdir()
+    words = firsttouch.command("trace", "--out", "full/out", "--", trouble, "threads")
+    script = (
+        f"mount -t tmpfs -o size=128k none full && {{ {shlex.join(words)}; "
+        "echo $?; mount -o remount,size=9m full; cp -r full/out kept; }"
+    )
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        cwd=firsttouch.directory, env=firsttouch.environment(), capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout == "2\n"
+    assert "its disk is full: free some space, then `firsttouch report full/out`" in done.stderr
+    read = read_recording(firsttouch.directory / "kept/trace.data")
+    assert doubles_of(read.trace) > PAGES
+    assert "The recorder was killed, or its disk was full" in _said(read)
+
+
+def test_a_read_only_directory_is_said_before_the_command_runs(firsttouch: Firsttouch) -> None:
+    (firsttouch.directory / "fixed").mkdir()
+    words = firsttouch.command("trace", "--out", "fixed/out", "--", "touch", "ran")
+    script = f"mount -t tmpfs -o ro none fixed && exec {shlex.join(words)}"
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        cwd=firsttouch.directory, env=firsttouch.environment(), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == (
+        "firsttouch: cannot write to fixed/out (Read-only file system): name another directory by "
+        "--out.\n"
+    )
+    assert not (firsttouch.directory / "ran").exists()
 
 
 def _replaced(path: str, text: str, command: str, folder: Path, user: int = 0) -> None:

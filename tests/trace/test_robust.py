@@ -17,7 +17,9 @@ from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace
 from firsttouch.finder.events import Fault
 from firsttouch.finder.records import open_recording
+from firsttouch.progress import Reporter
 from firsttouch.trace.reading import read_recording
+from firsttouch.trace.recording import Target, record
 from tests.conftest import Firsttouch
 from tests.trace.conftest import NOBODY, PAGES, Compile, doubles_of, make_public
 
@@ -39,10 +41,13 @@ def test_threads_children_and_executed_programs_are_traced(
     assert trace.lost == 0
 
 
+@pytest.mark.parametrize("build_id", ["sha1", "none"])
 def test_other_code_at_the_same_pc_is_read_after_exec(
-    firsttouch: Firsttouch, compile_c: Compile
+    firsttouch: Firsttouch, compile_c: Compile, build_id: str
 ) -> None:
-    layout = ("-no-pie", "-fno-pie", "-Wl,--section-start=.touch=0x500000")
+    """Without a build ID the recorder sees that it reads the code of the next program."""
+    section = "-Wl,--section-start=.touch=0x500000"
+    layout = ("-no-pie", "-fno-pie", section, f"-Wl,--build-id={build_id}")
     writes, reads = compile_c("exec.c", "-DWRITES", *layout), compile_c("exec.c", *layout)
     done = firsttouch("trace", "--", writes, reads, writes, reads)
     assert done.returncode == 0, done.stderr
@@ -94,6 +99,8 @@ def test_killed_it_leaves_no_process_and_a_readable_recording(
         (program,) = _children(recorder)
         os.kill(process.pid if killed == "firsttouch" else recorder, signal.SIGKILL)
         process.communicate(timeout=60)
+    # In both cases by signal 9: firsttouch itself, or the command with the recorder.
+    assert process.returncode == (-9 if killed == "firsttouch" else 128 + 9)
     deadline = time.monotonic() + 20
     while any(Path(f"/proc/{pid}").exists() for pid in (recorder, program)):
         assert time.monotonic() < deadline, "a process was left behind"
@@ -196,6 +203,23 @@ def test_a_long_command_is_kept_whole(firsttouch: Firsttouch) -> None:
     trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
     assert trace.command == ("true", *_MANY_WORDS)
     assert trace.kernel == os.uname().release
+
+
+def test_a_command_that_is_too_long_is_said(tmp_path: Path) -> None:
+    """Its words have room beside those of firsttouch, and none beside the recorder's."""
+    command = ("true", "x" * (1 << 20))
+    with pytest.raises(UserError, match="are too long: shorten them, or run `ulimit -s 65536`"):
+        record(Target(command), tmp_path / "trace.data", Reporter())
+
+
+def test_a_recorder_without_room_for_its_files_ends(
+    recorder: Path, compile_c: Compile, tmp_path: Path
+) -> None:
+    """Without signalfd(2) it would not notice the command's end."""
+    deny, file = compile_c("deny.c", "-DCALL=SYS_signalfd4"), tmp_path / "trace.data"
+    subprocess.run([deny, recorder, "-o", file, "--", "true"], check=False, timeout=60)
+    with pytest.raises(UserError, match=r"signalfd\(2\) failed"):
+        open_recording(file)
 
 
 def test_standard_output_is_the_programs_and_json_is_alone_there(

@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from elftools.dwarf.compileunit import CompileUnit
+from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
@@ -72,6 +74,34 @@ def _check(location: Location) -> None:
 def test_lines_come_from_the_file_itself(compile_c: Compile, dwarf: int) -> None:
     program = compile_c("known.c", f"-gdwarf-{dwarf}")
     _check(Symbols().locate(Place(str(program), offset_of(program, "write_all"), 0)))
+
+
+def test_only_units_that_no_table_lists_are_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gcc lists its units in .debug_aranges, clang does not; one program may have both."""
+    for name, compiler in (("listed", "gcc"), ("unlisted", "clang")):
+        source = tmp_path / f"{name}.c"
+        source.write_text(f"int {name}(int n)\n{{\n\treturn n + 1;\n}}\n")
+        subprocess.run([compiler, "-g", "-c", source, "-o", source.with_suffix(".o")], check=True)
+    objects = [tmp_path / "listed.o", tmp_path / "unlisted.o"]
+    program = tmp_path / "both.so"
+    subprocess.run(["gcc", "-shared", "-nostdlib", *objects, "-o", program], check=True)
+    read: list[CompileUnit] = []
+    top_of = CompileUnit.get_top_DIE
+
+    def noted(unit: CompileUnit) -> DIE:
+        read.append(unit)
+        return top_of(unit)
+
+    monkeypatch.setattr(CompileUnit, "get_top_DIE", noted)
+    symbols = Symbols()
+    assert symbols.locate(Place(str(program), 0, 0)).file == ""
+    names = {top_of(unit).attributes["DW_AT_name"].value.decode() for unit in read}
+    assert names == {str(tmp_path / "unlisted.c")}
+    for name in ("listed", "unlisted"):
+        location = symbols.locate(Place(str(program), offset_of(program, name), 0))
+        assert (location.file, location.line) == (str(tmp_path / f"{name}.c"), 2)
 
 
 def test_lines_come_from_a_debug_file_by_its_build_id(compile_c: Compile, tmp_path: Path) -> None:

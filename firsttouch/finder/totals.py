@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from firsttouch.finder.kinds import FAULT_KINDS, SECOND
+from firsttouch.finder.kinds import FAULT_KINDS
 from firsttouch.finder.simulation import Outcome
 from firsttouch.finder.spaces import Place, Space
 
@@ -74,34 +75,37 @@ def _joined(counts: list[int]) -> list[int]:
 
 @dataclass
 class Touched:
-    """The pages of an address space that had faults, and those that had doubles.
+    """The pages of an address space that had faults: all, and those of each kind.
 
-    Both by block of 2 MiB: bit n is the block's page n. `reads` are the pages of
-    anonymous memory that were read and not written. `space` is what is mapped in the end.
+    Both by block of 2 MiB: bit n is the block's page n. `space` is what is mapped in the end.
     """
 
     space: Space
     faults: int = 0
     pages: dict[int, int] = field(default_factory=dict)
-    doubled: dict[int, int] = field(default_factory=dict)
-    reads: set[int] = field(default_factory=set)
+    kinds: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in FAULT_KINDS])
 
 
 @dataclass
-class Program:
-    """The faults of the processes that ran a program, by kind."""
+class Tally:
+    """The faults of processes that ran a program, or of threads of a name, by kind."""
 
-    processes: int = 0
+    members: int = 0
     kinds: list[int] = field(default_factory=lambda: [0] * len(FAULT_KINDS))
 
+    def add(self, kinds: Sequence[int]) -> None:
+        """Add the faults of one more."""
+        self.members += 1
+        self.kinds = [a + b for a, b in zip(self.kinds, kinds, strict=True)]
+
 
 @dataclass
-class Found:
+class Totals:
     """All that the faults of a recording show.
 
     `filled` counts, by pair, the doubles in anonymous memory by how many pages of
     their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
-    `stack_kinds` counts the faults of each by kind. `programs` does so by name,
+    `stack_kinds` counts the faults of each by kind. `programs` and `threads` do so by name,
     `outcomes` has what remedies would have saved, and `allocators` counts the faults on
     memory that came again by the allocator of the process.
     `largest` is the address space with most faults; `unwritten` counts the pages of anonymous
@@ -120,7 +124,8 @@ class Found:
     stack_kinds: list[list[int]] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     allocators: Counter[str] = field(default_factory=Counter)
-    programs: dict[str, Program] = field(default_factory=lambda: defaultdict(Program))
+    programs: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    threads: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
     names: list[str] = field(default_factory=list)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     unwritten: int = 0
@@ -132,17 +137,7 @@ class Found:
     @property
     def count(self) -> int:
         """The number of faults."""
-        return sum(self.stack_faults)
-
-    @property
-    def stack_faults(self) -> list[int]:
-        """The faults of each chain."""
-        return [sum(kinds) for kinds in self.stack_kinds]
-
-    @property
-    def stack_doubles(self) -> list[int]:
-        """The doubles of each chain."""
-        return [kinds[SECOND] for kinds in self.stack_kinds]
+        return sum(map(sum, self.stack_kinds))
 
     def of_kind(self, kind: int) -> int:
         """Return the number of faults of a kind."""

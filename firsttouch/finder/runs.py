@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Counts the usual faults, quickly: those on missing pages of anonymous memory.
+
+`doubles.py` counts any fault, in several times the time, and with the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from firsttouch.finder.events import Change, Event, Fault, Mapped
+from firsttouch.finder.instructions import Access
+from firsttouch.finder.kinds import AGAIN, kind_of
+from firsttouch.finder.process import First, Process
+from firsttouch.finder.spaces import PROT_EXEC
+from firsttouch.finder.totals import BLOCK, Totals
+
+# What such a fault was needs more than its instruction.
+_UNCLEAR = (Access.EITHER, Access.UNKNOWN, Access.FETCH)
+# Faults in a list.
+_MOST = 1 << 10
+
+
+def in_runs(events: Iterable[Event]) -> Iterator[Change | list[Fault]]:
+    """Yield the same events, faults in lists: those of a process that follow each other."""
+    run: list[Fault] = []
+    pid = -1
+    for event in events:
+        if isinstance(event, Fault):
+            if event.pid != pid or len(run) == _MOST:
+                if run:
+                    yield run
+                run, pid = [], event.pid
+            run.append(event)
+        else:
+            if run:
+                yield run
+            run, pid = [], -1
+            yield event
+    if run:
+        yield run
+
+
+def count_usual(
+    faults: list[Fault], begin: int, process: Process, totals: Totals, start: int, shift: int
+) -> int:
+    """Count a process's faults from an index on; return the index of the first unusual fault.
+
+    `start` is when the recording began, in ns; a page has 1 << `shift` bytes.
+    """
+    if process.executing:
+        return begin
+    mapping: Mapped | None = None
+    # Attributes are local, for here most of the time goes.
+    replay, stacks, decoded, first = process.replay, process.stacks, process.decoded, process.first
+    stack_kinds, timeline = totals.stack_kinds, totals.timeline
+    parts, part_shift, last_part = timeline.kinds, timeline.shift, timeline.PARTS
+    touched, of_kinds = process.touched.pages, process.touched.kinds
+    last_of_block = (BLOCK >> shift) - 1
+    block_shift = last_of_block.bit_length()
+    low = high = fresh = 0
+    limits = 0, 0
+    thread, of_thread = -1, [0]
+    # Writes that the replay has not seen yet: of one thread, to pages of a block, upwards.
+    run_block = run = run_again = 0
+    latest = 0
+    end = begin
+    for fault in islice(faults, begin, None):
+        time, _, tid, pc, address, user, chain, mapped, _, _, _, code = fault
+        if mapped != 0 or not user or code:
+            break
+        stack, instruction = stacks.get((pc, chain)), decoded.get(pc)
+        if stack is None or instruction is None:
+            break
+        access = instruction.access
+        if access in _UNCLEAR:
+            break
+        page = address >> shift
+        if not low <= address < high or tid != thread:
+            mapping, anonymous = process.mapping(address)
+            if not anonymous or (mapping and mapping.prot & PROT_EXEC):
+                break
+            if run:
+                replay.writes(run_block, run, run_again, thread, limits)
+                run = run_again = 0
+            low, high = (mapping.start, mapping.end) if mapping else (address, address)
+            limits = replay.limits(page, mapping)
+            thread, of_thread = tid, process.of_thread(tid)
+            fresh = _kind(Access.WRITE, mapping)
+        block = page >> block_shift
+        bit = 1 << (page & last_of_block)
+        before = touched.get(block, 0)
+        again = before & bit
+        if again:
+            first.pop(page, None)
+            kind = AGAIN
+        else:
+            touched[block] = before | bit
+            kind = fresh if access.may_write and not access.may_read else _kind(access, mapping)
+        of_kind = of_kinds[kind]
+        of_kind[block] = of_kind.get(block, 0) | bit
+        of_thread[kind] += 1
+        stack_kinds[stack][kind] += 1
+        part = time - start >> part_shift
+        if 0 <= part < last_part:
+            parts[kind][part] += 1
+            if time > latest:
+                latest = time
+        else:
+            timeline.add(time - start, kind)
+            parts, part_shift = timeline.kinds, timeline.shift
+        if access.may_read:
+            first[page] = First(pc, address, instruction, True)
+        if access.may_write:
+            if block != run_block or bit <= run:
+                if run:
+                    replay.writes(run_block, run, run_again, tid, limits)
+                run_block, run, run_again = block, bit, again
+            else:
+                run |= bit
+                run_again |= again
+        else:
+            if run:
+                replay.writes(run_block, run, run_again, tid, limits)
+                run = run_again = 0
+            replay.fault(fault, kind, mapping, write=False, again=bool(again))
+        end += 1
+    if run:
+        replay.writes(run_block, run, run_again, thread, limits)
+    timeline.last = max(timeline.last, latest - start)
+    process.touched.faults += end - begin
+    totals.anonymous += end - begin
+    return end
+
+
+def _kind(access: Access, mapping: Mapped | None) -> int:
+    """Return the kind of an access to a page that had no fault before."""
+    return kind_of(access, 0, mapping, user=True, anonymous=True, before=False, forked=False)

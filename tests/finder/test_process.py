@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a process says of a fault's chain of calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from firsttouch.finder.process import Process
+from firsttouch.finder.remedies import Remedies
+from firsttouch.finder.spaces import Place, Space
+from tests.finder.test_spaces import mapped
+
+CODE, DATA, JIT, NOWHERE = 0x1000, 0x3000, 0x5000, 0x9000
+READ_EXECUTE, ALL = 5, 7
+FILE = Place("/bin/true", CODE, 0)
+
+
+@pytest.mark.parametrize(
+    ("chain", "places"),
+    [
+        ((CODE, JIT), (FILE, Place("", JIT, 1))),
+        ((CODE, DATA, CODE), (FILE,)),
+        ((CODE, NOWHERE, CODE), (FILE,)),
+        ((NOWHERE,), ()),
+    ],
+)
+def test_callers_end_where_no_code_is(chain: tuple[int, ...], places: tuple[Place, ...]) -> None:
+    process = Process(Space(), 0, 512, Remedies(4096, 512).process())
+    process.map(mapped(CODE, CODE + 0x1000, "/bin/true", prot=READ_EXECUTE))
+    process.map(mapped(DATA, DATA + 0x1000, "/bin/true"))
+    process.map(mapped(JIT, JIT + 0x1000, prot=ALL))
+    assert process.callers(1, chain) == places
