@@ -67,7 +67,7 @@ def change_over(base: Sequence[float], other: Sequence[float]) -> Change | None:
     if len(base) < LEAST_BOOTS or min(*base, *other) <= 0:
         return None
     before, after = [math.log(time) for time in base], [math.log(time) for time in other]
-    steps = [two - one for one, two in zip(before, after, strict=True)]
+    steps = [later - earlier for earlier, later in zip(before, after, strict=True)]
     averages = _averages(steps)
     cut = _cut(len(steps))
     middle = median(averages)
@@ -87,7 +87,7 @@ def change_over(base: Sequence[float], other: Sequence[float]) -> Change | None:
 def _averages(steps: Sequence[float]) -> list[float]:
     """Return Walsh's averages, in order: their median estimates the centre of a symmetry."""
     pairs = itertools.combinations_with_replacement(steps, 2)
-    return sorted((one + two) / 2 for one, two in pairs)
+    return sorted((first + second) / 2 for first, second in pairs)
 
 
 @functools.cache
@@ -122,7 +122,7 @@ def _needed(residuals: Sequence[float]) -> int | None:
     mirrored = sorted([*residuals, *(-residual for residual in residuals)])
     shift = 2 * math.log1p(SMALL_CHANGE)
     number = len(mirrored)
-    shares = [1 - bisect.bisect_left(mirrored, -shift - one) / number for one in mirrored]
+    shares = [1 - bisect.bisect_left(mirrored, -shift - residual) / number for residual in mirrored]
     excess = fmean(shares) - 0.5
     normal = NormalDist()
     error, power = normal.inv_cdf((1 + CONFIDENCE) / 2), normal.inv_cdf(POWER)
@@ -135,7 +135,7 @@ def _needed(residuals: Sequence[float]) -> int | None:
 def _disturbance(base: Sequence[float], other: Sequence[float]) -> list[str]:
     """Say whether the machine changed its speed in the run, or boots are fast and slow."""
     number = len(base)
-    levels = [(one + two) / 2 for one, two in zip(base, other, strict=True)]
+    levels = [(before + after) / 2 for before, after in zip(base, other, strict=True)]
     by, slow = _two_kinds(levels)
     if slow and slow in (list(range(slow[0], number)), list(range(len(slow)))):
         at = slow[0] or len(slow)

@@ -142,11 +142,11 @@ class Sweep:
 
     def series(self, metric: str) -> dict[str, dict[int, float]]:
         """Return misses per round by arm and by hot colour, in order of colour."""
-        found: dict[str, dict[int, float]] = {}
+        series: dict[str, dict[int, float]] = {}
         for case in self.cases:
             for arm, misses in per_round(case, metric).items():
-                found.setdefault(arm, {})[case.number("hot_color")] = misses
-        return found
+                series.setdefault(arm, {})[case.number("hot_color")] = misses
+        return series
 
     def spreads(self, metric: str) -> dict[str, Spread]:
         """Return the spread over hot colours for each arm."""
@@ -166,13 +166,15 @@ def sweeps(cases: Iterable[Case]) -> list[Sweep]:
         for case in cases
         if isinstance(case.params.get("hot_color"), int) and case.number("rounds") > 0
     ]
-    found = []
+    measured = []
     for rest, members in alike(usable, "hot_color"):
         members.sort(key=lambda case: case.number("hot_color"))
         sweep = Sweep(str(rest.get("level", "")), rest, members)
         if any(case.values(sweep.metric) for case in members):
-            found.append(sweep)
-    return sorted(found, key=lambda sweep: (sweep.level != "l2", -sweep.cases[0].number("rounds")))
+            measured.append(sweep)
+    return sorted(
+        measured, key=lambda sweep: (sweep.level != "l2", -sweep.cases[0].number("rounds"))
+    )
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ class ColoredCache:
 
 def colored_caches(dataset: Dataset) -> list[ColoredCache]:
     """Return the effect of colours on each cache for which all figures were measured."""
-    found = []
+    caches_measured = []
     for platform in dataset.platforms():
         machine = dataset.catalog.machines.get(platform.machine)
         if machine is None:
@@ -239,10 +241,10 @@ def colored_caches(dataset: Dataset) -> list[ColoredCache]:
             )
             if all(a in scan and a in spread and spread[a].whole for a in (BASE, arm)):
                 seen.add(sweep.level)
-                found.append(
+                caches_measured.append(
                     ColoredCache(
                         platform, sweep.level, cache.colors, spread[BASE], spread[arm],
                         (scan[BASE], scan[arm]),
                     )
                 )  # fmt: skip
-    return sorted(found, key=lambda line: (line.platform, line.level))
+    return sorted(caches_measured, key=lambda line: (line.platform, line.level))

@@ -46,8 +46,8 @@ class Case:
 
     def values(self, metric: str) -> dict[str, float]:
         """Return the value of `metric` on each arm that measured it."""
-        found = {arm: self.value(arm, metric) for arm in self.arms}
-        return {arm: value for arm, value in found.items() if value is not None}
+        values = {arm: self.value(arm, metric) for arm in self.arms}
+        return {arm: value for arm, value in values.items() if value is not None}
 
     def pair(self) -> tuple[str, str] | None:
         """Return the two arms whose change is reported, the base first; None for fewer than two.

@@ -16,7 +16,7 @@ from firsttouch.analysis.cases import BASE_PAGE, Case, Platform
 from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.analysis.verdicts import change_percent, verdict
 from firsttouch.catalog.arms import BASE
-from firsttouch.catalog.collection import Catalog, load_known
+from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.catalog.experiments import (
     BASE_PAGES,
@@ -28,7 +28,6 @@ from firsttouch.catalog.experiments import (
 from firsttouch.catalog.tried import tried_arm
 from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME, Result, read_results
-from firsttouch.places import EXPERIMENTS
 
 _Key = tuple[Platform, str, tuple[tuple[str, Value], ...]]
 
@@ -123,13 +122,13 @@ class Dataset:
         self, platform: Platform, name: str, metric: str, params: Mapping[str, Value]
     ) -> Case | None:
         """Return the largest case with these parameters whose two compared arms have `metric`."""
-        found = [
+        candidates = [
             case
             for case in self.of(platform, name)
             if params.items() <= case.params.items()
             and {BASE, case.experiment.compare} <= case.values(metric).keys()
         ]
-        return max(found, key=lambda case: case.number("size"), default=None)
+        return max(candidates, key=lambda case: case.number("size"), default=None)
 
 
 def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[str] = ()) -> Dataset:
@@ -196,13 +195,13 @@ def _with_layouts(rows: Iterable[Row], firsts: Mapping[_Key, int]) -> Iterable[R
     same: dict[tuple[_Key, str], list[Row]] = {}
     for row in rows:
         same.setdefault((_key(row.case), row.metric), []).append(row)
-    for (key, _), found in same.items():
-        if found[0].case.layout == firsts[key]:
-            yield replace(found[0], layouts=tuple(found)) if len(found) > 1 else found[0]
+    for (key, _), (row, *others) in same.items():
+        if row.case.layout == firsts[key]:
+            yield replace(row, layouts=(row, *others)) if others else row
 
 
-def read_dataset(place: Path, folder: Path = EXPERIMENTS) -> Dataset:
-    """Return the dataset of what `read_results` finds, read by the experiments in `folder`.
+def read_dataset(place: Path) -> Dataset:
+    """Return the dataset of what `read_results` finds.
 
     Raises UserError if there is no such file, or nothing in it can be shown.
     """
@@ -213,12 +212,11 @@ def read_dataset(place: Path, folder: Path = EXPERIMENTS) -> Dataset:
         for result in reading.results
         if result.provenance.tried
     }
-    catalog = load_known(
+    catalog = load_catalog(
         # All experiments: the report names what was not measured, and the command for it.
-        experiment_names(folder),
+        experiment_names(),
         (cell.machine for cell in cells),
         (cell.arm for cell in cells if cell.arm not in tried),
-        folder,
     ).adding(tried_arm(name, place, words) for place, (name, words) in enumerate(tried.items()))
     file = place if place.is_file() else place / FILE_NAME
     notes = []
@@ -257,11 +255,11 @@ def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:
                 figures.append((derived.name, derived.unit, _derive(derived, case, floor)))
         for figure, unit, arms in figures:
             if arms:
-                claim = experiment.claim(figure, case.params)
+                published = experiment.figure(figure, case.params)
                 pair = case.pair()
                 change = change_percent(arms.get(pair[0]), arms.get(pair[1])) if pair else None
-                said = verdict(claim, change if pair == (BASE, experiment.compare) else None)
-                rows.append(Row(case, figure, unit, arms, change, claim, said))
+                said = verdict(published, change if pair == (BASE, experiment.compare) else None)
+                rows.append(Row(case, figure, unit, arms, change, published, said))
     return rows, gaps
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from firsttouch.analysis.dataset import Row
-from firsttouch.analysis.verdicts import NOT_JUDGED
+from firsttouch.analysis.verdicts import NOT_JUDGED, NOT_PUBLISHED
 
 # A verdict holds if it is the same in at least this share of layouts.
 HOLDS = 0.95
@@ -42,7 +42,7 @@ class Distribution:
 
 def values_over(row: Row, arm: str) -> Distribution | None:
     """Return the values of `arm`; None if fewer than two layouts have one."""
-    return _distribution(one.arms.get(arm) for one in row.layouts)
+    return _distribution(layout.arms.get(arm) for layout in row.layouts)
 
 
 def changes_over(row: Row, arm: str | None = None) -> Distribution | None:
@@ -51,15 +51,15 @@ def changes_over(row: Row, arm: str | None = None) -> Distribution | None:
     Returns None if fewer than two layouts have one.
     """
     return _distribution(
-        one.change_percent if arm is None else one.change(arm) for one in _comparable(row)
+        layout.change_percent if arm is None else layout.change(arm) for layout in _comparable(row)
     )
 
 
 def verdict_share(row: Row) -> float | None:
     """Return the share of layouts in which the verdict is the row's; None if none is judged."""
-    if row.verdict in ("no claim", NOT_JUDGED) or not row.layouts:
+    if row.verdict in (NOT_PUBLISHED, NOT_JUDGED) or not row.layouts:
         return None
-    same = [one.verdict == row.verdict for one in _comparable(row)]
+    same = [layout.verdict == row.verdict for layout in _comparable(row)]
     return sum(same) / len(same)
 
 
@@ -71,9 +71,9 @@ def depends_on_layout(row: Row) -> bool:
 
 def _comparable(row: Row) -> list[Row]:
     """Return the row in each layout in which the same two arms were compared."""
-    return [one for one in row.layouts if one.case.pair() == row.case.pair()]
+    return [layout for layout in row.layouts if layout.case.pair() == row.case.pair()]
 
 
 def _distribution(values: Iterable[float | None]) -> Distribution | None:
-    found = tuple(value for value in values if value is not None)
-    return Distribution(found) if len(found) > 1 else None
+    numbers = tuple(value for value in values if value is not None)
+    return Distribution(numbers) if len(numbers) > 1 else None

@@ -49,28 +49,28 @@ class Matrix:
     A case may be in both. `still` are cases that changed in no setting.
     """
 
-    found: Changes
+    changes: Changes
     settings: tuple[str, ...]
     worse: tuple[Moved, ...]
     better: tuple[Moved, ...]
     still: tuple[Case, ...]
 
 
-def matrix_of(found: Changes) -> Matrix:
+def matrix_of(changes: Changes) -> Matrix:
     """Return the changes of an arm by case, across the settings in which it ran."""
     by_case: dict[str, dict[str, CellChange]] = {}
-    for cell in found.cells:
+    for cell in changes.cells:
         case = cell.case
         key = f"{case.platform.release} {case.experiment.name} {dict(case.params)}"
         by_case.setdefault(key, {})[case.platform.setting] = cell
-    names = dict.fromkeys(cell.case.platform.setting for cell in found.cells)
+    names = dict.fromkeys(cell.case.platform.setting for cell in changes.cells)
     judged = [
         cells
         for cells in by_case.values()
         if any(cell.kind != "not judged" for cell in cells.values())
     ]
     return Matrix(
-        found,
+        changes,
         tuple(sorted(names)),
         tuple(_moved(judged, more=True)),
         tuple(_moved(judged, more=False)),
@@ -92,13 +92,14 @@ def _moved(cases: Iterable[Mapping[str, CellChange]], *, more: bool) -> list[Mov
         }
         if changed:
             moved.append(Moved(changed, cells.get(""), len(cells)))
-    return sorted(moved, key=lambda one: (one.most.unit == "cell", -abs(one.most.percent)))
+    return sorted(moved, key=lambda each: (each.most.unit == "cell", -abs(each.most.percent)))
 
 
-def pairs_of(found: Sequence[Matrix], settings: Sequence[Setting]) -> list[str]:
+def pairs_of(matrices: Sequence[Matrix], settings: Sequence[Setting]) -> list[str]:
     """Return the names of pairs of those settings that move what the arms change most often."""
     counted: Counter[str] = Counter()
-    for moved in (one for matrix in found for one in (*matrix.worse, *matrix.better)):
+    every = [moved for matrix in matrices for moved in (*matrix.worse, *matrix.better)]
+    for moved in every:
         for setting, cell in moved.cells.items():
             plain = moved.plain.change(INSTRUCTIONS) if moved.plain else 0.0
             if abs(cell.change(INSTRUCTIONS) - plain) > _ALIKE * abs(plain):
@@ -106,7 +107,7 @@ def pairs_of(found: Sequence[Matrix], settings: Sequence[Setting]) -> list[str]:
     axes = {setting.name: setting.axis for setting in settings}
     most = [name for name, _ in counted.most_common() if name][:_COMBINED]
     return [
-        f"{one}{AND}{other}"
-        for one, other in itertools.combinations(most, 2)
-        if axes[one] != axes[other]
+        f"{first}{AND}{second}"
+        for first, second in itertools.combinations(most, 2)
+        if axes[first] != axes[second]
     ]

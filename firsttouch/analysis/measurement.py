@@ -6,20 +6,22 @@ pmu/README.md explains each count of the PMU.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from firsttouch.catalog.contract import HIDDEN
 from firsttouch.catalog.experiments import Experiment
-from firsttouch.finder.found import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.finder.sites import RMW, Trace
 from firsttouch.finder.spaces import ANONYMOUS
+from firsttouch.finder.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.lab.results import Counts, Result
 from firsttouch.lab.traces import trace_of
 from firsttouch.tables import Table
 
-# Cache counts are valid if the model saw at least this many accesses for each
-# access that it did not see.
+# Cache counts are valid if the model saw at least this many accesses for each access that it did
+# not see: that may be a miss, and with LRU cause another. An old QEMU always hides a few at the
+# kernel's ticks.
 _SEEN_PER_UNSEEN = 10_000
 _WHOLE_TICKS = (
     "QEMU runs one CPU at a time, for a whole tick: no CPU waits for a lock that another holds"
@@ -46,12 +48,19 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The figures of one result: metrics by name, and why others are not available."""
+    """The figures of one result: metrics by name, and why others are not available.
+
+    `misses` are the cache misses of the accesses that the model saw, by the
+    name of their metric, also where these are too few for the metric; it did
+    not see `unseen` accesses.
+    """
 
     result: Result
     metrics: Mapping[str, float]
     missing: Mapping[str, str]
     timeline: Timeline = field(default_factory=Timeline)
+    misses: Mapping[str, float] = field(default_factory=dict)
+    unseen: int = 0
 
 
 def measure(result: Result, experiment: Experiment) -> Measurement:
@@ -61,19 +70,29 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
     line = Table(f"the result of {result.cell.title}", result.lines[-1])
     metrics = line.table("metrics").numbers()
     missing = line.table("unavailable").values_of(str)
+    misses: Counter[str] = Counter()
+    unseen = 0
     if result.counts is not None:
         for region in result.counts.regions:
-            counted, lost = _count(Table(line.file, region, "region"), result.counts)
+            table = Table(line.file, region, "region")
+            counted = _count(table)
+            if cached := _caches(table):
+                hidden = _hidden(table, result.counts)
+                misses.update({name: cached[name] for name in cached if name.endswith("_misses")})
+                unseen += sum(hidden)
+                if sum(hidden) * _SEEN_PER_UNSEEN <= cached["l1d_accesses"]:
+                    counted |= cached
+                else:
+                    missing.update(dict.fromkeys(cached, _why_hidden(*hidden)))
             for name, value in counted.items():
                 metrics[name] = metrics.get(name, 0) + value
-            missing.update(lost)
     _combine(metrics, missing, result.cell.cpus)
     if trace := trace_of(result):
         metrics |= _recorded(trace)
     for metric in experiment.metrics:
         if metric.name not in metrics and metric.name not in missing:
             missing[metric.name] = _why_not(metric.name, metrics, missing)
-    return Measurement(result, metrics, missing, _timeline(line))
+    return Measurement(result, metrics, missing, _timeline(line), misses, unseen)
 
 
 def _combine(metrics: dict[str, float], missing: dict[str, str], cpus: int) -> None:
@@ -130,17 +149,12 @@ def _timeline(line: Table) -> Timeline:
     )
 
 
-def _count(region: Table, counts: Counts) -> tuple[dict[str, int], dict[str, str]]:
-    """Return the metrics of one region, and why the others are not available.
-
-    An old QEMU always hides a few accesses at the kernel's ticks. Cache counts
-    that leave out more than one access in 10,000 are not used.
-    """
-    modes = [region.table("user"), region.table("kernel")]
-    user, kernel = modes
+def _count(region: Table) -> dict[str, int]:
+    """Return the metrics of one region that need no modelled caches."""
+    user, kernel = _modes(region)
 
     def both(name: str) -> int:
-        return sum(mode.take(name, int) for mode in modes)
+        return user.take(name, int) + kernel.take(name, int)
 
     metrics = {
         "instructions_user": user.take("instructions", int),
@@ -158,23 +172,34 @@ def _count(region: Table, counts: Counts) -> tuple[dict[str, int], dict[str, str
             "ipi": both("ipi"),
             "aborts": both("exceptions_taken_sync") - both("svc"),
         }
-    levels = [level for level in ("l1d", "l2") if kernel.has(level)]
-    if not levels:
-        return metrics, {}
-    cached = {
+    return metrics
+
+
+def _caches(region: Table) -> dict[str, int]:
+    """Return the accesses and the misses of each level of one region, none without a model."""
+    modes = _modes(region)
+    return {
         f"{level}_{what}": sum(mode.table(level).take(what, int) for mode in modes)
-        for level in levels
+        for level in ("l1d", "l2")
         for what in ("accesses", "misses")
+        if modes[-1].has(level)
     }
+
+
+def _hidden(region: Table, counts: Counts) -> tuple[int, int]:
+    """Return the DC ZVA instructions, and the other accesses, that the caches did not see."""
     modelled = "dc_zva_lines" not in counts.not_modelled
-    unplaced = both("dc_zva_unplaced" if modelled else "dc_zva")
-    lost = both("untranslated_accesses")
-    # A hidden access may be a miss that was not counted and, with LRU, cause another miss.
-    if (unplaced + lost) * _SEEN_PER_UNSEEN <= cached["l1d_accesses"]:
-        return {**metrics, **cached}, {}
-    why = (
-        f"QEMU did not show the addresses of {unplaced:,} DC ZVA instructions"
-        if unplaced
-        else f"QEMU did not show the address of {lost:,} accesses"
-    )
-    return metrics, dict.fromkeys(cached, why)
+    names = ("dc_zva_unplaced" if modelled else "dc_zva", "untranslated_accesses")
+    unplaced, lost = (sum(mode.take(name, int) for mode in _modes(region)) for name in names)
+    return unplaced, lost
+
+
+def _why_hidden(unplaced: int, lost: int) -> str:
+    """Return why cache counts are not available."""
+    if unplaced:
+        return f"QEMU did not show the addresses of {unplaced:,} DC ZVA instructions"
+    return f"QEMU did not show the address of {lost:,} accesses"
+
+
+def _modes(region: Table) -> tuple[Table, Table]:
+    return region.table("user"), region.table("kernel")

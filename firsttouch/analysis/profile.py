@@ -127,8 +127,8 @@ def read_profile(measured: Measurement) -> Profile | None:
 
 def profiles_of(case: Case) -> dict[str, Profile]:
     """Return the profiles of a case by arm; UserError if one is malformed."""
-    found = {arm: read_profile(measured) for arm, measured in case.arms.items()}
-    return {arm: profile for arm, profile in found.items() if profile is not None}
+    profiles = {arm: read_profile(measured) for arm, measured in case.arms.items()}
+    return {arm: profile for arm, profile in profiles.items() if profile is not None}
 
 
 def basis_of(case: Case, profiles: Mapping[str, Profile], unit: str | None = None) -> Basis:
@@ -140,21 +140,21 @@ def basis_of(case: Case, profiles: Mapping[str, Profile], unit: str | None = Non
     """
     faults = {arm: profile.faults or 0 for arm, profile in profiles.items()}
     pages = case.pages()
-    known = {CELL: Basis(CELL, dict.fromkeys(profiles, 1.0))}
+    bases = {CELL: Basis(CELL, dict.fromkeys(profiles, 1.0))}
     if pages:
-        known["page"] = Basis("page", dict.fromkeys(profiles, pages))
+        bases["page"] = Basis("page", dict.fromkeys(profiles, pages))
     if all(faults.values()):
-        known["fault"] = Basis("fault", faults)
+        bases["fault"] = Basis("fault", faults)
     if unit is None:
         least, most = min(faults.values()), max(faults.values())
         alike = most - least <= most * _ALIKE and least >= (pages or 0)
-        return known["fault"] if "fault" in known and alike else known.get("page", known[CELL])
-    if unit not in known:
+        return bases["fault"] if "fault" in bases and alike else bases.get("page", bases[CELL])
+    if unit not in bases:
         raise UserError(
             f"{case.experiment.name} counts no {unit}s, so that --per {unit} is not possible: "
-            f"use --per {' or '.join(known)}."
+            f"use --per {' or '.join(bases)}."
         )
-    return known[unit]
+    return bases[unit]
 
 
 def compare_functions(
@@ -191,11 +191,11 @@ def _add(to: dict[str, int], more: Mapping[str, int]) -> None:
 def _read_functions(profile: Table) -> list[tuple[str, dict[str, int]]]:
     """Return the name and the counts of each function; several may have one name."""
     names = profile.strings("function_counts")
-    found = []
+    functions = []
     for entry in profile.take("functions", list):
         name, *numbers = _entry(profile, "functions", entry, 1 + len(names))
-        found.append((str(name), dict(zip(names, _whole(profile, numbers), strict=True))))
-    return found
+        functions.append((str(name), dict(zip(names, _whole(profile, numbers), strict=True))))
+    return functions
 
 
 def _read_stacks(profile: Table, functions: list[str]) -> Iterable[tuple[Stack, dict[str, int]]]:
@@ -218,7 +218,7 @@ def _entry(profile: Table, key: str, entry: Json, length: int) -> list[Json]:
 
 
 def _whole(profile: Table, numbers: Iterable[Json]) -> list[int]:
-    found = [number for number in numbers if isinstance(number, int)]
-    if len(found) != len(list(numbers)):
+    whole = [number for number in numbers if isinstance(number, int)]
+    if len(whole) != len(list(numbers)):
         raise profile.error("functions or calls", "have a count that is not a whole number.")
-    return found
+    return whole

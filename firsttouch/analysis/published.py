@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import Dataset, Row
-from firsttouch.analysis.verdicts import NOT_JUDGED
+from firsttouch.analysis.verdicts import NOT_JUDGED, NOT_PUBLISHED
 from firsttouch.catalog.experiments import Experiment, Published
 
 NOT_MEASURED = "not measured"
@@ -26,7 +26,7 @@ class PublishedFigure:
     @property
     def verdict(self) -> str:
         """The row's verdict; without one of the two arms the figure is not measured."""
-        if self.row is None or self.row.verdict == "no claim":
+        if self.row is None or self.row.verdict == NOT_PUBLISHED:
             return NOT_MEASURED
         return self.row.verdict
 
@@ -45,7 +45,7 @@ class PublishedFigure:
 
 def published_figures(dataset: Dataset) -> list[PublishedFigure]:
     """Return all published figures, measured or not, in the order of the experiments."""
-    claims = []
+    figures = []
     for experiment in dataset.catalog.experiments.values():
         for published in experiment.published:
             rows: list[Row | None] = [
@@ -53,13 +53,13 @@ def published_figures(dataset: Dataset) -> list[PublishedFigure]:
                 for row in dataset.rows
                 if row.case.experiment.name == experiment.name and row.published == published
             ]
-            claims += [PublishedFigure(experiment, published, row) for row in rows or [None]]
-    return claims
+            figures += [PublishedFigure(experiment, published, row) for row in rows or [None]]
+    return figures
 
 
-def count_verdicts(claims: Iterable[PublishedFigure]) -> dict[str, int]:
-    """Return how many claims have each verdict, without verdicts that no claim has."""
-    verdicts = [claim.verdict for claim in claims]
+def count_verdicts(figures: Iterable[PublishedFigure]) -> dict[str, int]:
+    """Return how many figures have each verdict, without verdicts that no figure has."""
+    verdicts = [figure.verdict for figure in figures]
     return {
         verdict: verdicts.count(verdict)
         for verdict in ("reproduced", "exceeded", "not reproduced", NOT_JUDGED, NOT_MEASURED)

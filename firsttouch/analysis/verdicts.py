@@ -7,6 +7,8 @@ from firsttouch.catalog.experiments import Published
 
 # Of a published time: instructions are not time, and a guest's clock counts instructions.
 NOT_JUDGED = "cannot be judged by counts"
+# Of a change that no published figure is about.
+NOT_PUBLISHED = "no claim"
 
 
 def change_percent(base: float | None, other: float | None) -> float | None:
@@ -18,21 +20,21 @@ def change_percent(base: float | None, other: float | None) -> float | None:
     return round(100 * (other - base) / base, 4)
 
 
-def verdict(claim: Published | None, change: float | None) -> str:
-    """Return the verdict on a published claim.
+def verdict(published: Published | None, change: float | None) -> str:
+    """Return the verdict on a published figure.
 
-    ``exceeded`` means that the change goes further in the claimed direction
+    ``exceeded`` means that the change goes further in the published direction
     than the tolerance allows. Without a measured change the verdict is
-    ``no claim``. A time is not judged.
+    NOT_PUBLISHED. A time is not judged.
     """
-    if claim is None or change is None:
-        return "no claim"
-    if claim.time:
+    if published is None or change is None:
+        return NOT_PUBLISHED
+    if published.time:
         return NOT_JUDGED
-    if claim.at_most is not None:
-        return "reproduced" if change <= claim.at_most else "not reproduced"
-    assert claim.change is not None
-    if abs(change - claim.change) <= claim.tolerance:
+    if published.at_most is not None:
+        return "reproduced" if change <= published.at_most else "not reproduced"
+    assert published.change is not None
+    if abs(change - published.change) <= published.tolerance:
         return "reproduced"
-    further = change < claim.change if claim.change < 0 else change > claim.change
-    return "exceeded" if further and claim.change else "not reproduced"
+    further = change < published.change if published.change < 0 else change > published.change
+    return "exceeded" if further and published.change else "not reproduced"

@@ -84,8 +84,8 @@ class Cell:
 
     def document(self) -> dict[str, Json]:
         """Return the cell as results.jsonl has it."""
-        found = {**asdict(self), "params": dict(self.params), "cpus": self.cpus}
+        document = {**asdict(self), "params": dict(self.params), "cpus": self.cpus}
         for name in ("profile", "setting"):
-            if not found[name]:
-                del found[name]
-        return found
+            if not document[name]:
+                del document[name]
+        return document

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from firsttouch.building.claims import claimed_if_free
 from firsttouch.building.host_tools import available_memory, processors
-from firsttouch.building.outcomes import By, guest_claim, keep_outcome, kept_document, run_by
+from firsttouch.building.outcomes import By, guest_claim, keep_outcome, run_by, stored_document
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import digest, read_end
 from firsttouch.lab.guests import Job
@@ -140,7 +140,7 @@ class Execution:
             # Another process may have ended it before this one had the claim.
             if ended := self.plan.how_ended(key):
                 return ended
-            first = kept_document(key)
+            first = stored_document(key)
             if first and run_by(first).host == self.host and self.plan.hosts() > {self.host}:
                 # It is to be audited, and another host can do that.
                 raise _NotTakenError
@@ -199,7 +199,7 @@ class Execution:
                 return
             self._next_check = time.monotonic() + _CHECK
         for key in itertools.islice(self.jobs, _SAMPLE):
-            document = kept_document(key)
+            document = stored_document(key)
             if document and run_by(document).host != self.host:
                 self._compare(key, document)
                 return

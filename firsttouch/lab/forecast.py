@@ -15,7 +15,7 @@ from firsttouch.building.durations import (
 )
 from firsttouch.building.images import KernelImage
 from firsttouch.building.kernels import kernel_of
-from firsttouch.building.outcomes import kept_outcome
+from firsttouch.building.outcomes import stored_outcome
 from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.releases import Release
@@ -52,7 +52,7 @@ class Forecast:
 
 def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once: int) -> Forecast:
     """Return what a run of `plan` would do; `source` is None if it is not fetched yet."""
-    known = read_durations()
+    durations = read_durations()
     places = stored_parts(parts_of(plan, plan.cells), source)
     made = None
     if source:
@@ -63,11 +63,11 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
         # What Debian built is fetched in seconds.
         if isinstance(kernel, Kernel) and not place and kernel.kind != "debian":
             name = image_duration(release.name)
-            found = kernel_of(kernel, source) if source else None
-            build = found.estimate() if isinstance(found, KernelImage) else None
+            image = kernel_of(kernel, source) if source else None
+            build = image.estimate() if isinstance(image, KernelImage) else None
             if build is None:
-                build = known.get(name, default_image_duration(release.objects))
-                measured &= name in known
+                build = durations.get(name, default_image_duration(release.objects))
+                measured &= name in durations
             seconds += build
             builds += build
     counts = {True: 0, False: 0, None: 0}
@@ -77,8 +77,8 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
         counts[state] += 1
         if not state:
             name = guest_duration(group[0].experiment, group[0].params.get("size"))
-            guests += known.get(name, GUEST)
-            measured &= name in known
+            guests += durations.get(name, GUEST)
+            measured &= name in durations
     seconds += guests / at_once
     named = tuple((_title(part, release), bool(place)) for part, place in places.items())
     return Forecast(named, counts[True], counts[False], counts[None], seconds, builds, measured)
@@ -94,4 +94,4 @@ def _is_stored(plan: Plan, group: tuple[Cell, ...], parts: Parts | None) -> bool
     """Tell whether the store has the outcome of `group`; None if a part is not built yet."""
     if parts is None or not parts.places.keys() >= set(parts_of(plan, group)):
         return None
-    return kept_outcome(make_job(plan, group, parts).key) is not None
+    return stored_outcome(make_job(plan, group, parts).key) is not None

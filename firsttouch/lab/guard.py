@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.building.host_tools import qemu_version
-from firsttouch.building.outcomes import kept_outcome
+from firsttouch.building.outcomes import stored_outcome
 from firsttouch.catalog.machines import PAGE_SIZE
 from firsttouch.errors import GuestError
 from firsttouch.lab.guests import FTBENCH, Job
@@ -55,7 +55,7 @@ def _check(job: Job, logs: Path, reporter: Reporter) -> None:
         guest = replace(job.guest, commands=(command,), boot=(), disk=None, pmu=None)
         key = guest_key(guest)
         log = logs / f"guard-{machine}-{cpus}.log"
-        outcome = kept_outcome(key) or measure_guest(guest, key, log)
+        outcome = stored_outcome(key) or measure_guest(guest, key, log)
         (done,) = outcome.tables("commands")
         return done.tables("lines")[-1]
 

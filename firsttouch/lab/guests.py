@@ -12,7 +12,7 @@ from firsttouch.building.host_tools import compiler_version, qemu_version
 from firsttouch.building.images import SYMBOLS
 from firsttouch.building.programs import INIT, PMU, RECORDER
 from firsttouch.building.sources import KernelSource
-from firsttouch.catalog.arms import Arm
+from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Params
 from firsttouch.errors import HostError
@@ -83,14 +83,20 @@ class Job:
     @functools.cached_property
     def _digests(self) -> dict[str, str]:
         """The digests that all cells of the guest share; computed once, which is slow."""
-        kernel = self.arm.kernel
         return {
-            **{f"patch {file.name}": file_digest(file) for file in kernel.patches},
-            **{f"fragment {file.name}": file_digest(file) for file in kernel.fragments},
+            **change_digests(self.arm.kernel),
             **inputs(self.guest).digests(),
             "init": file_digest(self.guest.init),
             "ftbench": file_digest(self.guest.files[FTBENCH]),
         }
+
+
+def change_digests(kernel: Kernel) -> dict[str, str]:
+    """Return the digest of each of the user's patches and fragments."""
+    return {
+        **{f"patch {file.name}": file_digest(file) for file in kernel.patches},
+        **{f"fragment {file.name}": file_digest(file) for file in kernel.fragments},
+    }
 
 
 def make_jobs(plan: Plan, parts: Parts) -> list[Job]:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from firsttouch.building.outcomes import keep_outcome, kept_outcome
+from firsttouch.building.outcomes import keep_outcome, stored_outcome
 from firsttouch.errors import GuestError
 from firsttouch.lab.guests import Job, Traced
 from firsttouch.lab.results import Counts, Result
@@ -96,9 +96,9 @@ def keep_traces(traced: Traced, outcome: Table) -> Table:
 
     Raises GuestError if a recording cannot be used.
     """
-    found = with_traces(outcome, traced.root())
-    keep_outcome(traced.key, found)
-    return Table(outcome.file, found)
+    derived = with_traces(outcome, traced.root())
+    keep_outcome(traced.key, derived)
+    return Table(outcome.file, derived)
 
 
 def results_of(job: Job) -> list[Result] | None:
@@ -106,8 +106,8 @@ def results_of(job: Job) -> list[Result] | None:
 
     Raises GuestError if this version cannot use what it recorded.
     """
-    outcome = kept_outcome(job.traced.key) if job.traced else kept_outcome(job.key)
-    if outcome is None and job.traced and (recorded := kept_outcome(job.key)):
+    outcome = stored_outcome(job.traced.key) if job.traced else stored_outcome(job.key)
+    if outcome is None and job.traced and (recorded := stored_outcome(job.key)):
         outcome = keep_traces(job.traced, recorded)
     if outcome is None:
         return None

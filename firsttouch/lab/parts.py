@@ -11,13 +11,15 @@ import functools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from firsttouch.building.disks import FileDisk, RootDisk
 from firsttouch.building.kernels import kernel_of, obtain_image
 from firsttouch.building.packages import unpack
 from firsttouch.building.patching import check_patches
-from firsttouch.building.programs import INIT, PMU, RECORDER, Program, Scripts, ftbench
+from firsttouch.building.programs import PMU, RECORDER, Program, Scripts, ftbench, init_of
 from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import Experiment, Packages, Params
 from firsttouch.lab.cells import Cell
@@ -48,11 +50,14 @@ def _unpacked(packages: Packages, reporter: Reporter) -> Path:
 
 def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
     """Return the parts of the guests that run `cells` of a plan, each once."""
-    parts: dict[Part, None] = dict.fromkeys(kernels_of(plan, cells))
-    parts |= {INIT: None, PMU: None}
+    cells = tuple(cells)
+    kernels = kernels_of(plan, cells)
+    parts: dict[Part, None] = dict.fromkeys(kernels)
+    parts |= dict.fromkeys(init_of(kernel.architecture) for kernel in kernels)
+    parts[PMU] = None
     for cell in cells:
         experiment = plan.catalog.experiments[cell.experiment]
-        parts[program_of(experiment, cell)] = None
+        parts[program_of(experiment, cell, plan.arm(cell).kernel.architecture)] = None
         if disk := disk_of(experiment, cell.params):
             parts[disk] = None
         if experiment.scripts:
@@ -69,9 +74,12 @@ def kernels_of(plan: Plan, cells: Iterable[Cell]) -> list[Kernel]:
     return sorted(sorted(kernels, reverse=True), key=lambda kernel: not kernel.label)
 
 
-def program_of(experiment: Experiment, cell: Cell) -> Program:
+def program_of(
+    experiment: Experiment, cell: Cell, architecture: str = DEFAULT_ARCHITECTURE
+) -> Program:
     """Return the ftbench of a cell: its build, linked in the order that its layout asks for."""
-    return ftbench(experiment.build, layout_of(cell.layout).order)
+    order = layout_of(cell.layout).order
+    return ftbench(experiment.build, order, architecture=architecture)
 
 
 def disk_of(experiment: Experiment, params: Params) -> FileDisk | RootDisk | None:
@@ -98,17 +106,24 @@ def _stored(part: Part, source: KernelSource | None) -> Path | None:
     return place / "Image" if place else None
 
 
-def build_parts(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter) -> Parts:
+def build_parts(
+    source: KernelSource,
+    plan: Plan,
+    logs: Path,
+    reporter: Reporter,
+    given: Mapping[Kernel, Path] = MappingProxyType({}),
+) -> Parts:
     """Return the parts that `plan` needs; build or fetch what the store lacks.
 
+    Images that are `given` are taken as they are.
     Raises UserError if the user's patches do not apply, before anything is built.
     """
     parts = parts_of(plan, plan.cells)
-    check_changes(parts, source)
+    check_changes([part for part in parts if part not in given], source)
     # Kernels last: their builds take longest, and all else may fail before.
     ordered = sorted(parts, key=lambda part: isinstance(part, Kernel))
     places = {
-        part: obtain_image(part, source, reporter, logs)
+        part: given.get(part) or obtain_image(part, source, reporter, logs)
         if isinstance(part, Kernel)
         else part.obtain(reporter)
         for part in ordered

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import BASE, CONTROL, Arm, arm_names, load_arm
-from firsttouch.catalog.collection import Catalog, load_known
+from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.catalog.experiments import Experiment, Params, Value
@@ -18,7 +19,6 @@ from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
 from firsttouch.catalog.settings import BARE, Setting
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Cell
-from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
 from firsttouch.vm.guest import check_size
 
@@ -32,7 +32,7 @@ class Request:
     """What the user asked for; an empty field means that of the default plan.
 
     `tried` are arms without a file, to be run in place of `arms`, beside stock
-    and its control.
+    its control and `baseline`, the arm with which they are compared.
     `settings` are the values of a parameter that cells may have. `around` are
     settings of the catalogue, in each of which all cells run.
     `layouts` are those of each cell; those of the default plan are as many as
@@ -42,6 +42,7 @@ class Request:
     form; `profile` for counts by function. `audit` is the fraction of guests
     that run twice. `vmlinux` asks for that of each kernel, with debug information.
     `workers` is how many Slurm starts; None means as many as it has CPUs.
+    `architecture` is that of guests of KVM.
     """
 
     release: str = DEFAULT_RELEASE
@@ -50,6 +51,7 @@ class Request:
     experiments: tuple[str, ...] = ()
     arms: tuple[str, ...] = ()
     tried: tuple[Arm, ...] = ()
+    baseline: str = BASE
     size: int | None = None
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     around: tuple[Setting, ...] = (BARE,)
@@ -62,6 +64,7 @@ class Request:
     workers: int | None = None
     audit: float = 0.0
     vmlinux: bool = False
+    architecture: str = DEFAULT_ARCHITECTURE
 
     def words(self) -> list[str]:
         """Return the options of `firsttouch lab` that ask for the same guests on another host."""
@@ -74,7 +77,8 @@ class Request:
             words += [word for value in values for word in (option, value)]
         for name, given in self.settings.items():
             words += [word for value in given for word in ("--set", f"{name}={value}")]
-        words += [word for one in self.around if one.name for word in ("--setting", one.name)]
+        names = [setting.name for setting in self.around if setting.name]
+        words += [word for name in names for word in ("--setting", name)]
         if self.size is not None:
             words += ["--size", str(self.size)]
         if self.layouts:
@@ -106,9 +110,7 @@ class Plan:
         return self.around[cell.setting].applied(self.catalog.arms[cell.arm])
 
 
-def make_plan(
-    request: Request, release: str, contract: Contract, folder: Path = EXPERIMENTS
-) -> Plan:
+def make_plan(request: Request, release: str, contract: Contract) -> Plan:
     """Return the plan of `request` for kernels of `release`.
 
     Raises UserError for unknown names and settings, for a size that a guest
@@ -122,16 +124,13 @@ def make_plan(
         for name in ([setting.machine] if setting.machine else names)
     ))  # fmt: skip
     machines = {name: load_machine(name) for name, _ in where}
-    asked = [
-        load_arm(name) for name in dict.fromkeys([BASE, CONTROL] if request.tried else request.arms)
-    ]
-    asked += request.tried
-    catalog = load_known(experiment_names(folder), machines, arm_names(), folder).adding(
-        request.tried
-    )
-    experiments = _experiments(request, catalog, folder)
+    beside = dict.fromkeys([BASE, CONTROL, request.baseline] if request.tried else request.arms)
+    tried = {arm.name: arm for arm in request.tried}
+    asked = [load_arm(name) for name in beside if name not in tried] + list(request.tried)
+    catalog = load_catalog(experiment_names(), machines, arm_names()).adding(request.tried)
+    experiments = _experiments(request, catalog)
     for experiment in experiments:
-        contract.check(experiment, folder)
+        contract.check(experiment)
     if request.size is not None:
         check_size(request.size)
     _check_settings(request, experiments, list(machines.values()), contract)
@@ -211,7 +210,7 @@ def _groups(
     return [whole] if experiment.one_guest else [[params] for params in wanted]
 
 
-def _experiments(request: Request, catalog: Catalog, folder: Path) -> list[Experiment]:
+def _experiments(request: Request, catalog: Catalog) -> list[Experiment]:
     """Return the named experiments, or those of the default plan, in the order of reports.
 
     Raises UserError for a named experiment whose file is wrong. If none is
@@ -220,9 +219,9 @@ def _experiments(request: Request, catalog: Catalog, folder: Path) -> list[Exper
     a quick form, and raises UserError for a named one without.
     """
     names = request.experiments
-    for name in names or experiment_names(folder):
+    for name in names or experiment_names():
         if name not in catalog.experiments:
-            load_experiment(name, folder)
+            load_experiment(name)
     chosen = [
         experiment
         for experiment in catalog.experiments.values()
@@ -290,8 +289,8 @@ def _check_settings(
             for combination in experiment.combinations()
             for params in expand(combination, machine)
         ]
-        if any(_is_same(one, value, name, owner, contract) for owner, one in listed):
+        if any(_is_same(choice, value, name, owner, contract) for owner, choice in listed):
             continue
-        known = {str(one) for _, one in listed}
+        choices = {str(choice) for _, choice in listed}
         hint = "; --size sets it" if name == "size" else ""
-        raise UserError(f"--set {name}={value}: no such value{hint}; {nearest(value, known)}")
+        raise UserError(f"--set {name}={value}: no such value{hint}; {nearest(value, choices)}")

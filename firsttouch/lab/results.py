@@ -134,7 +134,7 @@ def read_results(place: Path) -> Reading:
     except lzma.LZMAError as error:
         raise UserError(f"{file} is not packed by xz ({error}): {hint}.") from None
     text = data.decode(errors="replace")
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     lines = text.split("\n")
     # A line without a newline at its end was cut off.
     broken = int(bool(lines.pop()))
@@ -149,8 +149,8 @@ def read_results(place: Path) -> Reading:
         except UserError:
             broken += 1
             continue
-        found[result.cell.identity] = result
-    return Reading(tuple(found.values()), broken)
+        results[result.cell.identity] = result
+    return Reading(tuple(results.values()), broken)
 
 
 def check_replaceable(directory: Path) -> None:

@@ -253,8 +253,8 @@ def _notifier(
             step.advance()
         left[owner(job)] -= 1
         if finished and not left[owner(job)]:
-            own = [other for other in jobs if owner(other) == owner(job)]
-            finished(collect(own, plan, stored), plan.catalog)
+            owned = [other for other in jobs if owner(other) == owner(job)]
+            finished(collect(owned, plan, stored), plan.catalog)
 
     return ended
 

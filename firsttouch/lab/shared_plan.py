@@ -28,10 +28,10 @@ from firsttouch.building.host_tools import DTC, qemu_digest
 from firsttouch.building.outcomes import (
     By,
     drop_outcome,
-    kept_document,
     read_sealed,
     run_by,
     sealed,
+    stored_document,
 )
 from firsttouch.building.store import PLANS, store_root
 from firsttouch.errors import HostError
@@ -156,7 +156,7 @@ class SharedPlan:
             # Asked last: it looks at the claim of each process.
             if enough or (not others_may_come and self.hosts() <= failed_on):
                 return Ended(failure=min(failures, key=lambda failure: bool(failure.host)))
-        first = kept_document(key)
+        first = stored_document(key)
         if first is None:
             return None
         if key not in self.audits:

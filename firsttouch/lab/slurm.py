@@ -38,8 +38,8 @@ class Partition:
     def guest_options(self) -> tuple[str, ...]:
         """Return the options of sbatch for a job that runs one guest at a time."""
         # Slurm takes a node whose memory it was not told for one of 1 MiB.
-        known = self.memory >= _GUEST_MEMORY
-        memory = (f"--mem={_GUEST_MEMORY >> 20}M",) if known else ()
+        told = self.memory >= _GUEST_MEMORY
+        memory = (f"--mem={_GUEST_MEMORY >> 20}M",) if told else ()
         return (*self.option, "--ntasks=1", "--cpus-per-task=1", *memory)
 
     def build_options(self) -> tuple[str, ...]:
@@ -68,17 +68,17 @@ def find_partition(name: str) -> Partition:
             "of the cluster, or run the same command with --join on each host (docs/many-hosts.md)."
         )
     lines = [line.split("|") for line in output(["sinfo", "-h", "-o", _PARTITION]).splitlines()]
-    known = {line[0].rstrip("*") for line in lines}
-    found = [line for line in lines if line[0] in ({name, f"{name}*"} if name else ())]
-    if name and not found:
-        raise UserError(f"--on slurm:{name}: no such partition; {nearest(name, known)}")
-    found = found or [line for line in lines if line[0].endswith("*")]
-    if not found:
-        names = ", ".join(sorted(known))
+    partitions = {line[0].rstrip("*") for line in lines}
+    nodes = [line for line in lines if line[0] in ({name, f"{name}*"} if name else ())]
+    if name and not nodes:
+        raise UserError(f"--on slurm:{name}: no such partition; {nearest(name, partitions)}")
+    nodes = nodes or [line for line in lines if line[0].endswith("*")]
+    if not nodes:
+        names = ", ".join(sorted(partitions))
         raise UserError(f"Slurm has no default partition: name one by --on slurm:NAME ({names}).")
     # Allocated, idle, other and all CPUs. Several lines are nodes of different kinds.
-    cpus = sum(sum(map(int, line[1].split("/")[:2])) for line in found)
-    memory = min(int(line[2].rstrip("+")) << 20 for line in found)
+    cpus = sum(sum(map(int, line[1].split("/")[:2])) for line in nodes)
+    memory = min(int(line[2].rstrip("+")) << 20 for line in nodes)
     largest = re.search(r"^MaxArraySize\s*=\s*(\d+)", output(["scontrol", "show", "config"]), re.M)
     if largest is None:
         raise HostError("scontrol names no MaxArraySize: this version of Slurm is not known.")
@@ -105,6 +105,6 @@ def describe(tasks: Sequence[Task]) -> str:
     return ", ".join(parts)
 
 
-def own_command(*words: str | Path) -> str:
+def firsttouch_command(*words: str | Path) -> str:
     """Return the shell's words for a command of this firsttouch."""
     return shlex.join([sys.executable, "-m", "firsttouch", *map(str, words)])

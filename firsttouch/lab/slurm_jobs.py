@@ -25,7 +25,7 @@ from firsttouch.files import digest, read_end
 from firsttouch.lab.gathering import Gathering, follow
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.shared_plan import SharedPlan
-from firsttouch.lab.slurm import Partition, describe, live_tasks, own_command
+from firsttouch.lab.slurm import Partition, describe, firsttouch_command, live_tasks
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
@@ -194,15 +194,15 @@ def build_kernels(
     Raises HostError if Slurm refuses the jobs, or if they end without the kernels.
     """
     arms = {plan.arm(cell).kernel: cell.arm for cell in plan.cells}
-    found = {arm: kernel_of(kernel, source) for kernel, arm in arms.items()}
-    images = {arm: image for arm, image in found.items() if isinstance(image, KernelImage)}
+    kernels = {arm: kernel_of(kernel, source) for kernel, arm in arms.items()}
+    images = {arm: image for arm, image in kernels.items() if isinstance(image, KernelImage)}
     if all(image.stored() for image in images.values()):
         return
     places = [image.entry().path for image in images.values()]
     given = ("--release", source.release.name)
     if source.given:
         given = ("--source", str(source.given.absolute()))
-    build = own_command("kernel", "build", *given)
+    build = firsttouch_command("kernel", "build", *given)
     array = Array(
         # The same however many of them are built already.
         f"firsttouch-build-{digest([place.name for place in places])[:12]}",
@@ -234,7 +234,7 @@ def follow_nodes(
     count = max(1, min(wanted or partition.cpus, len(gathering.left), partition.largest))
     if wanted and wanted > count:
         reporter.say(f"{format_number_of(count, 'jobs')} are enough, or all an array may have.")
-    command = own_command("lab", *request.words(), "--join", "--jobs", "1")
+    command = firsttouch_command("lab", *request.words(), "--join", "--jobs", "1")
     array = Array(
         f"firsttouch-{plan.name}", f"exec {command}", partition.guest_options(), count,
         "guests", gathering.logs / "slurm", reporter,

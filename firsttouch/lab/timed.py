@@ -10,19 +10,21 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from firsttouch.building.claims import claimed
 from firsttouch.building.host_tools import DTC, available_memory, find_tool, qemu_version
-from firsttouch.building.programs import INIT
+from firsttouch.building.kernels import images_of_others
+from firsttouch.building.programs import init_of
+from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.contract import Contract
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import check_writable, digest, digest_bytes
-from firsttouch.lab.guests import FTBENCH
+from firsttouch.lab.guests import FTBENCH, change_digests
 from firsttouch.lab.outcomes import printed_objects
-from firsttouch.lab.parts import Parts, build_parts, program_of
-from firsttouch.lab.plan import Plan, Request
+from firsttouch.lab.parts import Parts, build_parts, kernels_of, program_of
+from firsttouch.lab.plan import Request
 from firsttouch.lab.run import release_of, source_of
 from firsttouch.lab.timed_plan import TimedPlan, command_of, plan_times, size_of
 from firsttouch.lab.times import (
@@ -45,8 +47,9 @@ from firsttouch.vm.kvm import check_kvm, choose_cpus, condition, disturbances, h
 from firsttouch.vm.qemu import file_digest, guest_key
 from firsttouch.vm.supervision import DEADLINE, run_guest
 
-# What the kernel, its page tables and the programs take beside a mapping, in bytes.
-_REST = 512 << 20
+# Memory of a guest beside a mapping, in bytes. With less than 512 MiB in all, Linux boots
+# without the huge zero page (hugepage_init() in mm/huge_memory.c), and so takes other faults.
+_REST = 768 << 20
 
 
 def time_cells(request: Request, contract: Contract, rounds: int, reporter: Reporter) -> Times:
@@ -55,17 +58,22 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
     Raises HostError if this host has no KVM that boots the kernels, UserError if
     `request.out` has times of another plan, and GuestError if a later guest fails.
     """
-    check_kvm()
-    find_tool(DTC)
+    check_kvm(request.architecture)
+    if load_architecture(request.architecture).device_tree:
+        find_tool(DTC)
     check_writable(request.out)
     release = release_of(request, reporter)
     timed = plan_times(request, release.name, contract, rounds)
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        parts = build_parts(source, _only(timed), request.out / "log", reporter)
-        bench = _Bench(timed, parts, request)
-        times = bench.begun(_host(bench.cpus))
+        built = timed.built()
+        compiler, given = images_of_others(kernels_of(built, built.cells), source)
+        if compiler:
+            reporter.say(f"Nothing is built: the store has these kernels of {compiler}.")
+        parts = build_parts(source, built, request.out / "log", reporter, given)
+        bench = _Bench(timed, parts, request, compiler)
+        times = bench.begun(bench.host())
         if times.boots:
             reporter.say(f"{request.out} has {times.rounds} of {rounds} rounds.")
         for why in timed.left_out:
@@ -82,30 +90,21 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
     return times
 
 
-def _only(timed: TimedPlan) -> Plan:
-    """Return the plan with what is timed alone, so that nothing else is built."""
-    of_arms = [replace(cell, arm=arm) for arm in timed.arms for cell in timed.cells]
-    return replace(timed.plan, cells=tuple(of_arms), groups=())
-
-
-def _host(cpus: Sequence[int]) -> Host:
-    machine = host_machine(cpus[0])
-    return Host(machine.title, platform.release(), tuple(map(str, cpus)), condition(cpus))
-
-
 class _Bench:
     """Boots guests of a plan on this host."""
 
-    def __init__(self, timed: TimedPlan, parts: Parts, request: Request) -> None:
+    def __init__(self, timed: TimedPlan, parts: Parts, request: Request, compiler: str) -> None:
         self._timed, self._parts, self._request = timed, parts, request
+        self._compiler = compiler
         catalog = timed.plan.catalog
         self._arms = {name: catalog.arms[name] for name in timed.arms}
+        self._architecture = load_architecture(request.architecture)
         self._commands = [
             command_of(catalog.experiments[cell.experiment], cell) for cell in timed.cells
         ]
         most = max(cell.cpus for cell in timed.cells)
         self.cpus = choose_cpus(os.sched_getaffinity(0))[:most]
-        self._machine = host_machine(self.cpus[0])
+        self._machine = host_machine(self.cpus[0], architecture=self._architecture.name)
         self._memory = max(map(size_of, timed.cells)) + _REST
         if self._memory > available_memory():
             raise HostError(
@@ -113,17 +112,23 @@ class _Bench:
                 "programs, or give a smaller --size or --quick."
             )
 
+    def host(self) -> Host:
+        """Return this host as it is now."""
+        cpus = tuple(map(str, self.cpus))
+        return Host(self._machine.title, platform.release(), cpus, condition(self.cpus))
+
     def _guest(self, arm: str, cpus: int, seed: int) -> Guest:
         booted, places = self._arms[arm], self._timed.guests[cpus]
         first = self._timed.cells[places[0]]
         experiment = self._timed.plan.catalog.experiments[first.experiment]
+        program = program_of(experiment, first, self._architecture.name)
         return Guest(
             image=self._parts.places[booted.kernel],
-            init=self._parts.places[INIT],
+            init=self._parts.places[init_of(self._architecture.name)],
             machine=self._machine,
             boot=self._machine.boot_words(booted.boot),
             commands=tuple(self._commands[place] for place in places),
-            files={FTBENCH: self._parts.places[program_of(experiment, first)]},
+            files={FTBENCH: self._parts.places[program]},
             cpus=cpus,
             timing="hardware",
             memory=self._memory,
@@ -153,13 +158,14 @@ class _Bench:
             plan,
             source.release.name,
             source.version,
-            qemu_version(),
+            qemu_version(self._architecture.qemu),
             host,
             tuple(
                 TimedArm(
                     name,
                     file_digest(self._parts.places[arm.kernel]),
                     self._guest(name, next(iter(self._timed.guests)), 0).command_line(),
+                    change_digests(arm.kernel),
                 )
                 for name, arm in self._arms.items()
             ),
@@ -167,6 +173,8 @@ class _Bench:
                 TimedCell(cell.experiment, cell.params, command)
                 for cell, command in zip(self._timed.cells, self._commands, strict=True)
             ),
+            compiler=self._compiler,
+            architecture=self._architecture.name,
         )
 
     def round(self, number: int) -> list[Boot]:
@@ -184,8 +192,10 @@ class _Bench:
             ) from None
 
     def _boot(self, number: int, arm: str) -> Boot:
-        # Every boot has a layout of its own, the same for everybody; 0 would be no seed.
+        # Every boot has a layout of its own, the same for everybody; 0 would be no seed. Without
+        # a device tree the kernel takes its seed from the CPU, and tells nobody.
         seed = int(digest_bytes(f"{arm} round {number}".encode())[:16], 16) or 1
+        told = f"{seed:#x}" if self._architecture.device_tree else ""
         log = self._request.out / "log" / f"time-{number}-{arm}.log"
         samples: list[Sample] = []
         begin = time.monotonic()
@@ -196,7 +206,7 @@ class _Bench:
                 samples += [_sample(place, line) for line in lines]
         log.unlink()
         taken = round(time.monotonic() - begin, 2)
-        return Boot(number, arm, f"{seed:#x}", taken, condition(self.cpus), tuple(samples))
+        return Boot(number, arm, told, taken, condition(self.cpus), tuple(samples))
 
 
 def _sample(place: int, line: Mapping[str, Json]) -> Sample:

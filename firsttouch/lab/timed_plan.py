@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
+from firsttouch.catalog.architectures import Architecture, load_architecture
 from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import PLAIN, Experiment
@@ -14,6 +15,7 @@ from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import arguments
 from firsttouch.lab.parts import disk_of
 from firsttouch.lab.plan import HERE, Plan, Request, make_plan
+from firsttouch.quantities import format_list
 from firsttouch.vm.kvm import choose_cpus
 
 ROUNDS, QUICK_ROUNDS, MOST_ROUNDS = 20, 8, 1000
@@ -22,6 +24,8 @@ _REPEATS = 5
 # For --dry-run, in seconds: a boot, and a first touch of 4 KiB on a small core.
 _BOOT, _TOUCH = 4.0, 2e-6
 _SIZE = 64 << 20
+# Only times show what a broadcast costs, so it is timed without being asked for.
+_SEVERAL = "several-cpus"
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,11 @@ class TimedPlan:
         for place, cell in enumerate(self.cells):
             groups.setdefault(cell.cpus, []).append(place)
         return dict(sorted(groups.items()))
+
+    def built(self) -> Plan:
+        """Return the plan with what is timed alone, so that nothing else is built."""
+        of_arms = [replace(cell, arm=arm) for arm in self.arms for cell in self.cells]
+        return replace(self.plan, cells=tuple(of_arms), groups=())
 
     def seconds(self) -> float:
         """Return an estimate of how long it takes, by arithmetic."""
@@ -66,13 +75,18 @@ def plan_times(request: Request, release: str, contract: Contract, rounds: int) 
     tried = tuple(arm.name for arm in request.tried)
     arms = tuple(dict.fromkeys((BASE, CONTROL, *(request.arms or tried or ("on",)))))
     asked = request if tried else replace(request, arms=arms)
+    architecture = load_architecture(request.architecture)
     plan = make_plan(asked, release, contract)
+    if not (request.experiments or request.settings or request.quick):
+        several = make_plan(replace(asked, experiments=(_SEVERAL,)), release, contract)
+        plan = replace(plan, cells=(*plan.cells, *several.cells))
+    plan = replace(plan, catalog=plan.catalog.of_architecture(architecture.name))
     most = len(choose_cpus(os.sched_getaffinity(0)))
     cells: dict[str, Cell] = {}
     left_out: dict[str, None] = {}
     for cell in plan.cells:
         experiment = plan.catalog.experiments[cell.experiment]
-        if why := _why_not(experiment, cell, most):
+        if why := _why_not(experiment, cell, most, architecture):
             left_out[why] = None
         elif cell.arm == BASE:
             # Experiments may have cells in common.
@@ -82,7 +96,7 @@ def plan_times(request: Request, release: str, contract: Contract, rounds: int) 
     return TimedPlan(plan, tuple(cells.values()), arms, rounds, tuple(left_out))
 
 
-def _why_not(experiment: Experiment, cell: Cell, cpus: int) -> str:
+def _why_not(experiment: Experiment, cell: Cell, cpus: int, architecture: Architecture) -> str:
     """Return why a cell is not timed; empty if it is."""
     values = [value for listed in experiment.parameters.values() for value in listed]
     if disk_of(experiment, cell.params) or experiment.scripts:
@@ -93,6 +107,9 @@ def _why_not(experiment: Experiment, cell: Cell, cpus: int) -> str:
         return f"{experiment.name} is about the caches of a machine of the catalogue"
     if "--timeline" in experiment.options or "page_faults" not in _metrics(experiment):
         return f"{experiment.name} has no first touches as a whole"
+    if cell.params.get("by") in architecture.left_out:
+        ways = format_list(architecture.left_out, 9)
+        return f"{experiment.name} by {ways}, because {architecture.why_left_out}"
     if cell.cpus > cpus:
         return f"this host has {cpus} CPUs of one kind, and {experiment.name} has cells with more"
     return ""

@@ -8,10 +8,11 @@ host or a user. Times never stand among counts: results.jsonl holds none of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.experiments import Value
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
@@ -66,11 +67,15 @@ class Host:
 
 @dataclass(frozen=True)
 class TimedArm:
-    """An arm: the digest of its kernel image, and the kernel's command line."""
+    """An arm: the digest of its kernel image, and the kernel's command line.
+
+    `changes` has the digest of each patch and fragment of `firsttouch try`.
+    """
 
     name: str
     image: str
     boot: str
+    changes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,8 @@ class Times:
     """All that a run measured. `plan` is the digest of all that decided its guests.
 
     `resumed` are the rounds before which it was interrupted. `disturbed` has a
-    sentence for each thing that may have disturbed it.
+    sentence for each thing that may have disturbed it. `compiler` is that of another
+    host, if that built the kernels; empty if this one's did.
     """
 
     plan: str
@@ -91,7 +97,9 @@ class Times:
     boots: tuple[Boot, ...] = ()
     resumed: tuple[str, ...] = ()
     disturbed: tuple[str, ...] = ()
+    compiler: str = ""
     timing: Literal["hardware"] = "hardware"
+    architecture: str = DEFAULT_ARCHITECTURE
 
     @property
     def rounds(self) -> int:

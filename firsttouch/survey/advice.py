@@ -88,7 +88,7 @@ def huge_pages(findings: Findings, *kinds: str) -> HugePages | None:
     ]
     if not (whole and small and small.busy):
         return None
-    huge, time = min(whole, key=lambda found: found[1].uncertainty)
+    huge, time = min(whole, key=lambda pair: pair[1].uncertainty)
     return HugePages(huge, small, time, small.busy)
 
 
@@ -189,19 +189,19 @@ def _jvm_advice(findings: Findings) -> str:
             f"{touched}, and -XX:+UseTransparentHugePages changes nothing while {_ENABLED} is "
             "never: set that to madvise first."
         )
-    found = huge_pages(findings, *_PRETOUCH)
-    if not found:
+    huge = huge_pages(findings, *_PRETOUCH)
+    if not huge:
         return f"{touched}; the effect of huge pages was not measured: {_no_huge(findings)}."
-    if not found.help:
-        return f"{touched}, and huge pages do not make it cheaper: {_compare(found, findings)}."
+    if not huge.help:
+        return f"{touched}, and huge pages do not make it cheaper: {_compare(huge, findings)}."
     if enabled == "always" and not _atomics_split(findings):
         return (
             "A JVM gets huge pages here without -XX:+UseTransparentHugePages, because "
-            f"{_ENABLED} is always: {_compare(found, findings)}."
+            f"{_ENABLED} is always: {_compare(huge, findings)}."
         )
     return (
         f"{touched}: add -XX:+UseTransparentHugePages, so that the heap gets huge pages: "
-        f"{_compare(found, findings)}."
+        f"{_compare(huge, findings)}."
     )
 
 
@@ -211,28 +211,28 @@ def _no_huge(findings: Findings) -> str:
     return next(reasons, "no first touch of 2 MiB ran")
 
 
-def _compare(found: HugePages, findings: Findings) -> str:
+def _compare(huge: HugePages, findings: Findings) -> str:
     """Return the cost of a GiB in huge pages and in base pages, in words."""
     text = (
-        f"a GiB takes {found.huge_faults:,} page faults and "
-        f"{_per_gib(found.huge, found.huge_time, findings)} in huge pages "
-        f"({kind_name(found.huge.kind, findings.host)}), {found.small_faults:,} and "
-        f"{_per_gib(found.small, found.small_time, findings)} in base pages "
-        f"({kind_name(found.small.kind, findings.host)})"
+        f"a GiB takes {huge.huge_faults:,} page faults and "
+        f"{_per_gib(huge.huge, huge.huge_time, findings)} in huge pages "
+        f"({kind_name(huge.huge.kind, findings.host)}), {huge.small_faults:,} and "
+        f"{_per_gib(huge.small, huge.small_time, findings)} in base pages "
+        f"({kind_name(huge.small.kind, findings.host)})"
     )
     return (
         text
-        if found.faster or not found.help
+        if huge.faster or not huge.help
         else f"{text}; the times differ by no more than the noise"
     )
 
 
 def _postgresql_advice(findings: Findings) -> Iterator[Sentence]:
-    host, found = findings.host, huge_pages(findings, "store")
+    host, huge = findings.host, huge_pages(findings, "store")
     shared = host.thp.get("shmem_enabled")
-    if not found or not found.help or shared is None:
+    if not huge or not huge.help or shared is None:
         return
-    rests = f"In private memory {_compare(found, findings)}."
+    rests = f"In private memory {_compare(huge, findings)}."
     if shared in _SHARED:
         yield Sentence(
             "PostgreSQL",
@@ -250,8 +250,8 @@ def _postgresql_advice(findings: Findings) -> Iterator[Sentence]:
 
 
 def _store_advice(findings: Findings) -> Iterator[Sentence]:
-    enabled, found = findings.host.thp.get("enabled"), huge_pages(findings, "store")
-    if not found or enabled not in ("always", "madvise"):
+    enabled, huge = findings.host.thp.get("enabled"), huge_pages(findings, "store")
+    if not huge or enabled not in ("always", "madvise"):
         return
     setting = (
         f"as root, `echo madvise > {_ENABLED}`, which is now set to always"
@@ -262,8 +262,8 @@ def _store_advice(findings: Findings) -> Iterator[Sentence]:
     yield Sentence(
         "memory stores",
         f"For stores in memory that fork to save, such as Redis: {setting}. A request that "
-        f"faults waits {one_page(found.huge_time, virtual_time=virtual_time)} for a "
-        f"huge page, {one_page(found.small_time, virtual_time=virtual_time)} for a base page.",
+        f"faults waits {one_page(huge.huge_time, virtual_time=virtual_time)} for a "
+        f"huge page, {one_page(huge.small_time, virtual_time=virtual_time)} for a base page.",
     )
 
 

@@ -28,9 +28,8 @@ def write_survey(
     file: Path, survey: Survey, findings: Findings, sentences: Iterable[Sentence]
 ) -> None:
     """Write survey.json, with one sample per line."""
-    found = asdict(findings)
     # The document has the host under "facts".
-    del found["host"]
+    without_host = {key: value for key, value in asdict(findings).items() if key != "host"}
     document: dict[str, Json] = {
         "schema": SCHEMA,
         "taken": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -39,7 +38,7 @@ def write_survey(
         "interrupted": survey.interrupted,
         "facts": asdict(survey.host),
         "tasks": {task.name: " ".join(["ftbench", *task.arguments]) for task in survey.tasks},
-        "findings": found,
+        "findings": without_host,
         "sentences": [asdict(sentence) for sentence in sentences],
     }
     text = json.dumps(document, indent=1).removesuffix("\n}")

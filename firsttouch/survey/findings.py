@@ -184,16 +184,16 @@ def _touch(kind: str, page: str, page_size: int, samples: Samples) -> TouchFindi
     elapsed = samples.figure(task, per_page(lambda line: line.metrics["elapsed_ns"]))
     of_kernel = per_page(lambda line: line.metrics["sys_ns"])
     system = [of_kernel(line) for line in samples.lines(task)]
-    own, floor = busy(task), busy(touch_name(FLOOR, page))
+    busy_time, floor = busy(task), busy(touch_name(FLOOR, page))
     return TouchFinding(
         kind,
         page,
         page_size,
         faults.median if faults else None,
         elapsed,
-        own,
+        busy_time,
         sum(system) / len(system) if system else None,
-        own.median / floor.median if own and floor and floor.median else None,
+        busy_time.median / floor.median if busy_time and floor and floor.median else None,
         "" if faults else samples.reason(task),
     )
 

@@ -106,12 +106,12 @@ def ns_per_read(line: Line) -> float:
 
 def curve(samples: Samples, stride: int) -> Curve:
     """Return the smallest ns per read by number of lines, because noise only adds time."""
-    found: dict[int, float] = {}
+    times: dict[int, float] = {}
     n = 1
     while (least := samples.least(conflict_name(stride, n), ns_per_read)) is not None:
-        found[n] = least
+        times[n] = least
         n += 1
-    return found
+    return times
 
 
 def find_knee(times: Curve, hit: float | None = None) -> Knee | None:
@@ -144,8 +144,8 @@ def find_geometry(level: str, knees: Mapping[int, Knee], told: Geometry | None) 
         expected = {stride: told.ways * max(told.way_size // stride, 1) for stride in knees}
         if all(knees[stride].allows(expected[stride]) for stride in knees):
             return told
-    ways = min(found.ways for found in knees.values())
-    return Geometry(level, ways, min(s for s, found in knees.items() if found.ways == ways))
+    ways = min(knee.ways for knee in knees.values())
+    return Geometry(level, ways, min(s for s, knee in knees.items() if knee.ways == ways))
 
 
 def examine_caches(host: Host, samples: Samples, *, virtual_time: bool) -> list[CacheFinding]:
@@ -164,9 +164,9 @@ def examine_caches(host: Host, samples: Samples, *, virtual_time: bool) -> list[
         # The end of a curve shows whether the rise is real, so incomplete curves are not used.
         whole = {s: points for s, points in curves.items() if len(points) == most_lines(s, host)}
         knees = {
-            stride: found
+            stride: knee
             for stride, times in whole.items()
-            if (found := find_knee(times, before.hit_in_next(times, stride) if before else None))
+            if (knee := find_knee(times, before.hit_in_next(times, stride) if before else None))
         }
         told = host.geometry(level)
         needed = told.way_size if told else min(tried)

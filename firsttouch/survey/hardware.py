@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from firsttouch.analysis.times import ELAPSED, sentences, timed_rows
+from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.times import ELAPSED, agreement, sentences, timed_rows
 from firsttouch.catalog.arms import BASE
-from firsttouch.catalog.collection import Catalog, load_known
+from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.lab.times import FILE_NAME, Times, read_times
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
@@ -39,9 +40,9 @@ def hardware_figures(folder: Path, catalog: Catalog) -> list[Figure]:
     figures = []
     for machine in sorted(path for path in folder.glob("*") if path.is_dir()):
         surveys = {
-            found.host.write_intent or _STOCK: found
+            findings.host.write_intent or _STOCK: findings
             for file in sorted(machine.rglob("survey.json"))
-            if (found := examine(read_survey(file))).touches
+            if (findings := examine(read_survey(file))).touches
         }
         if surveys:
             stock_first = sorted(surveys, key=lambda mode: (mode != _STOCK, mode))
@@ -54,10 +55,17 @@ def hardware_figures(folder: Path, catalog: Catalog) -> list[Figure]:
     return figures
 
 
-def times_figure(name: str, times: Times, catalog: Catalog) -> Figure:
-    """Return the figure of the times that `firsttouch lab --time` measured on a machine."""
-    known = load_known([cell.experiment for cell in times.cells], (), catalog.arms)
-    rows = [row for row in timed_rows(times, known) if row.metric == ELAPSED]
+def times_figure(
+    name: str, times: Times, catalog: Catalog, counted: Dataset | None = None
+) -> Figure:
+    """Return the figure of the times that `firsttouch lab --time` measured on a machine.
+
+    Its caption says how far they agree with what emulation `counted` of the same images.
+    """
+    experiments = load_catalog([cell.experiment for cell in times.cells], (), ())
+    every = timed_rows(times, experiments)
+    rows = [row for row in every if row.metric == ELAPSED]
+    more = agreement(times, every, counted) if counted else ()
     arms = [arm.name for arm in times.arms]
     bars = tuple(
         Bar(
@@ -79,7 +87,7 @@ def times_figure(name: str, times: Times, catalog: Catalog) -> Figure:
     )
     return Figure(
         f"{name}: {times.host.processor}, guests of KVM with Linux {times.kernel}",
-        " ".join([_TIMES, *sentences(times, rows)]),
+        " ".join([_TIMES, *sentences(times, rows), *more]),
         wide,
         narrow,
         (),
@@ -106,7 +114,7 @@ def _figure(name: str, surveys: Mapping[str, Findings], catalog: Catalog) -> Fig
         f"{describe(groups)}.",
         lambda width: draw_dumbbells(width, groups, symbols(catalog, surveys), "ns per page"),
     )
-    kernels = ", ".join(f"{mode}: {found.host.kernel}" for mode, found in surveys.items())
+    kernels = ", ".join(f"{mode}: {findings.host.kernel}" for mode, findings in surveys.items())
     rows = tuple(
         (kind_name(kind, host), *(_words(measured.get(mode)) for mode in surveys))
         for kind, measured in kinds.items()
@@ -125,9 +133,11 @@ def _figure(name: str, surveys: Mapping[str, Findings], catalog: Catalog) -> Fig
 def _by_kind(surveys: Mapping[str, Findings]) -> dict[str, dict[str, TouchFinding]]:
     """Return the kinds of touch of base pages that were measured: findings by mode for each."""
     kinds: dict[str, dict[str, TouchFinding]] = {}
-    for kind in dict.fromkeys(t.kind for found in surveys.values() for t in found.touches):
-        found = {mode: touch for mode, one in surveys.items() if (touch := one.touch(kind))}
-        if measured := {mode: touch for mode, touch in found.items() if touch.busy}:
+    for kind in dict.fromkeys(t.kind for findings in surveys.values() for t in findings.touches):
+        touches = {
+            mode: touch for mode, findings in surveys.items() if (touch := findings.touch(kind))
+        }
+        if measured := {mode: touch for mode, touch in touches.items() if touch.busy}:
             kinds[kind] = measured
     return kinds
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from firsttouch.catalog.processors import arm64_name
+from firsttouch.catalog.processors import is_arm64, processor_name
 from firsttouch.quantities import format_size
 from firsttouch.tables import Json, Table
 
@@ -149,13 +149,13 @@ def read_host(printed: Mapping[str, Json], cpu: int) -> Host:
     table = Table("ftbench --files", printed)
     files = {path: text.strip() for path, text in table.table("files").values_of(str).items()}
     cpuinfo = files.get("/proc/cpuinfo", "")
-    arm64 = "CPU implementer" in cpuinfo
+    arm64 = is_arm64(cpuinfo)
     version = re.match(r"Linux version (\S+)", files.get("/proc/version", ""))
     load = files.get("/proc/loadavg", "").split()
     paranoid = files.get("/proc/sys/kernel/perf_event_paranoid")
     return Host(
         architecture="arm64" if arm64 else "x86-64",
-        processor=arm64_name(cpuinfo, cpu) if arm64 else _x86_name(cpuinfo),
+        processor=processor_name(cpuinfo, cpu),
         cpu=cpu,
         cpus=_count(files.get("/sys/devices/system/cpu/online", "0")),
         kernel=version[1] if version else "unknown",
@@ -172,11 +172,6 @@ def read_host(printed: Mapping[str, Json], cpu: int) -> Host:
         perf_event_paranoid=int(paranoid) if paranoid else None,
         nr_hugepages=int(files[_RESERVED]) if _RESERVED in files else None,
     )
-
-
-def _x86_name(cpuinfo: str) -> str:
-    name = re.search(r"^model name\s*:\s*(.*)$", cpuinfo, re.M)
-    return name[1] if name else "unknown x86-64 CPU"
 
 
 def _count(ranges: str) -> int:

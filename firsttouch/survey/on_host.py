@@ -17,10 +17,13 @@ from firsttouch.survey.host import host_files, read_host
 from firsttouch.survey.rounds import TaskRunner
 from firsttouch.survey.samples import Samples, Survey, read_line
 from firsttouch.survey.tasks import (
+    FLOOR,
+    PROBE_SIZE,
     color_tasks,
     counter_tasks,
     geometry_tasks,
     probe_task,
+    touch_name,
     touch_size,
     touch_tasks,
     zero_pages_task,
@@ -33,6 +36,11 @@ LEAST_SECONDS = 5
 _MOST_SECONDS = 3600
 # A curve has the smallest sample of each point; more rounds would not change it.
 _GEOMETRY_ROUNDS = 3
+# What `survey_touches` measures.
+_PRICED = {
+    *(touch_name(kind, "base") for kind in ("store", "load-store", "read", FLOOR)),
+    *(touch_name("store", page) for page in ("64k", "2m")),
+}
 # The largest share of the time for the geometry of the caches.
 _GEOMETRY_SHARE = 0.25
 
@@ -86,6 +94,22 @@ def survey_host(seconds: int, reporter: Reporter) -> Survey:
             interrupted = True
     tasks = (*first, *others)
     return Survey(host, tasks, tuple(runner.samples), None, seconds, interrupted)
+
+
+def survey_touches(seconds: int, reporter: Reporter) -> Survey:
+    """Survey for `seconds` only what prices the faults of a trace; raises as `survey_host`."""
+    ftbench = build_ftbench(reporter, native=True)
+    cpu = _best_cpu(os.sched_getaffinity(0))
+    with reporter.step("Surveying", "s", seconds) as step, _pinned(cpu):
+        runner = TaskRunner(ftbench, seconds, lambda spent: step.at(min(int(spent), step.total)))
+        host = read_host(runner.must("--files", *host_files(cpu)), cpu)
+        tasks = [
+            task
+            for task in touch_tasks(host, PROBE_SIZE)
+            if task.name in _PRICED or task.name.startswith("settle")
+        ]
+        runner.rounds(tasks, seconds)
+    return Survey(host, tuple(tasks), tuple(runner.samples), None, seconds)
 
 
 def _best_cpu(allowed: set[int]) -> int:

@@ -233,5 +233,5 @@ def _counts(finding: CounterFinding) -> list[str]:
 
 def _print_reasons(items: Iterable[tuple[str, str]], console: Console) -> None:
     """Print each reason once, with the names of what is unavailable for that reason."""
-    for one in group_by_reason((name, reason, "") for name, reason in items if reason):
-        console.print(plain(f"Unavailable: {', '.join(one.names)}: {one.reason}."))
+    for group in group_by_reason((name, reason, "") for name, reason in items if reason):
+        console.print(plain(f"Unavailable: {', '.join(group.names)}: {group.reason}."))

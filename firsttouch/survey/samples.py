@@ -151,10 +151,10 @@ def figure(values: Iterable[float]) -> Figure | None:
     return Figure(statistics.median(ordered), spread, len(ordered))
 
 
-def differ(one: Figure, other: Figure) -> bool:
+def differ(a: Figure, b: Figure) -> bool:
     """Tell whether two medians are further apart than 5 % and than the mean of their spreads."""
-    distance = abs(one.median - other.median)
-    return distance > max(0.05 * min(one.median, other.median), (one.spread + other.spread) / 2)
+    distance = abs(a.median - b.median)
+    return distance > max(0.05 * min(a.median, b.median), (a.spread + b.spread) / 2)
 
 
 class Samples:

@@ -50,12 +50,12 @@ def _verdict(findings: Findings) -> Sentence:
         return Sentence(about, text)
     if not findings.doubled:
         text = f"This {place} is not affected: atomics take one fault at the first touch of a page."
-        found = huge_pages(findings, "store")
-        if found and found.faster:
+        huge = huge_pages(findings, "store")
+        if huge and huge.faster:
             text += (
                 " Use huge pages where you can: a first touch of a GiB takes "
-                f"{_per_gib(found.huge_time, found.huge, findings)} in place of "
-                f"{_per_gib(found.small_time, found.small, findings)}."
+                f"{_per_gib(huge.huge_time, huge.huge, findings)} in place of "
+                f"{_per_gib(huge.small_time, huge.small, findings)}."
             )
         else:
             text += " No setting has to change."

@@ -41,18 +41,18 @@ def compared_surveys(a: Path, b: Path) -> Comparison | None:
     Raises UserError if one is a survey and the other holds none, or if one
     cannot be read.
     """
-    one, other = find_survey(a), find_survey(b)
-    if all((path / "results.jsonl").exists() for path in (a, b)) or not (one or other):
+    of_a, of_b = find_survey(a), find_survey(b)
+    if all((path / "results.jsonl").exists() for path in (a, b)) or not (of_a or of_b):
         return None
-    if not one or not other:
-        survey, none = (a, b) if one else (b, a)
+    if not of_a or not of_b:
+        survey, none = (a, b) if of_a else (b, a)
         if (survey / "results.jsonl").exists():
             return None
         raise UserError(
             f"{survey} is a survey, but {none} has none: compare two surveys, "
             "or two directories of `firsttouch lab --out`."
         )
-    return compare_surveys(read_survey(one), read_survey(other))
+    return compare_surveys(read_survey(of_a), read_survey(of_b))
 
 
 def compare_surveys(a: Survey, b: Survey) -> Comparison:
@@ -121,12 +121,12 @@ def _lines(a: Findings, b: Findings) -> Iterator[Line]:
         what = ours.level.upper()
         yield from _timed(what, "hit", "ns a read", ours.within, cache.within)
         yield from _timed(what, "conflict", "ns a read", ours.beyond, cache.beyond)
-    for found, colors in ((c, d) for c in a.colors for d in b.colors if c.geometry == d.geometry):
-        what = f"{found.geometry.level.upper()} colours"
+    for color, same in ((c, d) for c in a.colors for d in b.colors if c.geometry == d.geometry):
+        what = f"{color.geometry.level.upper()} colours"
         unit = "ns"
-        yield from _timed(what, "1 zero page, worst", unit, found.meeting, colors.meeting)
-        yield from _timed(what, "1 zero page, best", unit, found.apart, colors.apart)
-        yield from _timed(what, "one of each colour", unit, found.spread, colors.spread)
+        yield from _timed(what, "1 zero page, worst", unit, color.meeting, same.meeting)
+        yield from _timed(what, "1 zero page, best", unit, color.apart, same.apart)
+        yield from _timed(what, "one of each colour", unit, color.spread, same.spread)
 
 
 def _count(value: float) -> Figure:
@@ -171,20 +171,20 @@ def _judge(kind: str, differences: Iterable[Difference], lines: Sequence[Line]) 
 def _double_fault(a: Findings, b: Findings) -> Iterator[str]:
     """Return a sentence on the change of the first atomic that both surveys have."""
     for kind in ATOMICS:
-        one, other = a.touch(kind), b.touch(kind)
-        if one and other and one.busy and other.busy:
+        first, second = a.touch(kind), b.touch(kind)
+        if first and second and first.busy and second.busy:
             before, after = (
                 per_gib(time, touch.page_size, virtual_time=a.virtual_time)
-                for time, touch in ((one.busy, one), (other.busy, other))
+                for time, touch in ((first.busy, first), (second.busy, second))
             )
             change = (
-                format_change(change_percent(one.busy.median, other.busy.median))
-                if differ(one.busy, other.busy)
+                format_change(change_percent(first.busy.median, second.busy.median))
+                if differ(first.busy, second.busy)
                 else "no more than noise"
             )
             yield (
-                f"The first touch of a page by {kind_name(kind, a.host)} takes {one.faults:.2f} "
-                f"page faults in A and {other.faults:.2f} in B; a GiB takes {before} in A and "
+                f"The first touch of a page by {kind_name(kind, a.host)} takes {first.faults:.2f} "
+                f"page faults in A and {second.faults:.2f} in B; a GiB takes {before} in A and "
                 f"{after} in B ({change})."
             )
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an arm changes: equal is equal, chance is what the control shows, misses judge nothing."""
+"""What an arm changes: equal is equal, chance is what the control shows, or addresses explain."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from rich.console import Console
 
 from firsttouch.analysis.changes import PATH, Changes, _order, changes
 from firsttouch.analysis.dataset import make_dataset
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.tried import tried_arm
 from firsttouch.output.changes import print_changes
-from tests.support.results import POPULATE, make_result
+from firsttouch.tables import Json
+from tests.support.results import POPULATE, make_region, make_result
 
 _STOCK: Mapping[str, float] = {
     "page_faults": 1000, "instructions_kernel": 2_500_000, "tlbi": 0, "dsb": 40, "isb": 50,
@@ -29,19 +30,38 @@ def _changes(
     by: str = "store",
     stock: Mapping[str, float] | None = None,
 ) -> Changes:
-    """Return the changes of one case; `tried` and `again` have what differs from stock."""
+    """Return the changes of one case; `tried` and `again` have what differs from stock.
+
+    Misses are those of the modelled caches, which do not see `dc_zva` accesses.
+    """
     arms = {"stock": stock or {}, "again": again or {}, "mine": tried}
-    results = [
-        make_result({**_STOCK, **changed}, arm, params={**POPULATE, "by": by})
-        for arm, changed in arms.items()
-    ]
-    catalog = load_known(["populate"], ["neoverse-n1"], ["stock", "again"])
+    results = []
+    for arm, changed in arms.items():
+        metrics = {**_STOCK, **changed}
+        region = _region(*(metrics.pop(name, 0) for name in ("l1d_misses", "l2_misses", "dc_zva")))
+        results.append(
+            make_result(
+                metrics, arm, params={**POPULATE, "by": by}, regions=[region],
+                not_modelled=["dc_zva_lines"],
+            )
+        )  # fmt: skip
+    catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock", "again"])
     (found,) = changes(make_dataset(results, catalog.adding([tried_arm("mine", 0, "my.patch")])))
     return found
 
 
-def _printed(found: Changes) -> str:
-    console = Console(file=io.StringIO(), width=100)
+def _region(l1d: float, l2: float, dc_zva: float) -> Mapping[str, Json]:
+    """Return a region whose kernel has these misses."""
+    zero = dict.fromkeys(("instructions", "dsb", "isb", "exceptions_taken_sync", "svc"), 0)
+    none, many = ({"accesses": 30_000, "misses": misses, "writebacks": 0} for misses in (0, l1d))
+    return make_region(
+        {**zero, "l1d": none, "l2": none},
+        kernel={**zero, "l1d": many, "l2": {**many, "misses": l2}, "dc_zva": dc_zva},
+    )
+
+
+def _printed(found: Changes, width: int = 100) -> str:
+    console = Console(file=io.StringIO(), width=width)
     print_changes(found, console, 1)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
@@ -52,7 +72,12 @@ def _printed(found: Changes) -> str:
     [
         ({}, {}, "equal"),
         # Code that moved: other misses, the same path.
-        ({"l1d_misses": 9000, "l2_misses": 200}, {}, "equal"),
+        ({"l1d_misses": 7900, "l2_misses": 200}, {}, "equal"),
+        ({"l1d_misses": 11_000}, {}, "changed"),
+        ({"l2_misses": 4300}, {}, "changed"),
+        ({"l1d_misses": 11_000}, {"l1d_misses": 3500}, "equal"),
+        # What QEMU hides of either kernel may be misses, too.
+        ({"l1d_misses": 11_000, "dc_zva": 1900}, {}, "equal"),
         ({"instructions_kernel": 2_502_300, "dsb": 41, "isb": 51}, {}, "chance"),
         ({"instructions_kernel": 2_522_000}, {}, "changed"),
         # Stock itself changes as much, when it runs later.
@@ -90,7 +115,8 @@ def test_what_costs_more_and_what_costs_less_are_two_lists_by_per_cent() -> None
         for cell in _changes({"instructions_kernel": instructions}, by=by).cells
     ]
     # Few faults, and many instructions for each of them: a small part of the whole.
-    few = replace(cells[0], counts={**cells[0].counts, "page_faults": (1, 1)})
+    one = {"page_faults": 1}
+    (few,) = _changes({**one, "instructions_kernel": 2_550_000}, one, stock=one).cells
     found = replace(_changes({}), cells=tuple(sorted([few, *cells[1:]], key=_order)))
     printed = _printed(found).splitlines()
     order = [line.split()[1] for line in printed if line.startswith("populate ")]
@@ -102,11 +128,22 @@ def test_what_costs_more_and_what_costs_less_are_two_lists_by_per_cent() -> None
     }  # fmt: skip
 
 
-def test_misses_are_told_and_do_not_count_as_a_change() -> None:
-    printed = _printed(_changes({"l1d_misses": 7700}))
+def test_misses_that_addresses_explain_are_told_and_are_no_change() -> None:
+    printed = " ".join(_printed(_changes({"l1d_misses": 7700})).split())
     assert "Nothing changed." in printed
     assert "equal in 1 cell of populate" in printed
-    assert "L1D misses in 1 of 1 cell, from +10.00 % to +10.00 %" in " ".join(printed.split())
+    assert "L1D misses in 1 of 1 cell, from +10.00 % to +10.00 %" in printed
+
+
+def test_a_cold_cache_line_for_each_operation_is_told_as_that() -> None:
+    also = {"operations": 4000}
+    found = _changes({**also, "l1d_misses": 11_000}, also, stock=also)
+    (cell,) = found.changed(more=True)
+    assert (cell.decisive, cell.change("l1d_misses")) == ("l1d_misses", 1)
+    printed = _printed(found)
+    head, line = printed.splitlines()[1:3]
+    assert head.rstrip().endswith("L1D misses") and line.rstrip().endswith("+1.00")
+    assert "Nothing changed" not in printed and "Cache misses within" not in printed
 
 
 def test_a_case_without_instructions_is_not_judged() -> None:
@@ -136,4 +173,27 @@ def test_a_cell_of_operations_is_counted_by_them() -> None:
     found = _changes({**also, "instructions_kernel": 3_500_000}, also, stock=also)
     (cell,) = found.cells
     assert (cell.unit, cell.change("instructions_kernel")) == ("operation", 250)
-    assert "populate store 4k 1 GiB, each" in _printed(found)
+    printed = _printed(found).splitlines()
+    assert printed[1].startswith("costs more, per operation")
+    assert printed[2].startswith("populate store 4k 1 GiB  ")
+
+
+def test_each_unit_has_a_table() -> None:
+    also, none = {"operations": 4000}, {"page_faults": 0}
+    more = {"instructions_kernel": 3_500_000}
+    made = (
+        _changes(more),
+        _changes({**also, **more}, also, "load-store", also),
+        _changes({**none, **more}, none, "swp", none),
+    )
+    found = replace(made[0], cells=tuple(cell for one in made for cell in one.cells))
+    # As lines too, where the terminal is narrow.
+    for width in (100, 40):
+        heads = [
+            line.split("  ")[0].strip()
+            for line in _printed(found, width).splitlines()
+            if line.startswith("costs more")
+        ]
+        assert heads == [
+            "costs more, per fault", "costs more, per operation", "costs more, in the whole cell"
+        ]  # fmt: skip

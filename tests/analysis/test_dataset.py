@@ -13,7 +13,7 @@ import pytest
 from firsttouch.analysis import dataset as dataset_module
 from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import Dataset, Row, read_dataset
-from firsttouch.analysis.verdicts import change_percent, verdict
+from firsttouch.analysis.verdicts import NOT_PUBLISHED, change_percent, verdict
 from firsttouch.catalog.experiments import Params, Published
 from firsttouch.errors import UserError
 from firsttouch.places import REPOSITORY
@@ -38,28 +38,28 @@ def test_change(stock: float | None, other: float | None, change: float | None) 
     assert change_percent(stock, other) == change
 
 
-def _claim(change: float | None = None, at_most: float | None = None) -> Published:
+def _published(change: float | None = None, at_most: float | None = None) -> Published:
     return Published("m", {}, "figure", "source", change, at_most, 0.5)
 
 
 @pytest.mark.parametrize(
-    ("claim", "change", "expected"),
+    ("published", "change", "expected"),
     [
-        (None, -50.0, "no claim"),
-        (_claim(-50), None, "no claim"),
-        (_claim(-50), -50.4, "reproduced"),
-        (_claim(-50), -49.4, "not reproduced"),
-        (_claim(-50), -51.0, "exceeded"),
-        (_claim(-50), 50.0, "not reproduced"),
-        (_claim(20), 21.0, "exceeded"),
-        (_claim(20), 10.0, "not reproduced"),
-        (_claim(at_most=1), 0.9, "reproduced"),
-        (_claim(at_most=1), -30.0, "reproduced"),
-        (_claim(at_most=1), 1.1, "not reproduced"),
+        (None, -50.0, NOT_PUBLISHED),
+        (_published(-50), None, NOT_PUBLISHED),
+        (_published(-50), -50.4, "reproduced"),
+        (_published(-50), -49.4, "not reproduced"),
+        (_published(-50), -51.0, "exceeded"),
+        (_published(-50), 50.0, "not reproduced"),
+        (_published(20), 21.0, "exceeded"),
+        (_published(20), 10.0, "not reproduced"),
+        (_published(at_most=1), 0.9, "reproduced"),
+        (_published(at_most=1), -30.0, "reproduced"),
+        (_published(at_most=1), 1.1, "not reproduced"),
     ],
 )
-def test_verdict(claim: Published | None, change: float | None, expected: str) -> None:
-    assert verdict(claim, change) == expected
+def test_verdict(published: Published | None, change: float | None, expected: str) -> None:
+    assert verdict(published, change) == expected
 
 
 def _row(dataset: Dataset, metric: str) -> Row:
@@ -142,14 +142,14 @@ def test_another_derivation_gives_other_figures_from_the_same_results(
     metrics = {"page_faults": 4, "instructions_kernel": 10, "tlbi": 2}
     out = made_results.write(tmp_path / "out", [Made("read-fault", {"size": 16}, "stock", metrics)])
     before = (out / "results.jsonl").read_bytes()
-    assert _row(read_dataset(out, folder), "kernel_per_fault").arms == {"stock": 2.5}
+    assert _row(made_results.read(out, folder), "kernel_per_fault").arms == {"stock": 2.5}
 
     file = folder / "read-fault.toml"
     file.write_text(file.read_text().replace('per = "page_faults"', 'per = "tlbi"'))
-    assert _row(read_dataset(out, folder), "kernel_per_fault").arms == {"stock": 5}
+    assert _row(made_results.read(out, folder), "kernel_per_fault").arms == {"stock": 5}
 
     monkeypatch.setattr(dataset_module, "_derive", lambda *_: {"stock": 7})
-    assert _row(read_dataset(out, folder), "kernel_per_fault").arms == {"stock": 7}
+    assert _row(made_results.read(out, folder), "kernel_per_fault").arms == {"stock": 7}
     assert (out / "results.jsonl").read_bytes() == before
 
 

@@ -15,11 +15,11 @@ from firsttouch.analysis.distributions import (
     values_over,
     verdict_share,
 )
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.lab.results import Result
 from tests.support.results import POPULATE, in_layouts
 
-_CATALOG = load_known(["populate"], ["neoverse-n1"], ["stock", "on"])
+_CATALOG = load_catalog(["populate"], ["neoverse-n1"], ["stock", "on"])
 
 
 def _faults(arm: str, values: Sequence[float | None]) -> list[Result]:

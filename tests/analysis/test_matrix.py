@@ -12,14 +12,14 @@ from rich.console import Console
 from firsttouch.analysis.changes import changes
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.matrix import Matrix, matrix_of, pairs_of
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.settings import load_setting
 from firsttouch.catalog.tried import tried_arm
 from firsttouch.output.matrix import print_matrix
 from tests.support.golden import Golden
 from tests.support.results import POPULATE, make_profiled, make_result
 
-_CATALOG = load_known(["populate"], ["neoverse-n1"], ["stock", "again"]).adding(
+_CATALOG = load_catalog(["populate"], ["neoverse-n1"], ["stock", "again"]).adding(
     [tried_arm("mine", 0, "my.patch")]
 )
 # Kernel instructions of the arm, of 2,500,000 on stock, by access and setting.
@@ -83,5 +83,5 @@ def test_a_case_whose_instructions_did_not_move_stands_with_the_count_that_did()
     print_matrix(matrix_of(found), [], console)
     assert isinstance(console.file, io.StringIO)
     worse = next(line for line in console.file.getvalue().splitlines() if line.startswith("Worse"))
-    assert worse.endswith("TLBI (+50.00 %).")
+    assert worse.endswith("TLBI per fault (+50.00 %).")
     assert "store 4k 1 GiB, TLBI" in console.file.getvalue()

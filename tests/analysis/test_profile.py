@@ -17,7 +17,7 @@ from firsttouch.analysis.profile import (
     compare_functions,
     profiles_of,
 )
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result, read_result
 from firsttouch.tables import Json, Table
@@ -27,7 +27,7 @@ STOCK, ON = [100, 200, 300, 400], [100, 200, 360, 390]
 
 
 def case_of(*results: Result) -> Case:
-    catalog = load_known(["populate"], ["neoverse-n1"], ["stock", "on"])
+    catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock", "on"])
     (case,) = make_dataset(results, catalog).cases
     return case
 

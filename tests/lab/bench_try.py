@@ -16,7 +16,6 @@ import argparse
 import itertools
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -33,6 +32,7 @@ from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
+from tests.support.checkouts import copy_checkout
 
 _CELL = ("--experiment", "populate", "--set", "by=store", "--set", "page=4k", "--size", "64M")
 # The first line of make's output of each part of a build.
@@ -129,10 +129,7 @@ def _header_without_ccache(folder: Path) -> float:
 
 
 def _feature(folder: Path) -> float:
-    copy = folder / "checkout"
-    copy.mkdir()
-    for name in ("firsttouch", "experiments", "machines", "arms", "linux", "bench", "guest", "pmu"):
-        shutil.copytree(REPOSITORY / name, copy / name, symlinks=True)
+    copy = copy_checkout(folder / "checkout")
     file = copy / "linux/arch/arm64/mm/write_intent.c"
     file.write_text(f"{file.read_text()}\nunsigned long firsttouch_edit = {time.time_ns()};\n")
     return _run(folder, "kernel", "build", checkout=copy)

@@ -113,7 +113,7 @@ def fake_lab(tmp_path: Path, listing_cache: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
     source = KernelSource(
         load_release("6.12"), "6.12.1", "package", "0" * 64,
-        lambda: tmp_path, lambda: tmp_path / "config",
+        lambda: tmp_path, lambda *_: tmp_path / "config",
     )  # fmt: skip
     lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
     monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)

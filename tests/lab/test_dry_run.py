@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -29,9 +28,9 @@ from firsttouch.lab.forecast import Forecast, forecast
 from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.parts import Part, Parts
 from firsttouch.lab.plan import Plan, Request, make_plan
-from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch
+from tests.support.checkouts import copy_checkout
 from tests.support.contract import real_contract
 
 pytestmark = pytest.mark.long
@@ -46,7 +45,7 @@ def source(tmp_path: Path) -> KernelSource:
     (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
     return KernelSource(
         load_release("6.12"), "6.12.1", "package", "0" * 64,
-        lambda: tmp_path, lambda: tmp_path / "config",
+        lambda: tmp_path, lambda *_: tmp_path / "config",
     )  # fmt: skip
 
 
@@ -167,9 +166,7 @@ def test_the_list_has_experiments_machines_arms_and_releases_with_their_titles(
 def test_one_broken_file_stops_what_needs_it_and_nothing_else(
     firsttouch: Firsttouch, tmp_path: Path
 ) -> None:
-    checkout = tmp_path / "checkout"
-    for name in ("firsttouch", "experiments", "machines", "arms", "linux", "bench", "guest", "pmu"):
-        shutil.copytree(REPOSITORY / name, checkout / name)
+    checkout = copy_checkout(tmp_path / "checkout")
     (checkout / "experiments/broken.toml").write_text("title = \n")
     environment = {"PYTHONPATH": str(checkout)}
     fine = firsttouch("lab", "--experiment", "populate", "--dry-run", **environment)

@@ -25,9 +25,9 @@ from firsttouch.building.outcomes import (
     By,
     guest_claim,
     keep_outcome,
-    kept_document,
     outcome_place,
     run_by,
+    stored_document,
 )
 from firsttouch.errors import GuestError, HostError
 from firsttouch.lab import execution as executions
@@ -74,7 +74,7 @@ def _together(
 
 def _check_all_is_there(jobs: Mapping[str, Job], own_cache: Path) -> None:
     for key in jobs:
-        document = kept_document(key)
+        document = stored_document(key)
         assert document is not None
         assert document.table("outcome").rest() == given(key)
     # What is left of claims is of processes that were killed: nobody holds it.
@@ -83,7 +83,7 @@ def _check_all_is_there(jobs: Mapping[str, Job], own_cache: Path) -> None:
 
 
 def _hosts(jobs: Mapping[str, Job]) -> Counter[str]:
-    documents = [kept_document(key) for key in jobs]
+    documents = [stored_document(key) for key in jobs]
     return Counter(run_by(document).host for document in documents if document)
 
 
@@ -256,7 +256,7 @@ def test_cells_that_fail_on_every_host_stop_no_host(bad: slice) -> None:
     _together(_PLAN, jobs, {"one": run, "two": run})
     for key in jobs:
         assert len(_PLAN.failures(key)) == (2 if key in broken else 0)
-        assert bool(kept_document(key)) == (key not in broken)
+        assert bool(stored_document(key)) == (key not in broken)
 
 
 def test_a_second_outcome_with_other_bytes_names_both_hosts() -> None:
@@ -273,7 +273,7 @@ def test_a_second_outcome_with_other_bytes_names_both_hosts() -> None:
     assert ended and ended.failure
     assert "two runs of the same guest do not agree, on awake and asleep" in ended.failure.error
     # Neither is believed.
-    assert kept_document(key) is None
+    assert stored_document(key) is None
 
 
 def test_an_audit_is_done_by_another_host(own_cache: Path) -> None:
@@ -307,7 +307,7 @@ def test_an_audit_that_differs_is_a_failure_that_names_its_hosts(how: str) -> No
     ended = plan.how_ended(key)
     assert ended and ended.failure
     assert "do not agree, on one and two" in ended.failure.error
-    assert kept_document(key) is None
+    assert stored_document(key) is None
 
 
 def test_a_guest_that_a_cluster_ended_with_its_process_has_not_failed() -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from firsttouch.building.configuration import given_configuration, known_configuration
-from firsttouch.building.packages import known_package, note_package
+from firsttouch.building.configuration import given_configuration, stored_configuration
+from firsttouch.building.packages import last_package, note_package
 from firsttouch.building.programs import build_ftbench, build_init
 from firsttouch.building.store import store_root
 from firsttouch.catalog.machines import load_machine
@@ -246,13 +246,13 @@ def cache_with_image(
     """A separate store that has the stock kernel, the configuration it was built in, programs."""
     entry = images("6.12", False).parent
     release = load_release("6.12")
-    configuration = known_configuration(release)
+    configuration = stored_configuration(release)
     assert configuration
     own = tmp_path / "cache" / "firsttouch"
     for kept in (entry, configuration.parent):
         shutil.copytree(kept, own / kept.parent.name / kept.name)
     (own / "programs").symlink_to(store_root() / "programs")
-    package = known_package(release.configuration)
+    package = last_package(release.configuration)
     assert package
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     note_package(release.configuration, package)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.outcomes import kept_outcome
+from firsttouch.building.outcomes import stored_outcome
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab import outcomes
@@ -32,7 +32,7 @@ def _measure(
     monkeypatch.setattr(outcomes, "run_guest", lambda *_, **__: ended)
     guest = Guest(Path("i"), Path("i"), load_machine("neoverse-n1"), (), ("/ftbench",))
     measure_guest(guest, _KEY, tmp_path / "log")
-    kept = kept_outcome(_KEY)
+    kept = stored_outcome(_KEY)
     assert kept is not None
     return [dict(command) for command in kept.objects("commands")]
 
@@ -49,7 +49,7 @@ def test_regions_go_to_the_commands_that_name_them(
     commands = _measure(tmp_path, monkeypatch, done, PmuCounts(tuple(regions), ("tlb",)))
     assert [command["regions"] for command in commands] == [regions[:2], regions[2:]]
     assert commands[1]["lines"] == [{"files": {}}, {"regions": ["c"]}]
-    kept = kept_outcome(_KEY)
+    kept = stored_outcome(_KEY)
     assert kept is not None and kept.strings("not_modelled") == ("tlb",)
 
 
@@ -58,7 +58,7 @@ def test_without_a_pmu_nothing_is_counted(
 ) -> None:
     (command,) = _measure(tmp_path, monkeypatch, [_done({"regions": ["a"]})], None)
     assert command["regions"] == []
-    kept = kept_outcome(_KEY)
+    kept = stored_outcome(_KEY)
     assert kept is not None and not kept.has("not_modelled")
 
 
@@ -80,4 +80,4 @@ def test_what_cannot_be_trusted_fails_and_is_not_kept(
     with pytest.raises(GuestError, match=complaint) as error:
         _measure(tmp_path, monkeypatch, done, PmuCounts((make_region(),), ()), log)
     assert error.value.detail == log.splitlines()
-    assert kept_outcome(_KEY) is None
+    assert stored_outcome(_KEY) is None

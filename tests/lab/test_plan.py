@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from firsttouch.catalog.experiment_files import experiment_names, load_experimen
 from firsttouch.cli.options import settings_of
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import Plan, Request, make_plan
-from firsttouch.places import EXPERIMENTS
 from tests.support.contract import real_contract
 
 
@@ -24,8 +22,8 @@ def contract() -> Contract:
     return real_contract()
 
 
-def _plan(contract: Contract, folder: Path = EXPERIMENTS, **asked: Any) -> Plan:
-    return make_plan(Request(**asked), "6.12", contract, folder)
+def _plan(contract: Contract, **asked: Any) -> Plan:
+    return make_plan(Request(**asked), "6.12", contract)
 
 
 def test_the_default_plan_has_the_default_experiments(contract: Contract) -> None:
@@ -127,12 +125,11 @@ def test_values_that_no_cell_has_together_are_refused(contract: Contract) -> Non
 
 
 def test_a_broken_file_stops_what_needs_it_and_nothing_else(
-    contract: Contract, tmp_path: Path
+    contract: Contract, own_entries: Path
 ) -> None:
-    folder = Path(shutil.copytree(EXPERIMENTS, tmp_path / "experiments"))
-    (folder / "broken.toml").write_text("title = ")
-    assert _plan(contract, folder, experiments=("populate",)).cells
+    (own_entries / "experiments/broken.toml").write_text("title = ")
+    assert _plan(contract, experiments=("populate",)).cells
     broken: list[dict[str, Any]] = [{}, {"experiments": ("broken",)}]
     for needs in broken:
         with pytest.raises(UserError, match=r"broken\.toml: not valid TOML"):
-            _plan(contract, folder, **needs)
+            _plan(contract, **needs)

@@ -21,7 +21,7 @@ import pytest
 from firsttouch.analysis import dataset as datasets
 from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.building import host_tools
-from firsttouch.building.outcomes import kept_outcome
+from firsttouch.building.outcomes import stored_outcome
 from firsttouch.building.store import store_root
 from firsttouch.catalog.experiments import Derived, Experiment
 from firsttouch.cli.main import full_parser as parser
@@ -128,10 +128,10 @@ def test_what_the_store_has_is_read_once(
 
     def counted(key: str) -> Table | None:
         read.append(key)
-        return kept_outcome(key)
+        return stored_outcome(key)
 
     for module in ("guard", "outcomes"):
-        monkeypatch.setattr(f"firsttouch.lab.{module}.kept_outcome", counted)
+        monkeypatch.setattr(f"firsttouch.lab.{module}.stored_outcome", counted)
     fake_lab.run(_asked(fake_lab, "other"))
     assert len(read) == len(set(read)) == 16
 

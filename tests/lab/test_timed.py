@@ -12,30 +12,36 @@ import math
 import os
 import random
 import re
+import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+from firsttouch.analysis.dataset import read_dataset
+from firsttouch.analysis.times import RETIRED, agreement, timed_rows
 from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract
 from firsttouch.cli.main import main
 from firsttouch.errors import GuestError, HostError, UserError
-from firsttouch.files import digest
-from firsttouch.lab import timed
+from firsttouch.files import digest, digest_file
+from firsttouch.lab import timed, timed_plan
 from firsttouch.lab.parts import Parts, parts_of
 from firsttouch.lab.plan import Plan, Request
+from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
 from firsttouch.lab.times import FILE_NAME, Times, read_times
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.kvm import Condition
 from firsttouch.vm.protocol import Done
 from firsttouch.vm.supervision import Ended
+from tests.conftest import TRIED
 from tests.support.contract import real_contract
 
 # The time of an arm of the simulated machine against stock.
-_SPEED = {"stock": 1.0, "again": 1.0, "on": 0.4}
+_SPEED = {"stock": 1.0, "again": 1.0, "on": 0.4, "tried": 0.8}
 
 
 @dataclass
@@ -57,8 +63,9 @@ class _Machine:
         return Ended(tuple(self._done(command, level) for command in guest.commands), None)
 
     def arm(self, guest: Guest) -> str:
-        words = " ".join(guest.boot)
-        return "again" if "again" in words else "stock" if guest.image.name == "stock" else "on"
+        if "again" in " ".join(guest.boot):
+            return "again"
+        return {"changed": "on"}.get(guest.image.name, guest.image.name)
 
     def _done(self, command: str, level: float) -> Done:
         found = re.search(r"--repeat (\d+)", command)
@@ -68,6 +75,7 @@ class _Machine:
         return Done(0, tuple(
             json.dumps({
                 "metrics": {
+                    "page_faults": 2048,
                     "elapsed_ns": int(2e6 * level * time), "sys_ns": int(1e6 * level * time),
                 },
                 "unavailable": {"cycles_kernel": "this CPU has no such counter"},
@@ -81,14 +89,15 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
     """A simulated machine in place of KVM; what guests boot are files without contents."""
     simulated = _Machine()
 
-    def parts(source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter) -> Parts:
+    def parts(
+        source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter, _given: object
+    ) -> Parts:
         places = {}
         for part in parts_of(plan, plan.cells):
-            place = (
-                tmp_path
-                / "parts"
-                / getattr(part, "kind", part.title if hasattr(part, "title") else "")
-            )
+            name = "tried" if getattr(part, "label", "") else getattr(part, "kind", "")
+            if not isinstance(part, Kernel):
+                name = part.title
+            place = tmp_path / "parts" / name
             place.parent.mkdir(exist_ok=True)
             place.write_text(place.name)
             places[part] = place
@@ -101,8 +110,9 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
     def key(guest: Guest) -> str:
         return digest([str(guest.image), list(guest.boot), list(guest.commands), guest.memory])
 
-    monkeypatch.setattr(timed, "check_kvm", lambda: None)
+    monkeypatch.setattr(timed, "check_kvm", lambda _architecture: None)
     monkeypatch.setattr(timed, "build_parts", parts)
+    monkeypatch.setattr(timed, "images_of_others", lambda *_: ("gcc 14 of a server", {}))
     monkeypatch.setattr(timed, "source_of", source)
     monkeypatch.setattr(timed, "guest_key", key)
     monkeypatch.setattr(timed, "run_guest", lambda *args, **more: simulated.run(*args, **more))
@@ -162,6 +172,33 @@ def test_a_killed_run_goes_on_after_its_last_whole_round(
     assert len(machine.booted) == 7 + 6
 
 
+def test_guests_have_the_huge_zero_page_as_those_of_emulation(
+    machine: _Machine, contract: Contract
+) -> None:
+    # What Linux finds, without its image and what it reserves, must be 512 MiB.
+    _measure(contract, 1, replace(_REQUEST, size=4 << 20))
+    assert {guest.memory > 600 << 20 for guest in machine.booted} == {True}
+
+
+def test_the_default_plan_shows_what_touches_of_several_cpus_take(
+    machine: _Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in (timed, timed_plan):
+        monkeypatch.setattr(module, "choose_cpus", lambda _allowed: [1, 2, 3, 0])
+    assert main(["lab", "--time", "--boots", "6"]) == 0
+    said = capsys.readouterr().out
+    assert {guest.cpus for guest in machine.booted} == {1, 2, 4}
+    assert [guest.pinned for guest in machine.booted[:3]] == [(1,), (1, 2), (1, 2, 3, 0)]
+    # Of 64 MiB in 2 ms: 122 ns a page for one CPU, four times that for four.
+    line = r"several-cpus ldadd, .*: stock on 1: 12\d ns, 0.12 faults, 2: 24\d ns.*, 4: 4[89]\d ns"
+    assert re.search(line, said)
+    capsys.readouterr()
+    assert main(["lab", "--time", "--dry-run"]) == 0
+    assert "this host has 4 CPUs of one kind, and several-cpus has" in capsys.readouterr().out
+    assert main(["lab", "--time", "--quick", "--dry-run"]) == 0
+    assert "several-cpus" not in capsys.readouterr().out
+
+
 def test_times_of_another_plan_are_not_mixed(machine: _Machine, contract: Contract) -> None:
     _measure(contract, 1)
     other = Request(experiments=("read-fault",), quick=True)
@@ -193,6 +230,7 @@ def test_the_answer_has_changes_with_intervals_and_the_verdict_on_the_published_
     assert main([*_LAB, "--boots", "8"]) == 0
     said = capsys.readouterr().out
     assert "Stock against stock: 0 of 3 cells differ." in said
+    assert "Another host built the kernels, by gcc 14 of a server." in said
     assert "on against stock: 3 of 3 cells take less time, 0 more" in said
     assert re.search(
         r"system time -60 % .*: reproduced; again \S+ % \(.*\) none; on -6[01]\.", said
@@ -250,9 +288,62 @@ def test_what_only_counts_have_is_refused(
     assert not machine.booted
 
 
+_PATCH = TRIED / "0001-mm-synchronize-each-first-touch.patch"
+_TRY = ["try", str(_PATCH), "--experiment", "populate", "--set", "page=4k", "--quick"]
+
+
+def test_a_patch_is_timed_against_stock_in_turn(
+    machine: _Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*_TRY, "--time", "--boots", "6"]) == 0
+    said = capsys.readouterr().out
+    arms = [machine.arm(guest) for guest in machine.booted]
+    assert arms[:6] == ["stock", "again", "tried", "tried", "again", "stock"]
+    assert f"tried: patch {_PATCH.name} (SHA-256 {digest_file(_PATCH)[:16]})" in said
+    assert "tried against stock: 3 of 3 cells take less time, 0 more" in said
+    # A figure published about another arm is none about the patch.
+    assert "Published" not in said
+    times = read_times(Path("out/try"))
+    assert [arm.changes for arm in times.arms] == [
+        {}, {}, {f"patch {_PATCH.name}": digest_file(_PATCH)}
+    ]  # fmt: skip
+    assert main(["report", "out/try"]) == 0
+    assert "tried against stock: 3 of 3" in capsys.readouterr().out
+
+
+def test_boot_words_are_timed(machine: _Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["try", "--boot", "init_on_alloc=0", "--experiment", "populate", "--quick", "--time"]
+    assert main([*words, "--dry-run"]) == 0
+    assert "on each of stock, again and tried: 8 rounds, 24 boots." in capsys.readouterr().out
+    assert main([*words, "--boots", "1"]) == 0
+    *_, tried = read_times(Path("out/try")).arms
+    assert "init_on_alloc=0" in tried.boot
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["--matrix"], "--matrix"),
+        (["--setting", "kpti-off"], "--setting"),
+        (["--reply"], "--reply"),
+        (["--bisect", "v6.11..HEAD"], "--bisect"),
+        (["--keep-vmlinux"], "--keep-vmlinux"),
+        (["--jobs", "2"], "--jobs"),
+        (["--machine", "cortex-a72"], "--machine"),
+    ],
+)
+def test_what_a_trial_of_times_cannot_do_is_refused(
+    machine: _Machine, capsys: pytest.CaptureFixture[str], words: list[str], option: str
+) -> None:
+    assert main([*_TRY, "--time", *words]) == 2
+    assert f"leave out {option}." in capsys.readouterr().err
+    assert not machine.booted
+
+
 def test_boots_without_time_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lab", "--boots", "3"]) == 2
-    assert "--boots is for times" in capsys.readouterr().err
+    for command in ("lab", "try"):
+        assert main([command, "--boots", "3"]) == 2
+        assert "--boots is for times" in capsys.readouterr().err
 
 
 def test_a_dry_run_tells_the_time_by_arithmetic(
@@ -267,3 +358,28 @@ def test_a_dry_run_tells_the_time_by_arithmetic(
     assert "nothing is left that --time can measure: programs needs a disk" in (
         capsys.readouterr().err
     )
+
+
+def test_both_worlds_are_compared_by_the_same_image_and_cell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Recorded: guests of KVM in an emulated EL2, and counts of the same images."""
+    recorded = Path(__file__).parent / "agreement"
+    for name in (FILE_NAME, RESULTS_NAME):
+        shutil.copy(recorded / name, tmp_path)
+    assert main(["report", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "count the kernel's instructions within 1 % of each other in 0 of 12 cells" in said
+    assert "Emulation counts the first touches after a boot" in said
+    page = (tmp_path / "report.html").read_text()
+    assert "within 1 % of each other in 0 of 12 cells" in page
+    # Of repetitions after the first, hardware counts less, also of the changed kernel.
+    times, dataset = read_times(tmp_path), read_dataset(tmp_path)
+    rows = [row for row in timed_rows(times, dataset.catalog) if row.metric == RETIRED]
+    for row in rows:
+        (case,) = (case for case in dataset.cases if dict(case.params) == dict(row.cell.params))
+        for arm, measured in case.arms.items():
+            assert -0.12 < row.arms[arm] / measured.metrics[RETIRED] - 1 < -0.01
+    # Another image is another kernel, and is not compared.
+    other = replace(times, arms=tuple(replace(arm, image="0" * 64) for arm in times.arms))
+    assert not list(agreement(other, rows, dataset))

@@ -96,7 +96,7 @@ def _recorded_job(tmp_path: Path) -> Job:
     file.write_text("a file")
     guest = Guest(file, file, load_machine("neoverse-n1"), (), ("/ftbench",), {FTBENCH: file})
     source = KernelSource(
-        load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path, lambda: file
+        load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path, lambda *_: file
     )
     cell = Cell("6.12", "stock", "neoverse-n1", "doubles", {"program": "true"})
     key = guest_key(guest)

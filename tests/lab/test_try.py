@@ -125,6 +125,52 @@ def test_several_arms_each_have_a_name(tried: Callable[..., str], ran: list[Gues
     assert _line(printed, "vectors") == ["vectors", "2,000.00", "1,500.00", "-500.00", "-"]
 
 
+def test_a_series_is_compared_with_its_first_patch(
+    tried: Callable[..., str], ran: list[Guest], tmp_path: Path
+) -> None:
+    arms = ("--arm", "first", _PATCH, "--arm", "all", _PATCH, "--boot", "init_on_alloc=0")
+    words = (*arms, "--baseline", "first")
+    printed = tried(*words)
+    assert printed.startswith(f"all against first, 6.12 on neoverse-n1: {_PATCH.name}, booted with")
+    assert _line(printed, "costs less, per fault")[4:7] == ["first", "all", "change"]
+    assert _line(printed, "populate store")[-5:-2] == ["2,510.00", "2,010.00", "-500.00"]
+    assert _line(printed, "vectors")[:4] == ["vectors", "2,000.00", "1,500.00", "-500.00"]
+    # do_page_fault is the same in both: only stock has another.
+    assert "do_page_fault" not in printed and "against stock" not in printed
+    assert "all against first" in (tmp_path / "out/report.html").read_text()
+    # Stock, its control and both arms, all of them again with functions.
+    assert len(ran) == 8
+    (arm,) = json.loads(tried(*words, "--json"))["arms"]
+    assert (arm["arm"], arm["baseline"]) == ("all", "first")
+    assert arm["cells"][0]["counts"]["instructions_kernel"] == {
+        "baseline": 2510 * _FAULTS, "arm": 2010 * _FAULTS, "chance": 20_000
+    }  # fmt: skip
+    _, _, after = tried(*words, "--reply").partition("To repeat it:\n")
+    command = shlex.split(after.partition("\n\n")[0].replace("\\\n", ""))
+    patch = _PATCH.name
+    assert command[:9] == [
+        "firsttouch", "try", "--arm", "first", patch, "--arm", "all", patch, "--boot"
+    ]  # fmt: skip
+    assert command[-2:] == ["--baseline", "first"]
+
+
+def test_an_arm_with_a_file_can_be_the_baseline(
+    tried: Callable[..., str], ran: list[Guest]
+) -> None:
+    assert tried(_PATCH, "--baseline", "again").startswith("tried against again, ")
+    assert len(ran) == 6
+
+
+def test_a_baseline_that_is_no_arm_is_named(tried: Callable[..., str], ran: list[Guest]) -> None:
+    said = tried("--arm", "v1", _PATCH, "--baseline", "v11", status=2)
+    assert "--baseline v11: no such arm; did you mean 'v1'?" in said
+    said = tried("--arm", "v1", _PATCH, "--baseline", "v1", status=2)
+    assert "--baseline v1: no other arm is tried; give one by --arm NAME PATCH." in said
+    said = tried(_PATCH, "--baseline", "on", "--time", status=2)
+    assert "--time compares with stock: leave out --baseline." in said
+    assert not ran
+
+
 def test_a_patch_that_does_not_apply_is_named_before_anything_is_built(
     tried: Callable[..., str], configured_cache: Path, tmp_path: Path
 ) -> None:

@@ -97,3 +97,15 @@ def test_code_that_moves_changes_nothing(firsttouch: Firsttouch) -> None:
     cell, printed = _try(firsttouch, TRIED / "0001-mm-move-the-code.patch", *_CELL)
     assert cell.take("kind", str) in ("equal", "chance")
     assert "Nothing changed.\n" in printed
+
+
+@pytest.mark.regress
+def test_a_kernel_that_firmware_would_unpack_boots_as_any_other(
+    firsttouch: Firsttouch, tmp_path: Path
+) -> None:
+    """With CONFIG_EFI_ZBOOT `make` alone builds vmlinuz.efi, which QEMU cannot boot."""
+    fragment = tmp_path / "zboot.config"
+    fragment.write_text("CONFIG_EFI_ZBOOT=y\n")
+    cell, _ = _try(firsttouch, "--config", fragment, *_CELL)
+    assert cell.take("faults", int) == _FAULTS
+    assert cell.take("kind", str) in ("chance", "equal")

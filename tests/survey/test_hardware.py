@@ -11,7 +11,7 @@ import pytest
 
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.arms import arm_names
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.errors import UserError
 from firsttouch.lab.times import (
     FILE_NAME,
@@ -29,7 +29,7 @@ from firsttouch.survey.hardware import hardware_figures
 from firsttouch.vm.kvm import Condition
 from tests.support.surveys import RECORDED
 
-_CATALOG = load_known((), (), arm_names())
+_CATALOG = load_catalog((), (), arm_names())
 
 
 @pytest.fixture

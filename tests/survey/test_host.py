@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.catalog.processors import arm64_name
+from firsttouch.catalog.processors import processor_name
 from firsttouch.errors import UserError
 from firsttouch.survey.host import Cache, Geometry, Host, read_host
 from firsttouch.tables import Json
@@ -129,11 +129,11 @@ def test_sizes_without_ways() -> None:
 
 def test_the_cpu_that_is_measured_is_named() -> None:
     cpuinfo = _A55.format(0) + "\n" + _N1.format(4)
-    assert arm64_name(cpuinfo, 0) == "Arm Cortex-A55"
-    assert arm64_name(cpuinfo, 4) == "Arm Neoverse N1"
-    assert arm64_name(_N1.format(0).replace("0xd0c", "0xfff"), 0) == "Arm part 0xfff"
-    assert arm64_name(_N1.format(0).replace("0x41", "0x99"), 0) == "implementer 0x99 part 0xd0c"
-    assert arm64_name("", 0) == "unknown arm64 CPU"
+    assert processor_name(cpuinfo, 0) == "Arm Cortex-A55"
+    assert processor_name(cpuinfo, 4) == "Arm Neoverse N1"
+    assert processor_name(_N1.format(0).replace("0xd0c", "0xfff"), 0) == "Arm part 0xfff"
+    assert processor_name(_N1.format(0).replace("0x41", "0x99"), 0) == "implementer 0x99 part 0xd0c"
+    assert processor_name("", 0) == "unknown CPU"
 
 
 @pytest.mark.parametrize(
