@@ -19,6 +19,7 @@ LINUX = REPOSITORY / "linux"
 EXPERIMENTS = REPOSITORY / "experiments"
 MACHINES = REPOSITORY / "machines"
 ARMS = REPOSITORY / "arms"
+ARCHITECTURES = REPOSITORY / "architectures"
 SETTINGS = REPOSITORY / "settings"
 HARDWARE = REPOSITORY / "docs/hardware"
 

@@ -64,8 +64,8 @@ def format_change(percent: float | None) -> str:
 
 def format_number_of(number: int, unit: str) -> str:
     """Return a number of things, `unit` in the plural: ``1 cell``, ``2,048 cells``."""
-    one = number == 1 and unit.endswith("s") and len(unit) > 1
-    return f"{number:,} {unit[:-1] if one else unit}"
+    singular = number == 1 and unit.endswith("s") and len(unit) > 1
+    return f"{number:,} {unit[:-1] if singular else unit}"
 
 
 def format_list(names: Sequence[str], most: int = 3) -> str:

@@ -74,11 +74,11 @@ class Table:
         self._taken.add(key)
         return None if self._data.get(key) is None else self.take(key, kind)
 
-    def choice(self, key: str, known: Sequence[str], default: str = _REQUIRED) -> str:
-        """Return the value of `key`, which must be one of `known`."""
+    def choice(self, key: str, choices: Sequence[str], default: str = _REQUIRED) -> str:
+        """Return the value of `key`, which must be one of `choices`."""
         value = self.take(key, str, default)
-        if value not in known:
-            raise self.error(key, f"is {value!r}: {nearest(value, known)}")
+        if value not in choices:
+            raise self.error(key, f"is {value!r}: {nearest(value, choices)}")
         return value
 
     def table(self, key: str) -> Table:
@@ -101,12 +101,12 @@ class Table:
 
     def numbers(self) -> dict[str, float]:
         """Return all entries, which must be numbers; integers stay integers."""
-        found: dict[str, float] = {}
+        numbers: dict[str, float] = {}
         for key, value in self._all().items():
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise self.error(key, f"is {value!r}: it must be a number.")
-            found[key] = value
-        return found
+            numbers[key] = value
+        return numbers
 
     def scalars(self) -> dict[str, str | int]:
         """Return all entries, which must be strings or whole numbers."""
@@ -114,13 +114,13 @@ class Table:
 
     def lists(self) -> dict[str, tuple[str | int, ...]]:
         """Return all entries as lists of strings or whole numbers; a scalar is a list of one."""
-        found = {}
+        lists = {}
         for key, value in self._all().items():
             entries = value if isinstance(value, list) else [value]
             if not entries:
                 raise self.error(key, "is an empty list: give at least one value.")
-            found[key] = tuple(self._scalar(key, entry) for entry in entries)
-        return found
+            lists[key] = tuple(self._scalar(key, entry) for entry in entries)
+        return lists
 
     def objects(self, key: str) -> tuple[Mapping[str, Json], ...]:
         """Return the value of `key`, which must be a list of objects; these are not checked."""
@@ -223,16 +223,16 @@ def file_of(kind: str, name: str, folder: Path, preferred: str = "") -> Path:
     have one: a name in a result must be unambiguous.
     """
     files = [place / f"{name}.toml" for place in search_path(folder)]
-    found = [file for file in files if file.is_file()]
-    if not found:
+    files = [file for file in files if file.is_file()]
+    if not files:
         near = nearest(name, names_in(folder), preferred)
         raise UserError(f"unknown {kind} {name!r}: {near}")
-    if len(found) > 1:
+    if len(files) > 1:
         raise UserError(
-            f"{found[1]}: the project already has a {kind} {name!r}, {found[0]}: "
+            f"{files[1]}: the project already has a {kind} {name!r}, {files[0]}: "
             "give yours another name."
         )
-    return found[0]
+    return files[0]
 
 
 def read_named(kind: str, name: str, folder: Path, preferred: str = "") -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from firsttouch.analysis.cases import Case
-from firsttouch.analysis.changes import FAULTS, INSTRUCTIONS
+from firsttouch.analysis.changes import INSTRUCTIONS, units_of
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.profile import profiles_of
 from firsttouch.building.definitions import find_definitions
@@ -61,9 +61,9 @@ class _Judge:
         case = self.case(commit)
         value = case.value(BASE, self.metric)
         if value is None:
-            known = list(case.arms[BASE].metrics)
+            metrics = list(case.arms[BASE].metrics)
             raise UserError(f"--metric {self.metric}: the cell has none; "
-                            f"{nearest(self.metric, known)}")  # fmt: skip
+                            f"{nearest(self.metric, metrics)}")  # fmt: skip
         return value
 
 
@@ -114,9 +114,9 @@ def run_bisect(
         except BuildError as error:
             reporter.say(f"{repository.subject(commit)}: skipped: {error}")
             return "skip"
-        found: Verdict = "bad" if (value > limit if grows else value < limit) else "good"
-        reporter.say(f"{repository.subject(commit)}: {metric} {format_count(value)}: {found}")
-        return found
+        judgement: Verdict = "bad" if (value > limit if grows else value < limit) else "good"
+        reporter.say(f"{repository.subject(commit)}: {metric} {format_count(value)}: {judgement}")
+        return judgement
 
     culprit, sure = repository.first_bad(good, bad, verdict)
     _print_culprit(judge, culprit, sure=sure)
@@ -149,8 +149,9 @@ def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
     console.print(plain(f"{judge.metric} of {name}: {before}{value} since."), soft_wrap=True)
     if profiled:
         profiles = {side: profiles_of(each)[BASE] for side, each in profiled.items()}
-        rows = changed_functions(profiles, profiled["before"].value(BASE, FAULTS))
+        unit, units = units_of(profiled["before"])
+        rows = changed_functions(profiles, units)
         source = user_source(repository.tree(culprit, judge.reporter), judge.reporter)
         names = {row.function for row in rows}
         places = find_definitions(names, load_arm(BASE).kernel, source)
-        print_rows(f"functions of {name}", ("before", "after"), rows, places, console)
+        print_rows(f"functions of {name}", ("before", "after"), rows, places, console, unit)

@@ -82,11 +82,11 @@ def _run(_options: argparse.Namespace, _reporter: Reporter) -> int:
 
 def _packages() -> list[Package]:
     """Return what this host needs, in the order of packages.list."""
-    found = []
+    packages = []
     for line in output([REPOSITORY / "setup", "list"]).splitlines():
         _, name, reason, lacking, state = (*line.split("\t"), "", "")[:5]
-        found.append(Package(name, reason, lacking, state == "installed"))
-    return found
+        packages.append(Package(name, reason, lacking, state == "installed"))
+    return packages
 
 
 def _remedy(lacking: Sequence[Package]) -> str:

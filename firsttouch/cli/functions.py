@@ -27,9 +27,10 @@ from firsttouch.progress import Reporter
 
 @dataclass(frozen=True)
 class Profiled:
-    """A cell that was run again with counts by function, on stock and on `arm`."""
+    """A cell that was run again with counts by function, on `base` and on `arm`."""
 
     arm: str
+    base: str
     dataset: Dataset
     folder: Path
     status: int
@@ -43,12 +44,13 @@ class Profiled:
 def profile(
     request: Request,
     contract: Contract,
+    base: Arm,
     arm: Arm,
     side: str,
     cell: CellChange,
     reporter: Reporter,
 ) -> Profiled:
-    """Profile the case of `cell` on stock and `arm`."""
+    """Profile the case of `cell` on its base and on `arm`, an arm that is tried."""
     size = cell.case.params.get("size")
     folder = request.out / "functions" / arm.name / side
     outcome = run_lab(
@@ -57,7 +59,8 @@ def profile(
             source=request.source,
             machines=(cell.case.platform.machine,),
             experiments=(cell.case.experiment.name,),
-            tried=(arm,),
+            tried=(base, arm) if base.tried else (arm,),
+            baseline=base.name,
             around=(load_setting(cell.case.platform.setting),),
             size=int(size) if size else None,
             settings={
@@ -72,7 +75,9 @@ def profile(
         reporter,
     )
     status = print_failures(outcome, folder / "log", request.source)
-    return Profiled(arm.name, make_dataset(outcome.results, outcome.catalog), folder, status)
+    results = [result for result in outcome.results if result.cell.arm in (base.name, arm.name)]
+    dataset = make_dataset(results, outcome.catalog)
+    return Profiled(arm.name, base.name, dataset, folder, status)
 
 
 def places_of(
@@ -85,15 +90,15 @@ def places_of(
     source = source_of(request, release_of_request(request, reporter), reporter)
     for each in profiled:
         kernel = each.dataset.catalog.arms[each.arm].kernel
-        names = {name for case in each.cases for name in functions_shown(case, each.arm)}
-        found = find_definitions(names, kernel, source)
-        places[each.arm] = {**places.get(each.arm, {}), **found}
+        names = {name for case in each.cases for name in functions_shown(case, each.base, each.arm)}
+        definitions = find_definitions(names, kernel, source)
+        places[each.arm] = {**places.get(each.arm, {}), **definitions}
     return places
 
 
 def print_profiled(each: Profiled, places: Mapping[str, str], console: Console) -> None:
     """Print the functions that changed, and the paths of their flame graphs."""
     for case in each.cases:
-        print_functions(case, each.arm, places, console)
+        print_functions(case, each.base, each.arm, places, console)
     for file in write_flame_graphs(each.dataset, each.folder):
         console.print(f"Flame graph: {file}", soft_wrap=True)

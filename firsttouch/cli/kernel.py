@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.building.configuration import CLOUD, FLAVOURS, given_configuration
@@ -14,9 +15,10 @@ from firsttouch.building.overlay import all_series
 from firsttouch.building.series import write_series
 from firsttouch.building.sources import KernelSource, debian_source, user_source
 from firsttouch.building.store import check_path, store_root
+from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
-from firsttouch.cli.options import add_source, release_of
+from firsttouch.cli.options import add_architecture, add_source, release_of
 from firsttouch.errors import HostError, UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.processes import output
@@ -34,12 +36,14 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="take Debian's configuration from FILE, and fetch nothing: for a host without apt",
     )
+    add_architecture(fetch)
     fetch.set_defaults(run=_fetch)
     build = actions.add_parser("build", help="build one image and print its path")
     add_source(build)
     which = build.add_mutually_exclusive_group()
     which.add_argument("--stock", action="store_true", help="without linux/")
     which.add_argument("--arm", metavar="A", help="the kernel that this arm boots")
+    add_architecture(build)
     build.set_defaults(
         run=_build, at_interrupt="built objects are kept; run the same command to resume"
     )
@@ -90,11 +94,12 @@ def _source(options: argparse.Namespace, reporter: Reporter) -> KernelSource:
 
 def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
     release = load_release(options.release)
+    arch = load_architecture(options.arch).name
     if options.configuration:
-        print(given_configuration(release, options.configuration, reporter))
+        print(given_configuration(release, options.configuration, reporter, arch))
         return 0
     source = debian_source(release, reporter, newest=True)
-    source.configuration()
+    source.configuration(arch)
     print(source.version)
     return 0
 
@@ -106,6 +111,7 @@ def _build(options: argparse.Namespace, reporter: Reporter) -> int:
         if options.arm
         else Kernel("stock" if options.stock else "changed")
     )
+    kernel = replace(kernel, architecture=load_architecture(options.arch).name)
     print(obtain_image(kernel, _source(options, reporter), reporter))
     return 0
 
@@ -119,14 +125,14 @@ def _package(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _series(options: argparse.Namespace, reporter: Reporter) -> int:
-    known = all_series()
+    series = all_series()
     for name in options.feature or ():
-        if name not in known:
-            raise UserError(f"--feature {name}: no such series; use one of {', '.join(known)}.")
+        if name not in series:
+            raise UserError(f"--feature {name}: no such series; use one of {', '.join(series)}.")
     author = options.author or _git_user()
     source = _source(options, reporter)
-    for name in options.feature or known:
-        for file in write_series(source, known[name], options.out / name, author):
+    for name in options.feature or series:
+        for file in write_series(source, series[name], options.out / name, author):
             print(file)
     return 0
 

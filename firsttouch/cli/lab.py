@@ -12,7 +12,7 @@ from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.building.kernels import kernel_of
-from firsttouch.building.packages import known_package
+from firsttouch.building.packages import last_package
 from firsttouch.building.programs import ftbench_list
 from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import BASE, SHIPPED, load_arm
@@ -20,7 +20,9 @@ from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.listing import print_list
 from firsttouch.cli.options import (
     Once,
+    add_architecture,
     add_selection,
+    check_time,
     fraction_of,
     request_of,
     where_of,
@@ -78,19 +80,6 @@ def add_options(lab: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         help="run so many of the guests twice, such as 1%%, on different hosts if there are any",
     )
-    lab.add_argument(
-        "--time",
-        action="store_true",
-        help="measure times instead: the cells as guests of KVM on this arm64 host, stock, stock "
-        "again and each --arm (default: on) in turn, boot after boot",
-    )
-    lab.add_argument(
-        "--boots",
-        action=Once,
-        type=int,
-        metavar="N",
-        help="with --time: boots of each arm (default 20, with --quick 8)",
-    )
     only = add_form(lab)
     only.add_argument(
         "--join",
@@ -113,6 +102,20 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
         action="store_true",
         help="a first answer: smaller sizes and fewer cells",
     )
+    parser.add_argument(
+        "--time",
+        action="store_true",
+        help="measure times instead: the cells as guests of this host's KVM, stock, stock again "
+        "and each other arm (lab: on) in turn, boot after boot",
+    )
+    parser.add_argument(
+        "--boots",
+        action=Once,
+        type=int,
+        metavar="N",
+        help="with --time: boots of each arm (default 20, with --quick 8)",
+    )
+    add_architecture(parser)
     parser.add_argument("--table", action="store_true", help="print every row")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON instead")
     parser.add_argument(
@@ -139,6 +142,7 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.list:
         return 0 if print_list(output_console()) else 2
+    check_time(options)
     layouts = parse_layouts(options.layouts) if options.layouts is not None else ()
     request = replace(
         request_of(options, quick=options.quick, layouts=layouts),
@@ -151,8 +155,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         from firsttouch.cli.timed import run_times
 
         return run_times(options, request, contract, reporter)
-    if options.boots is not None:
-        raise UserError("--boots is for times: give --time, too.")
     if options.join:
         return _join(request, contract, reporter)
     if options.dry_run:
@@ -217,7 +219,7 @@ def _is_default(request: Request) -> bool:
 def _has_to_build(request: Request, reporter: Reporter) -> bool:
     """Tell whether the store lacks the kernel that all others are compared with."""
     release = release_of_request(request, reporter)
-    if not known_package(release.package):
+    if not last_package(release.package):
         return True
     source = source_of(request, release, reporter)
     return kernel_of(load_arm(BASE).kernel, source).stored() is None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from rich.console import Console
 
 from firsttouch.catalog.arms import arm_names
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.catalog.machines import machine_names
 from firsttouch.catalog.releases import load_release, release_names
@@ -21,7 +21,7 @@ from firsttouch.quantities import format_duration, format_number_of
 
 def print_list(console: Console) -> bool:
     """Print all experiments, machines, arms and releases; return whether all files are valid."""
-    catalog = load_known(experiment_names(), machine_names(), arm_names())
+    catalog = load_catalog(experiment_names(), machine_names(), arm_names())
     experiments = []
     for experiment in catalog.experiments.values():
         marks = ["default"] if experiment.default else []
@@ -33,8 +33,8 @@ def print_list(console: Console) -> bool:
     _print("Machines (--machine)", machines, console)
     arms = sorted(catalog.arms.values(), key=lambda arm: arm.order)
     _print("Arms (--arm)", [(arm.name, arm.meaning) for arm in arms], console)
-    settings = [(one.name, one.title) for one in matrix_settings(quick=False) if one.name]
-    _print("Settings (try --setting)", settings, console)
+    settings = [setting for setting in matrix_settings(quick=False) if setting.name]
+    _print("Settings (try --setting)", [(each.name, each.title) for each in settings], console)
     releases = [(name, f"Debian's {load_release(name).package}") for name in release_names()]
     _print("Releases (--release)", releases, console)
     for problem in catalog.broken.values():

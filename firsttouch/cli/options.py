@@ -8,6 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from firsttouch.catalog.architectures import (
+    DEFAULT_ARCHITECTURE,
+    architecture_names,
+    load_architecture,
+)
 from firsttouch.catalog.arms import Arm, arm_names
 from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.errors import UserError
@@ -15,6 +20,9 @@ from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, Request
 from firsttouch.quantities import parse_size
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+# What needs counts, other guests, or many at once.
+_NOT_TIMED = ("join", "show_qemu", "keep_vmlinux", "jobs", "matrix", "setting", "reply", "bisect")
 
 
 class Once(argparse.Action):
@@ -51,6 +59,17 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         metavar="TREE",
         help="a kernel of your own, with the hooks of the nearest release: a tree, a tarball "
         "such as linux-6.12.1.tar.xz, or Debian's linux-source package",
+    )
+
+
+def add_architecture(parser: argparse.ArgumentParser) -> None:
+    """Add --arch."""
+    parser.add_argument(
+        "--arch",
+        action=Once,
+        default=DEFAULT_ARCHITECTURE,
+        metavar="NAME",
+        help=f"one of {', '.join(architecture_names())} (default: %(default)s)",
     )
 
 
@@ -138,6 +157,7 @@ def request_of(
         profile=profile,
         vmlinux=getattr(options, "keep_vmlinux", False),
         out=options.out,
+        architecture=load_architecture(getattr(options, "arch", DEFAULT_ARCHITECTURE)).name,
     )
 
 
@@ -146,6 +166,21 @@ def release_of(options: argparse.Namespace) -> str:
     if options.release and options.source:
         raise UserError("--release and --source exclude each other: a tree has its own release.")
     return str(options.release or DEFAULT_RELEASE)
+
+
+def check_time(options: argparse.Namespace) -> None:
+    """Raise UserError for --boots and --arch without --time, and for what --time cannot do."""
+    if not options.time:
+        if options.boots is not None:
+            raise UserError("--boots is for times: give --time, too.")
+        if options.arch != DEFAULT_ARCHITECTURE:
+            raise UserError(f"--arch {options.arch} is for times: give --time, too.")
+        return
+    for name in _NOT_TIMED:
+        if getattr(options, name, None):
+            raise UserError(
+                f"--time runs guests on this host, in turn: leave out --{name.replace('_', '-')}."
+            )
 
 
 def size_of(option: str, text: str | None) -> int | None:

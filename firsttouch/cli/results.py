@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
-from firsttouch.catalog.arms import arm_names
-from firsttouch.catalog.collection import load_known
 from firsttouch.cli.timed import show_times
 from firsttouch.errors import UserError, nearest
 from firsttouch.finder.debug_files import Servers
@@ -91,14 +89,14 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
         print(options.directory / PAGE_NAME)
         if not (options.directory / RESULTS_NAME).exists():
             return 0
-    hardware = []
+    times = None
     if has_times(options.directory):
         times = read_times(options.directory)
         show_times(times, options.directory)
         if not (options.directory / RESULTS_NAME).exists():
             return 0
-        hardware.append(times_figure("this run", times, load_known((), (), arm_names())))
     dataset = read_dataset(options.directory)
+    hardware = [times_figure("this run", times, dataset.catalog, dataset)] if times else []
     hardware += hardware_figures(HARDWARE, dataset.catalog)
     print(write_report(dataset, options.directory, hardware))
     for note in dataset.notes:

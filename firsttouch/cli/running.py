@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.building.packages import known_package
+from firsttouch.building.packages import last_package
+from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
+from firsttouch.catalog.releases import Release
 from firsttouch.cli.listing import print_forecast
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable, write_atomically
@@ -39,13 +41,24 @@ def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     """Print what a run of `request` would do; return the exit status."""
     release = release_of_request(request, reporter)
     plan = make_plan(request, release.name, contract)
-    source = None
-    if request.source or known_package(release.package):
-        source = source_of(request, release, reporter)
-        check_changes(parts_of(plan, plan.cells), source)
+    source = planned_source(request, release, plan, reporter)
     at_once = guests_at_once(request.jobs)
     print_forecast(plan, forecast(plan, release, source, at_once), output_console())
     return 0
+
+
+def planned_source(
+    request: Request, release: Release, plan: Plan, reporter: Reporter
+) -> KernelSource | None:
+    """Return the source of a plan if it is there without a download; None if it is not.
+
+    Raises UserError if the user's patches do not apply to it.
+    """
+    if not request.source and not last_package(release.package):
+        return None
+    source = source_of(request, release, reporter)
+    check_changes(parts_of(plan, plan.cells), source)
+    return source
 
 
 def show_qemu(request: Request, contract: Contract, reporter: Reporter) -> int:
@@ -118,7 +131,7 @@ def measure(request: Request, contract: Contract, reporter: Reporter) -> Measure
     report = ""
     if dataset.cases:
         hardware = hardware_figures(HARDWARE, dataset.catalog)
-        report = str(write_report(dataset, request.out, hardware))
+        report = str(write_report(dataset, request.out, hardware, request.baseline))
     return Measured(outcome, dataset, report)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch lab --time`: the cells as guests of this host's KVM, and times in their report."""
+"""`lab --time` and `try --time`: cells as guests of this host's KVM, and times in their report."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pathlib import Path
 
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.analysis.times import agreement, timed_rows
+from firsttouch.building.kernels import images_of_others
 from firsttouch.catalog.arms import arm_names
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import Contract
-from firsttouch.errors import UserError
+from firsttouch.cli.running import planned_source
+from firsttouch.lab.forecast import forecast
+from firsttouch.lab.parts import kernels_of
 from firsttouch.lab.plan import Request
 from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
 from firsttouch.lab.run import release_of
@@ -30,9 +33,6 @@ def run_times(
     options: argparse.Namespace, request: Request, contract: Contract, reporter: Reporter
 ) -> int:
     """Measure times on this host and print them, or what it would measure; return the status."""
-    for option, given in (("--join", options.join), ("--show-qemu", options.show_qemu)):
-        if given:
-            raise UserError(f"--time runs guests on this host, in turn: leave out {option}.")
     rounds = options.boots
     if rounds is None:
         rounds = QUICK_ROUNDS if request.quick else ROUNDS
@@ -50,19 +50,24 @@ def run_times(
 def show_times(times: Times, directory: Path, *, json: bool = False, every: bool = False) -> None:
     """Print times; beside them what emulation counted of the same images in `directory`."""
     names = [cell.experiment for cell in times.cells]
-    rows = timed_rows(times, load_known(names, (), arm_names()))
-    if json:
-        print(dump_json(times_document(times, rows)), end="")
-        return
+    rows = timed_rows(times, load_catalog(names, (), arm_names()))
     more: Iterable[str] = ()
     if (directory / RESULTS_NAME).is_file():
         more = agreement(times, rows, read_dataset(directory))
+    if json:
+        print(dump_json(times_document(times, rows, more)), end="")
+        return
     print_times(times, rows, output_console(), more, every=every)
 
 
 def _print_plan(request: Request, contract: Contract, rounds: int, reporter: Reporter) -> int:
     release = release_of(request, reporter)
     timed = plan_times(request, release.name, contract, rounds)
+    built = timed.built()
+    source = planned_source(request, release, built, reporter)
+    builds = forecast(built, release, source, 1).builds
+    if builds and source and images_of_others(kernels_of(built, built.cells), source)[0]:
+        builds = 0
     console = output_console()
     cells = format_number_of(len(timed.cells), "cells")
     boots = format_number_of(rounds * len(timed.arms) * len(timed.guests), "boots")
@@ -73,8 +78,8 @@ def _print_plan(request: Request, contract: Contract, rounds: int, reporter: Rep
     for why in timed.left_out:
         console.print(f"Left out: {why}.", soft_wrap=True)
     console.print(
-        f"Time: about {format_duration(timed.seconds())}, by arithmetic: 4 s a boot, 2 us a page, "
-        "and the builds of kernels that the store lacks.",
+        f"Time: about {format_duration(timed.seconds())}, by arithmetic: 4 s a boot, 2 us a page"
+        + (f"; and {format_duration(builds)} for kernels that the store lacks." if builds else "."),
         soft_wrap=True,
     )
     console.print("Nothing was built or run.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from firsttouch.finder.debug_files import Servers
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.trace.reading import Reading, read_recording, write_results
-from firsttouch.trace.recording import DATA_FILE, Request, record
+from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
+from firsttouch.trace.surveying import provide_prices, this_processor
 from firsttouch.trace.trying import predicted_and_measured, remedy_to_try, with_remedy
 
 # Some 30 years, which fit into the recorder's nanoseconds.
@@ -27,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch trace`."""
     parser.usage = (
         "firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] [--zero-pages] "
-        "[--try N] (-- COMMAND... | --pid PID [--seconds N])"
+        "[--no-survey] [--try N] (-- COMMAND... | --pid PID [--seconds N])"
     )
     parser.set_defaults(run=_run)
     parser.add_argument(
@@ -51,6 +53,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--zero-pages",
         action="store_true",
         help="ask the kernel, when the command ends, which pages are still the zero page",
+    )
+    parser.add_argument(
+        "--no-survey",
+        dest="survey",
+        action="store_false",
+        help="do not measure for three seconds what a fault costs here, where no survey is",
     )
     parser.add_argument(
         "--pid", type=int, metavar="PID", help="trace a process that runs, with all its threads"
@@ -78,8 +86,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     Raises UserError for options that exclude each other, and with the reason if
     nothing can be traced.
     """
-    request = _request(options)
-    read, text = _trace(request, options.out, options.json, reporter)
+    target = _target(options)
+    read, text = _trace(target, options.out, options, reporter)
     if options.json:
         print(text, end="")
     else:
@@ -87,22 +95,25 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         reporter.say(f"\nPage: {options.out / 'trace.html'}")
     if options.tried is not None:
         advice = remedy_to_try(read.trace, options.tried)
-        request = replace(request, environment=with_remedy(advice.environment, os.environ))
-        again, _ = _trace(request, options.out / _TRIED, options.json, reporter)
+        target = replace(target, environment=with_remedy(advice.environment, os.environ))
+        again, _ = _trace(target, options.out / _TRIED, options, reporter)
         reporter.say(predicted_and_measured(read.trace, advice, again.trace))
-    status = read.trace.status
+    # A recorder that was killed takes its command with it.
+    status = read.trace.status if read.trace.complete else signal.SIGKILL
     return 0 if status is None else _exit_status(status)
 
 
 def _trace(
-    request: Request, directory: Path, aside: bool, reporter: Reporter
+    target: Target, directory: Path, options: argparse.Namespace, reporter: Reporter
 ) -> tuple[Reading, str]:
     """Trace into a directory; return what was read, and the text of trace.json."""
     check_writable(directory)
     file = directory / DATA_FILE
     file.unlink(missing_ok=True)
-    record(request, file, reporter, aside=aside)
-    read = read_recording(file, servers=Servers(reporter.say))
+    root = Path("/") if target.pid is None else root_of(target.pid)
+    record(target, file, reporter, aside=options.json)
+    provide_prices(directory, reporter, asked=options.survey)
+    read = read_recording(file, root, Servers(reporter.say), this_processor())
     return read, write_results(read, directory)
 
 
@@ -112,7 +123,7 @@ def _exit_status(status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _request(options: argparse.Namespace) -> Request:
+def _target(options: argparse.Namespace) -> Target:
     if bool(options.command) == (options.pid is not None):
         raise UserError(
             "give a command after --, such as `firsttouch trace -- perl -e 1`, or a process by "
@@ -130,7 +141,7 @@ def _request(options: argparse.Namespace) -> Request:
         raise UserError("--zero-pages is for a command, whose end can be waited for: leave it out.")
     if options.tried is not None and (options.tried < 1 or options.pid is not None):
         raise UserError("--try N is for a command, which runs again with a remedy: --try 1.")
-    return Request(
+    return Target(
         tuple(options.command),
         options.pid,
         options.seconds,

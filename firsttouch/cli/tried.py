@@ -12,15 +12,16 @@ from firsttouch.analysis.changes import CellChange, Changes, changes
 from firsttouch.analysis.matrix import matrix_of, pairs_of
 from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
+from firsttouch.catalog.arms import BASE, Arm, arm_names
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.catalog.settings import BARE, load_setting, matrix_settings
 from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
 from firsttouch.cli.bisect import METRIC, run_bisect
 from firsttouch.cli.functions import places_of, print_profiled, profile
 from firsttouch.cli.lab import add_form
-from firsttouch.cli.options import Once, add_selection, request_of
+from firsttouch.cli.options import Once, add_selection, check_time, request_of
 from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
-from firsttouch.errors import UserError
+from firsttouch.errors import UserError, nearest
 from firsttouch.output.changes import changes_document, print_changes
 from firsttouch.output.matrix import print_matrix
 from firsttouch.output.reply import reply
@@ -39,7 +40,9 @@ _EXAMPLES = """examples:
   firsttouch try --config memcg-off.config          lines such as # CONFIG_MEMCG is not set
   firsttouch try --boot init_on_alloc=0
   firsttouch try --arm v1 v1.patch --arm v2 v2.patch --boot thp_anon=64K:always
+  firsttouch try --arm one 1.patch --arm all 1.patch 2.patch --baseline one
   firsttouch try fix.patch --matrix --quick         who else gains or loses: KPTI off, 4 CPUs, ...
+  firsttouch try fix.patch --time --quick           times on this host, as guests of KVM
   firsttouch try --source ~/linux fix.patch         your own kernel tree as base
   firsttouch try --bisect v6.12..HEAD --source ~/linux --experiment read-fault
 """
@@ -49,7 +52,7 @@ def add_options(tried: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch try`."""
     tried.description = (
         "Build stock and stock with your changes, run the default plan or the experiments named "
-        "on both, and print what changed per fault, with the functions."
+        "on both, and print what changed per fault or operation, with the functions."
     )
     tried.epilog = _EXAMPLES
     tried.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -115,6 +118,13 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         help="run in this setting, or in several at once, such as kpti-off+cpus-4; may be repeated",
     )
     tried.add_argument(
+        "--baseline",
+        action=Once,
+        default=BASE,
+        metavar="NAME",
+        help="compare with this arm, such as the first patch of a series (default: %(default)s)",
+    )
+    tried.add_argument(
         "--reply",
         action="store_true",
         help="print the answer as a mail to the patch's thread instead, in 72 columns",
@@ -152,11 +162,12 @@ class _Part(argparse.Action):
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
+    check_time(options)
     if options.bisect:
-        if options.wanted or options.dry_run or options.show_qemu:
+        if options.wanted or options.dry_run or options.show_qemu or options.baseline != BASE:
             raise UserError(
                 "--bisect builds commits as they are, and decides on the way which: leave out "
-                "patches, --config, --boot, --dry-run and --show-qemu."
+                "patches, --config, --boot, --baseline, --dry-run and --show-qemu."
             )
         return run_bisect(
             request_of(options, quick=options.quick),
@@ -171,64 +182,83 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     for this, other in (("json", "reply"), ("matrix", "setting")):
         if getattr(options, this) and getattr(options, other):
             raise UserError(f"--{this} and --{other} exclude each other: give one of them.")
-    arms = tried_arms([_plain(one) for one in options.wanted])
+    arms = tried_arms([_plain(arm) for arm in options.wanted])
     if not arms:
         raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
+    _check_baseline(options, arms)
     request = replace(
         request_of(options, quick=options.quick, tried=arms),
+        baseline=options.baseline,
         around=matrix_settings(quick=options.quick)
         if options.matrix
         else tuple(map(load_setting, dict.fromkeys(options.setting))) or (BARE,),
     )
     contract = parse_contract(ftbench_list(reporter))
+    if options.time:
+        from firsttouch.cli.timed import run_times
+
+        return run_times(options, request, contract, reporter)
     if options.dry_run:
         return print_plan(request, contract, reporter)
     if options.show_qemu:
         return show_qemu(request, contract, reporter)
     measured = measure(request, contract, reporter)
-    found = changes(measured.dataset)
-    if options.matrix and (pairs := pairs_of(list(map(matrix_of, found)), request.around)):
+    tried = changes(measured.dataset, request.baseline)
+    if options.matrix and (pairs := pairs_of(list(map(matrix_of, tried)), request.around)):
         reporter.say(f"Combined: {format_list(pairs)}.")
         around = (*request.around, *map(load_setting, pairs))
         measured = measure(replace(request, around=around), contract, reporter)
-        found = changes(measured.dataset)
+        tried = changes(measured.dataset, request.baseline)
     dataset = measured.dataset
+    arm_of = dataset.catalog.arms
     profiled = [
-        profile(request, contract, dataset.catalog.arms[one.arm], side, cell, reporter)
-        for one in found
-        for side, cell in (_examples(one) if options.matrix else one.examples()).items()
+        profile(request, contract, arm_of[changed.base], arm_of[changed.arm], side, cell, reporter)
+        for changed in tried
+        for side, cell in (_examples(changed) if options.matrix else changed.examples()).items()
     ]
     places = places_of(request, profiled, reporter)
     cases = {
-        one.arm: [case for each in profiled if each.arm == one.arm for case in each.cases]
-        for one in found
+        changed.arm: [case for each in profiled if each.arm == changed.arm for case in each.cases]
+        for changed in tried
     }
     if options.json:
-        print(dump_json(changes_document(found, cases, places)), end="")
+        print(dump_json(changes_document(tried, cases, places)), end="")
     elif options.reply:
         words = replace(request, around=(BARE,)).words() if options.matrix else request.words()
         words += ["--matrix"] * options.matrix
-        print(spelled(reply(dataset, found, cases, places, words)), end="")
+        words += ["--baseline", request.baseline] * (request.baseline != BASE)
+        print(spelled(reply(dataset, tried, cases, places, words)), end="")
     else:
         console = output_console()
         if options.table:
             print_dataset(dataset, console)
-        for one in found:
+        for changed in tried:
             if options.matrix:
-                print_matrix(matrix_of(one), cases[one.arm], console, len(found))
+                print_matrix(matrix_of(changed), cases[changed.arm], console, len(tried))
             else:
-                print_changes(one, console, len(found))
+                print_changes(changed, console, len(tried))
             for each in profiled:
-                if each.arm == one.arm:
-                    print_profiled(each, places[one.arm], console)
+                if each.arm == changed.arm:
+                    print_profiled(each, places[changed.arm], console)
         console.print(f"Report: {measured.report}", soft_wrap=True)
     status = max((each.status for each in profiled), default=0)
     return print_problems(measured, request, reporter) | status
 
 
-def _examples(found: Changes) -> dict[str, CellChange]:
+def _check_baseline(options: argparse.Namespace, arms: Sequence[Arm]) -> None:
+    """Raise UserError if no arm has the name that --baseline gives, or no other is tried."""
+    name, tried = options.baseline, [arm.name for arm in arms]
+    if name not in (names := {*arm_names(), *tried}):
+        raise UserError(f"--baseline {name}: no such arm; {nearest(name, names)}")
+    if tried == [name]:
+        raise UserError(f"--baseline {name}: no other arm is tried; give one by --arm NAME PATCH.")
+    if options.time and name != BASE:
+        raise UserError(f"--time compares with {BASE}: leave out --baseline.")
+
+
+def _examples(changed: Changes) -> dict[str, CellChange]:
     """Return a cell of the case that moved most to each side, without a setting if it moved so."""
-    matrix = matrix_of(found)
+    matrix = matrix_of(changed)
     sides = {"more": matrix.worse, "less": matrix.better}
     cells = {side: moved[0].example for side, moved in sides.items() if moved}
     # A profile follows one CPU.

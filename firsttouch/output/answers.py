@@ -29,17 +29,17 @@ def answering(dataset: Dataset) -> list[Platform]:
 
 
 def answer(
-    dataset: Dataset, platform: Platform, claims: Iterable[PublishedFigure]
+    dataset: Dataset, platform: Platform, figures: Iterable[PublishedFigure]
 ) -> tuple[str, str, str]:
     """Return three sentences: on write-intent faults, on colour zero pages, and on the costs.
 
     Commands in them are in backquotes.
     """
-    own = [claim for claim in claims if claim.platform in (platform, None)]
+    of_platform = [figure for figure in figures if figure.platform in (platform, None)]
     return (
         _faults(dataset, platform),
         _colors(dataset, platform),
-        f"{_cost_without_gain(dataset, platform)}; {_verdicts(own)}.",
+        f"{_cost_without_gain(dataset, platform)}; {_verdicts(of_platform)}.",
     )
 
 
@@ -115,19 +115,19 @@ def _colors(dataset: Dataset, platform: Platform) -> str:
 
 def _cost_without_gain(dataset: Dataset, platform: Platform) -> str:
     """Return what the features cost accesses that gain nothing: a plain store, a plain read."""
-    found = []
+    changes = []
     for words, name, params in _WITHOUT_GAIN:
         case = dataset.find(platform, name, "instructions_kernel", params)
         change = _change(case, "instructions_kernel") if case else None
         if change is not None:
-            found.append(f"{words} by {format_change(change)} of kernel instructions")
-    if not found:
+            changes.append(f"{words} by {format_change(change)} of kernel instructions")
+    if not changes:
         return "What the features cost accesses that gain nothing was not measured"
-    return f"Accesses that gain nothing change too: {', '.join(found)}"
+    return f"Accesses that gain nothing change too: {', '.join(changes)}"
 
 
-def _verdicts(claims: Iterable[PublishedFigure]) -> str:
-    words = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items())
+def _verdicts(figures: Iterable[PublishedFigure]) -> str:
+    words = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(figures).items())
     if not words:
         return "there is no published figure to compare with"
     return f"of the comparisons with published figures, {words}"

@@ -34,10 +34,12 @@ def print_cache_tables(dataset: Dataset, console: Console) -> None:
         for curve in conflict_curves(running(dataset, platform, "set-conflict")):
             if BASE in curve.arms:
                 _print_knee(curve, about, console)
-        found = sweeps(running(dataset, platform, "zero-conflict"))
+        measured = sweeps(running(dataset, platform, "zero-conflict"))
         # If a colour was not measured, which may be the worst, there is no spread.
-        if any(spread.whole for one in found for spread in one.spreads(one.metric).values()):
-            _print_spreads(found, about, console)
+        if any(
+            spread.whole for sweep in measured for spread in sweep.spreads(sweep.metric).values()
+        ):
+            _print_spreads(measured, about, console)
         scans = footprints(running(dataset, platform, "zero-scan"))
         if scans:
             _print_footprints(scans, about, console)
@@ -60,12 +62,12 @@ def _print_knee(curve: Curve, about: str, console: Console) -> None:
     console.print(plain(text))
 
 
-def _print_spreads(found: Sequence[Sweep], about: str, console: Console) -> None:
-    several = len(found) > len({sweep.level for sweep in found})
+def _print_spreads(measured: Sequence[Sweep], about: str, console: Console) -> None:
+    several = len(measured) > len({sweep.level for sweep in measured})
     table = plain_table(["hot lines fill", "misses of"], [], ["arm"])
     for column in ("best", "mean", "worst"):
         table.add_column(column, justify="right", no_wrap=True)
-    for sweep in found:
+    for sweep in measured:
         words = f"a set of {sweep.level}"
         if several:
             words += f", {sweep.cases[0].number('rounds'):,} rounds"

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rich.console import Console
 
@@ -12,11 +13,13 @@ from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import (
     FAULTS,
     INSTRUCTIONS,
+    JUDGED,
     MISSES,
-    OPERATIONS,
     PATH,
     CellChange,
     Changes,
+    Unit,
+    units_of,
 )
 from firsttouch.analysis.profile import (
     USER,
@@ -28,18 +31,23 @@ from firsttouch.analysis.profile import (
 )
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.names import cell_name
-from firsttouch.output.plain import fits, heading, plain, plain_table, print_table
+from firsttouch.output.plain import heading, plain, plain_table, print_headed
 from firsttouch.output.profile import signed
 from firsttouch.quantities import format_change, format_list, format_number_of
 from firsttouch.tables import Json
 
 SCHEMA = 1
+Line = TypeVar("Line")
 # Lines of the tables of cells and of functions; all arms share those of cells.
 _CELLS, _FUNCTIONS = 12, 6
 # Counts per fault from which on decimals are left out.
 _LARGE = 10_000
-# What follows the name of a cell whose counts are not per fault.
-_UNITS = {"fault": "", "operation": ", each", "cell": " (whole)"}
+# What heads cells, by what their counts are divided by.
+_UNITS: Mapping[Unit, str] = {
+    "fault": "per fault",
+    "operation": "per operation",
+    "cell": "in the whole cell",
+}
 
 
 @dataclass(frozen=True)
@@ -52,26 +60,32 @@ class ChangesTable:
 
 @dataclass(frozen=True)
 class ChangesSection:
-    """What an arm changes: a table of what costs more, one of what costs less, and sentences."""
+    """What an arm changes: tables of what costs more and what costs less, and sentences.
+
+    Each table has cells of one unit.
+    """
 
     title: str
     tables: tuple[ChangesTable, ...]
     sentences: tuple[str, ...]
 
 
-def changes_section(found: Changes, most: int | None = None) -> ChangesSection:
-    """Return what an arm changes; each table has at most `most` rows."""
-    platforms = sorted({str(cell.case.platform) for cell in found.cells})
+def changes_section(changes: Changes, most: int | None = None) -> ChangesSection:
+    """Return what an arm changes: at most `most` cells to each side."""
+    platforms = sorted({str(cell.case.platform) for cell in changes.cells})
     tables, hidden = [], 0
     for more in (True, False):
-        cells = found.changed(more=more)
+        cells = changes.changed(more=more)
         hidden += len(cells) - len(cells[:most])
-        if cells:
-            tables.append(_table(found.arm, cells[:most], more=more, several=len(platforms) > 1))
+        side = "costs more" if more else "costs less"
+        tables += [
+            _table(f"{side}, {unit}", changes, alike, several=len(platforms) > 1)
+            for unit, alike in by_unit(cells[:most], lambda cell: cell).items()
+        ]
     return ChangesSection(
-        f"{found.arm} against {BASE}, {format_list(platforms)}: {found.meaning}",
+        f"{changes.arm} against {changes.base}, {format_list(platforms)}: {changes.meaning}",
         tuple(tables),
-        tuple(_sentences(found, hidden)),
+        tuple(_sentences(changes, hidden)),
     )
 
 
@@ -80,37 +94,36 @@ def rows_of(arms: int | None) -> int | None:
     return max(3, _CELLS // (2 * arms)) if arms else None
 
 
-def print_changes(found: Changes, console: Console, arms: int | None = None) -> None:
+def print_changes(changes: Changes, console: Console, arms: int | None = None) -> None:
     """Print what an arm changes; in few lines if the tables of `arms` share a terminal."""
-    section = changes_section(found, rows_of(arms))
+    section = changes_section(changes, rows_of(arms))
     console.print(heading(section.title), soft_wrap=True)
     for shown in section.tables:
         table = plain_table(shown.heads[:1], shown.heads[1:])
         for row in shown.rows:
             table.add_row(*map(plain, row))
-        if not fits(table, console):
-            # Rows as lines lack the head of their names.
-            console.print(plain(shown.heads[0]))
-        print_table(table, console)
+        print_headed(table, console)
     for sentence in section.sentences:
         console.print(plain(sentence))
 
 
-def _table(arm: str, cells: Sequence[CellChange], *, more: bool, several: bool) -> ChangesTable:
-    """Return the kernel instructions of each cell per fault, and each count's change.
+def _table(
+    title: str, changes: Changes, cells: Sequence[CellChange], *, several: bool
+) -> ChangesTable:
+    """Return the kernel instructions of each cell in its unit, and each count's change.
 
     A count that changes in none of the cells, but by chance, has no column.
     """
     others = [
         metric
-        for metric in PATH
+        for metric in JUDGED
         if metric != INSTRUCTIONS and any(cell.moved(metric) for cell in cells)
     ]
-    title = f"costs {'more' if more else 'less'}, per fault"
-    heads = (title, BASE, arm, "change", "of all", *(PATH[metric] for metric in others))
+    words = [JUDGED[metric] for metric in others]
+    heads = (title, changes.base, changes.arm, "change", "of all", *words)
     rows = []
     for cell in cells:
-        base, value = cell.per_fault(INSTRUCTIONS)
+        base, value = cell.per_unit(INSTRUCTIONS)
         rows.append(
             (
                 f"{name_of(cell)}, {cell.case.platform}" if several else name_of(cell),
@@ -118,43 +131,58 @@ def _table(arm: str, cells: Sequence[CellChange], *, more: bool, several: bool) 
                 format_per(value),
                 format_signed(value - base),
                 format_change(cell.percent),
-                *(format_signed(cell.change(one)) if one in cell.counts else "-" for one in others),
+                *(
+                    format_signed(cell.change(metric)) if metric in cell.judged else "-"
+                    for metric in others
+                ),
             )
         )
     return ChangesTable(heads, tuple(rows))
 
 
-def _sentences(found: Changes, hidden: int = 0) -> Iterator[str]:
+def _sentences(changes: Changes, hidden: int = 0) -> Iterator[str]:
     """Return what the table does not say; `hidden` changed cells are not in it."""
-    equal, chance = found.of_kind("equal"), found.of_kind("chance")
+    equal, chance = changes.of_kind("equal"), changes.of_kind("chance")
     if hidden:
         yield f"and {hidden:,} more cells changed: the report has them."
-    if equal + chance and not found.of_kind("changed"):
+    if equal + chance and not changes.of_kind("changed"):
         yield "Nothing changed."
     if equal:
         yield f"{_judged(equal)} are equal in {_cells(equal)}."
     if chance:
         yield f"Within noise, as stock booted twice differs as much: {_cells(chance)}."
-    if left := found.of_kind("not judged"):
+    if left := changes.of_kind("not judged"):
         yield f"Not judged, because they count no instructions: {_cells(left)}."
-    if moved := list(_moved(found)):
-        yield f"Cache misses, which change as code moves: {'; '.join(moved)}."
+    if moved := list(_moved(changes)):
+        yield f"Cache misses within what code that moves explains: {'; '.join(moved)}."
 
 
 def format_per(value: float) -> str:
-    """Return a count per fault; decimals of a large value would say nothing."""
+    """Return a count per fault or operation; decimals of a large value would say nothing."""
     return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:,.2f}"
 
 
 def format_signed(value: float) -> str:
-    """Return a change of a count per fault, with its sign unless it rounds to zero."""
+    """Return a change of such a count, with its sign unless it rounds to zero."""
     return f"{value:+,.0f}" if abs(value) >= _LARGE else signed(value)
 
 
 def name_of(cell: CellChange) -> str:
-    """Return the name of a cell, and whether its counts are those of all of it."""
-    name = cell_name(cell.case.experiment, cell.case.params)
-    return f"{name}{_UNITS[cell.unit]}"
+    """Return the name of a cell."""
+    return cell_name(cell.case.experiment, cell.case.params)
+
+
+def unit_of(cell: CellChange) -> str:
+    """Return what the counts of a cell are divided by: ``per fault``."""
+    return _UNITS[cell.unit]
+
+
+def by_unit(lines: Iterable[Line], cell_of: Callable[[Line], CellChange]) -> dict[str, list[Line]]:
+    """Return lines of a table by the unit of their cells; `cell_of` returns the cell of a line."""
+    groups: dict[str, list[Line]] = {}
+    for line in lines:
+        groups.setdefault(unit_of(cell_of(line)), []).append(line)
+    return groups
 
 
 def _cells(cells: Sequence[CellChange]) -> str:
@@ -165,15 +193,18 @@ def _cells(cells: Sequence[CellChange]) -> str:
 
 def _judged(cells: Sequence[CellChange]) -> str:
     """Return the counts by which cells were judged."""
-    names = [words for metric, words in PATH.items() if any(metric in one.counts for one in cells)]
+    names = [
+        words for metric, words in PATH.items() if any(metric in cell.counts for cell in cells)
+    ]
     words = format_list(names, most=len(PATH))
     return words[0].upper() + words[1:]
 
 
-def _moved(found: Changes) -> Iterator[str]:
-    """Return how far each level's misses changed, and in how many cells."""
+def _moved(changes: Changes) -> Iterator[str]:
+    """Return how far each level's misses changed by chance, and in how many cells."""
     for metric, words in MISSES.items():
-        both = [cell.misses[metric] for cell in found.cells if metric in cell.misses]
+        cells = [cell for cell in changes.cells if metric in cell.misses]
+        both = [cell.misses[metric] for cell in cells if not cell.moved(metric)]
         changed = [100 * (value - base) / base for base, value in both if base and value != base]
         if changed:
             yield (
@@ -182,24 +213,26 @@ def _moved(found: Changes) -> Iterator[str]:
             )
 
 
-def functions_shown(case: Case, arm: str) -> list[str]:
+def functions_shown(case: Case, base: str, arm: str) -> list[str]:
     """Return the functions that `print_functions` names."""
-    return [row.function for row in changed_in(case, arm)[:_FUNCTIONS]]
+    return [row.function for row in changed_in(case, base, arm)[:_FUNCTIONS]]
 
 
-def print_functions(case: Case, arm: str, places: Mapping[str, str], console: Console) -> None:
-    """Print the functions of a profiled case whose instructions changed, per fault on stock.
+def print_functions(
+    case: Case, base: str, arm: str, places: Mapping[str, str], console: Console
+) -> None:
+    """Print the functions of a profiled case whose instructions changed, per fault or operation.
 
     `places` has where functions are defined, by name.
     """
     title = f"functions of {cell_name(case.experiment, case.params)}"
-    unit = "operation" if case.value(BASE, OPERATIONS) else "fault"
-    print_rows(title, (BASE, arm), changed_in(case, arm), places, console, unit)
+    unit, _ = units_of(case, base)
+    print_rows(title, (base, arm), changed_in(case, base, arm), places, console, unit)
 
 
-def changed_functions(profiles: Mapping[str, Profile], faults: float | None) -> list[FunctionRow]:
-    """Return the functions whose instructions changed, per fault, the largest change first."""
-    basis = Basis("fault", dict.fromkeys(profiles, faults or 1))
+def changed_functions(profiles: Mapping[str, Profile], units: float) -> list[FunctionRow]:
+    """Return the functions whose instructions changed, divided by `units`, the largest first."""
+    basis = Basis("fault", dict.fromkeys(profiles, units))
     return [
         row
         for row in compare_functions(profiles, basis)
@@ -213,14 +246,14 @@ def print_rows(
     rows: Sequence[FunctionRow],
     places: Mapping[str, str],
     console: Console,
-    unit: str = "fault",
+    unit: Unit,
 ) -> None:
     """Print functions that changed between two kernels, of these `names`, and where they are."""
     if not rows:
         return
     # A line of its own: beside a cell's name there is no room for where functions are.
     console.print(plain(title), soft_wrap=True)
-    table = plain_table([f"per {unit}"], [*names, "change"], ["defined at"])
+    table = plain_table([_UNITS[unit]], [*names, "change"], ["defined at"])
     for row in rows[:_FUNCTIONS]:
         table.add_row(
             plain(row.function),
@@ -228,50 +261,56 @@ def print_rows(
             format_signed(row.change or 0),
             plain(places.get(row.function, "-")),
         )
-    print_table(table, console)
+    print_headed(table, console)
     if rows[_FUNCTIONS:]:
         rest = sum(row.change or 0 for row in rows[_FUNCTIONS:])
         console.print(plain(f"{len(rows) - _FUNCTIONS:,} more functions, together {signed(rest)}"))
 
 
-def changed_in(case: Case, arm: str) -> list[FunctionRow]:
+def changed_in(case: Case, base: str, arm: str) -> list[FunctionRow]:
     """Return the functions whose instructions per fault or operation changed, the largest first."""
-    profiles = {name: found for name, found in profiles_of(case).items() if name in (BASE, arm)}
+    profiles = {name: profile for name, profile in profiles_of(case).items() if name in (base, arm)}
     if len(profiles) < 2:
         return []
-    return changed_functions(profiles, case.value(BASE, OPERATIONS) or case.value(BASE, FAULTS))
+    return changed_functions(profiles, units_of(case, base)[1])
 
 
 def changes_document(
-    found: Sequence[Changes],
+    tried: Sequence[Changes],
     profiled: Mapping[str, Sequence[Case]],
     places: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Json]:
     """Return what arms change as one JSON object; counts are those of whole cells.
 
     `profiled` has the cells that each arm ran again with counts by function;
-    the functions that changed have their instructions per fault on stock.
+    the functions that changed have their instructions per fault or operation of the base.
     `places` has by arm where functions are defined.
     """
     return {
         "schema": SCHEMA,
         "arms": [
             {
-                "arm": one.arm,
-                "tried": one.meaning,
-                "changed": bool(one.of_kind("changed")),
-                "cells": [_document(cell) for cell in one.cells],
+                "arm": changes.arm,
+                "baseline": changes.base,
+                "tried": changes.meaning,
+                "changed": bool(changes.of_kind("changed")),
+                "cells": [_document(cell) for cell in changes.cells],
                 "functions": [
                     {"cell": cell_name(case.experiment, case.params), "function": row.function,
-                     "stock": row.values[BASE], "arm": row.values[one.arm],
-                     "defined_at": places.get(one.arm, {}).get(row.function)}
-                    for case in profiled.get(one.arm, ())
-                    for row in changed_in(case, one.arm)
+                     _key(changes.base): row.values[changes.base], "arm": row.values[changes.arm],
+                     "defined_at": places.get(changes.arm, {}).get(row.function)}
+                    for case in profiled.get(changes.arm, ())
+                    for row in changed_in(case, changes.base, changes.arm)
                 ],
             }
-            for one in found
+            for changes in tried
         ],
     }  # fmt: skip
+
+
+def _key(base: str) -> str:
+    """Return the key of what was counted on `base`."""
+    return base if base == BASE else "baseline"
 
 
 def _document(cell: CellChange) -> dict[str, Json]:
@@ -288,7 +327,7 @@ def _document(cell: CellChange) -> dict[str, Json]:
         "per": cell.unit,
         "units": cell.units,
         "counts": {
-            metric: {"stock": base, "arm": value, "chance": cell.chance.get(metric)}
-            for metric, (base, value) in {**cell.counts, **cell.misses}.items()
+            metric: {_key(cell.base): base, "arm": value, "chance": cell.chance.get(metric)}
+            for metric, (base, value) in cell.judged.items()
         },
     }

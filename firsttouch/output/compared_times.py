@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from firsttouch.analysis.times import ELAPSED, timed_rows
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
 from firsttouch.lab.times import Times, has_times, read_times
@@ -59,7 +59,7 @@ def _facts(times: Times) -> dict[str, str]:
 
 
 def _lines(a: Times, b: Times) -> Iterator[Line]:
-    catalog = load_known([], (), ())
+    catalog = load_catalog([], (), ())
     theirs = {
         row.cell.command: row.changes for row in timed_rows(b, catalog) if row.metric == ELAPSED
     }

@@ -14,7 +14,7 @@ from firsttouch.analysis.distributions import (
     depends_on_layout,
     verdict_share,
 )
-from firsttouch.analysis.verdicts import NOT_JUDGED
+from firsttouch.analysis.verdicts import NOT_JUDGED, NOT_PUBLISHED
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.quantities import (
@@ -32,7 +32,7 @@ SIGNS = {
     "exceeded": "▲",
     "not reproduced": "✗",
     NOT_JUDGED: "-",
-    "no claim": "·",
+    NOT_PUBLISHED: "·",
     "not measured": "·",
 }
 # The label of results of `firsttouch lab --quick`.
@@ -64,18 +64,18 @@ SPREAD = ("least", "median", "most")
 
 def spread_words(row: Row) -> tuple[str, str, str]:
     """Return the least, the median and the largest change over layouts; empty without layouts."""
-    found = changes_over(row)
-    return changes_of(found) if found else ("", "", "")
+    changes = changes_over(row)
+    return changes_of(changes) if changes else ("", "", "")
 
 
-def changes_of(found: Distribution) -> tuple[str, str, str]:
+def changes_of(changes: Distribution) -> tuple[str, str, str]:
     """Return the least, the median and the largest of changes over layouts."""
-    return format_change(found.least), format_change(found.median), format_change(found.most)
+    return format_change(changes.least), format_change(changes.median), format_change(changes.most)
 
 
-def change_range(found: Distribution) -> str:
+def change_range(changes: Distribution) -> str:
     """Return changes over layouts as words."""
-    least, median, most = changes_of(found)
+    least, median, most = changes_of(changes)
     return f"{least} to {most}, median {median}"
 
 
@@ -92,7 +92,7 @@ def share_words(row: Row) -> str:
 
 def verdict_words(row: Row) -> str:
     """Return a row's verdict and in which share of layouts it holds; empty if nothing is judged."""
-    return "" if row.verdict == "no claim" else f"{row.verdict} {share_words(row)}".rstrip()
+    return "" if row.verdict == NOT_PUBLISHED else f"{row.verdict} {share_words(row)}".rstrip()
 
 
 def page_label(page: str | int) -> str:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.distributions import changes_over
+from firsttouch.analysis.verdicts import NOT_PUBLISHED
 from firsttouch.output.labels import QUICK, SPREAD, change_head, spread_words, verdict_words
 from firsttouch.output.names import format_params, varying
 from firsttouch.quantities import format_change, format_value
@@ -57,7 +58,7 @@ def _csv(dataset: Dataset) -> str:
                 row.metric, row.unit, arm, value,
                 row.change_percent if compared and row.change_percent is not None else "",
                 pair[0] if pair and compared else "",
-                row.verdict if compared and row.verdict != "no claim" else "",
+                row.verdict if compared and row.verdict != NOT_PUBLISHED else "",
                 "quick" if result.quick else "",
                 result.provenance.command,
                 *([case.layout] if several else []),
@@ -132,7 +133,7 @@ def _table(dataset: Dataset, cases: Sequence[Case]) -> Iterator[str]:
     arms = [arm for arm in dataset.arms(cases) if any(arm in row.arms for row in rows)]
     pairs = {case.pair() for case in cases} - {None}
     change = [change_head(pairs, cases[0].experiment)] if pairs else []
-    judged = ["verdict"] if any(row.verdict != "no claim" for row in rows) else []
+    judged = ["verdict"] if any(row.verdict != NOT_PUBLISHED for row in rows) else []
     heads = ["cell", "metric", "unit", *arms, *change, *judged]
     spread = SPREAD if any(changes_over(row) for row in rows) else ()
     heads[3 + len(arms) + len(change) : 3 + len(arms) + len(change)] = spread

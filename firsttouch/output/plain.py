@@ -68,6 +68,13 @@ def print_table(table: Table, console: Console) -> None:
         console.print(line, soft_wrap=True)
 
 
+def print_headed(table: Table, console: Console) -> None:
+    """Print a table, and its first head if its rows become lines, which lack that head."""
+    if not fits(table, console):
+        console.print(_words(table.columns[0].header))
+    print_table(table, console)
+
+
 def fits(table: Table, console: Console) -> bool:
     """Tell whether a table fits on a console, if only columns that may wrap do so."""
     return sum(_narrowest(column) + table.padding[1] for column in table.columns) <= console.width

@@ -73,9 +73,9 @@ def print_profile(
     """
     profiles = profiles_of(case)
     basis = basis_of(case, profiles, unit)
-    found = compare_functions(profiles, basis, count)
-    user = [row for row in found if row.function == USER]
-    rows = [row for row in found if row.function != USER]
+    functions = compare_functions(profiles, basis, count)
+    user = [row for row in functions if row.function == USER]
+    rows = [row for row in functions if row.function != USER]
     shown = rows if whole else rows[:_FIRST]
     changes = ["change"] if len(profiles) > 1 else []
     table = plain_table(["function"], [*profiles, *changes])

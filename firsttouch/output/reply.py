@@ -30,12 +30,12 @@ _LIMITS = (
 
 def reply(
     dataset: Dataset,
-    found: Sequence[Changes],
+    tried: Sequence[Changes],
     profiled: Mapping[str, Sequence[Case]],
     places: Mapping[str, Mapping[str, str]],
     options: Sequence[str],
 ) -> str:
-    """Return the text of a mail about what the arms of `found` change.
+    """Return the text of a mail about what the arms of `tried` change.
 
     `profiled` has by arm the cells that ran again with counts by function,
     `places` has by arm where functions are defined. `options` are those that
@@ -43,13 +43,14 @@ def reply(
     """
     text = io.StringIO()
     console = Console(file=text, width=_WIDTH, highlight=False, color_system=None)
-    for one in found:
-        print_changes(one, console)
-        for case in profiled.get(one.arm, ()):
+    for changes in tried:
+        print_changes(changes, console)
+        for case in profiled.get(changes.arm, ()):
             console.print()
-            print_functions(case, one.arm, places.get(one.arm, {}), console)
+            print_functions(case, changes.base, changes.arm, places.get(changes.arm, {}), console)
         console.print()
-    arms = [dataset.catalog.arms[one.arm] for one in found]
+    names = {name for changes in tried for name in (changes.base, changes.arm)}
+    arms = [arm for name, arm in dataset.catalog.arms.items() if arm.tried and name in names]
     words = ["firsttouch", "try", *(word for arm in arms for word in _options(arm)), *options]
     lines = [
         *_wrapped(text.getvalue()), "To repeat it:", *_command(words), "",

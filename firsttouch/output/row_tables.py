@@ -15,6 +15,7 @@ from rich.text import Text
 
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import changes_over
+from firsttouch.analysis.verdicts import NOT_PUBLISHED
 from firsttouch.output.cache_tables import print_cache_tables
 from firsttouch.output.labels import SPREAD, change_head, group_by_reason, share_words, spread_words
 from firsttouch.output.names import format_params, varying
@@ -99,8 +100,9 @@ def verdict_with_share(row: Row, verdict: Text) -> Text:
 
 
 def verdict_text(verdict: str) -> Text:
-    """Return a verdict in its colour; empty without a claim."""
-    return Text("" if verdict == "no claim" else verdict, style=_VERDICT_STYLE.get(verdict, "dim"))
+    """Return a verdict in its colour; empty without a published figure."""
+    shown = "" if verdict == NOT_PUBLISHED else verdict
+    return Text(shown, style=_VERDICT_STYLE.get(verdict, "dim"))
 
 
 def _print_gaps(dataset: Dataset, console: Console) -> None:

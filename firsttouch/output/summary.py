@@ -73,7 +73,7 @@ def _distribution(row: Row) -> dict[str, Json]:
     }
 
 
-def _spread(found: Distribution | None) -> Json:
-    if found is None:
+def _spread(values: Distribution | None) -> Json:
+    if values is None:
         return None
-    return {"minimum": found.least, "median": found.median, "maximum": found.most}
+    return {"minimum": values.least, "median": values.median, "maximum": values.most}

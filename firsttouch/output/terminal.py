@@ -51,19 +51,19 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
     `report` is the path of the report. On a console of 80 columns or more this
     takes at most 25 lines; a line counts the verdicts that do not fit.
     """
-    claims = published_figures(dataset)
-    measured = _grouped(claim for claim in claims if claim.verdict != NOT_MEASURED)
-    head = [*_sentences(dataset, claims)]
+    figures = published_figures(dataset)
+    measured = _grouped(figure for figure in figures if figure.verdict != NOT_MEASURED)
+    head = [*_sentences(dataset, figures)]
     tail = [
-        *_over_layouts(claims),
+        *_over_layouts(figures),
         *_not_reproduced(measured, several=_several(measured)),
-        *_unmeasured(claims),
+        *_unmeasured(figures),
         *_where_the_rest_is(report),
     ]
     for part in head:
         console.print(part)
     room = LINES - _height([*head, *tail], console)
-    _print_claims(measured, room if console.width >= _NARROW else None, console)
+    _print_figures(measured, room if console.width >= _NARROW else None, console)
     for part in tail[:-1]:
         console.print(part)
     # A path that is broken across lines cannot be pasted.
@@ -93,10 +93,10 @@ def _height(parts: Iterable[RenderableType], console: Console) -> int:
     return printed.get().count("\n")
 
 
-def _sentences(dataset: Dataset, claims: Sequence[PublishedFigure]) -> Iterable[Text]:
+def _sentences(dataset: Dataset, figures: Sequence[PublishedFigure]) -> Iterable[Text]:
     first, *others = answering(dataset)
     yield heading(f"First touch, {first}", f"({QUICK})" if dataset.quick else "")
-    for sentence in answer(dataset, first, claims):
+    for sentence in answer(dataset, first, figures):
         yield plain(sentence.replace("`", ""))
     if others:
         yield plain(f"Also measured, see the report: {'; '.join(_by_release(others))}.")
@@ -109,42 +109,42 @@ def _by_release(platforms: Iterable[Platform]) -> Iterable[str]:
     return (f"{release} on {', '.join(names)}" for release, names in machines.items())
 
 
-def _grouped(claims: Iterable[PublishedFigure]) -> list[list[PublishedFigure]]:
-    """Return the claims in groups of one published figure and one verdict, on all platforms.
+def _grouped(figures: Iterable[PublishedFigure]) -> list[list[PublishedFigure]]:
+    """Return the figures in groups of one text and one verdict, on all platforms.
 
-    Within a group the claim furthest from the published figure comes first.
+    Within a group the row furthest from what was published comes first.
     """
     groups: dict[tuple[str, str], list[PublishedFigure]] = {}
-    for claim in claims:
-        groups.setdefault((claim.published.figure, claim.verdict), []).append(claim)
+    for figure in figures:
+        groups.setdefault((figure.published.figure, figure.verdict), []).append(figure)
     return [sorted(members, key=_distance, reverse=True) for members in groups.values()]
 
 
 def _several(groups: Iterable[Iterable[PublishedFigure]]) -> bool:
-    """Return whether the claims are of more than one platform."""
-    return len({str(claim.platform) for group in groups for claim in group}) > 1
+    """Return whether the figures are of more than one platform."""
+    return len({str(figure.platform) for group in groups for figure in group}) > 1
 
 
-def _distance(claim: PublishedFigure) -> float:
-    change = (claim.row.change_percent if claim.row else None) or 0.0
-    expected = claim.published.change
+def _distance(figure: PublishedFigure) -> float:
+    change = (figure.row.change_percent if figure.row else None) or 0.0
+    expected = figure.published.change
     return change if expected is None else abs(change - expected)
 
 
-def _print_claims(
+def _print_figures(
     groups: Sequence[Sequence[PublishedFigure]], room: int | None, console: Console
 ) -> None:
     """Print the published figures in at most `room` lines; the last counts those left out."""
     shown = list(groups)
-    lines = _claim_lines(groups, shown, console)
+    lines = _figure_lines(groups, shown, console)
     while shown and room is not None and len(lines) > room:
         shown.pop()
-        lines = _claim_lines(groups, shown, console)
+        lines = _figure_lines(groups, shown, console)
     for line in lines:
         console.print(line, soft_wrap=True)
 
 
-def _claim_lines(
+def _figure_lines(
     groups: Sequence[Sequence[PublishedFigure]],
     shown: Sequence[Sequence[PublishedFigure]],
     console: Console,
@@ -186,9 +186,9 @@ def _values(row: Row, compare: str) -> tuple[Text, Text]:
     return plain(base), plain(other)
 
 
-def _over_layouts(claims: Sequence[PublishedFigure]) -> Iterable[Text]:
+def _over_layouts(figures: Sequence[PublishedFigure]) -> Iterable[Text]:
     """Return a sentence on the layouts, and one for each verdict that too few of them have."""
-    rows = [claim.row for claim in claims if claim.row and verdict_share(claim.row) is not None]
+    rows = [row for row in (each.row for each in figures) if row and verdict_share(row) is not None]
     if not rows:
         return
     most = format_number_of(max(len(row.layouts) for row in rows), "layouts")
@@ -197,12 +197,12 @@ def _over_layouts(claims: Sequence[PublishedFigure]) -> Iterable[Text]:
         f"Changes are over {most} of kernel and program, values of the first. {holding} of "
         f"{len(rows):,} verdicts hold in {HOLDS * 100:.0f} % of layouts or more."
     )
-    for claim in claims:
-        if claim.row and depends_on_layout(claim.row):
+    for figure in figures:
+        if figure.row and depends_on_layout(figure.row):
             yield plain(
-                f"Depends on the layout: {claim.published.figure} "
-                f"({cell_name(claim.experiment, claim.row.case.params)}): {claim.verdict} "
-                f"{share_words(claim.row)}."
+                f"Depends on the layout: {figure.published.figure} "
+                f"({cell_name(figure.experiment, figure.row.case.params)}): {figure.verdict} "
+                f"{share_words(figure.row)}."
             )
 
 
@@ -214,19 +214,19 @@ def _not_reproduced(
     With `several` platforms it names that of the figure.
     """
     for group in groups:
-        claim = group[0]
-        if claim.verdict == "not reproduced" and claim.row:
-            metric = f"{cell_name(claim.experiment, claim.row.case.params)} {claim.row.metric}"
-            metric += f", {claim.platform}" if several else ""
-            change = format_change(claim.row.change_percent)
+        figure = group[0]
+        if figure.verdict == "not reproduced" and figure.row:
+            metric = f"{cell_name(figure.experiment, figure.row.case.params)} {figure.row.metric}"
+            metric += f", {figure.platform}" if several else ""
+            change = format_change(figure.row.change_percent)
             change += f", the furthest of {len(group)}" if len(group) > 1 else ""
-            why = claim.published.remark or "the reason is unknown"
-            yield plain(f"Not reproduced: {claim.published.figure} ({metric}: {change}): {why}.")
+            why = figure.published.remark or "the reason is unknown"
+            yield plain(f"Not reproduced: {figure.published.figure} ({metric}: {change}): {why}.")
 
 
-def _unmeasured(claims: Iterable[PublishedFigure]) -> Iterable[Text]:
+def _unmeasured(figures: Iterable[PublishedFigure]) -> Iterable[Text]:
     names = dict.fromkeys(
-        claim.experiment.name for claim in claims if claim.verdict == NOT_MEASURED
+        figure.experiment.name for figure in figures if figure.verdict == NOT_MEASURED
     )
     if names:
         yield plain(f"Published figures not measured: those of {', '.join(names)}.")

@@ -45,10 +45,14 @@ def print_times(
     host = times.host
     title = f"Times on {host.processor}"
     about = (
-        f"KVM, host's kernel {host.kernel}, guest's {times.kernel}, CPU {', '.join(host.cpus)}, "
+        f"KVM, {times.architecture}, host's kernel {host.kernel}, guest's {times.kernel}, "
+        f"CPU {', '.join(host.cpus)}, "
         f"{format_number_of(times.rounds, 'boots')} of each arm"
     )
     console.print(heading(title, about), soft_wrap=True)
+    for arm in times.arms:
+        for name, digest in arm.changes.items():
+            console.print(plain(f"{arm.name}: {name} (SHA-256 {digest[:16]})"), soft_wrap=True)
     for sentence in (*sentences(times, list(rows)), *more):
         console.print(plain(sentence), soft_wrap=True)
     for row in rows:
@@ -87,13 +91,16 @@ def print_times(
     )
 
 
-def times_document(times: Times, rows: Sequence[TimedRow]) -> dict[str, Json]:
+def times_document(
+    times: Times, rows: Sequence[TimedRow], more: Iterable[str] = ()
+) -> dict[str, Json]:
     """Return the answer as an object: its sentences, and a row for each cell and metric."""
     return {
         "timing": times.timing,
+        "architecture": times.architecture,
         "host": asdict(times.host),
         "boots": times.rounds,
-        "sentences": list(sentences(times, list(rows))),
+        "sentences": [*sentences(times, list(rows)), *more],
         "rows": [
             {
                 "experiment": row.cell.experiment,

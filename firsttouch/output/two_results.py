@@ -57,10 +57,10 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
     If each set has only one release, the releases may differ; so may the
     machines. Raises UserError if the sets have no cell in common.
     """
-    releases = _one_each(
+    releases = _single_each(
         {case.platform.release for case in a.cases}, {case.platform.release for case in b.cases}
     )
-    machines = _one_each(
+    machines = _single_each(
         {case.platform.machine for case in a.cases}, {case.platform.machine for case in b.cases}
     )
     ours = _cells(a, releases=releases, machines=machines)
@@ -95,7 +95,7 @@ def _only(side: str, cells: int) -> Iterator[str]:
         yield f"{are} in {side} only and not compared."
 
 
-def _one_each(a: set[str], b: set[str]) -> bool:
+def _single_each(a: set[str], b: set[str]) -> bool:
     return len(a) == len(b) == 1
 
 
@@ -118,15 +118,15 @@ def _cells(
 
 def _differences(pairs: Iterable[_Pair]) -> Iterator[Difference]:
     """Return what differs between the cells of the pairs, each difference once."""
-    found: dict[Difference, None] = {}
+    differences: dict[Difference, None] = {}
     for pair in pairs:
         ours, theirs = _facts(pair.a), _facts(pair.b)
         for what in dict.fromkeys([*ours, *theirs]):
-            one, other = ours.get(what, "none"), theirs.get(what, "none")
-            if one != other:
-                found[Difference(what, one, other)] = None
-    named = {difference.what for difference in found}
-    for difference in found:
+            before, after = ours.get(what, "none"), theirs.get(what, "none")
+            if before != after:
+                differences[Difference(what, before, after)] = None
+    named = {difference.what for difference in differences}
+    for difference in differences:
         if not _FOLLOWS.get(difference.what, set()) & named:
             yield difference
 
@@ -195,8 +195,8 @@ def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
 
 def _group(pair: _Pair) -> tuple[str, str]:
     """Return the experiment, and where it ran: both sides' releases and machines if they differ."""
-    one, other = pair.a.result.cell, pair.b.result.cell
-    release, machine = _both(one.release, other.release), _both(one.machine, other.machine)
+    ours, theirs = pair.a.result.cell, pair.b.result.cell
+    release, machine = _both(ours.release, theirs.release), _both(ours.machine, theirs.machine)
     return pair.case.experiment.name, f"({release}, {machine})"
 
 

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.building.programs import build_ftbench, build_recorder
 from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.main import main
 from firsttouch.lab.results import write_results
 from firsttouch.places import EXPERIMENTS, REPOSITORY
+from firsttouch.progress import Reporter
 from tests.conftest import FAKE_LINUX, TRIED, Firsttouch
 from tests.support import made_results
 from tests.support.results import make_profiled
@@ -47,9 +49,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+@pytest.fixture(scope="session")
+def programs(reporter: Reporter) -> list[Path]:
+    """What a trace runs on this host, its recorder and its survey, in the store."""
+    return [build(reporter, native=True).parent for build in (build_recorder, build_ftbench)]
+
+
 def test_each_example_does_what_it_says(
-    firsttouch: Firsttouch, home: Path, listing_cache: Path, capsys: pytest.CaptureFixture[str]
+    firsttouch: Firsttouch,
+    home: Path,
+    programs: list[Path],
+    listing_cache: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    for entry in programs:
+        shutil.copytree(entry, listing_cache / "programs" / entry.name)
     examples = _examples(firsttouch("--help").stdout)
     assert len(examples) > 12
     for name, *words in examples:

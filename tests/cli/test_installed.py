@@ -109,7 +109,16 @@ def test_it_says_its_version(installed: Installed) -> None:
 
 def test_it_carries_all_that_the_checkout_has(installed: Installed) -> None:
     (data,) = installed.command.parent.parent.glob("lib/python3*/site-packages/firsttouch/data")
-    for folder in ("arms", "bench", "experiments", "guest", "linux", "machines", "pmu"):
+    for folder in (
+        "architectures",
+        "arms",
+        "bench",
+        "experiments",
+        "guest",
+        "linux",
+        "machines",
+        "pmu",
+    ):
         listed = subprocess.run(
             ["git", "ls-files", folder], cwd=REPOSITORY, capture_output=True, text=True, check=True
         ).stdout.split()

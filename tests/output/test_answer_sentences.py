@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The claims, and the sentences that are made from results."""
+"""The published figures, and the sentences that are made from results."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def dataset(tmp_path: Path, folder: Path) -> Dataset:
 
 
 def test_the_answer_is_three_sentences_made_from_the_results(dataset: Dataset) -> None:
-    claims = published_figures(dataset)
-    faults, colors, price = answer(dataset, PLATFORM, claims)
+    figures = published_figures(dataset)
+    faults, colors, price = answer(dataset, PLATFORM, figures)
     for figure in (
         "takes 2 faults on the stock kernel and 1 with both features on",
         "131,072 against 65,536 for 256 MiB, -50.00 %",
@@ -41,7 +41,7 @@ def test_the_answer_is_three_sentences_made_from_the_results(dataset: Dataset) -
     assert "from 9 to 2.25 misses per round" in colors
     assert "the mean over hot colours from 2.26 to 2.25" in colors
     assert "a plain store by 0.00 % of kernel instructions" in price
-    verdicts = [claim.verdict for claim in claims]
+    verdicts = [figure.verdict for figure in figures]
     for verdict in ("reproduced", "cannot be judged by counts"):
         assert f"{verdicts.count(verdict)} {verdict}" in price
 
@@ -55,10 +55,10 @@ def test_the_answer_says_what_was_not_measured(tmp_path: Path, folder: Path) -> 
     assert answering(dataset) == [PLATFORM]
 
 
-def test_every_published_figure_is_in_the_claims_measured_or_not(
+def test_every_published_figure_is_in_the_table_measured_or_not(
     tmp_path: Path, folder: Path, dataset: Dataset
 ) -> None:
-    by_figure = {claim.published.figure: claim for claim in published_figures(dataset)}
+    by_figure = {figure.published.figure: figure for figure in published_figures(dataset)}
     halved = by_figure["page faults halved"]
     assert halved.verdict == "reproduced"
     assert halved.row and halved.row.arms == {"stock": 131072, "on": 65536}
@@ -67,7 +67,7 @@ def test_every_published_figure_is_in_the_claims_measured_or_not(
 
     results = made_results.plan(folder, ["read-fault"])
     few = published_figures(made_results.dataset(tmp_path / "few", results, folder))
-    again = {claim.published.figure: claim for claim in few}
+    again = {figure.published.figure: figure for figure in few}
     assert again.keys() == by_figure.keys()
     assert again["page faults halved"].verdict == "not measured"
     assert again["page faults halved"].row is None
@@ -82,5 +82,5 @@ def test_a_figure_of_which_an_arm_is_missing_is_not_measured(tmp_path: Path, fol
         for made in made_results.plan(folder, ["populate"], by="ldadd", page="4k")
         if made.arm == "stock"
     ]
-    claims = published_figures(made_results.dataset(tmp_path / "half", results, folder))
-    assert count_verdicts(claims) == {"not measured": len(claims)}
+    figures = published_figures(made_results.dataset(tmp_path / "half", results, folder))
+    assert count_verdicts(figures) == {"not measured": len(figures)}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.output.html.page import render
 from firsttouch.output.labels import group_by_reason, page_label, value_label
 from firsttouch.output.row_tables import print_dataset
@@ -98,7 +98,7 @@ def test_a_change_of_results_changes_all_three(tmp_path: Path) -> None:
     folder = made_results.experiments(tmp_path)
     out = made_results.write(tmp_path / "out", made_results.plan(folder, ["boot"]))
     for value in ("128,070", "777,777"):
-        dataset = read_dataset(out, folder)
+        dataset = made_results.read(out, folder)
         sink = io.StringIO()
         print_dataset(dataset, Console(file=sink, width=100))
         assert value in sink.getvalue() and value in render(dataset)

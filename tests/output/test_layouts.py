@@ -18,7 +18,7 @@ from docs.evidence.draw.layouts import layouts
 from docs.evidence.draw.pivot import pivot
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.analysis.distributions import Distribution
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result
 from firsttouch.output.html.files import figure_files
@@ -32,7 +32,7 @@ from firsttouch.output.terminal import LINES, print_answers
 from tests.support.golden import Golden
 from tests.support.results import in_layouts, make_result
 
-_CATALOG = load_known(["populate"], ["neoverse-n1"], ["stock", "on"])
+_CATALOG = load_catalog(["populate"], ["neoverse-n1"], ["stock", "on"])
 
 
 def _dataset(halved: Sequence[bool]) -> Dataset:
@@ -196,7 +196,7 @@ def _block(*rows: Selection) -> Block:
 def test_a_documents_table_of_layouts_has_changes_and_the_share_of_the_verdict(
     doubtful: Dataset, golden: Golden
 ) -> None:
-    catalog = load_known(["zero-conflict"], ["neoverse-n1"], ["stock", "color-l2"])
+    catalog = load_catalog(["zero-conflict"], ["neoverse-n1"], ["stock", "color-l2"])
     colors = make_dataset(
         [*_conflict([(8, 0), (6, 0)], "stock"), *_conflict([(2, 2), (3, 3)], "color-l2")], catalog
     )

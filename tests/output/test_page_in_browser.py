@@ -142,7 +142,8 @@ def test_the_pictures_labels_can_be_read(screen: Browser) -> None:
         outer = picture["svg"]
         for text in picture["texts"]:
             assert text["height"] >= 11, text
-            assert outer["left"] - 1 <= text["left"] and text["right"] <= outer["right"] + 1, text
+            where = (picture["name"], text["text"])
+            assert outer["left"] - 1 <= text["left"] and text["right"] <= outer["right"] + 1, where
             assert outer["top"] - 1 <= text["top"] and text["bottom"] <= outer["bottom"] + 1, text
 
 

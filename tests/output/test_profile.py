@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.output.html.files import figure_files
 from firsttouch.output.profile import folded, print_profile
 from tests.support.results import make_profiled
@@ -22,7 +22,7 @@ STOCK, ON = [100, 200, 300, 400], [100, 200, 360, 390]
 
 def _dataset(*arms: str) -> Dataset:
     made = {"stock": STOCK, "on": ON}
-    catalog = load_known(["populate"], ["neoverse-n1"], ["stock", "on"])
+    catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock", "on"])
     return make_dataset([make_profiled(made[arm], arm) for arm in arms], catalog)
 
 
@@ -120,5 +120,5 @@ def test_the_picture_says_in_words_what_it_shows_and_how_to_measure_it(flame: st
 
 
 def test_a_result_without_a_profile_has_no_flame_graph() -> None:
-    catalog = load_known(["populate"], ["neoverse-n1"], ["stock"])
+    catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock"])
     assert folded(make_dataset([], catalog)) == ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from firsttouch.analysis.changes import changes
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.catalog.arms import Kernel
-from firsttouch.catalog.collection import load_known
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.tried import tried_arm
 from firsttouch.output.reply import reply
 from tests.support.golden import Golden
@@ -38,7 +38,7 @@ def _dataset(name: str = "tried") -> Dataset:
     made = results[-1].provenance
     digests = {**made.digests, f"patch {_PATCH.name}": "0123456789abcdef" * 4}
     results[-1] = replace(results[-1], provenance=replace(made, digests=digests))
-    catalog = load_known(["populate"], ["neoverse-n1"], ["stock", "again"])
+    catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock", "again"])
     return make_dataset(results, catalog.adding([arm]))
 
 

@@ -78,11 +78,11 @@ def _set_conflict(dataset: Dataset, curve: Curve, name: str) -> Figure:
 
 def knee_words(dataset: Dataset, machine: str, stride: int) -> tuple[int | None, str]:
     """Return the knee that a machine's L1D should have, and a sentence about it."""
-    known = dataset.catalog.machines.get(machine)
-    if known is None:
+    entry = dataset.catalog.machines.get(machine)
+    if entry is None:
         why = dataset.catalog.broken.get(machine, "the machine's file is missing.")
         return None, f"No knee is predicted: {why}"
-    cache = known.cpus[0].l1d
+    cache = entry.cpus[0].l1d
     knee, sets = predicted_knee(cache, stride), sets_in_turn(cache, stride)
     spread = "one set" if sets == 1 else f"{sets} sets in turn"
     return knee, (

@@ -51,7 +51,7 @@ def draw_dumbbells(width: float, groups: Sequence[Group], symbols: Symbols, axis
     """Return the picture of `groups`; `axis` says what the values are."""
     bars = [bar for group in groups for bar in group.bars]
     values = [value for bar in bars for value in bar.values.values()]
-    longest = max(len(bar.label) for bar in bars) * CHARACTER + 12
+    longest = max(len(bar.label) for bar in bars) * CHARACTER + 18
     # Labels that are too long for a place beside their rows go above them.
     above = longest > width * _BESIDE
     left = 4.0 if above else longest

@@ -98,8 +98,8 @@ def telling_cells(
     """Return the lines of the case whose arms differ most: the page shows its commands first."""
 
     def spread(case: Case) -> float:
-        found = [value for arm in arms if (value := case.value(arm, metric)) is not None]
-        return max(found) - min(found) if found else 0.0
+        values = [value for arm in arms if (value := case.value(arm, metric)) is not None]
+        return max(values) - min(values) if values else 0.0
 
     telling = max(cases, key=spread)
     lines = cell_lines(cases, arms, metric, unit)

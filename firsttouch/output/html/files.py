@@ -10,7 +10,7 @@ from pathlib import Path
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.files import write_atomically
 from firsttouch.output.html.figure import Figure, Picture
-from firsttouch.output.html.flame import flame_graph
+from firsttouch.output.html.profile_flame import flame_graph
 from firsttouch.output.html.sections import figures_of
 from firsttouch.output.html.style import picture_style
 from firsttouch.output.markdown import measuring_command

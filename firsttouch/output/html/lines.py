@@ -106,6 +106,6 @@ def _join(
     for points_of in series.values():
         for x, y in points_of:
             values.setdefault(x, []).append(y)
-    for x, found in sorted(values.items()):
+    for x, values_at in sorted(values.items()):
         at = across.at(x)
-        drawing.line(at, up.at(min(found)), at, up.at(max(found)), "join")
+        drawing.line(at, up.at(min(values_at)), at, up.at(max(values_at)), "join")

@@ -14,13 +14,14 @@ from markupsafe import Markup
 from firsttouch.analysis.changes import changes
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.published import published_figures
+from firsttouch.catalog.arms import BASE
 from firsttouch.files import write_atomically
 from firsttouch.lab.hosts import number_audited
 from firsttouch.output.answers import answer, answering
 from firsttouch.output.changes import changes_section
 from firsttouch.output.html.figure import Figure
 from firsttouch.output.html.provenance import audit, origins
-from firsttouch.output.html.published import claim_lines
+from firsttouch.output.html.published import published_lines
 from firsttouch.output.html.sections import sections
 from firsttouch.output.html.style import page_style
 from firsttouch.output.html.switched_off import off_costs
@@ -30,28 +31,32 @@ FILE_NAME = "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def write_report(dataset: Dataset, directory: Path, hardware: Sequence[Figure] = ()) -> Path:
+def write_report(
+    dataset: Dataset, directory: Path, hardware: Sequence[Figure] = (), base: str = BASE
+) -> Path:
     """Write `directory`/report.html; return the file. The same arguments give the same bytes."""
     file = directory / FILE_NAME
-    write_atomically(file, render(dataset, hardware, number_audited(directory)))
+    write_atomically(file, render(dataset, hardware, number_audited(directory), base))
     return file
 
 
-def render(dataset: Dataset, hardware: Sequence[Figure] = (), audited: int = 0) -> str:
+def render(
+    dataset: Dataset, hardware: Sequence[Figure] = (), audited: int = 0, base: str = BASE
+) -> str:
     """Return report.html for `dataset`: one file that loads nothing else.
 
     `hardware` are the figures of real machines, `audited` is the number of
-    guests that ran twice.
+    guests that ran twice, `base` is the arm with which tried arms are compared.
     """
-    claims = published_figures(dataset)
+    published = published_figures(dataset)
     drawn = sections(dataset)
     return page_template("report.html.j2").render(
         style=Markup(page_style(dataset.catalog)),
         platforms=dataset.platforms(),
-        tried=[changes_section(found) for found in changes(dataset)],
-        answers=[(where, answer(dataset, where, claims)) for where in answering(dataset)],
-        claims=claim_lines(claims),
-        cited=[found for found in dataset.catalog.experiments.values() if found.cited],
+        tried=[changes_section(changed) for changed in changes(dataset, base)],
+        answers=[(where, answer(dataset, where, published)) for where in answering(dataset)],
+        published=published_lines(published),
+        cited=[each for each in dataset.catalog.experiments.values() if each.cited],
         sections=drawn,
         hardware=hardware,
         anchors={section.anchor for section in drawn},

@@ -37,9 +37,9 @@ class Origin:
 
 def origins(dataset: Dataset) -> list[Origin]:
     """Return the facts of provenance; a fact has a line for each of its values."""
-    found: list[Origin] = []
+    origins: list[Origin] = []
     for name, read in _WORDS.items():
-        found += _lines(dataset, name, read)
+        origins += _lines(dataset, name, read)
     digests = dict.fromkeys(
         name
         for result in dataset.results()
@@ -47,8 +47,8 @@ def origins(dataset: Dataset) -> list[Origin]:
         if name != _LEFT_OUT
     )
     for digest in digests:
-        found += _lines(dataset, _NAMES.get(digest, digest), _digest_reader(digest))
-    return [*found, *_machines(dataset)]
+        origins += _lines(dataset, _NAMES.get(digest, digest), _digest_reader(digest))
+    return [*origins, *_machines(dataset)]
 
 
 def audit(guests: int) -> list[Origin]:

@@ -19,7 +19,7 @@ _SHOWN_ARM = "on"
 
 
 @dataclass(frozen=True)
-class ClaimLine:
+class PublishedLine:
     """One line of the table; `command` measures the figure, and is empty if a cell answers it.
 
     `spread` has the changes over layouts, `share` how many of these have the verdict.
@@ -38,33 +38,33 @@ class ClaimLine:
     share: str = ""
 
 
-def claim_lines(claims: Iterable[PublishedFigure]) -> list[ClaimLine]:
-    """Return the lines of the table, in the order of the claims."""
-    claims = list(claims)
-    several = len({claim.platform for claim in claims} - {None}) > 1
-    return [_line(claim, several=several) for claim in claims]
+def published_lines(figures: Iterable[PublishedFigure]) -> list[PublishedLine]:
+    """Return the lines of the table, in the order of the figures."""
+    figures = list(figures)
+    several = len({figure.platform for figure in figures} - {None}) > 1
+    return [_line(figure, several=several) for figure in figures]
 
 
-def _line(claim: PublishedFigure, *, several: bool) -> ClaimLine:
-    row, compare = claim.row, claim.experiment.compare
-    cell, stock, other, change = claim.experiment.name, "-", "-", "-"
+def _line(figure: PublishedFigure, *, several: bool) -> PublishedLine:
+    row, compare = figure.row, figure.experiment.compare
+    cell, stock, other, change = figure.experiment.name, "-", "-", "-"
     if row is not None:
         where = f", {row.case.platform}" if several else ""
-        cell = f"{cell_name(claim.experiment, row.case.params)}{where}: {row.metric}"
+        cell = f"{cell_name(figure.experiment, row.case.params)}{where}: {row.metric}"
         stock = format_value(row.arms.get(BASE), row.unit)
         other = format_value(row.arms.get(compare), row.unit)
         other += "" if compare == _SHOWN_ARM else f" ({compare})"
         change = format_change(row.change_percent)
-    return ClaimLine(
-        claim.published.figure,
-        claim.published.source,
+    return PublishedLine(
+        figure.published.figure,
+        figure.published.source,
         cell,
         stock,
         other,
         change,
-        claim.verdict,
-        SIGNS[claim.verdict],
-        "" if row else claim.command(),
+        figure.verdict,
+        SIGNS[figure.verdict],
+        "" if row else figure.command(),
         _spread(row) if row else "",
         share_words(row) if row else "",
     )
@@ -72,5 +72,5 @@ def _line(claim: PublishedFigure, *, several: bool) -> ClaimLine:
 
 def _spread(row: Row) -> str:
     """Return the changes over layouts in words; empty if there is one."""
-    found = changes_over(row)
-    return change_range(found) if found else ""
+    over_layouts = changes_over(row)
+    return change_range(over_layouts) if over_layouts else ""

@@ -73,13 +73,13 @@ def round_up(value: float) -> float:
 
 def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
     """Return an axis for counts: linear from 0, or logarithmic if they span a large factor."""
-    found = list(values)
-    top = max(found, default=1.0)
-    positive = [value for value in found if value > 0]
+    every = list(values)
+    top = max(every, default=1.0)
+    positive = [value for value in every if value > 0]
     if not positive or top / min(positive) <= _SPAN:
         return Scale(0.0, round_up(top) if top > 0 else 1.0, start, end)
     low = min(positive)
-    if min(found) > 0:
+    if min(every) > 0:
         return Scale(low, top, start, end, True)
     # Leave room for zero and the gap.
     return Scale(low, top, start + 34, end, True, start)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
+from firsttouch.analysis.verdicts import NOT_PUBLISHED
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.output.html.any_experiment import dumbbells, lines
 from firsttouch.output.html.cache_charts import set_conflict, zero_conflict, zero_scan
@@ -82,22 +83,22 @@ def sections(dataset: Dataset) -> list[Section]:
     An experiment that was not measured has a section if it belongs to the
     default plan or answers a published figure.
     """
-    found = []
+    sections = []
     for number, experiment in enumerate(dataset.catalog.experiments.values()):
         cases = [case for case in dataset.cases if case.experiment.name == experiment.name]
         if cases or experiment.default or experiment.published or experiment.cited:
-            found.append(_section(dataset, experiment, cases, f"figure-{number}"))
-    return found
+            sections.append(_section(dataset, experiment, cases, f"figure-{number}"))
+    return sections
 
 
 def _section(dataset: Dataset, experiment: Experiment, cases: Sequence[Case], name: str) -> Section:
     figures: list[Figure] = []
     tables: list[RowTable] = []
     for index, platform in enumerate(dataset.platforms()):
-        own = [case for case in cases if case.platform == platform]
-        if own:
-            figures += figures_of(dataset, own, f"{name}-{index}")
-            tables += _tables(dataset, experiment, own)
+        of_platform = [case for case in cases if case.platform == platform]
+        if of_platform:
+            figures += figures_of(dataset, of_platform, f"{name}-{index}")
+            tables += _tables(dataset, experiment, of_platform)
     return Section(
         experiment.name,
         experiment.title,
@@ -163,7 +164,7 @@ def _line_per_arm(row: Row, arms: Sequence[str]) -> list[RowLine]:
             f"{_cell(row)} {arm}".strip(),
             row.metric,
             (format_value(row.arms[arm], row.unit), format_change(row.change(arm))),
-            *_verdict(row.verdict if arm == row.case.experiment.compare else "no claim"),
+            *_verdict(row.verdict if arm == row.case.experiment.compare else NOT_PUBLISHED),
         )
         for arm in arms
         if arm in row.arms
@@ -171,8 +172,8 @@ def _line_per_arm(row: Row, arms: Sequence[str]) -> list[RowLine]:
 
 
 def _verdict(verdict: str) -> tuple[str, str]:
-    """Return the verdict and its sign; both are empty without a claim."""
-    return ("", "") if verdict == "no claim" else (verdict, SIGNS[verdict])
+    """Return the verdict and its sign; both are empty without a published figure."""
+    return ("", "") if verdict == NOT_PUBLISHED else (verdict, SIGNS[verdict])
 
 
 def _cell(row: Row) -> str:

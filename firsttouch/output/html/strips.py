@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import Distribution, changes_over
+from firsttouch.analysis.verdicts import NOT_PUBLISHED
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.figure import Figure, SmallTable, pictures
@@ -23,7 +24,7 @@ _TOP, _ROW, _LABEL = 34.0, 38.0, 15.0
 _JITTER, _GOLDEN = 6.0, 0.618034
 # The narrowest scale, in percentage points: what differs by less is drawn close together.
 _NARROWEST = 0.1
-# More lines than this are no picture; those without a claim that differ least are left out.
+# More lines than this are no picture; those not published that differ least are left out.
 _MOST = 24
 
 
@@ -43,7 +44,7 @@ class Strip:
     @property
     def judged(self) -> bool:
         """Whether a published figure is about these changes."""
-        return self.row.verdict != "no claim" and self.arm == self.row.case.experiment.compare
+        return self.row.verdict != NOT_PUBLISHED and self.arm == self.row.case.experiment.compare
 
 
 def strips(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
@@ -53,16 +54,18 @@ def strips(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
     """
     experiment, platform = cases[0].experiment, cases[0].platform
     every = [
-        Strip(row, arm, found)
+        Strip(row, arm, over_layouts)
         for row in dataset.rows
         if row.case.experiment.name == experiment.name and row.case.platform == platform
         if row.layouts and (row.published or row.metric in experiment.shown())
         for arm in row.arms
-        if arm != BASE and (found := changes_over(row, arm))
+        if arm != BASE and (over_layouts := changes_over(row, arm))
     ]
     if not every:
         return []
-    every.sort(key=lambda one: (one.judged, one.changes.most - one.changes.least), reverse=True)
+    every.sort(
+        key=lambda strip: (strip.judged, strip.changes.most - strip.changes.least), reverse=True
+    )
     shown = every[:_MOST]
     drawn = symbols(dataset.catalog, {strip.arm for strip in shown})
     layouts = format_number_of(max(len(strip.changes.values) for strip in shown), "layouts")

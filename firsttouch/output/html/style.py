@@ -72,7 +72,7 @@ def _root(colors: Colors) -> str:
 
 
 def _resolved(rule: str, colors: Colors) -> str:
-    return re.sub(r"var\(--([\w-]+)\)", lambda found: colors[found[1]], rule)
+    return re.sub(r"var\(--([\w-]+)\)", lambda match: colors[match[1]], rule)
 
 
 def _arm_colors(catalog: Catalog, *, dark: bool) -> Colors:

@@ -54,8 +54,8 @@ def timeline(_dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure
 
 def why_not_sampled(cases: Iterable[Case]) -> list[str]:
     """Return the reasons why cells could not sample their faults, each once."""
-    found = (arm.timeline.absent for case in cases for arm in case.arms.values())
-    return list(dict.fromkeys(reason for reason in found if reason))
+    reasons = (arm.timeline.absent for case in cases for arm in case.arms.values())
+    return list(dict.fromkeys(reason for reason in reasons if reason))
 
 
 def _figure(case: Case, name: str) -> Figure:
