@@ -23,6 +23,19 @@ from docs.evidence.draw.oracle import (
     keep_verdicts,
     read_verdicts,
 )
+from docs.evidence.draw.predicted import (
+    ASKED,
+    KINDS,
+    PREDICTED,
+    USUAL,
+    draw_kinds,
+    draw_predicted,
+    draw_usual,
+    keep_predicted,
+    load_declared,
+    predict,
+    read_predicted,
+)
 from docs.evidence.draw.programs import Traced, trace_here
 from docs.evidence.draw.rebuilt import load_rebuilt
 from docs.evidence.draw.traces import (
@@ -68,12 +81,12 @@ def main() -> int:
     )
     parser.add_argument(
         "--trace",
-        choices=(HERE, LINES, ORACLE),
+        choices=(HERE, LINES, ORACLE, PREDICTED),
         action="append",
         default=[],
         help="trace the programs of experiments/doubles.toml here (as root, x86-64): Debian's, or "
         "those of rebuilt.toml, built again with debug information; or set the traces of Debian's "
-        "beside the kernel's tracepoints",
+        "beside the kernel's tracepoints, or what they predict of remedies beside what these do",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("out/evidence"), help="where results go (out/evidence)"
@@ -157,6 +170,10 @@ def trace(evidence: Evidence, name: str) -> None:
         verdicts = list(judge_programs(experiment.root, experiment.scripts, Reporter()))
         keep_verdicts(traces_file(evidence.folder, name), verdicts)
         return
+    if name == PREDICTED:
+        programs = list(predict(experiment, evidence.folder, Reporter()))
+        keep_predicted(traces_file(evidence.folder, name), programs)
+        return
     scripts, rebuilt = experiment.scripts, load_rebuilt(evidence.folder / REBUILT)
     if name == LINES:
         scripts = {program.name: scripts[program.name] for program in rebuilt}
@@ -177,6 +194,15 @@ def traced_blocks(evidence: Evidence) -> dict[str, Callable[[], str]]:
     verdicts = traces_file(evidence.folder, ORACLE)
     if verdicts.exists():
         found[ORACLE] = lambda: draw_verdicts(read_verdicts(verdicts))
+    tried = traces_file(evidence.folder, PREDICTED)
+    if tried.exists():
+        declared = load_declared(evidence.folder)
+        found[PREDICTED] = lambda: draw_predicted(read_predicted(tried), declared)
+        found[ASKED] = lambda: draw_predicted(
+            [one for one in read_predicted(tried) if one.name in declared.scripts], declared
+        )
+        found[KINDS] = lambda: draw_kinds(read_predicted(tried))
+        found[USUAL] = lambda: draw_usual(read_predicted(tried))
     if (evidence.folder / COUNTED).exists():
         found["history"] = lambda: draw_history(evidence.folder)
     if _SET in evidence.sets:

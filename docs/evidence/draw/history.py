@@ -126,7 +126,7 @@ def draw_history(folder: Path = EVIDENCE) -> str:
         ]
         title = f"[{change.title}](history/{change.name}.patch)"
         lines.append(
-            [title, f"{change.claimed} ({change.source})", "<br>".join(said), change.agreed,
+            [title, f"{change.claimed} ({change.source})", "; ".join(said), change.agreed,
              change.why]
         )  # fmt: skip
     table = markdown_table(("change", "claimed", "counted", "agreed", "why"), (), lines)

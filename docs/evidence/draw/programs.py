@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from docs.evidence.draw.rebuilt import Rebuilt
@@ -32,6 +33,8 @@ from firsttouch.trace.reading import read_recording
 _PATIENCE = 600
 # Of linux/prctl.h.
 _PR_SET_THP_DISABLE = 41
+# Of linux/personality.h.
+_ADDR_NO_RANDOMIZE = 0x0040000
 
 
 @dataclass(frozen=True)
@@ -65,21 +68,27 @@ def trace_here(
 
 
 @contextmanager
-def program_root(packages: Packages, reporter: Reporter) -> Iterator[Path]:
-    """Yield a root directory with packages; HostError as for `trace_here`."""
+def program_root(packages: Packages, reporter: Reporter, *more: Packages) -> Iterator[Path]:
+    """Yield a root directory with packages; HostError as for `trace_here`.
+
+    The files of `more` go over those of `packages`.
+    """
     if os.geteuid() or platform.machine() != "x86_64":
         raise HostError("programs get their own root directory: run it as root, on x86-64.")
-    unpacked = unpack(replace(packages, architecture="amd64"), reporter)
+    unpacked = [unpack(replace(one, architecture="amd64"), reporter) for one in (packages, *more)]
     with tempfile.TemporaryDirectory(prefix="firsttouch-root-") as scratch:
         root = Path(scratch, "root")
         _make_root(unpacked, root)
         yield root
 
 
-def trace_script(name: str, script: str, root: Path, reporter: Reporter) -> Trace:
+def trace_script(
+    name: str, script: str, root: Path, reporter: Reporter, *, huge: bool = False
+) -> Trace:
     """Return the trace of a shell script with `root` as its root directory.
 
-    Raises HostError if the script fails, or if faults were lost.
+    It has no huge pages, unless `huge` leaves them to the host's setting. Raises
+    HostError if the script fails, or if faults were lost.
     """
     with tempfile.TemporaryDirectory(prefix="firsttouch-script-") as scratch:
         file, data = Path(scratch, "script"), Path(scratch, "data")
@@ -90,7 +99,7 @@ def trace_script(name: str, script: str, root: Path, reporter: Reporter) -> Trac
             capture_output=True,
             check=True,
             timeout=_PATIENCE,
-            preexec_fn=_without_huge_pages,
+            preexec_fn=partial(_settle, huge=huge),
         )
         trace = read_recording(data, root).trace
     if trace.status:
@@ -100,14 +109,19 @@ def trace_script(name: str, script: str, root: Path, reporter: Reporter) -> Trac
     return trace
 
 
-def _without_huge_pages() -> None:
-    """Take huge pages from this process and its children: which has one is chance."""
-    ctypes.CDLL(None).prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
+def _settle(*, huge: bool) -> None:
+    """Take chance from this process and its children: random addresses, and huge pages."""
+    library = ctypes.CDLL(None)
+    library.personality(_ADDR_NO_RANDOMIZE)
+    if not huge:
+        library.prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
-def _make_root(unpacked: Path, root: Path) -> None:
+def _make_root(unpacked: Iterable[Path], root: Path) -> None:
     """Make a root directory of unpacked packages. A copy, since programs may write to it."""
-    shutil.copytree(unpacked, root, symlinks=True)
+    root.mkdir()
+    for folder in unpacked:
+        subprocess.run(["cp", "-a", f"{folder}/.", root], check=True)
     for name in ("bin", "lib", "lib64", "sbin"):
         if not (root / name).exists():
             (root / name).symlink_to(f"usr/{name}")

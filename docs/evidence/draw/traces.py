@@ -12,9 +12,9 @@ from docs.evidence.draw.programs import Traced
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.finder.document import parse_trace, trace_object
-from firsttouch.finder.found import KINDS
 from firsttouch.finder.sites import REMEDIES, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS
+from firsttouch.finder.totals import KINDS
 from firsttouch.output.markdown import markdown_table
 from firsttouch.quantities import format_share
 from firsttouch.tables import Json, parse_json
