@@ -21,7 +21,7 @@ from firsttouch.building.programs import build_kinds
 from firsttouch.building.sources import KernelSource, debian_source
 from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import load_release
-from firsttouch.places import REPOSITORY
+from firsttouch.places import REPOSITORY, users_folder
 from firsttouch.progress import Reporter
 from tests.support import budget, golden, run_summary
 from tests.support.scheduling import Scheduling
@@ -128,6 +128,15 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The root of an empty store for this test alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return store_root()
+
+
+@pytest.fixture
+def own_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of a user's own entries, for this test alone, with a folder of each kind."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for kind in ("experiments", "machines", "arms"):
+        (users_folder() / kind).mkdir(parents=True)
+    return users_folder()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from firsttouch.building.apt import mirror_archive
 from firsttouch.building.host_tools import QEMU, qemu_digest
-from firsttouch.building.outcomes import keep_outcome, kept_outcome
+from firsttouch.building.outcomes import keep_outcome, stored_outcome
 from firsttouch.building.store import Entry
 from firsttouch.errors import GuestError, HostError
 from firsttouch.files import digest, digest_file, write_atomically
@@ -211,7 +211,7 @@ class DebianSystem:
                 "QEMU": [qemu_digest(), *_arguments({})],
             }
         )
-        if (before := kept_outcome(key)) is None:
+        if (before := stored_outcome(key)) is None:
             printed = self._run(steps, scratch, silence)
             keep_outcome(key, {"printed": printed})
             return printed

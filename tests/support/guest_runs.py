@@ -34,7 +34,7 @@ Run = Callable[[str, threading.Event], Mapping[str, Json]]
 def make_jobs(number: int) -> dict[str, Job]:
     """Return jobs by key; the numbers are spread as digests are."""
     source = KernelSource(
-        load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: Path(), lambda: Path()
+        load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: Path(), lambda *_: Path()
     )  # fmt: skip
     jobs = {}
     for index in range(number):

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.analysis.dataset import Dataset, make_dataset, read_dataset
+from firsttouch.catalog.collection import collect, load_catalog
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.catalog.experiments import Experiment, Params, Value
-from firsttouch.lab.results import FILE_NAME
+from firsttouch.lab.results import FILE_NAME, read_results
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Json
@@ -56,7 +57,7 @@ class Made:
     def document(self) -> dict[str, Json]:
         """Return the line as an object of schema 2."""
         sets = " ".join(f"--set {name}={value}" for name, value in self.params.items())
-        image = ("a" if self.arm in ("stock", "thp-madvise", "mthp-64k") else "b") * 64
+        image = ("a" if self.arm in ("stock", "thp-madvise", "mthp-16k", "mthp-64k") else "b") * 64
         return {
             "schema": 2,
             "key": f"{self.experiment}{self.params}{self.arm}{self.release}",
@@ -155,7 +156,7 @@ def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
         return {"boot_us": 128_000 + 70 * (arm != "stock")}
     if name == "doubles":
         return {"faults": 3000, "doubles": 30 if arm == "stock" else 20, "doubles_atomic": 10}
-    if name in ("programs", "zero-programs"):
+    if not {"size", "heap"} & params.keys():
         return {"page_faults": 3000, "instructions_kernel": 30_000_000, "tlbi": 1000}
     if "heap" in params:
         heap = parse_size(params["heap"]) // 4096
@@ -198,6 +199,16 @@ def write(directory: Path, results: Iterable[Made]) -> Path:
     return directory
 
 
-def dataset(directory: Path, results: Iterable[Made], folder: Path = EXPERIMENTS) -> Dataset:
+def dataset(directory: Path, results: Iterable[Made], folder: Path | None = None) -> Dataset:
     """Return the dataset of `results`, written to `directory` and read again."""
-    return read_dataset(write(directory, results), folder)
+    write(directory, results)
+    return read(directory, folder) if folder else read_dataset(directory)
+
+
+def read(directory: Path, folder: Path) -> Dataset:
+    """Return the dataset of results, by the experiments of `folder` in place of the project's."""
+    results = read_results(directory).results
+    every = collect((load_experiment(name, folder) for name in experiment_names(folder)), (), ())
+    cells = [result.cell for result in results]
+    loaded = load_catalog((), (cell.machine for cell in cells), (cell.arm for cell in cells))
+    return make_dataset(results, replace(loaded, experiments=every.experiments))
