@@ -58,6 +58,18 @@ PART file(volatile char *at, size_t pages)
 		sum += at[i * PAGE];
 }
 
+/*
+ * The pages of the stack take a fault each after a fork. Without this, one of them could
+ * be in the function that comes next, if its frame begins a page.
+ */
+PART stack(void)
+{
+	volatile char below[16384];
+
+	for (size_t i = 0; i < sizeof(below); i += 64)
+		below[i] = 1;
+}
+
 static int file_of(size_t pages)
 {
 	char name[] = "kinds-XXXXXX";
@@ -106,6 +118,7 @@ int main(int argc, char **argv __attribute__((unused)))
 	at = anonymous(127);
 	first_write(at, 127);
 	pid = fork();
+	stack();
 	if (!pid) {
 		child(at, 127);
 		_exit(0);
