@@ -19,8 +19,8 @@ FITTING = 0.01
 MISSES = ("l1d_misses", "l2_misses")
 # The stride of a dense zero-scan, in bytes: one line.
 _DENSE = 64
-# The arm that has as many zero pages as a cache level has colours.
-_ARM_OF = {"l1d": "color", "l2": "color-l2"}
+# The arms that have as many zero pages as a cache level has colours.
+_ARMS_OF = {"l1d": ("color", "color-alone"), "l2": ("color-l2",)}
 
 
 def knee(values: Mapping[int, float], limit: float) -> int | None:
@@ -226,10 +226,11 @@ def colored_caches(dataset: Dataset) -> list[ColoredCache]:
         caches = {"l1d": machine.cpus[0].l1d, "l2": machine.cpus[0].l2}
         seen: set[str] = set()
         for sweep in sweeps(running(dataset, platform, "zero-conflict")):
-            cache, arm = caches.get(sweep.level), _ARM_OF.get(sweep.level)
+            spread = sweep.spreads(sweep.metric)
+            cache = caches.get(sweep.level)
+            arm = next((one for one in _ARMS_OF.get(sweep.level, ()) if one in spread), None)
             if cache is None or arm is None or sweep.level in seen:
                 continue
-            spread = sweep.spreads(sweep.metric)
             scan = next(
                 (
                     scan.arms

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,7 +59,7 @@ _ERROR = re.compile(
 
 @dataclass(frozen=True)
 class KernelImage:
-    """A kernel image; if `changed`, linux/ is laid over the source.
+    """A kernel image; if `changed`, linux/ is laid over the source, or `series` of it alone.
 
     Its configuration starts from Debian's for the cloud, or, if `tiny`, from
     tinyconfig. `fragments` are laid over it. `patches` are applied after
@@ -74,6 +75,7 @@ class KernelImage:
     label: str = ""
     debug: bool = False
     architecture: str = DEFAULT_ARCHITECTURE
+    series: str = ""
 
     @property
     def _arch(self) -> Architecture:
@@ -101,9 +103,14 @@ class KernelImage:
         return [
             *self._arch.fragments(base),
             *([release] if release.exists() else []),
-            *([configs / f"features{self._arch.suffix}"] if self.changed else []),
+            *(configs / "features" / name for name in self._features()),
             *self.fragments,
         ]
+
+    def _features(self) -> Iterable[str]:
+        """Return the series of linux/ that are built in."""
+        features = self._arch.features if self.changed else ()
+        return (name for name in features if self.series in ("", name))
 
     def entry(self) -> Entry:
         """Return the store's entry; its recipe is source, linux/, configuration and tools."""
@@ -111,7 +118,7 @@ class KernelImage:
         base = [] if self.tiny else [self.source.configuration(self.architecture)]
         recipe: dict[str, Json] = {
             "source": self.source.identity,
-            "overlay": overlay.overlay_identity(release) if self.changed else None,
+            "overlay": overlay.overlay_identity(release, self.series) if self.changed else None,
             "config": [digest_file(file) for file in (*base, *self.fragments_in_order())],
             "patches": [digest_file(file) for file in self.patches],
             "tools": toolchain_identity(self.architecture),
@@ -197,7 +204,8 @@ class KernelImage:
     def _kind(self) -> str:
         """The name of builds that share most of their objects."""
         release = f"{self.source.release.name}{self._arch.suffix}"
-        return f"{release}{'-tiny' * self.tiny}{'-changed' * self.changed}"
+        changed = f"-{self.series or 'changed'}" if self.changed else ""
+        return f"{release}{'-tiny' * self.tiny}{changed}"
 
     def estimate(self) -> float | None:
         """Return about how many seconds a build takes, given what ccache has; None if unknown."""
@@ -221,7 +229,7 @@ class KernelImage:
             shutil.rmtree(partial, ignore_errors=True)
             files = self._patched_files()
             if self.changed:
-                overlay.lay_over(self.source, partial, files, self.architecture)
+                overlay.lay_over(self.source, partial, files, self.architecture, self.series)
             else:
                 patching.link_tree(self.source.tree(), partial, files, self.architecture)
             for patch in self.patches:

@@ -23,13 +23,19 @@ from firsttouch.quantities import format_list
 def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKernel:
     """Return how arms get that `kernel`, for the release of `source`.
 
-    Raises UserError if its architecture has none of the kind.
+    Raises UserError if its architecture has none of the kind, or not its series.
     """
-    kinds = load_architecture(kernel.architecture).kernels
+    architecture = load_architecture(kernel.architecture)
+    kinds = architecture.kernels
     if kernel.kind not in kinds:
         raise UserError(
             f"{kernel.kind} kernels are not for {kernel.architecture}: give arms that boot "
             f"{format_list(kinds, 9)} ones."
+        )
+    if kernel.series and kernel.series not in architecture.features:
+        raise UserError(
+            f"the series {kernel.series} changes nothing for {kernel.architecture}: give arms "
+            f"with {format_list(architecture.features, 9)}."
         )
     if kernel.kind == "debian":
         return DebianKernel(source.release, source.version, kernel.architecture)
@@ -41,6 +47,7 @@ def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKerne
         patches=kernel.patches,
         label=kernel.label,
         architecture=kernel.architecture,
+        series=kernel.series,
     )
 
 

@@ -65,7 +65,7 @@ def _read_series(table: Table) -> dict[str, Series]:
     return by_name
 
 
-def patches_of(release: Release, series: str | None = None) -> list[Patch]:
+def patches_of(release: Release, series: str = "") -> list[Patch]:
     """Return the patches for `release`, in order: all, or those of one series.
 
     A patch without files and without a hook for the release is left out.
@@ -81,13 +81,13 @@ def patches_of(release: Release, series: str | None = None) -> list[Patch]:
         if patch.files or patch.hook(release):
             patches.append(patch)
     table.done()
-    return [patch for patch in patches if series is None or series in patch.series]
+    return [patch for patch in patches if not series or series in patch.series]
 
 
-def overlay_identity(release: Release) -> str:
+def overlay_identity(release: Release, series: str = "") -> str:
     """Return the digest of all files and hooks that affect an image of `release`."""
     contents = {}
-    for patch in patches_of(release):
+    for patch in patches_of(release, series):
         hook = patch.hook(release)
         files = [name for name in patch.files if not name.startswith(_NOT_BUILT)]
         if hook or files:
@@ -103,13 +103,14 @@ def lay_over(
     destination: Path,
     more: Iterable[str] = (),
     architecture: str = DEFAULT_ARCHITECTURE,
+    series: str = "",
 ) -> None:
-    """Make the tree of `source` with all patches applied at `destination`.
+    """Make the tree of `source` with all patches, or those of one series, at `destination`.
 
     `more` are files that are changed afterwards.
     Raises UserError if a hook does not apply; it names the file and the hunk.
     """
-    patches = patches_of(source.release)
+    patches = patches_of(source.release, series)
     changed = [name for patch in patches for name in patch.files]
     changed += [
         name

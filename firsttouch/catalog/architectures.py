@@ -34,6 +34,7 @@ class Architecture:
     image: str
     folders: tuple[str, ...]
     option: str
+    features: tuple[str, ...]
     kernels: tuple[str, ...]
     qemu: str
     board: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.places import ARMS
 from firsttouch.quantities import format_list
 from firsttouch.tables import names_in, read_named
@@ -23,7 +23,9 @@ BASE = "stock"
 CONTROL = "again"
 # The kernel that Debian distributes: no other has to be built to measure it.
 SHIPPED = "debian"
-Shape = Literal["circle", "square", "diamond", "up", "down", "right", "left", "cross"]
+Shape = Literal[
+    "circle", "square", "diamond", "up", "down", "right", "left", "cross", "plus", "star", "hourglass"
+]  # fmt: skip
 Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
 _COLOR = re.compile(r"#[0-9a-f]{6}")
 
@@ -50,20 +52,23 @@ class Kernel:
     the same source with linux/ laid over it, both configured from Debian's
     file for the cloud. ``tiny-`` stands before those that are configured from
     tinyconfig. ``debian`` is the image that Debian distributes; this project
-    does not build it. `patches` are applied to the source, `fragments` laid
-    over the configuration; both are the user's.
+    does not build it. With `series` only that one of linux/ is laid over it.
+    `patches` are applied to the source, `fragments` laid over the configuration;
+    both are the user's.
     """
 
     kind: Kind
     patches: tuple[Path, ...] = ()
     fragments: tuple[Path, ...] = ()
     architecture: str = DEFAULT_ARCHITECTURE
+    series: str = ""
 
     @property
     def label(self) -> str:
-        """The user's changes in messages; empty without any."""
+        """In messages, what tells it from others of its kind; empty if nothing does."""
         names = [file.name for file in (*self.patches, *self.fragments)]
-        return f"with {format_list(names)}" if names else ""
+        alone = [f"({self.series} alone)"] if self.series else []
+        return " ".join([*alone, *([f"with {format_list(names)}"] if names else [])])
 
     @property
     def unchanged(self) -> bool:
@@ -104,7 +109,9 @@ def load_arm(name: str) -> Arm:
     table = read_named("arm", name, ARMS)
     wanted = table.choice("kernel", get_args(Kind))
     (kind,) = (kind for kind in get_args(Kind) if kind == wanted)
-    arm = read(table, Arm, name=name, kernel=Kernel(kind), tried=False)
+    features = load_architecture().features if kind == "changed" else ()
+    series = table.choice("series", ["", *features], "")
+    arm = read(table, Arm, name=name, kernel=Kernel(kind, series=series), tried=False)
     for key, color in (("light", arm.mark.light), ("dark", arm.mark.dark)):
         if not _COLOR.fullmatch(color):
             raise table.error(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from firsttouch.building.host_tools import QEMU, cross_compile
 from firsttouch.building.images import KernelImage
 from firsttouch.building.kernels import kernel_of
+from firsttouch.building.overlay import patches_of
 from firsttouch.building.programs import INIT, init_of
 from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.architectures import architecture_names, load_architecture
-from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import UserError
 from firsttouch.vm.guest import port_for
@@ -50,8 +52,8 @@ def test_an_image_is_of_its_architectures_configuration_and_tools(tmp_path: Path
     ]
     built = [image for image in images if isinstance(image, KernelImage)]
     assert [[file.name for file in image.fragments_in_order()] for image in built] == [
-        ["lab", "lab-6.12", "features"],
-        ["lab", "lab-x86-64", "lab-6.12", "features-x86-64"],
+        ["lab", "lab-6.12", "color-zero-page", "write-intent", "fault-ahead"],
+        ["lab", "lab-x86-64", "lab-6.12", "fault-ahead"],
     ]
     assert [image.title for image in built] == [
         "6.12.1 with linux/", "6.12.1 with linux/ for x86-64",
@@ -61,6 +63,26 @@ def test_an_image_is_of_its_architectures_configuration_and_tools(tmp_path: Path
     assert [port_for(Kernel("stock", architecture=name)) for name in architecture_names()] == [
         "mmio", "pci",
     ]  # fmt: skip
+
+
+def test_a_kernel_may_have_one_series_alone(tmp_path: Path) -> None:
+    source = _source(tmp_path)
+    kernels = [load_arm(name).kernel for name in ("on", "rmw-alone", "ahead-alone")]
+    built = [image for one in kernels if isinstance(image := kernel_of(one, source), KernelImage)]
+    assert [[file.name for file in image.fragments_in_order()][2:] for image in built] == [
+        ["color-zero-page", "write-intent", "fault-ahead"], ["write-intent"], ["fault-ahead"],
+    ]  # fmt: skip
+    assert [image.title for image in built] == [
+        "6.12.1 with linux/", "6.12.1 with linux/ (write-intent alone)",
+        "6.12.1 with linux/ (fault-ahead alone)",
+    ]  # fmt: skip
+    recipes = [image.entry().recipe for image in built]
+    assert len({str(recipe["overlay"]) for recipe in recipes}) == 3
+    patches = [patches_of(source.release, image.series) for image in built]
+    assert {patch.series for patch in patches[1]} == {("write-intent",)}
+    assert set(map(str, patches[1] + patches[2])) < set(map(str, patches[0]))
+    with pytest.raises(UserError, match="series write-intent changes nothing for x86-64: give"):
+        kernel_of(replace(kernels[1], architecture="x86-64"), source)
 
 
 def test_a_kernel_that_an_architecture_has_not_is_refused(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ static bool aarch64_insn_writes_what_it_reads(u32 insn)
 bool arch_write_intent(const struct vm_fault *vmf)
 {
 	const struct pt_regs *regs = vmf->regs;
-	mm_context_t *context = &vmf->vma->vm_mm->context;
-	u8 failures = READ_ONCE(context->unreadable_text);
+	mm_context_t *context;
+	unsigned int failures;
 	__le32 insn;
 
 	if (!static_branch_likely(&write_intent) || !regs ||
@@ -62,8 +62,12 @@ bool arch_write_intent(const struct vm_fault *vmf)
 		return false;
 
 	/* AArch32 executes something else */
-	if (!user_mode(regs) || compat_user_mode(regs) ||
-	    failures == UNREADABLE_TEXT_LIMIT)
+	if ((regs->pstate & (PSR_MODE32_BIT | PSR_MODE_MASK)) != PSR_MODE_EL0t)
+		return false;
+
+	context = &vmf->vma->vm_mm->context;
+	failures = READ_ONCE(context->unreadable_text);
+	if (failures == UNREADABLE_TEXT_LIMIT)
 		return false;
 
 	/* With a lock of the mm held, a fault on the text must fail */
