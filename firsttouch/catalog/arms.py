@@ -24,7 +24,8 @@ CONTROL = "again"
 # The kernel that Debian distributes: no other has to be built to measure it.
 SHIPPED = "debian"
 Shape = Literal[
-    "circle", "square", "diamond", "up", "down", "right", "left", "cross", "plus", "star", "hourglass"
+    "circle", "square", "diamond", "up", "down", "right", "left", "cross", "plus", "star",
+    "hourglass",
 ]  # fmt: skip
 Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
 _COLOR = re.compile(r"#[0-9a-f]{6}")

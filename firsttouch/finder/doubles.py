@@ -273,12 +273,12 @@ class _Finder:
         """Return the code at a pc: from its file, or as the recorder read it.
 
         The recorder may read so late that the process has executed another program, with
-        other code at this pc. So a file comes first whose build ID says that it was mapped.
+        other code at this pc. So a file comes first that is the mapped one.
         Then comes what was read with a fault of this program. What was read with any fault of
         the process comes last: of two processors' faults at a pc, that may be the later one.
         """
         place = process.place(pid, pc)
-        code = self._file_code(place) if place.build_id else b""
+        code = self._file_code(place) if place.identity else b""
         code = code or process.code.get(pc) or self._file_code(place)
         return code or self._recording.code[pid].get(pc, b"")
 

@@ -31,12 +31,16 @@ class Fault(NamedTuple):
     code: bytes = b""
 
 
+# The first word of the identity of a file that has no build ID.
+INODE = "inode"
+
+
 class Mapped(NamedTuple):
     """A range of addresses that is mapped, or whose protection changes, from `time` on.
 
     `path` is a file, or a name of the kernel such as ``[heap]`` and ``//anon``.
-    `prot` and `flags` are those of mmap(2). `build_id` is that of an ELF file in
-    hexadecimal, "" if the kernel did not say it.
+    `prot` and `flags` are those of mmap(2). `identity` tells a file from others of its
+    path: the build ID of an ELF file in hexadecimal, or ``inode N``; "" for what is no file.
     """
 
     time: int
@@ -47,7 +51,7 @@ class Mapped(NamedTuple):
     prot: int
     flags: int
     path: str
-    build_id: str = ""
+    identity: str = ""
 
 
 class Forked(NamedTuple):

@@ -8,6 +8,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from firsttouch.finder.debug_files import build_id
+from firsttouch.finder.events import INODE
 from firsttouch.finder.spaces import Place
 
 
@@ -25,9 +26,9 @@ class MappedFiles:
     def path(self, place: Place) -> Path:
         """Return the file of a place. Raises UnusableError."""
         path = self._root / place.path.lstrip("/")
-        key = place.path, place.build_id
+        key = place.path, place.identity
         if key not in self._troubles:
-            self._troubles[key] = _trouble(path, place.build_id)
+            self._troubles[key] = _trouble(path, place.identity)
         if self._troubles[key]:
             raise UnusableError(self._troubles[key])
         return path
@@ -49,6 +50,9 @@ def _trouble(path: Path, expected: str) -> str:
     # To read a device or a FIFO may have effects, and no end.
     if not path.is_file():
         return "is no regular file"
+    if expected.startswith(INODE):
+        same = expected == f"{INODE} {path.stat().st_ino}"
+        return "" if same else "is not the file that was traced, by its inode"
     if expected and not _is_of(path, expected):
         return "is not the file that was traced, by its build ID"
     return ""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from firsttouch.errors import UserError
-from firsttouch.finder.events import Ended, Event, Executed, Fault, Forked, Mapped, Named
+from firsttouch.finder.events import INODE, Ended, Event, Executed, Fault, Forked, Mapped, Named
 from firsttouch.finder.samples import Samples
 
 _TIME = attrgetter("time")
@@ -159,7 +159,8 @@ class Recording:
             pid, _ = _DATA_HEAD.unpack_from(data)
             lines = self._whole(data, b"\n")
             for mapped in _maps(self.time, pid, b"\n".join(lines).decode(errors="replace")):
-                yield mapped._replace(build_id=self._build_ids.get(mapped.path, ""))
+                file = self._build_ids.get(mapped.path, mapped.identity)
+                yield mapped._replace(identity=file)
         elif kind == _BUILD_IDS:
             for line in self._whole(data, b"\n"):
                 build_id, _, path = line.decode(errors="replace").partition(" ")
@@ -263,8 +264,11 @@ def _change(data: bytes, kind: int, misc: int) -> Event | None:
         name = data[_MAPPING.size : -_TRAILER.size].split(b"\0", 1)[0]
         path = name.decode(errors="surrogateescape")
         # Either the device and the inode, or the length of a build ID, and that.
-        build_id = identity[4:][: identity[0]].hex() if misc & _WITH_BUILD_ID else ""
-        return Mapped(time, pid, start, start + length, offset, prot, flags, path, build_id)
+        if misc & _WITH_BUILD_ID:
+            file = identity[4:][: identity[0]].hex()
+        else:
+            file = _inode(*_COUNT.unpack_from(identity, 8))
+        return Mapped(time, pid, start, start + length, offset, prot, flags, path, file)
     if kind == _FORK:
         pid, parent = struct.unpack_from("<II", data)
         # A thread is in its process's space already.
@@ -292,4 +296,10 @@ def _maps(time: int, pid: int, text: str) -> Iterator[Mapped]:
         first, last, offset = int(start, 16), int(end, 16), int(words[2], 16)
         if (first | last | offset) >> 64:
             raise ValueError
-        yield Mapped(time, pid, first, last, offset, prot, flags, path)
+        file = _inode(int(words[4]))
+        yield Mapped(time, pid, first, last, offset, prot, flags, path, file)
+
+
+def _inode(number: int) -> str:
+    """Return the identity of a file without a build ID; "" for the 0 of what is no file."""
+    return f"{INODE} {number}" if number else ""

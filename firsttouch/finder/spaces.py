@@ -26,14 +26,14 @@ ANONYMOUS, PRIVATE_FILE, SHARED = "anonymous", "private file", "shared"
 class Place(NamedTuple):
     """A pc as its file's offset, or that in the kernel's ``[vdso]``.
 
-    For code in neither, `path` is "" and `offset` the pc. `build_id` is the file's,
-    "" if the kernel did not say it.
+    For code in neither, `path` is "" and `offset` the pc. `identity` is that of the
+    file's mapping.
     """
 
     path: str
     offset: int
     pid: int
-    build_id: str = ""
+    identity: str = ""
 
 
 # What exec does to the new program's memory, such as its stack, when the code that called it
@@ -161,4 +161,4 @@ def place_of(space: Space, pid: int, pc: int) -> Place:
         return Place(_VDSO, pc - mapping.start, 0)
     if not mapping.path.startswith("/") or mapping.path.startswith("//"):
         return Place("", pc, pid)
-    return Place(mapping.path, pc - mapping.start + mapping.offset, 0, mapping.build_id)
+    return Place(mapping.path, pc - mapping.start + mapping.offset, 0, mapping.identity)

@@ -61,7 +61,7 @@ class Symbols:
         self._debug_files = DebugFiles(root)
         self._maps = maps
         self._servers = servers
-        # By path and build ID; a sentence's end for a file that is not used.
+        # By path and identity; a sentence's end for a file that is not used.
         self._objects: dict[tuple[str, str], Object | str] = {}
         self._jit: dict[int, Table] = {}
         self._plain: dict[str, str] = {}
@@ -114,7 +114,7 @@ class Symbols:
         clauses = {}
         for place in places:
             if place.path.startswith("/"):
-                file = self._objects.get((place.path, place.build_id), "")
+                file = self._objects.get((place.path, place.identity), "")
                 if not isinstance(file, str) and file.trouble:
                     clauses[f"{place.path} {file.trouble}"] = True
         for (path, _), trouble in self._objects.items():
@@ -123,7 +123,7 @@ class Symbols:
         return tuple(clauses)
 
     def _object(self, place: Place) -> Object | None:
-        key = place.path, place.build_id
+        key = place.path, place.identity
         if key not in self._objects:
             try:
                 self._objects[key] = Object(self._files.path(place), self._debug_files)

@@ -79,7 +79,7 @@ def test_places_and_kinds_of_memory() -> None:
     space.map(mapped(0x1000, 0x3000, "/lib/x", offset=0x5000))
     space.map(mapped(0x8000, 0x9000))
     assert place_of(space, 7, 0x1010) == Place("/lib/x", 0x5010, 0)
-    space.map(mapped(0xC000, 0xD000, "/lib/y", offset=0)._replace(build_id="ab"))
+    space.map(mapped(0xC000, 0xD000, "/lib/y", offset=0)._replace(identity="ab"))
     assert place_of(space, 7, 0xC010) == Place("/lib/y", 0x10, 0, "ab")
     assert place_of(space, 7, 0x8010) == Place("", 0x8010, 7)
     space.map(mapped(0xA000, 0xB000, "[vdso]", offset=0))

@@ -154,21 +154,23 @@ def test_a_debug_file_with_another_checksum_is_not_taken(
     assert "is of another build than its debug file" in _troubles(symbols, place)
 
 
+@pytest.mark.parametrize(("style", "by"), [("sha1", "build ID"), ("none", "inode")])
 def test_a_program_that_was_replaced_gives_neither_code_nor_names(
-    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path
+    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path, style: str, by: str
 ) -> None:
     program = tmp_path / "program"
-    shutil.copy(compile_c("known.c", "-Wl,--build-id"), program)
+    shutil.copy(compile_c("known.c", f"-Wl,--build-id={style}"), program)
     done = firsttouch("trace", "--", program)
     assert done.returncode == 0, done.stderr
     before = read_trace(tmp_path / "out" / FILE_NAME)
     assert not before.unnamed
-    program.unlink()
-    shutil.copy(compile_c("jit.c", "-Wl,--build-id"), program)
+    # Made before the other is removed, so that it has another inode.
+    shutil.copy(compile_c("jit.c", f"-Wl,--build-id={style}"), tmp_path / "next")
+    (tmp_path / "next").replace(program)
     after = read_recording(tmp_path / "out/trace.data").trace
     assert not [site for site in after.sites if site.read.object == str(program)
                 and (site.read.function or site.read.line)]  # fmt: skip
-    assert f"{program} is not the file that was traced, by its build ID" in after.unnamed
+    assert f"{program} is not the file that was traced, by its {by}" in after.unnamed
     assert any(line.startswith("Names are missing: ") for line in read_recording(
         tmp_path / "out/trace.data").sentences)  # fmt: skip
 
