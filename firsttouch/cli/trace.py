@@ -15,7 +15,7 @@ from firsttouch.finder.debug_files import Servers
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.trace.reading import Reading, read_recording, write_results
-from firsttouch.trace.recording import DATA_FILE, Target, record, root_of
+from firsttouch.trace.recording import DATA_FILE, Target, number_inside, record, root_of
 from firsttouch.trace.surveying import provide_prices, this_processor
 from firsttouch.trace.trying import predicted_and_measured, remedy_to_try, with_remedy
 
@@ -110,10 +110,12 @@ def _trace(
     check_writable(directory)
     file = directory / DATA_FILE
     file.unlink(missing_ok=True)
-    root = Path("/") if target.pid is None else root_of(target.pid)
+    root, numbers = Path("/"), {}
+    if target.pid is not None:
+        root, numbers = root_of(target.pid), {target.pid: number_inside(target.pid)}
     record(target, file, reporter, aside=options.json)
     provide_prices(directory, reporter, asked=options.survey)
-    read = read_recording(file, root, Servers(reporter.say), this_processor())
+    read = read_recording(file, root, Servers(reporter.say), this_processor(), numbers)
     return read, write_results(read, directory)
 
 

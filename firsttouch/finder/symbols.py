@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from types import MappingProxyType
 
 from firsttouch.finder.debug_files import DebugFiles, Servers
 from firsttouch.finder.mapped_files import MappedFiles, UnusableError
@@ -46,21 +47,23 @@ def is_nameless(location: Location) -> bool:
 
 
 class Symbols:
-    """Names places; `root` is where the traced program's files are, `maps` perf's maps.
+    """Names places; `root` is where the traced program's files are, also perf's maps in /tmp.
 
+    `numbers` are those by which processes know themselves, where they differ: of containers.
     `servers` are asked for debug information that is not here.
     """
 
     def __init__(
         self,
         root: Path = Path("/"),
-        maps: Path = Path("/tmp"),
         servers: Servers | None = None,
+        numbers: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
         self._files = MappedFiles(root)
         self._debug_files = DebugFiles(root)
-        self._maps = maps
+        self._maps = root / "tmp"
         self._servers = servers
+        self._numbers = numbers
         # By path and identity; a sentence's end for a file that is not used.
         self._objects: dict[tuple[str, str], Object | str] = {}
         self._jit: dict[int, Table] = {}
@@ -143,7 +146,8 @@ class Symbols:
 
     def _jitted(self, pid: int) -> Table:
         if pid not in self._jit:
-            self._jit[pid] = _perf_map(self._maps / f"perf-{pid}.map")
+            number = self._numbers.get(pid, pid)
+            self._jit[pid] = _perf_map(self._maps / f"perf-{number}.map")
         return self._jit[pid]
 
 

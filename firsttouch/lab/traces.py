@@ -62,7 +62,7 @@ def _traced(line: Table, root: Path) -> Mapping[str, Json]:
             faults = find(recording, root)
         except (ValueError, UserError) as error:
             raise GuestError(f"a guest recorded no faults: {error}") from None
-        trace = summarize(recording, faults, Symbols(root, root / "tmp"))
+        trace = summarize(recording, faults, Symbols(root))
     if trace.status or trace.lost or not trace.complete:
         raise GuestError(
             f"a recorded program ended with status {trace.status}, and {trace.lost:,} faults "

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from rich.console import Console
 
@@ -39,10 +41,15 @@ class Reading:
 
 
 def read_recording(
-    file: Path, root: Path = Path("/"), servers: Servers | None = None, processor: str = ""
+    file: Path,
+    root: Path = Path("/"),
+    servers: Servers | None = None,
+    processor: str = "",
+    numbers: Mapping[int, int] = MappingProxyType({}),
 ) -> Reading:
     """Return what a recorder's file shows; `root` is where the program's files are.
 
+    `numbers` are those by which processes of containers know themselves.
     `servers` are asked for debug information that is not here. Prices are from the survey
     and the laboratory's results beside the file. `processor` is the CPU that it was
     recorded on; without, a trace.json beside the file tells.
@@ -50,7 +57,7 @@ def read_recording(
     """
     recording = open_recording(file)
     totals = find(recording, root)
-    symbols = Symbols(root, servers=servers)
+    symbols = Symbols(root, servers=servers, numbers=numbers)
     trace = summarize(recording, totals, symbols)
     trace = replace(trace, processor=processor or _processor(file.parent / FILE_NAME))
     trace = price(trace, file.parent)

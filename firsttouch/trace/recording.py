@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -48,7 +49,7 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
 
     The command has this process's standard streams; with `aside` what it prints
     goes to standard error. Raises BuildError if the recorder does not build,
-    HostError if it cannot write `file`, UserError if the command is too long.
+    HostError if it cannot write `file`, UserError if it cannot be started.
     """
     recorder = build_recorder(reporter)
     arguments: list[str | Path] = [recorder, "-o", file]
@@ -68,12 +69,7 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
                 env={**os.environ, **target.environment},
             )
         except OSError as error:
-            if error.errno != errno.E2BIG:
-                raise
-            raise UserError(
-                "the command and the environment are too long: shorten them, or run `ulimit -s "
-                "65536` first, which allows more."
-            ) from None
+            raise _not_started(error) from None
         status = _wait(process)
     if status and not file.exists():
         raise HostError(f"cannot write {file}: name another directory by --out.")
@@ -82,6 +78,20 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
             f"{file} is not complete, because its disk is full: free some space, then `firsttouch "
             f"report {shlex.quote(str(file.parent))}` shows what was recorded until then."
         )
+
+
+def _not_started(error: OSError) -> UserError:
+    if error.errno == errno.E2BIG:
+        return UserError(
+            "the command and the environment are too long: shorten them, or run `ulimit -s "
+            "65536` first, which allows more."
+        )
+    remedy = {
+        errno.EAGAIN: "allow more processes, as `ulimit -u` shows",
+        errno.ENOMEM: "allow more memory, as `ulimit -v` shows",
+        errno.EACCES: "set XDG_CACHE_HOME to a folder from which programs may be executed",
+    }.get(error.errno or 0, "look for the cause on this host")
+    return UserError(f"the recorder cannot be started ({error.strerror}): {remedy}.")
 
 
 def root_of(pid: int) -> Path:
@@ -94,6 +104,16 @@ def root_of(pid: int) -> Path:
     except OSError:
         return Path("/")
     return Path("/") if here[1:] == root[1:] else Path(f"/proc/{os.getpid()}/fd/{root[0]}")
+
+
+def number_inside(pid: int) -> int:
+    """Return the number by which a process knows itself: another in a container."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(errors="replace")
+    except OSError:
+        return pid
+    found = re.search(r"^NSpid:.*\s(\d+)$", status, re.MULTILINE)
+    return int(found[1]) if found else pid
 
 
 def _identity(directory: int) -> tuple[int, int, str]:

@@ -7,6 +7,9 @@
 
 #define PAGES	331ul
 #define ROOM	512
+#ifndef FOR_EVER
+#define FOR_EVER	0
+#endif
 
 /* Calls nothing and refers to nothing, so it runs wherever it is. */
 __attribute__((noinline, optimize("no-tree-loop-distribute-patterns")))
@@ -44,6 +47,11 @@ int main(void)
 	run = (void *)code;
 	run(map, PAGES, page);
 	puts(path);
+	fflush(stdout);
+	for (int i = 0; FOR_EVER; i++) {
+		madvise(map, PAGES * page, MADV_DONTNEED);
+		run(map, PAGES, page);
+	}
 	/* The recorder reads code while its program lives, and a host may be busy. */
 	sleep(3);
 	return 0;

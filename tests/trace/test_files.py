@@ -197,6 +197,26 @@ def test_a_running_program_that_was_replaced_gives_no_names(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_jit_compilers_map_is_that_of_the_container(
+    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path
+) -> None:
+    """It has another /tmp, and its process another number there."""
+    (tmp_path / "tmp").mkdir()
+    shutil.copy(compile_c("jit.c", "-DFOR_EVER=1"), tmp_path / "tmp/jit")
+    script = f"mount --bind {tmp_path}/tmp /tmp && exec /tmp/jit"
+    command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "/tmp/perf-1.map\n"
+        (pid,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        done = firsttouch("trace", "--pid", pid, "--seconds", "0.5")
+        process.kill()
+    assert done.returncode == 0, done.stderr
+    site = read_trace(tmp_path / "out" / FILE_NAME).sites[0]
+    assert (site.read.object, site.read.function) == ("[JIT]", "compiled table.js:3")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 def test_a_process_in_another_mount_namespace_is_named_by_its_own_files(
     firsttouch: Firsttouch, tmp_path: Path
 ) -> None:

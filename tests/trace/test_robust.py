@@ -212,6 +212,18 @@ def test_a_command_that_is_too_long_is_said(tmp_path: Path) -> None:
         record(Target(command), tmp_path / "trace.data", Reporter())
 
 
+def test_a_recorder_that_may_not_be_executed_is_named_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As where the store is on a file system that is mounted noexec."""
+    (tmp_path / "ftrecord").write_bytes(b"")
+    monkeypatch.setattr(
+        "firsttouch.trace.recording.build_recorder", lambda _: tmp_path / "ftrecord"
+    )
+    with pytest.raises(UserError, match=r"\(Permission denied\): set XDG_CACHE_HOME to a folder"):
+        record(Target(("true",)), tmp_path / "trace.data", Reporter())
+
+
 def test_a_recorder_without_room_for_its_files_ends(
     recorder: Path, compile_c: Compile, tmp_path: Path
 ) -> None:

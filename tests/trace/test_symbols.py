@@ -247,13 +247,15 @@ def test_no_server_is_asked_for_a_library_that_has_faults_and_no_doubles(
 
 
 def test_jit_code_has_the_names_of_perfs_map(tmp_path: Path) -> None:
-    (tmp_path / "perf-42.map").write_text(
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp/perf-42.map").write_text(
         "1000 20 LazyCompile:~probe table.js:3\nnot a line\n2000 10 other\n"
     )
-    symbols = Symbols(maps=tmp_path)
+    symbols = Symbols(tmp_path, numbers={44: 42})
     assert symbols.function(Place("", 0x1010, 42)) == "LazyCompile:~probe table.js:3"
     assert symbols.function(Place("", 0x1020, 42)) == ""
     assert symbols.function(Place("", 0x1010, 43)) == ""
+    assert symbols.function(Place("", 0x2000, 44)) == "other"
 
 
 def test_names_of_cpp_are_decoded(tmp_path: Path) -> None:
