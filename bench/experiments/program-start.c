@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A static program starts and ends: vfork(2), execveat(2), exit and wait.
+ * A program starts and ends: vfork(2), execve(2), exit and wait.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/elf.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
@@ -14,8 +16,10 @@
 
 #include "arch.h"
 #include "operation.h"
+#include "program.h"
 
 #define NOT_STARTED	127
+#define DYNAMIC		"/bin/true"
 /* A multiple of every page size. */
 #define LOADED_AT	0x400000ul
 
@@ -81,11 +85,35 @@ static const char *open_ftbench(struct area *area)
 			      count_children(area);
 }
 
-/* Runs the program at @fd, or without one the end of a child, again and again. */
+static const char *look_for_dynamic(struct area *area)
+{
+	const char *root = param_text(area->run, "root");
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s" DYNAMIC, root);
+	if (access(path, X_OK))
+		return "there is no " DYNAMIC ": name a directory that has it by --root";
+	if (strcmp(root, "/") && geteuid())
+		return "only root may execute below another --root: run as root";
+	return count_children(area);
+}
+
+/* Executes a file that is open already, or @argv[0] below --root; returns if it fails. */
+static void execute(struct area *area, char *const argv[])
+{
+	const char *root = param_text(area->run, "root");
+	char *const environment[] = { NULL };
+
+	if (area->other_fd >= 0)
+		execveat(area->other_fd, "", argv, environment, AT_EMPTY_PATH);
+	else if (!strcmp(root, "/") || !chroot(root))
+		execve(argv[0], argv, environment);
+}
+
+/* Runs a program, or without @argv the end of a child, again and again. */
 static int64_t start(struct area *area, char *const argv[])
 {
 	const int64_t rounds = param_number(area->run, "rounds");
-	char *const environment[] = { NULL };
 
 	for (int64_t i = 0; i < rounds; i++) {
 		pid_t child = vfork();
@@ -96,8 +124,7 @@ static int64_t start(struct area *area, char *const argv[])
 				_exit(0);
 			if (area->fd >= 0)
 				dup2(area->fd, STDOUT_FILENO);
-			execveat(area->other_fd, "", argv, environment,
-				 AT_EMPTY_PATH);
+			execute(area, argv);
 			_exit(NOT_STARTED);
 		}
 		if (child < 0 || waitpid(child, &status, 0) != child)
@@ -127,10 +154,18 @@ static int64_t start_ftbench(struct area *area)
 	return start(area, argv);
 }
 
+static int64_t start_dynamic(struct area *area)
+{
+	char *const argv[] = { DYNAMIC, NULL };
+
+	return start(area, argv);
+}
+
 static const struct operation operations[] = {
 	{ "child", count_children, end_child },
 	{ "least", open_least, start_least },
 	{ "ftbench", open_ftbench, start_ftbench },
+	{ "dynamic", look_for_dynamic, start_dynamic },
 	{ }
 };
 
@@ -160,15 +195,16 @@ static const struct metric metrics[] = {
 
 static const struct experiment program_start = {
 	.name = "program-start",
-	.summary = "a static program starts and ends",
+	.summary = "a program starts and ends",
 	.detail =
 "child: a child of vfork ends at once, the floor. least: it executes a file in memory\n"
 "that has one segment of three instructions, which end it. ftbench: it executes this\n"
-"program, which is static, as ftbench --files. Addresses are not random. page_faults\n"
-"are the children's.",
+"program, which is static, as ftbench --files. dynamic: it executes " DYNAMIC " with its\n"
+"loader and its C library. Addresses are not random. page_faults are the children's.",
 	.example = "--operation least --rounds 100",
 	.params = params,
 	.metrics = metrics,
+	.shared_params = program_param,
 	.measure = measure,
 };
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from firsttouch.finder.fault_places import FaultPlace, ProgramFaults, ThreadFaults
+from firsttouch.finder.fault_places import FaultPlace, ProcessFaults, ProgramFaults, ThreadFaults
 from firsttouch.finder.kinds import NAMES
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
@@ -36,7 +36,7 @@ def trace_object(trace: Trace, sentences: Iterable[str]) -> Mapping[str, Json]:
     document["lower_bound"] = trace.lower_bound
     document["sentences"] = list(sentences)
     # Last, because there are many.
-    for key in ("programs", "threads", "fault_places", "sites"):
+    for key in ("programs", "threads", "processes", "fault_places", "sites"):
         document[key] = document.pop(key)
     return document
 
@@ -91,6 +91,9 @@ def parse_trace(table: Table) -> Trace:
             read(entry, ProgramFaults, strict=False) for entry in table.tables("programs")
         ),
         threads=tuple(read(entry, ThreadFaults, strict=False) for entry in table.tables("threads")),
+        processes=tuple(
+            read(entry, ProcessFaults, strict=False) for entry in table.tables("processes")
+        ),
         fault_places=tuple(map(_read_place, table.tables("fault_places"))),
     )
 

@@ -88,7 +88,7 @@ class _Finder:
         process = self._processes.get(pid)
         if process is None:
             process = self._processes[pid] = Process(
-                Space(), self._name(f"process {pid}"), self._block, self._remedies.process()
+                pid, Space(), self._name(f"process {pid}"), self._block, self._remedies.process()
             )
         return process
 
@@ -101,7 +101,12 @@ class _Finder:
         if old:
             old.close(self._totals)
         self._processes[event.pid] = Process(
-            Space(), self._name(event.name), self._block, self._remedies.process(), executed=True
+            event.pid,
+            Space(),
+            self._name(event.name),
+            self._block,
+            self._remedies.process(),
+            executed=True,
         )
 
     def _end(self, event: Ended) -> None:
@@ -118,7 +123,7 @@ class _Finder:
         old = self._processes.get(event.pid)
         if old:
             old.close(self._totals)
-        self._processes[event.pid] = parent.fork(name)
+        self._processes[event.pid] = parent.fork(event.pid, name)
         # A page that was written, in a way that is not known, is copied when it is written again.
         unsure = (Access.EITHER, Access.UNKNOWN)
         for page in [p for p, f in parent.first.items() if f.instruction.access in unsure]:

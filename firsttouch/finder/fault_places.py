@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whose the faults of a recording are: by place and kind, and by program."""
+"""Whose the faults of a recording are: by place and kind, program, process and thread."""
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from firsttouch.finder.spaces import Place
 from firsttouch.finder.symbols import Location, Symbols
 from firsttouch.finder.totals import Tally, Totals
 
-# Places and programs that a trace lists, those with most faults; others have few each.
+# Places, programs and so on that a trace lists, those with most faults; others have few each.
 _MOST = 100
 _CALLERS = 3
 
@@ -51,6 +52,16 @@ class ThreadFaults:
     kinds: Mapping[str, int]
 
 
+@dataclass(frozen=True)
+class ProcessFaults:
+    """The faults of a process while it ran a program."""
+
+    pid: int
+    name: str
+    faults: int
+    kinds: Mapping[str, int]
+
+
 def kinds_in(counts: Sequence[int]) -> dict[str, int]:
     """Return the counts of the kinds that there are, by name."""
     return {name: count for name, count in zip(NAMES, counts, strict=True) if count}
@@ -72,6 +83,15 @@ def threads(totals: Totals) -> tuple[ThreadFaults, ...]:
     A thread has its program's name unless it gets another.
     """
     return tuple(ThreadFaults(*entry) for entry in _most(totals.threads))
+
+
+def processes(totals: Totals) -> tuple[ProcessFaults, ...]:
+    """Return the processes with most faults, each by the programs that it ran."""
+    entries = (
+        ProcessFaults(pid, name, sum(tally.kinds), kinds_in(tally.kinds))
+        for (pid, name), tally in totals.processes.items()
+    )
+    return tuple(heapq.nsmallest(_MOST, entries, key=lambda one: (-one.faults, one.pid)))
 
 
 def _most(tallies: Mapping[str, Tally]) -> list[tuple[str, int, int, dict[str, int]]]:

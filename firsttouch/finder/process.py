@@ -29,8 +29,16 @@ class Process:
     """A process, from its fork or exec to the next exec or the end."""
 
     def __init__(
-        self, space: Space, name: int, block: int, replay: Replay, *, executed: bool = False
+        self,
+        pid: int,
+        space: Space,
+        name: int,
+        block: int,
+        replay: Replay,
+        *,
+        executed: bool = False,
     ) -> None:
+        self.pid = pid
         self.replay = replay
         self.space = space
         # Until the program's first own fault exec has not ended: its faults are the kernel's.
@@ -106,9 +114,9 @@ class Process:
             self._near_anonymous = is_anonymous(near)
         return near, self._near_anonymous
 
-    def fork(self, name: int) -> Process:
+    def fork(self, pid: int, name: int) -> Process:
         """Return the child that a fork makes."""
-        child = Process(self.space.copy(), name, self._block, self.replay.fork())
+        child = Process(pid, self.space.copy(), name, self._block, self.replay.fork())
         self.forked = child.forked = True
         child._inherited = self._inherited | {
             block: pages | self._inherited.get(block, 0)
@@ -156,6 +164,8 @@ class Process:
             totals.threads[self.thread_names.get(tid, name)].add(of_thread)
         kinds = [sum(of_kind) for of_kind in zip(*self._threads.values(), strict=True)]
         totals.programs[name].add(kinds or [0] * len(FAULT_KINDS))
+        if kinds:
+            totals.processes[self.pid, name].add(kinds)
         if kinds and kinds[AGAIN]:
             totals.allocators[allocator_of(self.space.paths())] += kinds[AGAIN]
         totals.unwritten += sum(

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 
 from firsttouch.finder.fault_places import (
     FaultPlace,
+    ProcessFaults,
     ProgramFaults,
     ThreadFaults,
     fault_kinds,
     fault_places,
+    processes,
     programs,
     threads,
 )
@@ -93,7 +95,8 @@ class Trace:
     each. `exact` is false if the kernel did not tell whether a page was mapped at its
     faults, so that some doubles may be none. `detached` names programs that were not
     traced, with their children, since they have other rights than the tracer.
-    `fault_kinds` counts all `faults`, `fault_places`, `programs` and `threads` say whose they are.
+    `fault_kinds` counts all `faults`, `fault_places`, `programs`, `threads` and
+    `processes` say whose they are.
     `allocator` is that of the processes with most faults on memory that came again.
     `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
     `system` is the system time in seconds, None if it is not known, `processor` the CPU,
@@ -125,6 +128,7 @@ class Trace:
     fault_kinds: Mapping[str, int] = field(default_factory=dict)
     programs: tuple[ProgramFaults, ...] = ()
     threads: tuple[ThreadFaults, ...] = ()
+    processes: tuple[ProcessFaults, ...] = ()
     fault_places: tuple[FaultPlace, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     allocator: str = ""
@@ -193,6 +197,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         fault_kinds=fault_kinds(totals),
         programs=programs(totals),
         threads=threads(totals),
+        processes=processes(totals),
         remedies=tuple(
             Remedy(name, outcome.saved, outcome.most * recording.page_size)
             for name, outcome in totals.outcomes.items()

@@ -88,7 +88,7 @@ class Touched:
 
 @dataclass
 class Tally:
-    """The faults of processes that ran a program, or of threads of a name, by kind."""
+    """The faults of processes that ran a program, of threads of a name, or of one, by kind."""
 
     members: int = 0
     kinds: list[int] = field(default_factory=lambda: [0] * len(FAULT_KINDS))
@@ -106,6 +106,7 @@ class Totals:
     `filled` counts, by pair, the doubles in anonymous memory by how many pages of
     their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
     `stack_kinds` counts the faults of each by kind. `programs` and `threads` do so by name,
+    `processes` by number and program,
     `outcomes` has what remedies would have saved, and `allocators` counts the faults on
     memory that came again by the allocator of the process.
     `largest` is the address space with most faults; `unwritten` counts the pages of anonymous
@@ -126,6 +127,7 @@ class Totals:
     allocators: Counter[str] = field(default_factory=Counter)
     programs: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
     threads: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    processes: dict[tuple[int, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
     names: list[str] = field(default_factory=list)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     unwritten: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from firsttouch.finder.fault_places import ThreadFaults
+from firsttouch.finder.fault_places import ProcessFaults, ThreadFaults
 from firsttouch.finder.kinds import FAULT_KINDS
 from firsttouch.finder.sites import Trace
 from firsttouch.quantities import format_number_of, format_share
@@ -48,6 +48,11 @@ def named_threads(trace: Trace) -> tuple[ThreadFaults, ...]:
     """Return the threads' names, unless they say no more than those of the programs."""
     names = {program.name for program in trace.programs}
     return trace.threads if any(thread.name not in names for thread in trace.threads) else ()
+
+
+def several_processes(trace: Trace) -> tuple[ProcessFaults, ...]:
+    """Return the processes, unless they say no more than the programs: one for each."""
+    return trace.processes if any(program.processes > 1 for program in trace.programs) else ()
 
 
 def _by(what: str, entries: Sequence[tuple[str, int, int]], members: str) -> str:

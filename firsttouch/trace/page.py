@@ -18,13 +18,15 @@ from firsttouch.output.html.style import armless_style
 from firsttouch.quantities import format_share
 from firsttouch.trace.charts import draw_map, draw_timeline
 from firsttouch.trace.flame import flame_graph, kind_chains
-from firsttouch.trace.kind_sentences import named_threads, shares
+from firsttouch.trace.kind_sentences import named_threads, several_processes, shares
 from firsttouch.trace.palette import DARK, LIGHT, patterns
 from firsttouch.trace.printing import remedies_of
 from firsttouch.trace.sentences import between, command_line
 
 FILE_NAME = "trace.html"
 _SITES = 50
+# Processes that the page lists.
+_PROCESSES = 20
 # Lines of source around one.
 _AROUND = 3
 # Bytes of the largest file that counts as a source.
@@ -78,6 +80,7 @@ def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: tupl
         kinds=[(name, f"{n:,}", format_share(n, trace.faults)) for name, n in shares(trace)],
         programs=trace.programs if len(trace.programs) > 1 else (),
         threads=named_threads(trace),
+        processes=several_processes(trace)[:_PROCESSES],
         places=trace.fault_places,
         style=Markup(armless_style(LIGHT, DARK)),
         patterns=patterns(),

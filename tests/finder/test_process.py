@@ -25,7 +25,7 @@ FILE = Place("/bin/true", CODE, 0)
     ],
 )
 def test_callers_end_where_no_code_is(chain: tuple[int, ...], places: tuple[Place, ...]) -> None:
-    process = Process(Space(), 0, 512, Remedies(4096, 512).process())
+    process = Process(1, Space(), 0, 512, Remedies(4096, 512).process())
     process.map(mapped(CODE, CODE + 0x1000, "/bin/true", prot=READ_EXECUTE))
     process.map(mapped(DATA, DATA + 0x1000, "/bin/true"))
     process.map(mapped(JIT, JIT + 0x1000, prot=ALL))

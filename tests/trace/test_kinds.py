@@ -59,6 +59,11 @@ def test_each_fault_has_its_kind(
     assert 1 <= counted["file"]["file"] <= 131 and list(counted["file"]) == ["file"]
     assert sum(trace.fault_kinds.values()) == trace.faults
     assert sum(program.faults for program in trace.programs) == trace.faults
+    # The command, and two children, of which one executes a program of the same name.
+    assert sum(process.faults for process in trace.processes) == trace.faults
+    assert len({process.pid for process in trace.processes}) == 3
+    child = [one for one in trace.processes if one.kinds.get("after fork", 0) >= 127]
+    assert len(child) == 2
     assert trace.fault_kinds["read, then written"] == trace.doubles
     # What the kernel counted is told or said to be missing, and none of it is lost.
     assert trace.lost == 0 and trace.unseen is not None
