@@ -13,20 +13,17 @@ from firsttouch.places import REPOSITORY
 WIDTH = 72
 _OBJECTIONS = REPOSITORY / "docs/objections.md"
 _EVIDENCE = REPOSITORY / "docs/evidence"
-_RELEASE = re.compile(r"\d+\.\d+\b")
 
 
-def cover_letter(template: Path, release: str) -> str:
-    """Return the text of a cover letter with the figures that were measured on `release`.
+def cover_letter(template: Path) -> str:
+    """Return the text of a cover letter; its figures are of the release that is posted.
 
     In a template, `{figures: BLOCK}` is a block of docs/evidence/*.md, and
     `{figures: BLOCK, CELL}` only the rows that have this cell, without its column.
     """
     _, _, text = template.read_text().partition("-->\n")  # its licence
     text = re.sub(r"^\{objections: (.*)\}$", lambda match: _answers(match[1]), text, flags=re.M)
-    return re.sub(
-        r"^\{figures: (.*)\}$", lambda match: _figures(match[1], release), text, flags=re.M
-    )
+    return re.sub(r"^\{figures: (.*)\}$", lambda match: _figures(match[1]), text, flags=re.M)
 
 
 def _answers(section: str) -> str:
@@ -39,29 +36,20 @@ def _answers(section: str) -> str:
     )
 
 
-def _figures(wanted: str, release: str) -> str:
+def _figures(wanted: str) -> str:
     """Return a block of figures of docs/evidence/, with the commands that give them."""
     block, _, cell = wanted.partition(", ")
     text = "".join(page.read_text() for page in sorted(_EVIDENCE.glob("*.md")))
-    marks = (f"<!-- evidence: {name} -->\n" for name in (f"{block}-{release}", block))
-    start = next(mark for mark in marks if mark in text)
-    shown = text.partition(start)[2].partition("<!-- end -->")[0]
+    _, start, rest = text.partition(f"<!-- evidence: {block} -->\n")
+    assert start, f"docs/evidence has no block {block}"
     parts = []
-    for paragraph in shown.strip().split("\n\n"):
+    for paragraph in rest.partition("<!-- end -->")[0].strip().split("\n\n"):
         lines = paragraph.splitlines()
         if lines[0].startswith("|"):
-            parts.append(plain_table(lines, release, cell))
+            parts.append(plain_table(lines, cell))
         else:
-            commands = [_wrapped(line, "  ") for line in lines if _is_of(line, release)]
-            assert commands, f"block {block} has no figures of {release}"
-            parts += commands
+            parts += [_wrapped(line, "  ") for line in lines]
     return "\n".join(parts)
-
-
-def _is_of(text: str, release: str) -> bool:
-    """Tell whether `text` names `release`, or none."""
-    named = _RELEASE.search(text)
-    return not named or named[0] == release
 
 
 def _wrapped(line: str, indent: str) -> str:
@@ -78,17 +66,13 @@ def _plain(text: str) -> str:
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).replace("`", "")
 
 
-def plain_table(lines: list[str], release: str, cell: str = "") -> str:
+def plain_table(lines: list[str], cell: str = "") -> str:
     """Return a table of Markdown in columns as narrow as their cells, titles on lines of words."""
     rows = [[_plain(cell.strip()) for cell in line.split("|")[1:-1]] for line in lines]
     titles, marks, *body = rows
     body = [row for row in body if not cell or cell in row]
-    columns = [place for place, title in enumerate(titles)
-            if _is_of(title, release) and not (cell and cell == body[0][place])]  # fmt: skip
-    # A title need not name the release that all others are not of.
-    words = [_RELEASE.sub("", titles[place]).strip(" ,").split() for place in columns]
-    # With no column of this release there are no figures of it.
-    assert len(columns) > 1, f"no figures of {release} in {titles}"
+    columns = [place for place in range(len(titles)) if not cell or cell != body[0][place]]
+    words = [titles[place].split() for place in columns]
     body = [[row[place] for place in columns] for row in body]
     left = [not marks[place].endswith(":") for place in columns]
     widths = [

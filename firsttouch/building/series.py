@@ -54,7 +54,7 @@ def write_series(
         first = min(made.iterdir())
         text = first.read_text()
         if series.cover:
-            letter = cover_letter(series.cover, source.release.name)
+            letter = cover_letter(series.cover)
             text = text.replace("*** SUBJECT HERE ***", series.title)
             text = text.replace("*** BLURB HERE ***", f"{letter}\n{_base(source)}")
         else:

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from firsttouch.building.overlay import patches_of
+from firsttouch.building.overlay import all_series, patches_of
 from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.places import LINUX
 
@@ -76,6 +76,9 @@ def test_a_series_is_small(series: str, release: str) -> None:
         print(f"{lines:5} {name}")
     print(f"{sum(sizes.values()):5} {series}, {release}")
     assert 50 < sum(sizes.values()) <= _LIMITS[series]
+    cover = all_series()[series].cover
+    if cover and "lines of code" in cover.read_text():
+        assert f"It is {sum(sizes.values())} lines of code" in cover.read_text()
 
 
 def test_comments_and_blanks_are_not_counted() -> None:
