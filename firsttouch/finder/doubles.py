@@ -42,18 +42,21 @@ _OF_32_BITS = {"x86_64": "i386", "aarch64": "arm"}
 _LONGEST = 15
 
 
-def find(recording: Recording, root: Path = Path("/"), *, rows: bool = False) -> Totals:
+def find(
+    recording: Recording, root: Path = Path("/"), *, rows: bool = False, copies: bool = False
+) -> Totals:
     """Return what the faults of `recording` show; `root` is where the program's files are.
 
+    With `copies` these are copies of the files that were mapped, as of those on a guest's disk.
     `rows` asks for `Totals.faults`, which takes 16 bytes of memory for each fault.
     """
-    return _Finder(recording, root, rows).run()
+    return _Finder(recording, MappedFiles(root, copies=copies), rows).run()
 
 
 class _Finder:
-    def __init__(self, recording: Recording, root: Path, rows: bool) -> None:
+    def __init__(self, recording: Recording, mapped_files: MappedFiles, rows: bool) -> None:
         self._recording = recording
-        self._mapped_files = MappedFiles(root)
+        self._mapped_files = mapped_files
         self._totals = Totals()
         self._remedies = Remedies(recording.page_size, BLOCK // recording.page_size)
         self._totals.outcomes = self._remedies.outcomes

@@ -17,10 +17,11 @@ class UnusableError(Exception):
 
 
 class MappedFiles:
-    """Files below `root`, where the program's are."""
+    """Files below `root`, where the program's are, or `copies` of them, with other inodes."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, copies: bool = False) -> None:
         self._root = root
+        self._copies = copies
         self._troubles: dict[tuple[str, str], str] = {}
 
     def path(self, place: Place) -> Path:
@@ -28,7 +29,10 @@ class MappedFiles:
         path = self._root / place.path.lstrip("/")
         key = place.path, place.identity
         if key not in self._troubles:
-            self._troubles[key] = _trouble(path, place.identity)
+            expected = place.identity
+            if self._copies and expected.startswith(INODE):
+                expected = ""
+            self._troubles[key] = _trouble(path, expected)
         if self._troubles[key]:
             raise UnusableError(self._troubles[key])
         return path

@@ -49,6 +49,8 @@ def is_nameless(location: Location) -> bool:
 class Symbols:
     """Names places; `root` is where the traced program's files are, also perf's maps in /tmp.
 
+    With `copies` the files are copies of those.
+
     `numbers` are those by which processes know themselves, where they differ: of containers.
     `servers` are asked for debug information that is not here.
     """
@@ -58,8 +60,10 @@ class Symbols:
         root: Path = Path("/"),
         servers: Servers | None = None,
         numbers: Mapping[int, int] = MappingProxyType({}),
+        *,
+        copies: bool = False,
     ) -> None:
-        self._files = MappedFiles(root)
+        self._files = MappedFiles(root, copies=copies)
         self._debug_files = DebugFiles(root)
         self._maps = root / "tmp"
         self._servers = servers

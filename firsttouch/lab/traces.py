@@ -59,10 +59,10 @@ def _traced(line: Table, root: Path) -> Mapping[str, Json]:
         try:
             file.write_bytes(bytes.fromhex(line.take(_RECORDING, str)))
             recording = open_recording(file)
-            faults = find(recording, root)
+            faults = find(recording, root, copies=True)
         except (ValueError, UserError) as error:
             raise GuestError(f"a guest recorded no faults: {error}") from None
-        trace = summarize(recording, faults, Symbols(root))
+        trace = summarize(recording, faults, Symbols(root, copies=True))
     if trace.status or trace.lost or not trace.complete:
         raise GuestError(
             f"a recorded program ended with status {trace.status}, and {trace.lost:,} faults "

@@ -16,7 +16,9 @@ from elftools.elf.elffile import ELFFile
 
 from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace
+from firsttouch.finder.doubles import find
 from firsttouch.finder.mapped_files import MappedFiles
+from firsttouch.finder.records import open_recording
 from firsttouch.finder.spaces import Place
 from firsttouch.finder.symbols import Symbols
 from firsttouch.trace.reading import read_recording
@@ -171,6 +173,12 @@ def test_a_program_that_was_replaced_gives_neither_code_nor_names(
     assert not [site for site in after.sites if site.read.object == str(program)
                 and (site.read.function or site.read.line)]  # fmt: skip
     assert f"{program} is not the file that was traced, by its {by}" in after.unnamed
+    # Of copies, as on the disk of a guest, only a build ID tells.
+    copied = find(open_recording(tmp_path / "out/trace.data"), copies=True)
+    place = next(pair.read for pair in copied.pairs if pair.read.path == str(program))
+    said = Symbols(copies=True)
+    said.locate(place)
+    assert bool(said.troubles([place])) == (style == "sha1")
     assert any(line.startswith("Names are missing: ") for line in read_recording(
         tmp_path / "out/trace.data").sentences)  # fmt: skip
 
