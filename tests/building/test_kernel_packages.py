@@ -12,7 +12,9 @@ from firsttouch.building.configuration import FLAVOURS
 from firsttouch.building.images import KernelImage
 from firsttouch.building.kernel_packages import KernelPackage
 from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.releases import load_release
+from firsttouch.places import LINUX
 
 
 @pytest.fixture
@@ -46,8 +48,11 @@ def test_a_package_has_the_features_and_none_of_the_laboratorys_options(
         "".join(file.read_text() for file in one.fragments_in_order())
         for one in (package, replace(package, changed=False))
     )
-    for option in ("ARM64_COLOR_ZERO_PAGE", "ARM64_WRITE_INTENT_FAULT"):
-        assert f"CONFIG_{option}=y" in text
+    of_series = "".join(file.read_text() for file in (LINUX / "configs/features").iterdir())
+    options = [line for line in of_series.splitlines() if "=y" in line and "KUNIT" not in line]
+    assert len(options) == len(load_architecture().features)
+    for option in options:
+        assert option in text.splitlines()
         assert option not in stock
     assert "KUNIT" not in text
     assert "COLOR_ZERO_PAGE_MAX" not in text
