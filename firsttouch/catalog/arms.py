@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.places import ARMS
 from firsttouch.quantities import format_list
 from firsttouch.tables import names_in, read_named
@@ -110,8 +110,10 @@ def load_arm(name: str) -> Arm:
     table = read_named("arm", name, ARMS)
     wanted = table.choice("kernel", get_args(Kind))
     (kind,) = (kind for kind in get_args(Kind) if kind == wanted)
-    features = load_architecture().features if kind == "changed" else ()
-    series = table.choice("series", ["", *features], "")
+    # Which series there are depends on the architecture: kernel_of() looks.
+    series = table.take("series", str, "")
+    if series and kind != "changed":
+        raise table.error("series", f"is for a changed kernel, not for {kind}: leave it out.")
     arm = read(table, Arm, name=name, kernel=Kernel(kind, series=series), tried=False)
     for key, color in (("light", arm.mark.light), ("dark", arm.mark.dark)):
         if not _COLOR.fullmatch(color):

@@ -142,6 +142,7 @@ def test_an_arm_stands_out_from_both_papers(name: str) -> None:
         (('kernel = "changed"', 'kernel = "chagned"'), r"mine\.toml: kernel is .*mean 'changed'"),
         (("boot =", "boots ="), r"mine\.toml: boot is missing.*'boots'"),
         (('shape = "down"', 'shape = "dwon"'), r"mark\.shape is 'dwon': did you mean 'down'"),
+        (('"changed"', '"stock"\nseries = "x"'), r"mine\.toml: series is for a changed kernel"),
         (('"#7a2d2d"', '"red"'), r"mark\.light is 'red': write a colour as #rrggbb"),
     ],
 )
