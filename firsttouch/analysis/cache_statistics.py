@@ -226,10 +226,12 @@ def colored_caches(dataset: Dataset) -> list[ColoredCache]:
         caches = {"l1d": machine.cpus[0].l1d, "l2": machine.cpus[0].l2}
         seen: set[str] = set()
         for sweep in sweeps(running(dataset, platform, "zero-conflict")):
-            spread = sweep.spreads(sweep.metric)
             cache = caches.get(sweep.level)
-            arm = next((one for one in _ARMS_OF.get(sweep.level, ()) if one in spread), None)
-            if cache is None or arm is None or sweep.level in seen:
+            if cache is None or sweep.level in seen:
+                continue
+            spread = sweep.spreads(sweep.metric)
+            arm = next((name for name in _ARMS_OF[sweep.level] if name in spread), None)
+            if arm is None:
                 continue
             scan = next(
                 (

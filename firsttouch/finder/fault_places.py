@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from firsttouch.finder.kinds import NAMES
 from firsttouch.finder.spaces import Place
@@ -16,6 +16,7 @@ from firsttouch.finder.totals import Tally, Totals
 # Places, programs and so on that a trace lists, those with most faults; others have few each.
 _MOST = 100
 _CALLERS = 3
+_Key = TypeVar("_Key", str, tuple[int, str])
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,10 @@ def fault_kinds(totals: Totals) -> dict[str, int]:
 
 def programs(totals: Totals) -> tuple[ProgramFaults, ...]:
     """Return the programs with faults, the one with most first."""
-    return tuple(ProgramFaults(*entry) for entry in _most(totals.programs))
+    return tuple(
+        ProgramFaults(name, tally.members, tally.faults, kinds_in(tally.kinds))
+        for name, tally in _most(totals.programs)
+    )
 
 
 def threads(totals: Totals) -> tuple[ThreadFaults, ...]:
@@ -82,26 +86,24 @@ def threads(totals: Totals) -> tuple[ThreadFaults, ...]:
 
     A thread has its program's name unless it gets another.
     """
-    return tuple(ThreadFaults(*entry) for entry in _most(totals.threads))
+    return tuple(
+        ThreadFaults(name, tally.members, tally.faults, kinds_in(tally.kinds))
+        for name, tally in _most(totals.threads)
+    )
 
 
 def processes(totals: Totals) -> tuple[ProcessFaults, ...]:
     """Return the processes with most faults, each by the programs that it ran."""
-    entries = (
-        ProcessFaults(pid, name, sum(tally.kinds), kinds_in(tally.kinds))
-        for (pid, name), tally in totals.processes.items()
+    return tuple(
+        ProcessFaults(pid, name, tally.faults, kinds_in(tally.kinds))
+        for (pid, name), tally in _most(totals.processes)
     )
-    return tuple(heapq.nsmallest(_MOST, entries, key=lambda one: (-one.faults, one.pid)))
 
 
-def _most(tallies: Mapping[str, Tally]) -> list[tuple[str, int, int, dict[str, int]]]:
-    """Return those with most faults: name, members, faults, faults by kind."""
-    entries = [
-        (name, tally.members, sum(tally.kinds), kinds_in(tally.kinds))
-        for name, tally in tallies.items()
-        if any(tally.kinds)
-    ]
-    return sorted(entries, key=lambda entry: (-entry[2], entry[0]))[:_MOST]
+def _most(tallies: Mapping[_Key, Tally]) -> list[tuple[_Key, Tally]]:
+    """Return those that have faults, the one with most first."""
+    entries = [(key, tally) for key, tally in tallies.items() if tally.faults]
+    return sorted(entries, key=lambda entry: (-entry[1].faults, entry[0]))[:_MOST]
 
 
 def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[FaultPlace, ...]:

@@ -29,10 +29,8 @@ class MappedFiles:
         path = self._root / place.path.lstrip("/")
         key = place.path, place.identity
         if key not in self._troubles:
-            expected = place.identity
-            if self._copies and expected.startswith(INODE):
-                expected = ""
-            self._troubles[key] = _trouble(path, expected)
+            ignored = self._copies and place.identity.startswith(INODE)
+            self._troubles[key] = _trouble(path, "" if ignored else place.identity)
         if self._troubles[key]:
             raise UnusableError(self._troubles[key])
         return path

@@ -49,8 +49,7 @@ def is_nameless(location: Location) -> bool:
 class Symbols:
     """Names places; `root` is where the traced program's files are, also perf's maps in /tmp.
 
-    With `copies` the files are copies of those.
-
+    With `copies` they are copies of its files, as of those on a guest's disk.
     `numbers` are those by which processes know themselves, where they differ: of containers.
     `servers` are asked for debug information that is not here.
     """

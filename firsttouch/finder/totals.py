@@ -88,13 +88,18 @@ class Touched:
 
 @dataclass
 class Tally:
-    """The faults of processes that ran a program, of threads of a name, or of one, by kind."""
+    """Faults by kind of `members`: of the processes of a program, the threads of a name."""
 
     members: int = 0
     kinds: list[int] = field(default_factory=lambda: [0] * len(FAULT_KINDS))
 
+    @property
+    def faults(self) -> int:
+        """The number of faults of all kinds."""
+        return sum(self.kinds)
+
     def add(self, kinds: Sequence[int]) -> None:
-        """Add the faults of one more."""
+        """Add a member with its faults by kind."""
         self.members += 1
         self.kinds = [a + b for a, b in zip(self.kinds, kinds, strict=True)]
 
@@ -106,9 +111,8 @@ class Totals:
     `filled` counts, by pair, the doubles in anonymous memory by how many pages of
     their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
     `stack_kinds` counts the faults of each by kind. `programs` and `threads` do so by name,
-    `processes` by number and program,
-    `outcomes` has what remedies would have saved, and `allocators` counts the faults on
-    memory that came again by the allocator of the process.
+    `processes` by number and program. `outcomes` has what remedies would have saved, and
+    `allocators` counts the faults on memory that came again by the allocator of the process.
     `largest` is the address space with most faults; `unwritten` counts the pages of anonymous
     memory, of all, that were read and not written. `names` are those of the address
     spaces: the command, or the program executed. `in_kernel` counts the faults taken

@@ -45,7 +45,7 @@ def test_threads_children_and_executed_programs_are_traced(
 def test_other_code_at_the_same_pc_is_read_after_exec(
     firsttouch: Firsttouch, compile_c: Compile, build_id: str
 ) -> None:
-    """Without a build ID the recorder sees that it reads the code of the next program."""
+    """It is read from the file that was mapped, by its build ID or its inode."""
     section = "-Wl,--section-start=.touch=0x500000"
     layout = ("-no-pie", "-fno-pie", section, f"-Wl,--build-id={build_id}")
     writes, reads = compile_c("exec.c", "-DWRITES", *layout), compile_c("exec.c", *layout)
