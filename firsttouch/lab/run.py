@@ -174,9 +174,7 @@ def _run_here(gathering: Gathering, plan: SharedPlan, at_once: int, reporter: Re
     number = format_number_of(count, "guests")
     reporter.say(f"Running {number} at once, {format_size(MEMORY)} each (--jobs).")
     jobs = {key: same[0] for key, same in gathering.jobs.items()}
-    plan.begin()
     Execution(plan, jobs, socket.gethostname(), gathering.logs).run(count, gathering.take)
-    plan.end()
 
 
 def join_run(request: Request, contract: Contract, reporter: Reporter) -> int:
@@ -197,7 +195,6 @@ def join_run(request: Request, contract: Contract, reporter: Reporter) -> int:
         shared.check_joinable()
         execution = Execution(shared, jobs, socket.gethostname(), logs, joins=True, grace=_GRACE)
         execution.run(guests_at_once(request.jobs), lambda *_: None)
-        shared.end()
     return execution.ran
 
 

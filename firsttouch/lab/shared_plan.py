@@ -8,7 +8,8 @@ failures/KEY/HOST.json  how a guest failed on a host
 audits/KEY.json       the digest of what a guest gave the second time, and where
 
 The processes are on any hosts that see the store. Its claims divide the guests
-among them; its outcomes are what they find.
+among them; its outcomes are what they find. A claim beside the folder keeps it
+there while a process enters.
 """
 
 from __future__ import annotations
@@ -84,26 +85,6 @@ class SharedPlan:
         """The folder, which may not be there."""
         return store_root() / PLANS / self.name
 
-    def begin(self) -> None:
-        """Make the folder; unless others use it, forget what an interrupted run left in it."""
-        host = sealed("host", _host())
-        while True:
-            self.end()
-            # Another run that begins may remove the folder before the file is in it.
-            with contextlib.suppress(FileNotFoundError):
-                write_atomically(self.path / "host.json", host)
-                return
-
-    def end(self) -> None:
-        """Remove the folder, unless other processes use it."""
-        if self._living(_RUNNING) or self._living(_FOLLOWING):
-            return
-        # Renamed first, so that a killed process leaves no half of it.
-        gone = self.path.with_name(f".{self.name}.{uuid.uuid4().hex}.pruned")
-        with contextlib.suppress(FileNotFoundError):
-            self.path.rename(gone)
-            shutil.rmtree(gone, ignore_errors=True)
-
     def check_joinable(self) -> None:
         """Raise HostError if no run of this plan has begun, or this host would run other guests."""
         if self.path.is_dir():
@@ -132,9 +113,34 @@ class SharedPlan:
 
     @contextlib.contextmanager
     def _present(self, role: str, host: str) -> Iterator[None]:
-        name = f"{host}{_OF_HOST}{uuid.uuid4().hex[:12]}"
-        with claimed(self.path / role / name, lease=self.lease):
+        """Have a claim in the folder: the first process makes it, the last removes it."""
+        presence = self.path / role / f"{host}{_OF_HOST}{uuid.uuid4().hex[:12]}"
+        with contextlib.ExitStack() as claims:
+            with self._alone():
+                # What an interrupted run left would end guests of this one.
+                self._remove_unused()
+                if not self.path.is_dir():
+                    write_atomically(self.path / "host.json", sealed("host", _host()))
+                claims.enter_context(claimed(presence, lease=self.lease))
             yield
+        with self._alone():
+            self._remove_unused()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep others from entering the folder, and from removing it, while the context lasts."""
+        with claimed(self.path.with_name(f"{self.name}.claim"), lease=self.lease):
+            yield
+
+    def _remove_unused(self) -> None:
+        """Remove the folder, unless processes use it."""
+        if self._living(_RUNNING) or self._living(_FOLLOWING):
+            return
+        # Renamed first, so that a killed process leaves no half of it.
+        gone = self.path.with_name(f".{self.name}.{uuid.uuid4().hex}.pruned")
+        with contextlib.suppress(FileNotFoundError):
+            self.path.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
 
     def hosts(self) -> set[str]:
         """Return the hosts on which processes run guests of the plan."""

@@ -239,8 +239,6 @@ def follow_nodes(
         f"firsttouch-{plan.name}", f"exec {command}", partition.guest_options(), count,
         "guests", gathering.logs / "slurm", reporter,
     )  # fmt: skip
-    plan.begin()
     with array.followed():
         follow(gathering, plan, array.attend)
     array.cancel()
-    plan.end()

@@ -19,6 +19,7 @@ from firsttouch.building.sources import KernelSource
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
+from firsttouch.files import write_once
 from firsttouch.lab import execution, gathering, parts
 from firsttouch.lab.parts import Part, Parts
 from firsttouch.lab.plan import Plan, Request
@@ -73,7 +74,8 @@ class FakeLab:
     ) -> Parts:
         names = ("stock", "changed", "debian", "ftbench", "init", "libftpmu.so")
         for name in names:
-            (self.parts / name).write_text(name)
+            # Other runs may read it: as in the store, nobody sees half of it.
+            write_once(self.parts / name, name)
         stock, changed, debian, ftbench, init, pmu = (self.parts / name for name in names)
         places: dict[Part, Path] = {
             Kernel("stock"): stock, Kernel("changed"): changed, Kernel("debian"): debian,

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from firsttouch.errors import GuestError, HostError
 from firsttouch.lab import execution as executions
 from firsttouch.lab.execution import Execution
 from firsttouch.lab.guests import Job
-from firsttouch.lab.shared_plan import SharedPlan
+from firsttouch.lab.shared_plan import Failure, SharedPlan
 from firsttouch.places import REPOSITORY
 from firsttouch.tables import Json
 from tests.support.guest_runs import LEASE, Run, execute, given, idle, make_jobs
@@ -45,6 +45,13 @@ _PLAN = SharedPlan("plan", frozenset(), LEASE)
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executions, "_POLL", 0.01)
+
+
+@pytest.fixture(autouse=True)
+def _waiting(own_cache: Path) -> Iterator[None]:
+    """A process waits for the plan's guests, so that the plan is there when these have ended."""
+    with _PLAN.following():
+        yield
 
 
 def _audited(jobs: Mapping[str, Job]) -> SharedPlan:
@@ -138,7 +145,6 @@ def test_two_hosts_see_one_store_at_different_paths(own_cache: Path, tmp_path: P
     assert os.geteuid() == 0, "this test mounts in namespaces of its own: run it as root"
     assert shutil.which("unshare"), "unshare is missing: install util-linux"
     jobs = make_jobs(60)
-    own_cache.mkdir(parents=True)
     running = []
     for host in ("here", "there"):
         place = tmp_path / host
@@ -327,14 +333,39 @@ def test_a_guest_that_a_cluster_ended_with_its_process_has_not_failed() -> None:
 
 
 def test_a_plan_ends_only_when_nobody_uses_it() -> None:
-    _PLAN.begin()
-    with _PLAN.running("one"):
-        _PLAN.end()
-        assert _PLAN.path.is_dir()
-        assert _PLAN.hosts() == {"one"}
-    _PLAN.end()
-    assert not _PLAN.path.exists()
-    assert not list(_PLAN.path.parent.iterdir())
+    plan = SharedPlan("used", frozenset(), LEASE)
+    with plan.following():
+        with plan.running("one"):
+            assert plan.hosts() == {"one"}
+        assert plan.path.is_dir()
+        assert not plan.hosts()
+    assert not list(plan.path.parent.glob("*used*"))
+
+
+def test_an_interrupted_run_can_be_joined_and_the_next_run_forgets_it() -> None:
+    plan = SharedPlan("interrupted", frozenset(), LEASE)
+    with pytest.raises(KeyboardInterrupt), plan.following():
+        plan.add_failure("key", Failure("one", "it broke"))
+        raise KeyboardInterrupt
+    plan.check_joinable()
+    assert plan.failures("key")
+    with plan.running("two"):
+        assert not plan.failures("key")
+
+
+def test_processes_enter_and_leave_a_plan_at_once() -> None:
+    """None of them may remove the folder in which another one has its claim."""
+    plan = SharedPlan("busy", frozenset(), LEASE)
+
+    def enter(host: str) -> None:
+        for _ in range(20):
+            with plan.running(host):
+                assert host in plan.hosts()
+
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(enter, f"n{number}") for number in range(8)]:
+            done.result()
+    assert not list(plan.path.parent.glob("*busy*"))
 
 
 def _operations(monkeypatch: pytest.MonkeyPatch, number: int) -> float:

@@ -54,10 +54,8 @@ def follows(
                 joined.append(threading.Thread(target=join_run, args=arguments))
                 joined[0].start()
 
-        plan.begin()
         follow(gathering, plan, attend)
         joined.pop().join()
-        plan.end()
 
     monkeypatch.setattr("firsttouch.lab.run.follow_nodes", nodes)
     yield lambda request: fake_lab.run(replace(request, on="slurm"))
@@ -199,7 +197,7 @@ def begun(fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("firsttouch.lab.execution.Execution.run", interrupt)
+        patch.setattr("firsttouch.lab.execution.Execution._work", interrupt)
         with pytest.raises(KeyboardInterrupt):
             fake_lab.run(replace(_SMALL, out=fake_lab.out))
     (plan,) = (fake_lab.parts.parent / "cache/firsttouch/plans").iterdir()

@@ -143,9 +143,11 @@ def test_a_recording_that_cannot_be_used_is_not_kept(own_cache: Path, tmp_path: 
     job = _recorded_job(tmp_path)
     lines: list[Json] = [{"recording": "00"}]
     outcome: dict[str, Json] = {"commands": [{"lines": lines, "regions": []}]}
-    failed = execute(SharedPlan("plan", frozenset()), {job.key: job}, lambda *_: outcome, "one")
+    plan = SharedPlan("plan", frozenset())
+    with plan.following():
+        failed = execute(plan, {job.key: job}, lambda *_: outcome, "one")
+        (failure,) = plan.failures(job.key)
     assert failed.ran == 0
-    (failure,) = failed.plan.failures(job.key)
     assert "recorded no faults" in failure.error
     assert results_of(job) is None
 
