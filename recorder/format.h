@@ -7,9 +7,9 @@
  * machine that recorded, which is little-endian on arm64 and x86-64.
  *
  * A sample has PERF_SAMPLE_IP, _TID, _TIME and _ADDR, _CALLCHAIN with
- * FT_CALL_CHAINS, _REGS_USER (x86-64: RSI, RDI and RIP; arm64: PC), and
- * _DATA_PAGE_SIZE with FT_MAPPED. Other records of the kernel end in pid, tid and
- * time (sample_id_all). Times are those of CLOCK_MONOTONIC.
+ * FT_CALL_CHAINS, _REGS_USER (x86-64: RSI, RDI and RIP; arm64: PC), _CGROUP with
+ * FT_CGROUPS, and _DATA_PAGE_SIZE with FT_MAPPED. Other records of the kernel end in
+ * pid, tid and time (sample_id_all). Times are those of CLOCK_MONOTONIC.
  *
  * FTTRACE1 had _REGS_USER only with FT_KERNEL, of the pc alone.
  */
@@ -32,6 +32,8 @@ enum ft_type {
 	FT_NAMES,
 	/* 108: an older recorder's, of reads that got a page of their own. */
 	FT_BUILD_IDS = 109,
+	FT_NODES,
+	FT_CGROUP_NAMES,
 };
 
 enum ft_flags {
@@ -45,6 +47,8 @@ enum ft_flags {
 	/* 16: that such records were asked for. */
 	/* Each sample tells what was mapped at its address; from Linux 5.11 on. */
 	FT_MAPPED	= 32,
+	/* Each sample tells the cgroup; from Linux 5.7 on. */
+	FT_CGROUPS	= 64,
 };
 
 struct ft_start {
@@ -58,7 +62,12 @@ struct ft_start {
 	uint64_t time;
 	/* Bytes of one CPU's ring. */
 	uint64_t ring;
+	/* The file has the samples of one in so many blocks; older files end before it. */
+	uint64_t sample;
 };
+
+/* Bits of an address in its block: that of a huge page, where neighbours matter. */
+#define FT_BLOCK_SHIFT	21
 
 /* No record that follows is older than the round before the last one. */
 struct ft_round {
@@ -83,7 +92,10 @@ struct ft_code {
  * the path), of the pages that are still the zero page when the process ends
  * (FT_PAGES: pairs of uint64_t, begin and end), or a sentence that says why there
  * is no trace (FT_ERROR); or the kernel's release and the words of the command,
- * each ended by a NUL (FT_NAMES). The data follow, padded to 8 bytes.
+ * each ended by a NUL (FT_NAMES); of the samples in the file, how many each NUMA
+ * node's CPUs took (FT_NODES: pairs of uint64_t, node and number, several of a node);
+ * or the cgroups that are there at the end, in each line the number that samples have,
+ * a space, and the path (FT_CGROUP_NAMES). The data follow, padded to 8 bytes.
  */
 struct ft_data {
 	struct perf_event_header header;
@@ -98,7 +110,7 @@ struct ft_end {
 	/* KiB, of the largest process of the command; 0 for one that ran already. */
 	uint32_t resident;
 	uint64_t time;
-	/* What the events counted, and how many of them are in the file. */
+	/* What the events counted, and how many of them the recorder got. */
 	uint64_t faults;
 	uint64_t samples;
 	/* getrusage's faults of the command and all it waited for, after exec. */

@@ -2,10 +2,12 @@
 /*
  * Records the page faults of a command and its children, or of a process:
  *
- *   ftrecord [-cz] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
+ *   ftrecord [-cgz] [-n N] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
  *   ftrecord -x FILE
  *
  *   -c   with the chain of calls, where the program keeps frame pointers
+ *   -g   with the cgroup of each fault
+ *   -n   the faults in one of N blocks of addresses alone
  *   -f   the command is what this file has, for a shell
  *   -r   the command's root directory; it gets its own /proc, /dev and /tmp, a
  *        fixed environment, and writes to standard error alone
@@ -30,6 +32,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "cgroups.h"
 #include "failure.h"
 #include "proc.h"
 #include "program.h"
@@ -99,6 +102,10 @@ static void open_rings(struct recording *recording)
 	}
 	if (attached)
 		free(threads);
+	if (error == -EINVAL && recording->rings.flags & FT_CGROUPS)
+		give_up(recording,
+			"this kernel does not tell the cgroup of a fault, as Linux 5.7 with "
+			"CONFIG_CGROUP_PERF does: trace without --cgroups.");
 	if (error) {
 		failure_explain(-error, attached ? recording->program.pid : 0,
 				sentence, sizeof(sentence));
@@ -117,6 +124,7 @@ static void write_start(struct recording *recording)
 		.pid = recording->program.pid,
 		.time = now(),
 		.ring = recording->rings.size,
+		.sample = recording->rings.sample,
 	}, sizeof(struct ft_start));
 }
 
@@ -194,6 +202,9 @@ static void write_end(struct recording *recording)
 
 	rings_disable(&recording->rings);
 	rings_drain(&recording->rings, &recording->code, &recording->output);
+	rings_write_nodes(&recording->rings, &recording->output);
+	if (recording->rings.flags & FT_CGROUPS)
+		cgroups_write(&recording->output);
 	end.faults = rings_count(&recording->rings);
 	end.samples = recording->rings.samples;
 	program_used(&recording->program, &end);
@@ -241,17 +252,21 @@ static void start(struct recording *recording, int pid, const char *root,
 
 int main(int argc, char *argv[])
 {
-	struct recording recording = { 0 };
+	struct recording recording = { .rings.sample = 1 };
 	char *script[4] = { "/bin/sh", "-c" }, **command;
 	const char *file = NULL, *root = NULL;
 	double seconds = 0;
 	int option, signals, pid = 0;
 
-	while ((option = getopt(argc, argv, "+cf:o:p:r:s:x:z")) != -1) {
+	while ((option = getopt(argc, argv, "+cf:gn:o:p:r:s:x:z")) != -1) {
 		if (option == 'c')
 			recording.rings.flags |= FT_CALL_CHAINS;
 		else if (option == 'f')
 			script[2] = proc_read_text(optarg);
+		else if (option == 'g')
+			recording.rings.flags |= FT_CGROUPS;
+		else if (option == 'n')
+			recording.rings.sample = strtoul(optarg, NULL, 10);
 		else if (option == 'o')
 			file = optarg;
 		else if (option == 'p')
@@ -268,9 +283,9 @@ int main(int argc, char *argv[])
 			return 2;
 	}
 	command = script[2] ? script : argv + optind;
-	if (!file || !*command != !!pid) {
-		fputs("usage: ftrecord [-cz] [-r ROOT] [-p PID] [-s SECONDS] -o FILE [-f SCRIPT] "
-		      "[--] [COMMAND...]\n", stderr);
+	if (!file || !*command != !!pid || !recording.rings.sample) {
+		fputs("usage: ftrecord [-cgz] [-n N] [-r ROOT] [-p PID] [-s SECONDS] -o FILE "
+		      "[-f SCRIPT] [--] [COMMAND...]\n", stderr);
 		return 2;
 	}
 	/* Who started it asks for no trace any more: end the program, too. */

@@ -81,6 +81,10 @@ static struct perf_event_attr faults_event(const struct rings *rings)
 		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
 		attr.sample_max_stack = DEEPEST_CHAIN;
 	}
+	if (rings->flags & FT_CGROUPS) {
+		attr.sample_type |= PERF_SAMPLE_CGROUP;
+		attr.cgroup = 1;
+	}
 	if (rings->flags & FT_MAPPED)
 		attr.sample_type |= PERF_SAMPLE_DATA_PAGE_SIZE;
 	return attr;
@@ -100,7 +104,7 @@ static const struct perf_event_attr waking_event = {
  * Without privileges the kernel's limits allow a smaller ring than is asked for.
  * All rings get the same, so that no CPU takes the room of the others.
  */
-static bool map_ring(struct rings *rings, int fd)
+static bool map_ring(struct rings *rings, int fd, int cpu)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	void *map;
@@ -111,6 +115,7 @@ static bool map_ring(struct rings *rings, int fd)
 		return false;
 	rings->ring[rings->nr_rings++] = (struct ring) {
 		.head = map, .data = (char *)map + page, .fd = fd, .waker = -1,
+		.cpu = cpu,
 	};
 	return true;
 }
@@ -160,7 +165,7 @@ static int open_on_cpu(struct rings *rings, int cpu, const pid_t *threads,
 		rings->events[rings->nr_events++] = fd;
 		if (first < 0) {
 			first = fd;
-			if (!map_ring(rings, fd))
+			if (!map_ring(rings, fd, cpu))
 				return -ENOBUFS;
 			error = on_exec ? open_waker(rings, threads[i], cpu) : 0;
 			if (error)

@@ -3,8 +3,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "rings.h"
 
+/* 2^64 by the golden ratio: neighbours go far apart. */
+#define SPREAD	0x9e3779b97f4a7c15ull
 /* So many drains without new code: a program is past its start. */
 #define CALM	8
 
@@ -47,6 +50,11 @@ static void look_ahead(struct rings *rings, struct code *code)
 	}
 }
 
+static bool block_is_kept(const struct rings *rings, uint64_t addr)
+{
+	return ((addr >> FT_BLOCK_SHIFT) * SPREAD >> 32) % rings->sample == 0;
+}
+
 static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 		  struct output *output)
 {
@@ -68,13 +76,18 @@ static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 		at += record.header.size;
 		if (record.header.size == sizeof(record.header))
 			continue;
+		if (record.header.type == PERF_RECORD_SAMPLE) {
+			rings->samples++;
+			if (!block_is_kept(rings, record.sample.addr))
+				continue;
+			ring->kept++;
+		}
 		output_write(output, &record, record.header.size);
 		/* At once: the kernel may need the room. */
 		__atomic_store_n(&ring->head->data_tail, at, __ATOMIC_RELEASE);
 		code_follow(code, &record.change);
 		if (record.header.type != PERF_RECORD_SAMPLE)
 			continue;
-		rings->samples++;
 		if ((record.header.misc & PERF_RECORD_MISC_CPUMODE_MASK) !=
 		    PERF_RECORD_MISC_USER ||
 		    !code_see(code, &read, record.sample.pid, record.sample.ip))
@@ -126,4 +139,15 @@ uint64_t rings_count(const struct rings *rings)
 		    sizeof(count))
 			sum += count;
 	return sum;
+}
+
+void rings_write_nodes(const struct rings *rings, struct output *output)
+{
+	for (size_t i = 0; i < rings->nr_rings; i++) {
+		int node = cpu_node(rings->ring[i].cpu);
+		uint64_t pair[2] = { node, rings->ring[i].kept };
+
+		if (node >= 0 && pair[1])
+			output_data(output, FT_NODES, 0, pair, sizeof(pair));
+	}
 }

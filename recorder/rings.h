@@ -17,6 +17,9 @@ struct ring {
 	int waker;
 	/* Up to where its records are expected, as data_head. */
 	uint64_t expected;
+	int cpu;
+	/* Samples of it that are in the file. */
+	uint64_t kept;
 };
 
 struct rings {
@@ -30,6 +33,8 @@ struct rings {
 	int *events;
 	size_t nr_events;
 	uint64_t samples;
+	/* As in struct ft_start. */
+	uint64_t sample;
 	/* Drains since the last one that had new code. */
 	unsigned int calm;
 };
@@ -49,5 +54,8 @@ void rings_disable(struct rings *rings);
 
 /* How many faults the events counted, recorded or not. */
 uint64_t rings_count(const struct rings *rings);
+
+/* Writes how many of the samples in the file are of each NUMA node's CPUs. */
+void rings_write_nodes(const struct rings *rings, struct output *output);
 
 #endif

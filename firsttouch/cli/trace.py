@@ -21,6 +21,8 @@ from firsttouch.trace.trying import predicted_and_measured, remedy_to_try, with_
 
 # Some 30 years, which fit into the recorder's nanoseconds.
 _MOST_SECONDS = 1e9
+# Of blocks, for one that is recorded: 128 GiB of addresses.
+_MOST_SAMPLE = 1 << 16
 # The folder of what --try traces.
 _TRIED = "tried"
 
@@ -29,7 +31,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch trace`."""
     parser.usage = (
         "firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] [--zero-pages] "
-        "[--no-survey] [--try N] (-- COMMAND... | --pid PID [--seconds N])"
+        "[--cgroups] [--sample 1/N] [--no-survey] [--try N] "
+        "(-- COMMAND... | --pid PID [--seconds N])"
     )
     parser.set_defaults(run=_run)
     parser.add_argument(
@@ -53,6 +56,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--zero-pages",
         action="store_true",
         help="ask the kernel, when the command ends, which pages are still the zero page",
+    )
+    parser.add_argument(
+        "--cgroups", action="store_true", help="count the faults by cgroup, too (Linux 5.7)"
+    )
+    parser.add_argument(
+        "--sample",
+        metavar="1/N",
+        default="1/1",
+        help="record the faults in one of N blocks of 2 MiB alone, and estimate all others: for a "
+        "program of hours",
     )
     parser.add_argument(
         "--no-survey",
@@ -149,4 +162,17 @@ def _target(options: argparse.Namespace) -> Target:
         options.seconds,
         not options.no_call_chains,
         options.zero_pages,
+        options.cgroups,
+        _sample(options.sample),
     )
+
+
+def _sample(text: str) -> int:
+    """Return N of the text `1/N`."""
+    first, slash, number = text.partition("/")
+    if first != "1" or not slash or not number.isdecimal() or not 1 <= int(number) <= _MOST_SAMPLE:
+        raise UserError(
+            f"--sample {text}: write 1/N with a whole number of at most {_MOST_SAMPLE:,}, such as "
+            "1/16."
+        )
+    return int(number)

@@ -23,6 +23,7 @@ from firsttouch.finder.process import First, Process
 from firsttouch.finder.records import Recording
 from firsttouch.finder.remedies import Remedies
 from firsttouch.finder.runs import count_usual, in_runs
+from firsttouch.finder.sampling import scale
 from firsttouch.finder.spaces import (
     PROT_EXEC,
     Place,
@@ -49,15 +50,22 @@ def find(
 
     With `copies` these are copies of the files that were mapped, as of those on a guest's disk.
     `rows` asks for `Totals.faults`, which takes 16 bytes of memory for each fault.
+    Counts of a recording of some blocks are estimates for all.
     """
-    return _Finder(recording, MappedFiles(root, copies=copies), rows).run()
+    totals = _Finder(recording, MappedFiles(root, copies=copies), rows).run()
+    totals.nodes = recording.nodes
+    for number, faults in recording.cgroups.items():
+        totals.cgroups[recording.cgroup_names.get(number, f"cgroup {number}, gone")] += faults
+    if recording.sample > 1:
+        scale(totals, recording)
+    return totals
 
 
 class _Finder:
     def __init__(self, recording: Recording, mapped_files: MappedFiles, rows: bool) -> None:
         self._recording = recording
         self._mapped_files = mapped_files
-        self._totals = Totals()
+        self._totals = Totals(recorded=0 if recording.sample > 1 else None)
         self._remedies = Remedies(recording.page_size, BLOCK // recording.page_size)
         self._totals.outcomes = self._remedies.outcomes
         self._rows = rows

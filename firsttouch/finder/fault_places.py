@@ -14,7 +14,7 @@ from firsttouch.finder.symbols import Location, Symbols
 from firsttouch.finder.totals import Tally, Totals
 
 # Places, programs and so on that a trace lists, those with most faults; others have few each.
-_MOST = 100
+MOST = 100
 _CALLERS = 3
 _Key = TypeVar("_Key", str, tuple[int, str])
 
@@ -103,7 +103,7 @@ def processes(totals: Totals) -> tuple[ProcessFaults, ...]:
 def _most(tallies: Mapping[_Key, Tally]) -> list[tuple[_Key, Tally]]:
     """Return those that have faults, the one with most first."""
     entries = [(key, tally) for key, tally in tallies.items() if tally.faults]
-    return sorted(entries, key=lambda entry: (-entry[1].faults, entry[0]))[:_MOST]
+    return sorted(entries, key=lambda entry: (-entry[1].faults, entry[0]))[:MOST]
 
 
 def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[FaultPlace, ...]:
@@ -116,7 +116,7 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
         for kind, count in enumerate(counts):
             if count:
                 chains[kind, totals.stacks[stack][0]].append((count, stack))
-    largest = sorted(chains, key=lambda key: -sum(count for count, _ in chains[key]))[: 2 * _MOST]
+    largest = sorted(chains, key=lambda key: -sum(count for count, _ in chains[key]))[: 2 * MOST]
     symbols.demangle(place for _, place in largest)
     groups: dict[tuple[int, str, str], list[tuple[Location, Place]]] = defaultdict(list)
     for kind, place in largest:
@@ -137,4 +137,4 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
                 tuple(symbols.caller(caller) for caller in callers),
             )
         )
-    return tuple(sorted(places, key=lambda place: (-place.faults, str(place.place)))[:_MOST])
+    return tuple(sorted(places, key=lambda place: (-place.faults, str(place.place)))[:MOST])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -25,11 +25,11 @@ _TIME = attrgetter("time")
 # The second says more of a fault: samples.py reads both.
 _MAGICS = b"FTTRACE1", b"FTTRACE2"
 # Types of records: the kernel's, then those of recorder/format.h.
-_COMM, _EXIT, _FORK, _SAMPLE, _MMAP2 = 3, 4, 7, 9, 10
+_COMM, _EXIT, _FORK, _SAMPLE, _MMAP2, _CGROUP = 3, 4, 7, 9, 10, 19
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES = range(100, 108)
-_BUILD_IDS = 109
+_BUILD_IDS, _NODES, _CGROUP_NAMES = 109, 110, 111
 _COMM_EXEC, _WITH_BUILD_ID = 1 << 13, 1 << 14
-_CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED = 1, 2, 4, 32
+_CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED, _SAYS_CGROUP = 1, 2, 4, 32, 64
 _PAGE_SIZES = 4096, 16384, 65536
 _MACHINES = {62: "x86_64", 183: "aarch64"}
 
@@ -50,7 +50,7 @@ _PART = 1 << 20
 class Ending:
     """How a recording ended; `status` is that of waitpid(2), None if the program goes on.
 
-    `faults` is what the kernel counted, `samples` what is in the file.
+    `faults` is what the kernel counted, `samples` what the recorder got of these.
     `minor` and `major` are getrusage's, of the command and all it waited for;
     `resident` is the KiB of the largest of these, 0 for a process that ran already;
     `system` is the system time of all in ns, 0 if it is not known.
@@ -72,7 +72,10 @@ class Recording:
 
     `code` holds what was last at the pcs of faults, by process and by pc.
     `ending` is None if the recorder was killed. `command` has the words of the
-    command, none for a process that ran already.
+    command, none for a process that ran already. `sample` is N if the file has the
+    faults in one of N blocks of 2 MiB alone, 1 if it has all. `nodes` and `cgroups`
+    count the faults in the file by NUMA node and by the number of a cgroup, which
+    `cgroup_names` has the paths of; both are complete as `ending` is.
     """
 
     file: Path
@@ -87,12 +90,17 @@ class Recording:
     # Of the file's format, and whether its faults have `mapped`.
     version: int = 2
     says_mapped: bool = False
+    says_cgroup: bool = False
+    sample: int = 1
     kernel_release: str = ""
     command: tuple[str, ...] = ()
     code: dict[int, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
     ending: Ending | None = None
     # Addresses from and to which the zero page is still mapped at the end, by process.
     zero_pages: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
+    nodes: Counter[int] = field(default_factory=Counter)
+    cgroups: Counter[int] = field(default_factory=Counter)
+    cgroup_names: dict[int, str] = field(default_factory=dict)
     # Of files that a process had mapped before, by path.
     _build_ids: dict[str, str] = field(default_factory=dict)
     # The begin of a line or a word that goes on in the next record.
@@ -112,9 +120,11 @@ class Recording:
 
     def _ordered(self, file: BinaryIO) -> Iterator[Event]:
         """Yield events round by round: a ring may lag behind others, but not by two rounds."""
-        fault = Samples(
-            self.machine, self.version, self.call_chains, self.kernel, self.says_mapped
-        ).fault
+        samples = Samples(
+            self.machine, self.version, self.call_chains, self.kernel, self.says_mapped,
+            self.says_cgroup, self.cgroups,
+        )  # fmt: skip
+        fault = samples.fault
         waiting: list[Event] = []
         before = 0
         for kind, misc, data in _records(file):
@@ -128,6 +138,8 @@ class Recording:
                 (before,) = _COUNT.unpack_from(data)
             elif kind == _CODE:
                 self._code(data, waiting)
+            elif kind == _CGROUP:
+                self._name_cgroup(data)
             elif kind < _START:
                 event = _change(data, kind, misc)
                 if event:
@@ -153,6 +165,12 @@ class Recording:
         if isinstance(last, Fault) and (last.pid, last.pc) == (pid, pc):
             waiting[-1] = last._replace(code=code)
 
+    def _name_cgroup(self, data: bytes) -> None:
+        """Keep the path of a cgroup that was made meanwhile."""
+        (number,) = _COUNT.unpack_from(data)
+        path = data[_COUNT.size : -_TRAILER.size].split(b"\0", 1)[0]
+        self.cgroup_names[number] = path.decode(errors="replace")
+
     def _keep(self, data: bytes, kind: int) -> Iterator[Event]:
         """Keep what a record of the recorder's own says; yield the events that it has."""
         if kind == _MAPS:
@@ -169,6 +187,14 @@ class Recording:
             pid, size = _DATA_HEAD.unpack_from(data)
             ranges = struct.iter_unpack("<QQ", data[_DATA_HEAD.size :][:size])
             self.zero_pages.setdefault(pid, []).extend(ranges)
+        elif kind == _NODES:
+            _, size = _DATA_HEAD.unpack_from(data)
+            for node, faults in struct.iter_unpack("<QQ", data[_DATA_HEAD.size :][:size]):
+                self.nodes[node] += faults
+        elif kind == _CGROUP_NAMES:
+            for line in self._whole(data, b"\n"):
+                number, _, path = line.decode(errors="replace").partition(" ")
+                self.cgroup_names[int(number)] = path
         elif kind == _NAMES:
             names = [name.decode(errors="replace") for name in self._whole(data, b"\0")]
             if names and not self.kernel_release:
@@ -197,13 +223,13 @@ def open_recording(file: Path) -> Recording:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     if started is None or started[1] not in _MACHINES:
         raise UserError(f"{file}: nothing was recorded; run the same command again.")
-    flags, machine, page_size, pid, time, ring = started
-    if page_size not in _PAGE_SIZES or time >> 63:
+    flags, machine, page_size, pid, time, ring, sample = started
+    if page_size not in _PAGE_SIZES or time >> 63 or not sample:
         raise UserError(_damaged(file))
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
         bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
-        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED),
+        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CGROUP), sample,
     )  # fmt: skip
 
 
@@ -216,7 +242,9 @@ def _started(file: BinaryIO) -> tuple[int, ...] | None:
             _, length = _DATA_HEAD.unpack_from(data)
             raise UserError(data[_DATA_HEAD.size :][:length].decode(errors="replace"))
         if kind == _START and len(data) >= _STARTED.size:
-            started = _STARTED.unpack_from(data)
+            # Older recorders keep all samples, and do not say so.
+            sample = _COUNT.unpack_from(data, _STARTED.size) if len(data) > _STARTED.size else (1,)
+            started = _STARTED.unpack_from(data) + sample
         if kind == _ROUND:
             break
     return started

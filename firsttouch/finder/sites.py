@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from firsttouch.finder.fault_places import (
+    MOST,
     FaultPlace,
     ProcessFaults,
     ProgramFaults,
@@ -19,6 +20,7 @@ from firsttouch.finder.fault_places import (
     threads,
 )
 from firsttouch.finder.records import Recording
+from firsttouch.finder.sampling import errors
 from firsttouch.finder.spaces import ANONYMOUS, Place
 from firsttouch.finder.symbols import Location, Symbols
 from firsttouch.finder.totals import ATOMIC, BLOCK, KINDS, Pair, Totals
@@ -99,6 +101,10 @@ class Trace:
     `processes` say whose they are.
     `allocator` is that of the processes with most faults on memory that came again.
     `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
+    `nodes` and `cgroups` count the faults by NUMA node and cgroup, if these were recorded.
+    `sample` is N where the faults in one of N blocks of 2 MiB were recorded, `recorded` of
+    them; then all counts are estimates, and `errors` has two standard errors of each kind's,
+    as a share of it.
     `system` is the system time in seconds, None if it is not known, `processor` the CPU,
     "" if it is not known.
     """
@@ -137,6 +143,11 @@ class Trace:
     unpriced: str = ""
     system: float | None = None
     processor: str = ""
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    cgroups: Mapping[str, int] = field(default_factory=dict)
+    sample: int = 1
+    recorded: int | None = None
+    errors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def doubles(self) -> int:
@@ -169,6 +180,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
     unseen = None
     if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
         unseen = max(0, ending.minor + ending.major - ending.faults)
+    got = totals.count if totals.recorded is None or not ending else ending.samples
     sites = _sites(totals, symbols, recording.page_size)
     places = fault_places(totals, symbols, recording.page_size)
     return Trace(
@@ -182,7 +194,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         faults=totals.count,
         in_kernel=totals.in_kernel,
         anonymous=totals.anonymous,
-        lost=max(0, ending.faults - totals.count) if ending else 0,
+        lost=max(0, ending.faults - got) if ending else 0,
         unseen=unseen,
         major=ending.major if ending else 0,
         undecoded=totals.undecoded,
@@ -204,6 +216,11 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         ),
         allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
         fault_places=places,
+        nodes={str(node): faults for node, faults in sorted(totals.nodes.items())},
+        cgroups=dict(totals.cgroups.most_common(MOST)),
+        sample=recording.sample,
+        recorded=totals.recorded,
+        errors=errors(totals, recording.sample),
     )
 
 

@@ -21,8 +21,9 @@ def shares(trace: Trace) -> list[tuple[str, int]]:
 
 
 def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
-    """Yield the sentences, the kinds first; none for a trace of an older firsttouch."""
+    """Yield the sentences, the kinds first; none of these for a trace of an older firsttouch."""
     if not trace.fault_kinds:
+        yield from _sample(trace)
         return
     words = {kind.name: kind.words for kind in FAULT_KINDS}
     named = [
@@ -42,6 +43,30 @@ def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
         yield _by("program", [(p.name, p.faults, p.processes) for p in trace.programs], "processes")
     if threads := named_threads(trace):
         yield _by("thread", [(t.name, t.faults, t.threads) for t in threads], "threads")
+    for what, counts in (("cgroup", trace.cgroups), ("NUMA node of the CPU", trace.nodes)):
+        if len(counts) > 1:
+            yield _by(what, [(name, faults, 1) for name, faults in counts.items()], "")
+    yield from _sample(trace)
+
+
+def _sample(trace: Trace) -> Iterator[str]:
+    """Say that counts are estimates, and how good those of the largest kinds are."""
+    if trace.recorded is None:
+        return
+    if not trace.recorded:
+        yield f"No fault is in the one of {trace.sample:,} blocks that is recorded: sample more."
+        return
+    recorded = format_number_of(trace.recorded, "faults")
+    errors = ", ".join(
+        f"{name} {100 * trace.errors[name]:.0f} %"
+        for name, _ in shares(trace)[:_NAMED]
+        if name in trace.errors
+    )
+    within = f"; with two standard errors of {errors}" if errors else ""
+    yield (
+        f"Recorded were those in one of {trace.sample:,} blocks of 2 MiB, {recorded}: all counts "
+        f"but that of all faults are estimates from them{within}."
+    )
 
 
 def named_threads(trace: Trace) -> tuple[ThreadFaults, ...]:

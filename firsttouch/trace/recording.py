@@ -33,7 +33,8 @@ class Target:
     """What to trace: a command, or for `seconds` (None: until it ends) a running process.
 
     `zero_pages` asks the kernel at the command's end which pages are still the
-    zero page. `environment` has variables that the command gets, too.
+    zero page, `cgroups` for each fault's cgroup; `sample` is N to record the faults
+    in one of N blocks of addresses alone. `environment` has variables that the command gets, too.
     """
 
     command: tuple[str, ...]
@@ -41,6 +42,8 @@ class Target:
     seconds: float | None = None
     call_chains: bool = True
     zero_pages: bool = False
+    cgroups: bool = False
+    sample: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -57,6 +60,10 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
         arguments.append("-c")
     if target.zero_pages:
         arguments.append("-z")
+    if target.cgroups:
+        arguments.append("-g")
+    if target.sample > 1:
+        arguments += ["-n", str(target.sample)]
     if target.pid is not None:
         arguments += ["-p", str(target.pid)]
     if target.seconds is not None:
