@@ -18,6 +18,8 @@
 #define MS		1000000ull
 /* In this time a signal to a process group has reached all of it. */
 #define TOGETHER	(50 * MS)
+/* So much later the parent may send it on, on a busy host. */
+#define LATE		(1000 * MS)
 
 static const int passed_on[PASSED_ON] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
@@ -192,7 +194,7 @@ static void pass_on(struct program *program)
 	for (size_t i = 0; i < PASSED_ON; i++) {
 		if (!program->sent[i] || time < program->sent[i] + TOGETHER)
 			continue;
-		if (!program->ended && program->seen[i] + 2 * TOGETHER < time)
+		if (!program->ended && program->seen[i] + LATE < time)
 			kill(program->pid, passed_on[i]);
 		program->sent[i] = 0;
 	}

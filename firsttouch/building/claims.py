@@ -14,6 +14,7 @@ import errno
 import functools
 import json
 import os
+import signal
 import socket
 import threading
 import time
@@ -210,7 +211,13 @@ def _renewed(candidate: Path, lease: float) -> Iterator[None]:
                 os.utime(candidate)
 
     thread = threading.Thread(target=touch, daemon=True)
-    thread.start()
+    # The thread takes no signal: `trace` blocks those of the process and waits for them, but
+    # one that comes while it does not wait goes to any thread that has not blocked it.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        thread.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     try:
         yield
     finally:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -15,22 +16,41 @@ from tests.conftest import Firsttouch
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.parametrize("to_group", [False, True], ids=["process", "process and group"])
-def test_a_signal_comes_once(firsttouch: Firsttouch, trouble: Path, to_group: bool) -> None:
+def _signalled(firsttouch: Firsttouch, trouble: Path, *, to_group: bool, late: float) -> str:
+    """Signal a traced program as `timeout` does; return how many signals it got.
+
+    The tracer, but not the recorder, is stopped for so many seconds at the time.
+    """
     with subprocess.Popen(
-        firsttouch.command("trace", "--", trouble, "signals"),
+        firsttouch.command("trace", "--no-survey", "--", trouble, "signals"),
         cwd=firsttouch.directory, env=firsttouch.environment(), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0,
     ) as process:  # fmt: skip
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        # What `timeout` does.
+        if late:
+            os.kill(process.pid, signal.SIGSTOP)
         os.kill(process.pid, signal.SIGUSR1)
         if to_group:
             os.killpg(process.pid, signal.SIGUSR1)
+        if late:
+            time.sleep(late)
+            os.kill(process.pid, signal.SIGCONT)
         printed, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
-    assert printed == "1\n"
+    return printed
+
+
+def test_a_signal_to_the_tracer_is_sent_on(firsttouch: Firsttouch, trouble: Path) -> None:
+    assert _signalled(firsttouch, trouble, to_group=False, late=0.0) == "1\n"
+
+
+@pytest.mark.parametrize("late", [0.05, 0.3])
+def test_a_signal_to_the_group_comes_once(
+    firsttouch: Firsttouch, trouble: Path, late: float
+) -> None:
+    """Also where the tracer, on a busy host, sees it long after the recorder."""
+    assert _signalled(firsttouch, trouble, to_group=True, late=late) == "1\n"
 
 
 def test_who_ignores_sigchld_may_trace(firsttouch: Firsttouch) -> None:
