@@ -11,10 +11,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from firsttouch.finder.kinds import NAMES
 from firsttouch.finder.records import Recording
 from firsttouch.finder.totals import Totals
+
+_Key = TypeVar("_Key", int, str)
 
 
 def scale(totals: Totals, recording: Recording) -> None:
@@ -31,11 +34,10 @@ def scale(totals: Totals, recording: Recording) -> None:
             entries, _all_scaled([tally.kinds for tally in entries], factor), strict=True
         ):
             tally.kinds = kinds
-    counters: tuple[Counter[int] | Counter[str], ...] = (
-        totals.counts, totals.allocators, totals.nodes, totals.cgroups, *totals.filled.values(),
-    )  # fmt: skip
-    for counter in counters:
-        _scale_counter(counter, factor)
+    for numbered in (totals.counts, totals.nodes, *totals.filled.values()):
+        _scale_counter(numbered, factor)
+    for named in (totals.allocators, totals.cgroups):
+        _scale_counter(named, factor)
     for outcome in totals.outcomes.values():
         outcome.saved = round(outcome.saved * factor)
         outcome.most = round(outcome.most * factor)
@@ -64,9 +66,9 @@ def _all_scaled(rows: Sequence[Sequence[int]], factor: float) -> list[list[int]]
     return [[next(numbers) for _ in row] for row in rows]
 
 
-def _scale_counter(counter: Counter[int] | Counter[str], factor: float) -> None:
+def _scale_counter(counter: Counter[_Key], factor: float) -> None:
     for key, number in zip(counter, _scaled(counter.values(), factor), strict=True):
-        counter[key] = number  # type: ignore[index]
+        counter[key] = number
 
 
 def _scaled(numbers: Iterable[int], factor: float) -> list[int]:
