@@ -13,6 +13,7 @@ from firsttouch.catalog.experiments import (
     BUILDS,
     PAGES,
     PLAIN,
+    Drawn,
     Experiment,
     Metric,
     Packages,
@@ -26,10 +27,7 @@ from firsttouch.tables import Table, names_in, read_named
 from firsttouch.typed import read
 
 # The first two draw any experiment, the others one kind of experiment each.
-CHARTS = (
-    "dumbbells", "lines", "faults-per-page", "timeline", "set-conflict", "zero-conflict",
-    "zero-scan",
-)  # fmt: skip
+CHARTS = ("dumbbells", "lines", "timeline", "set-conflict", "zero-conflict")
 
 
 def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
@@ -64,7 +62,10 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         chart=table.choice("chart", CHARTS, CHARTS[0]),
         quick=_parameters(table.table("quick")) if table.has("quick") else None,
         build=table.choice("build", BUILDS, PLAIN),
+        figures=tuple(read(entry, Drawn) for entry in table.tables("figure")),
     )
+    if experiment.figures and table.has("chart"):
+        raise table.error("chart", "chooses the figure that [[figure]] describes: leave one out.")
     if experiment.file_size and experiment.file_size not in experiment.parameters:
         raise table.error(
             "file_size",
@@ -88,7 +89,7 @@ def _check_quick(table: Table, experiment: Experiment) -> None:
 
 
 def _check_references(table: Table, experiment: Experiment) -> None:
-    """Raise UserError if a derived or published figure names an unknown metric or parameter."""
+    """Raise UserError if a figure of any kind names an unknown metric or parameter."""
     metrics = [metric.name for metric in experiment.metrics]
     derived = [figure.name for figure in experiment.derived]
     named: list[tuple[str, str, list[str]]] = []
@@ -106,6 +107,14 @@ def _check_references(table: Table, experiment: Experiment) -> None:
         named += [
             (f"published[{number}].where.{key}", key, list(experiment.parameters))
             for key in published.where
+        ]
+    for number, drawn in enumerate(experiment.figures):
+        named.append((f"figure[{number}].metric", drawn.metric, metrics))
+        if drawn.per:
+            allowed = [PAGES, *experiment.parameters]
+            named.append((f"figure[{number}].per", drawn.per, allowed))
+        named += [
+            (f"figure[{number}].groups", name, list(experiment.parameters)) for name in drawn.groups
         ]
     for place, name, allowed in named:
         if name not in allowed:

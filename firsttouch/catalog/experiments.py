@@ -50,6 +50,20 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """A figure of the report: a metric in a row for each cell, divided by `per` if that is set.
+
+    `per` is `PAGES` as in `Derived`, or a parameter that is a number. `groups` are the
+    parameters whose values each have a heading.
+    """
+
+    metric: str
+    caption: str
+    per: str = ""
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Published:
     """A published figure: the change from stock in per cent, as its author says it.
 
@@ -106,9 +120,9 @@ class Experiment:
     `scripts`: what a shell runs, by the value of the parameter ``program``.
     `cited`: published figures that are not a change from stock to `compare`;
     the report shows them, with their source, beside what is measured.
-    `chart`: the picture in the report; ``dumbbells`` and ``lines`` draw any
-    experiment. `quick`: the values that `firsttouch lab --quick` uses instead
-    of those in `parameters`; an experiment where it is None has no quick form.
+    `chart`: the picture in the report, unless `figures` say what it shows; ``dumbbells``
+    and ``lines`` draw any experiment. `quick`: the values that `firsttouch lab --quick` uses
+    instead of those in `parameters`; an experiment where it is None has no quick form.
     `layouts`: how many layouts (lab/layouts.py) each cell runs in.
     """
 
@@ -134,6 +148,7 @@ class Experiment:
     quick: Mapping[str, tuple[Value, ...]] | None = None
     build: str = PLAIN
     layouts: int = 1
+    figures: tuple[Drawn, ...] = ()
 
     def quickly(self) -> Experiment:
         """Return the quick form: the arms stock and `compare`, the values in `quick`, 1 layout."""

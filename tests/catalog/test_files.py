@@ -56,7 +56,20 @@ def _write_changed(source: Path, change: tuple[str, str], file: Path) -> None:
         (("shown = true", "showm = true"), r"metrics\[0\]\.showm is not a key here.*'shown'"),
         (('by = "ldadd"', 'bye = "ldadd"'), r"where\.bye is not a parameter: did you mean 'by'"),
         (("change_percent = -50\n", ""), r"published\[0\].*give one of the two"),
-        (('metric = "page_faults"', 'metric = "faults"'), r"published\[0\]\.metric is 'faults'"),
+        (
+            ('[[published]]\nmetric = "page_faults"', '[[published]]\nmetric = "faults"'),
+            r"published\[0\]\.metric is 'faults'",
+        ),
+        (
+            ('[[figure]]\nmetric = "page_faults"', '[[figure]]\nmetric = "faults"'),
+            r"figure\[0\]\.metric is 'faults': did you mean 'page_faults'",
+        ),
+        (
+            ('per = "pages"\ngroups', 'per = "page_faults"\ngroups'),
+            r"figure\[0\]\.per is 'page_faults': did you mean",
+        ),
+        (('groups = ["page",', 'groups = ["pages",'), r"figure\[0\]\.groups is 'pages'"),
+        (("order = 1\n", 'order = 1\nchart = "lines"\n'), r"chart chooses the figure that \[\[fig"),
         (('per = "page_faults"', 'per = "page_fault"'), r"derived\[3\]\.per is 'page_fault': did"),
         (("above = { by", "above = { bi"), r"derived\[3\]\.above\.bi is not a parameter"),
         (("[parameters]", "[parameters"), r"populate\.toml: not valid TOML"),

@@ -155,6 +155,28 @@ def test_an_experiment_of_ones_own_has_section_figure_and_table_without_code(
     assert "by swp: threads 1 stock 2,000 on 1,000, threads 2 stock 4,000" in picture
 
 
+def test_a_file_may_say_what_its_figure_shows(tmp_path: Path) -> None:
+    """A cell that has no divisor is left out; a divided value has a table of its own."""
+    folder = made_results.experiments(tmp_path)
+    (folder / "own.toml").write_text(
+        'title = "Own"\nquestion = "?"\n[parameters]\nby = ["swp", "cas"]\nrounds = [0, 4, 5]\n'
+        '[[metrics]]\nname = "boot_us"\nunit = "us"\nshown = true\n'
+        '[[figure]]\nmetric = "boot_us"\nper = "rounds"\ngroups = ["by"]\ncaption = "As said."\n'
+    )
+    results = [
+        Made("own", {"by": by, "rounds": rounds}, arm, {"boot_us": us})
+        for by in ("swp", "cas")
+        for rounds in (0, 4, 5)
+        for arm, us in (("stock", 200), ("on", 100))
+    ]
+    section = _section(render(made_results.dataset(tmp_path / "out", results, folder)), "own")
+    assert section.count("<figure>") == 1 and "As said." in section
+    (picture, *_) = re.findall(r"<svg\b.*?</svg>", section, flags=re.DOTALL)
+    assert "by swp: rounds 4 stock 50 on 25, rounds 5 stock 40 on 20; by cas" in picture
+    text = _text(section)
+    assert "stock on by swp rounds 4 50 25 by swp rounds 5 40 20 by cas rounds 4" in text
+
+
 def test_every_chart_that_a_file_may_name_is_there() -> None:
     assert set(CHARTS) == set(KNOWN_CHARTS)
 

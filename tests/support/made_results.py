@@ -94,10 +94,13 @@ def experiments(folder: Path) -> Path:
             f'[[metrics]]\nname = "{metric}"\nunit = "misses"\nshown = true\n'
             for metric in ("l1d_misses", "l2_misses")
         )
+        real = (copy / f"{name}.toml").read_text()
+        chart = f'chart = "{name}"\n' if "[[figure]]" not in real else ""
+        _, described, figures = real.partition("[[figure]]")
         (copy / f"{name}.toml").write_text(
-            f'title = "{name}"\nquestion = "?"\ndefault = true\nchart = "{name}"\n'
+            f'title = "{name}"\nquestion = "?"\ndefault = true\n{chart}'
             f'arms = ["stock", "{compare}"]\ncompare = "{compare}"\n'
-            f"[parameters]\n{values}{metrics}"
+            f"[parameters]\n{values}{metrics}{described}{figures}"
         )
     return copy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Charts for any experiment: ``dumbbells`` and ``lines``."""
+"""Charts for any experiment: ``dumbbells``, ``lines``, and what its file describes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from firsttouch.analysis.cache_statistics import alike
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
-from firsttouch.catalog.experiments import Experiment, Metric, Params
+from firsttouch.catalog.experiments import PAGES, Drawn, Experiment, Metric, Params
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
-from firsttouch.output.html.figure import Figure, cell_lines, pictures, telling_cells
+from firsttouch.output.html.figure import (
+    Figure,
+    SmallTable,
+    cell_lines,
+    pictures,
+    telling_cells,
+)
 from firsttouch.output.html.lines import draw_lines
 from firsttouch.output.names import as_number, format_param, format_params
-from firsttouch.quantities import format_compact
+from firsttouch.quantities import format_compact, format_ratio
 
 # For an axis: the divisor of a unit's values, and the unit after division.
 _AXES = {"ns": (1e6, "ms"), "bytes": (float(1 << 20), "MiB")}
@@ -47,6 +53,61 @@ def dumbbells(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure
             cell_lines(cases, arms, metric.name, metric.unit),
         )
     ]  # fmt: skip
+
+
+def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) -> list[Figure]:
+    """Return the figure that an experiment's file describes; none if no case measured it."""
+    values = [(case, of) for case in cases if (of := _divided(case, drawn)) is not None]
+    arms = [arm for arm in dataset.arms(cases) if any(arm in of for _, of in values)]
+    if not arms:
+        return []
+    cases = [case for case, _ in values]
+    metric = next(m for m in cases[0].experiment.metrics if m.name == drawn.metric)
+    per = drawn.per.removesuffix("s")
+    what = f"{metric.name} per {per}" if per else metric.name
+    groups: dict[str, list[Bar]] = {}
+    names = _varying(cases)
+    for case, of in values:
+        telling = {name: case.params[name] for name in names if name in case.params}
+        heading = ", ".join(
+            f"{name} {_word(name, telling.pop(name))}" for name in drawn.groups if name in telling
+        )
+        groups.setdefault(heading, []).append(Bar(format_params(telling), of))
+    bars = [Group(heading, tuple(members)) for heading, members in groups.items()]
+    platform = cases[0].platform
+    wide, narrow = pictures(
+        name,
+        f"{cases[0].experiment.title}: {what}, {platform}",
+        f"{describe(bars)}.",
+        lambda width: draw_dumbbells(width, bars, symbols(dataset.catalog, arms), what),
+    )
+    rows = tuple(
+        (
+            f"{group.heading} {bar.label}".strip(),
+            *(format_ratio(bar.values[arm]) if arm in bar.values else "-" for arm in arms),
+        )
+        for group in bars
+        for bar in group.bars
+    )
+    several = len(cases[0].experiment.figures) > 1
+    return [
+        Figure(
+            f"{what}, {platform}" if several else str(platform), drawn.caption, wide, narrow,
+            telling_cells(cases, arms, metric.name, metric.unit),
+            cell_lines(cases, arms, metric.name, metric.unit),
+            SmallTable((what, *arms), rows),
+        )
+    ]  # fmt: skip
+
+
+def _divided(case: Case, drawn: Drawn) -> dict[str, float] | None:
+    """Return the values of a figure by arm; None of a case that does not have its divisor."""
+    divisor = 1.0 if not drawn.per else case.number(drawn.per)
+    if drawn.per == PAGES:
+        divisor = case.pages() or 0
+    if not divisor:
+        return None
+    return {arm: value / divisor for arm, value in case.values(drawn.metric).items()}
 
 
 def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:

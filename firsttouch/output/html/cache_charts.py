@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Charts of the cache experiments: set-conflict, zero-conflict and zero-scan."""
+"""Charts of the cache experiments: set-conflict and zero-conflict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from firsttouch.analysis.cache_statistics import (
-    MISSES,
     Curve,
     Sweep,
     conflict_curves,
-    per_round,
     predicted_knee,
     sets_in_turn,
     sweeps,
@@ -20,7 +18,6 @@ from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.experiments import Params
 from firsttouch.output.answers import mean_words
 from firsttouch.output.html.arm_symbols import symbols
-from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
 from firsttouch.output.html.figure import (
     Figure,
     SmallTable,
@@ -29,7 +26,7 @@ from firsttouch.output.html.figure import (
     telling_cells,
 )
 from firsttouch.output.html.lines import draw_lines
-from firsttouch.quantities import format_ratio, format_size
+from firsttouch.quantities import format_ratio
 
 
 def set_conflict(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
@@ -152,55 +149,3 @@ def _zero_conflict(dataset: Dataset, sweep: Sweep, name: str) -> Figure:
         cell_lines(sweep.cases, list(drawn), sweep.metric, "misses"),
         SmallTable(("arm", "best", "mean", "worst", "hot colours"), rows),
     )
-
-
-def zero_scan(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
-    """Return a figure of misses per round beside a working set, for each cache level."""
-    cases = [case for case in cases if {"stride", "working_set"} <= case.params.keys()]
-    return [
-        _zero_scan(dataset, measured, metric, f"{name}-{index}")
-        for index, metric in enumerate(MISSES)
-        if (measured := [case for case in cases if case.values(metric)])
-    ]
-
-
-def _zero_scan(dataset: Dataset, cases: Sequence[Case], metric: str, name: str) -> Figure:
-    platform = cases[0].platform
-    words = f"{metric.removesuffix('_misses').upper()} misses"
-    drawn = symbols(dataset.catalog, {arm for case in cases for arm in case.values(metric)})
-    bars: dict[str, list[Bar]] = {}
-    for case in cases:
-        stride = f"every {format_size(case.number('stride'))}"
-        bars.setdefault(_beside(case), []).append(Bar(stride, per_round(case, metric)))
-    groups = [Group(heading, tuple(members)) for heading, members in bars.items()]
-    wide, narrow = pictures(
-        name,
-        f"{words} per round of reading zero pages, {platform}",
-        f"{describe(groups)}.",
-        lambda width: draw_dumbbells(width, groups, drawn, f"{words} per round"),
-    )
-    arms = list(drawn)
-    rows = tuple(
-        (
-            f"{group.heading}, {bar.label}",
-            *(format_ratio(bar.values[arm]) if arm in bar.values else "-" for arm in arms),
-        )
-        for group in groups
-        for bar in group.bars
-    )
-    return Figure(
-        f"{words}, {platform}",
-        f"{words} per round of reading memory that was never written, densely or page by page, "
-        "alone and beside a working set. Zero-backed memory keeps one page in the cache, or one "
-        "for each colour: misses to the right of stock are the cost of the colours.",
-        wide,
-        narrow,
-        telling_cells(cases, arms, metric, "misses"),
-        cell_lines(cases, arms, metric, "misses"),
-        SmallTable(("misses per round", *arms), rows),
-    )
-
-
-def _beside(case: Case) -> str:
-    size = case.number("working_set")
-    return f"beside a working set of {format_size(size)}" if size else "zero pages alone"

@@ -11,9 +11,8 @@ from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.verdicts import NOT_PUBLISHED
 from firsttouch.catalog.experiments import Experiment
-from firsttouch.output.html.any_experiment import dumbbells, lines
-from firsttouch.output.html.cache_charts import set_conflict, zero_conflict, zero_scan
-from firsttouch.output.html.faults_per_page import faults_per_page
+from firsttouch.output.html.any_experiment import described, dumbbells, lines
+from firsttouch.output.html.cache_charts import set_conflict, zero_conflict
 from firsttouch.output.html.figure import Chart, Figure
 from firsttouch.output.html.strips import strips
 from firsttouch.output.html.timeline import timeline, why_not_sampled
@@ -25,11 +24,9 @@ from firsttouch.quantities import format_change, format_value
 CHARTS: Mapping[str, Chart] = {
     "dumbbells": dumbbells,
     "lines": lines,
-    "faults-per-page": faults_per_page,
     "timeline": timeline,
     "set-conflict": set_conflict,
     "zero-conflict": zero_conflict,
-    "zero-scan": zero_scan,
 }
 # The number of columns of counts that fit on a page. With more arms, each arm has a line.
 _COLUMNS = 4
@@ -112,8 +109,16 @@ def _section(dataset: Dataset, experiment: Experiment, cases: Sequence[Case], na
 
 def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
     """Return the figures of an experiment's cases on one platform; `name` names their pictures."""
-    drawn = CHARTS[cases[0].experiment.chart](dataset, cases, name)
-    return [*drawn, *strips(dataset, cases, f"{name}-layouts")]
+    experiment = cases[0].experiment
+    if experiment.figures:
+        figures = [
+            figure
+            for number, drawn in enumerate(experiment.figures)
+            for figure in described(dataset, cases, f"{name}-{number}", drawn)
+        ]
+    else:
+        figures = CHARTS[experiment.chart](dataset, cases, name)
+    return [*figures, *strips(dataset, cases, f"{name}-layouts")]
 
 
 def _why(dataset: Dataset, cases: Sequence[Case]) -> str:
