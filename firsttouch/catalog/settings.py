@@ -31,6 +31,7 @@ class Setting:
     guest's number of CPUs, for experiments that do not ask for one. `fragment`
     is the path in this repository of a file that is laid over the configuration,
     for which the kernels are built. `quick` settings belong to the quick matrix.
+    `releases` are those whose kernels have it; empty for all.
     """
 
     name: str
@@ -43,6 +44,11 @@ class Setting:
     machine: str = ""
     cpus: int = 0
     fragment: str = ""
+    releases: tuple[str, ...] = ()
+
+    def is_of(self, release: str) -> bool:
+        """Tell whether kernels of a release have it."""
+        return not self.releases or release in self.releases
 
     def applied(self, arm: Arm) -> Arm:
         """Return `arm` as it is in this setting."""
@@ -61,10 +67,15 @@ def setting_names() -> list[str]:
     return names_in(SETTINGS)
 
 
-def matrix_settings(*, quick: bool) -> tuple[Setting, ...]:
-    """Return no setting, and each in the order of their files' `order`, or each quick one."""
-    settings = sorted(map(load_setting, setting_names()), key=lambda setting: setting.order)
-    return (BARE, *(setting for setting in settings if setting.quick or not quick))
+def all_settings() -> list[Setting]:
+    """Return all settings in the order of their files' `order`."""
+    return sorted(map(load_setting, setting_names()), key=lambda setting: setting.order)
+
+
+def matrix_settings(release: str, *, quick: bool) -> tuple[Setting, ...]:
+    """Return no setting, and each that a release has, or each quick one."""
+    of_release = [setting for setting in all_settings() if setting.is_of(release)]
+    return (BARE, *(setting for setting in of_release if setting.quick or not quick))
 
 
 def load_setting(name: str) -> Setting:
@@ -97,6 +108,7 @@ def _combined(name: str, parts: Sequence[Setting]) -> Setting:
             machine=first.machine or other.machine,
             cpus=first.cpus or other.cpus,
             fragment=first.fragment or other.fragment,
+            releases=first.releases or other.releases,
         )
     return replace(first, name=name)
 

@@ -12,7 +12,7 @@ from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.catalog.machines import machine_names
 from firsttouch.catalog.releases import load_release, release_names
-from firsttouch.catalog.settings import full_product, matrix_settings
+from firsttouch.catalog.settings import all_settings, full_product
 from firsttouch.lab.forecast import Forecast
 from firsttouch.lab.plan import Plan
 from firsttouch.output.plain import heading, plain
@@ -33,7 +33,7 @@ def print_list(console: Console) -> bool:
     _print("Machines (--machine)", machines, console)
     arms = sorted(catalog.arms.values(), key=lambda arm: arm.order)
     _print("Arms (--arm)", [(arm.name, arm.meaning) for arm in arms], console)
-    settings = [setting for setting in matrix_settings(quick=False) if setting.name]
+    settings = all_settings()
     _print("Settings (try --setting)", [(each.name, each.title) for each in settings], console)
     releases = [(name, f"Debian's {load_release(name).package}") for name in release_names()]
     _print("Releases (--release)", releases, console)

@@ -14,7 +14,7 @@ from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.arms import BASE, Arm, arm_names
 from firsttouch.catalog.contract import parse_contract
-from firsttouch.catalog.settings import BARE, load_setting, matrix_settings
+from firsttouch.catalog.settings import BARE, Setting, load_setting, matrix_settings
 from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
 from firsttouch.cli.bisect import METRIC, run_bisect
 from firsttouch.cli.functions import places_of, print_profiled, profile
@@ -22,6 +22,8 @@ from firsttouch.cli.lab import add_form
 from firsttouch.cli.options import Once, add_selection, check_time, request_of
 from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
 from firsttouch.errors import UserError, nearest
+from firsttouch.lab.plan import Request
+from firsttouch.lab.run import release_of
 from firsttouch.output.changes import changes_document, print_changes
 from firsttouch.output.matrix import print_matrix
 from firsttouch.output.reply import reply
@@ -186,13 +188,9 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     if not arms:
         raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
     _check_baseline(options, arms)
-    request = replace(
-        request_of(options, quick=options.quick, tried=arms),
-        baseline=options.baseline,
-        around=matrix_settings(quick=options.quick)
-        if options.matrix
-        else tuple(map(load_setting, dict.fromkeys(options.setting))) or (BARE,),
-    )
+    request = request_of(options, quick=options.quick, tried=arms)
+    around = _around(options, request, reporter)
+    request = replace(request, baseline=options.baseline, around=around)
     contract = parse_contract(ftbench_list(reporter))
     if options.time:
         from firsttouch.cli.timed import run_times
@@ -267,6 +265,25 @@ def _examples(changed: Changes) -> dict[str, CellChange]:
         for side, cell in cells.items()
         if not load_setting(cell.case.platform.setting).cpus and cell.unit != "cell"
     }
+
+
+def _around(
+    options: argparse.Namespace, request: Request, reporter: Reporter
+) -> tuple[Setting, ...]:
+    """Return the settings in which all cells run; UserError for one that the kernels lack."""
+    if not options.matrix and not options.setting:
+        return (BARE,)
+    release = release_of(request, reporter).name
+    if options.matrix:
+        return matrix_settings(release, quick=options.quick)
+    settings = tuple(map(load_setting, dict.fromkeys(options.setting)))
+    for setting in settings:
+        if not setting.is_of(release):
+            there = format_list([each.name for each in matrix_settings(release, quick=False)[1:]])
+            raise UserError(
+                f"--setting {setting.name}: kernels of {release} lack it; they have {there}."
+            )
+    return settings
 
 
 def _plain(wanted: Wanted) -> Wanted:

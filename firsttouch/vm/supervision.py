@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import threading
 import time
@@ -20,6 +21,11 @@ from firsttouch.vm.pmu import PmuCounts, read_counts
 from firsttouch.vm.protocol import Done, read_channel
 from firsttouch.vm.qemu import COUNTS_FILE, RESULTS, command
 
+# What says that a word of the command line has no effect, which arm64's `nokaslr` has.
+_UNKNOWN = re.compile(
+    r'Unknown kernel command line parameters "(.*)"|Dynamic Preempt: unsupported mode: (\S+)'
+)
+_KNOWN = ("nokaslr",)
 _SPLATS = ("Kernel panic", "Internal error", "Oops", "BUG:", "WARNING:", "Unable to handle kernel")
 # Seconds without output, on the results channel or in the kernel's log, after
 # which a guest counts as hung. The longest cell of the default plan is silent
@@ -76,6 +82,7 @@ def run_guest(
         )  # fmt: skip
         if not splats:
             _check_splats(log)
+            _check_boot_words(log)
         commands = read_channel(results.read_bytes().decode(errors="replace"))
         if complaint or commands is None:
             for directory in (Path(scratch), log.parent):
@@ -156,6 +163,20 @@ def _check_splats(log: Path) -> None:
         splats = splats_in(lines)
     if splats:
         raise GuestError(f"the guest's kernel reported an error: {splats[0]}", log_end(log))
+
+
+def _check_boot_words(log: Path) -> None:
+    """Raise GuestError if the kernel says that a word of its command line has no effect."""
+    with log.open(errors="replace") as lines:
+        said = [match for line in lines if (match := _UNKNOWN.search(line))]
+    words = [word for match in said for word in (match[1] or "").split() if word not in _KNOWN]
+    words += [f"preempt={match[2]}" for match in said if match[2]]
+    if words:
+        raise GuestError(
+            f"the guest's kernel does not know {' '.join(words)}: correct the boot words, or "
+            "choose a kernel that has them.",
+            log_end(log),
+        )
 
 
 def log_end(log: Path) -> list[str]:

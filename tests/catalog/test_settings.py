@@ -40,8 +40,20 @@ def test_several_are_combined_but_not_of_one_axis() -> None:
 
 
 def test_the_matrix_begins_without_a_setting_and_its_full_product_is_counted() -> None:
-    quick, whole = matrix_settings(quick=True), matrix_settings(quick=False)
+    quick, whole = matrix_settings("7.3", quick=True), matrix_settings("7.3", quick=False)
     assert quick[0] == whole[0] == BARE
     assert set(quick) < set(whole)
     assert full_product((BARE, load_setting("cpus-2"), load_setting("cpus-4"))) == 3
     assert full_product((BARE, load_setting("cpus-2"), load_setting("kpti-off"))) == 4
+
+
+def test_a_release_has_the_preemptions_that_its_kernels_have() -> None:
+    """Since 7.0 arm64 has lazy preemption in place of none."""
+    preemptions = {
+        release: {s.name for s in matrix_settings(release, quick=False) if s.axis == "preemption"}
+        for release in ("6.12", "7.3")
+    }
+    assert preemptions == {
+        "6.12": {"preempt-none", "preempt-full"},
+        "7.3": {"preempt-lazy", "preempt-full"},
+    }

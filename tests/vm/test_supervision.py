@@ -49,6 +49,28 @@ def test_a_kernel_that_complains_has_no_results_unless_that_is_expected(
     assert run_guest(guest, tmp_path / "log", splats=True).commands
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ('Unknown kernel command line parameters "fault_ahed=64 nokaslr a", will be passed to user',
+         "fault_ahed=64 a"),
+        ("Dynamic Preempt: unsupported mode: none", "preempt=none"),
+    ],
+)  # fmt: skip
+def test_a_boot_word_that_has_no_effect_is_named(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path, said: str, words: str
+) -> None:
+    qemu.answer(_DONE, log=f"[ 0.0] {said}\n")
+    with pytest.raises(GuestError, match=f"does not know {words}: correct the boot words"):
+        run_guest(guest, tmp_path / "log")
+
+
+def test_nokaslr_has_an_effect(guest: Guest, qemu: FakeQemu, tmp_path: Path) -> None:
+    log = 'Unknown kernel command line parameters "nokaslr", will be passed to user space.\n'
+    qemu.answer(_DONE, log=log)
+    assert run_guest(guest, tmp_path / "log").commands
+
+
 @pytest.mark.parametrize("results", ["", _DONE[:-2], "{}\n"])
 def test_a_guest_that_ended_early_has_no_results(
     guest: Guest, qemu: FakeQemu, tmp_path: Path, results: str
