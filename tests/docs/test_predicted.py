@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs.evidence.draw.declared import load_evidence
+from docs.evidence.draw.in_guests import tried_in_guests
 from docs.evidence.draw.predicted import (
     NEAR,
     PREDICTED,
@@ -40,6 +41,15 @@ def test_what_is_far_off_has_its_reason_and_nothing_else_has() -> None:
     assert set(declared.scripts) <= {program.name for program in programs}
     assert sum(bool(program.tried) for program in programs) >= 10
     assert {kind for program in programs for kind in program.kinds} <= set(NAMES)
+
+
+def test_what_is_far_off_in_guests_has_its_reason_and_nothing_else_has() -> None:
+    evidence = load_evidence()
+    (block,) = (one for one in evidence.blocks.values() if one.kind == "in-guests")
+    tried = list(tried_in_guests(block, {name: evidence.dataset(name) for name in block.sets}))
+    far = {f"{name}: {one.remedy}" for name, _, one in tried if abs(one.off) > NEAR}
+    assert far == set(load_declared(_FOLDER).guests)
+    assert len(tried) == 2 * len({name for name, *_ in tried}) > 80
 
 
 def test_programs_are_kept_and_drawn(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from docs.evidence.draw.declared import Block, Evidence
 from docs.evidence.draw.functions import functions
+from docs.evidence.draw.in_guests import in_guests
 from docs.evidence.draw.layouts import layouts
 from docs.evidence.draw.pivot import pivot
 from docs.evidence.draw.whole import whole
@@ -173,4 +174,5 @@ _DRAWN: Mapping[str, Callable[[Block, Datasets], Iterator[str]]] = {
     "functions": functions,
     "layouts": layouts,
     "whole": whole,
+    "in-guests": in_guests,
 }

@@ -16,7 +16,7 @@ from firsttouch.tables import Table, read_toml
 # In a checkout; an installed package has no documents.
 EVIDENCE = REPOSITORY / "docs/evidence"
 KINDS = ("rows", "colors", "spread", "knee", "answer", "sources", "cells", "functions",
-         "layouts", "whole")  # fmt: skip
+         "layouts", "whole", "in-guests")  # fmt: skip
 SHOWN = ("value", "change", "per page", "over layouts")
 
 

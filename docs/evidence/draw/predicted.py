@@ -70,11 +70,15 @@ class Program:
 
 @dataclass(frozen=True)
 class Declared:
-    """predicted.toml: more packages and scripts; `reasons` by "program: remedy"."""
+    """predicted.toml: more packages and scripts; `reasons` by "program: remedy".
+
+    `guests` has the reasons for what was measured in guests.
+    """
 
     packages: Packages
     scripts: Mapping[str, str]
     reasons: Mapping[str, str]
+    guests: Mapping[str, str]
 
 
 def load_declared(folder: Path) -> Declared:
@@ -82,9 +86,9 @@ def load_declared(folder: Path) -> Declared:
     table = read_toml(folder / "predicted.toml")
     packages = Packages(table.take("suite", str), table.strings("packages"), "amd64")
     scripts = table.table("scripts").values_of(str)
-    reasons = table.table("reasons").values_of(str)
+    reasons, guests = (table.table(key).values_of(str) for key in ("reasons", "reasons-in-guests"))
     table.done()
-    return Declared(packages, scripts, reasons)
+    return Declared(packages, scripts, reasons, guests)
 
 
 def predict(experiment: Experiment, folder: Path, reporter: Reporter) -> Iterator[Program]:
@@ -144,27 +148,36 @@ def read_predicted(file: Path) -> list[Program]:
 
 
 def draw_predicted(programs: Iterable[Program], declared: Declared) -> str:
-    """Return the table of what was tried, those that are furthest off first."""
-    rows = [(program, tried) for program in programs for tried in program.tried]
-    rows.sort(key=lambda row: -abs(row[1].off))
-    lines = [
-        [
-            program.name,
-            tried.remedy,
-            *(f"{n:,}" for n in (program.faults, tried.predicted, tried.measured)),
-            f"{100 * tried.off:+.1f} %",
-            declared.reasons.get(f"{program.name}: {tried.remedy}", ""),
-        ]
-        for program, tried in rows
+    """Return the table of what was tried, and how much of it was near."""
+    programs = list(programs)
+    rows = [
+        (program.name, program.faults, tried) for program in programs for tried in program.tried
     ]
-    heads = ["program", "remedy", "faults", "predicted", "measured", "off", "why"]
-    near = sum(abs(tried.off) <= NEAR for _, tried in rows)
+    near = sum(abs(tried.off) <= NEAR for *_, tried in rows)
     said = (
         f"- {near} of {len(rows)} are at most {NEAR * 100:.0f} % off. Programs of Debian 13 on "
-        f"Linux {rows[0][0].kernel}, x86-64, as root; `make evidence TRACE={PREDICTED}` runs them."
+        f"Linux {programs[0].kernel}, x86-64, as root; `make evidence TRACE={PREDICTED}` runs them."
     )
-    table = markdown_table(heads, range(2, 6), lines)
+    table = predicted_table(rows, declared.reasons)
     return "".join(f"{line}\n" for line in ["", "", *table, "", said, ""])
+
+
+def predicted_table(
+    rows: Iterable[tuple[str, int, Tried]], reasons: Mapping[str, str]
+) -> Iterator[str]:
+    """Return the lines of a table of programs and their faults, those furthest off first."""
+    lines = [
+        [
+            name,
+            tried.remedy,
+            *(f"{n:,}" for n in (faults, tried.predicted, tried.measured)),
+            f"{100 * tried.off:+.1f} %",
+            reasons.get(f"{name}: {tried.remedy}", ""),
+        ]
+        for name, faults, tried in sorted(rows, key=lambda row: -abs(row[2].off))
+    ]
+    heads = ["program", "remedy", "faults", "predicted", "measured", "off", "why"]
+    yield from markdown_table(heads, range(2, 6), lines)
 
 
 def draw_usual(programs: list[Program]) -> str:
