@@ -10,6 +10,8 @@ from pathlib import Path
 
 from firsttouch.building.sources import debian_source
 from firsttouch.catalog.arms import arm_names, load_arm
+from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.catalog.experiments import Experiment
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import UserError
@@ -47,6 +49,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--machine", metavar="M", help=f"the guest's machine (default {DEFAULT_MACHINE})"
     )
     parser.add_argument(
+        "--operations",
+        action="store_true",
+        help="also measure what operations of mm take, such as munmap, mprotect and fork; give "
+        "more --seconds",
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         default=Path("out"),
@@ -82,7 +90,9 @@ def _guest_survey(options: argparse.Namespace, reporter: Reporter) -> Callable[[
 
     def survey() -> Survey:
         source = debian_source(release, reporter)
-        return survey_guest(source, arm, machine, options.out / "log", reporter)
+        return survey_guest(
+            source, arm, machine, options.out / "log", reporter, _experiments(options)
+        )
 
     return survey
 
@@ -91,7 +101,12 @@ def _host_survey(options: argparse.Namespace, reporter: Reporter) -> Callable[[]
     """Return a function that surveys this host; UserError for a time out of range."""
     seconds = DEFAULT_SECONDS if options.seconds is None else options.seconds
     check_seconds(seconds)
-    return lambda: survey_host(seconds, reporter)
+    return lambda: survey_host(seconds, reporter, _experiments(options))
+
+
+def _experiments(options: argparse.Namespace) -> list[Experiment]:
+    """Return the experiments whose operations are to be measured."""
+    return list(map(load_experiment, experiment_names())) if options.operations else []
 
 
 def _finish(surveyed: Survey, file: Path, reporter: Reporter) -> int:

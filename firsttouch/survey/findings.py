@@ -21,6 +21,7 @@ from firsttouch.survey.tasks import (
     counted_name,
     hot_colors,
     kind_name,
+    operation_of,
     touch_name,
     touch_tasks,
 )
@@ -61,6 +62,20 @@ class TouchFinding:
 
 
 @dataclass(frozen=True)
+class OperationFinding:
+    """An operation of mm, such as ``unmap pieces 4k``; times in ns for one operation.
+
+    Without figures, `unavailable` says why.
+    """
+
+    name: str
+    faults: float | None
+    elapsed: Figure | None
+    busy: Figure | None
+    unavailable: str
+
+
+@dataclass(frozen=True)
 class ColorFinding:
     """One cache: the time of a loop over hot lines and zero pages, in ns per round.
 
@@ -95,7 +110,7 @@ class Findings:
     reason if it is unknown. `noisy` names the figures that are too noisy for a
     conclusion. `seconds_needed` estimates how long a survey must take to make
     them certain, if the noise does not change. `few` is the smallest number of
-    samples of a first touch.
+    samples of a first touch. `operations` are there if the survey was asked for them.
     """
 
     host: Host
@@ -111,6 +126,7 @@ class Findings:
     failures: tuple[str, ...]
     seconds_needed: int | None = None
     interrupted: bool = False
+    operations: tuple[OperationFinding, ...] = ()
 
     def touch(self, kind: str, page: str = "base") -> TouchFinding | None:
         """Return the finding of `kind`; None if it has no figures."""
@@ -168,6 +184,11 @@ def examine(survey: Survey) -> Findings:
         tuple(sorted({f"{s.task}: {s.error}" for s in samples.failures()})),
         _seconds_needed(survey.seconds, noisy.values()),
         survey.interrupted,
+        tuple(
+            _operation(task.name, name, samples)
+            for task in survey.tasks
+            if (name := operation_of(task))
+        ),
     )
 
 
@@ -194,6 +215,20 @@ def _touch(kind: str, page: str, page_size: int, samples: Samples) -> TouchFindi
         busy_time,
         sum(system) / len(system) if system else None,
         busy_time.median / floor.median if busy_time and floor and floor.median else None,
+        "" if faults else samples.reason(task),
+    )
+
+
+def _operation(task: str, name: str, samples: Samples) -> OperationFinding:
+    def each(metric: Callable[[Line], float]) -> Figure | None:
+        return samples.figure(task, lambda line: metric(line) / line.metrics["operations"])
+
+    faults = each(lambda line: line.metrics["page_faults"])
+    return OperationFinding(
+        name,
+        faults.median if faults else None,
+        each(lambda line: line.metrics["elapsed_ns"]),
+        each(lambda line: line.busy_ns),
         "" if faults else samples.reason(task),
     )
 

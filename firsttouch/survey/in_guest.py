@@ -5,19 +5,25 @@ from __future__ import annotations
 
 import concurrent.futures
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from firsttouch.building.kernels import obtain_image
 from firsttouch.building.programs import build_ftbench, build_init
 from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import Arm
+from firsttouch.catalog.experiments import Experiment
 from firsttouch.catalog.machines import Machine
 from firsttouch.lab.outcomes import printed_objects
 from firsttouch.progress import Reporter
 from firsttouch.survey.host import host_files, read_host
 from firsttouch.survey.samples import Line, Sample, Survey, SurveyedGuest, read_line
-from firsttouch.survey.tasks import counter_tasks, touch_tasks, zero_pages_task
+from firsttouch.survey.tasks import (
+    counter_tasks,
+    operation_tasks,
+    touch_tasks,
+    zero_pages_task,
+)
 from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.supervision import run_guest
 
@@ -30,11 +36,18 @@ _COMMAND_BEGINS = "init: command "
 
 
 def survey_guest(
-    source: KernelSource, arm: Arm, machine: Machine, logs: Path, reporter: Reporter
+    source: KernelSource,
+    arm: Arm,
+    machine: Machine,
+    logs: Path,
+    reporter: Reporter,
+    experiments: Iterable[Experiment] = (),
 ) -> Survey:
-    """Survey a guest with the kernel of `arm`; its clock counts instructions.
+    """Survey a guest with the kernel of `arm`, and with the operations of `experiments`.
 
-    Caches have no effect on such a clock, so tasks that need the time of a read
+    The guest's clock counts instructions.
+
+    Caches have no effect on it, so tasks that need the time of a read
     are left out. The guest's kernel log goes to `logs`. Raises GuestError and
     BuildError.
     """
@@ -56,7 +69,12 @@ def survey_guest(
     log = logs / f"survey-{arm.name}.log"
     (files,) = run_guest(guest([("--files", *host_files(0))]), log).commands
     host = read_host(printed_objects(0, files, log)[0], 0)
-    tasks = [*touch_tasks(host, _SIZE), *counter_tasks(host.geometries), zero_pages_task()]
+    tasks = [
+        *touch_tasks(host, _SIZE),
+        *counter_tasks(host.geometries),
+        zero_pages_task(),
+        *operation_tasks(experiments),
+    ]
     order = [(task, number) for number in range(_ROUNDS + 1) for task in tasks]
     lines = _watched(guest([task.arguments for task, _ in order]), log, reporter)
     samples = tuple(

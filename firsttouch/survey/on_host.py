@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from firsttouch.building.programs import build_ftbench
+from firsttouch.catalog.experiments import Experiment
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
 from firsttouch.survey.geometry import examine_caches
@@ -22,6 +23,7 @@ from firsttouch.survey.tasks import (
     color_tasks,
     counter_tasks,
     geometry_tasks,
+    operation_tasks,
     probe_task,
     touch_name,
     touch_size,
@@ -53,8 +55,8 @@ def check_seconds(seconds: int) -> None:
         )
 
 
-def survey_host(seconds: int, reporter: Reporter) -> Survey:
-    """Build ftbench, then survey the host for `seconds`.
+def survey_host(seconds: int, reporter: Reporter, experiments: Iterable[Experiment] = ()) -> Survey:
+    """Build ftbench, then survey the host for `seconds`, with the operations of `experiments`.
 
     An interrupt ends the survey early; the samples are kept if they include a
     first touch. Otherwise it raises KeyboardInterrupt. Raises UserError on
@@ -83,6 +85,7 @@ def survey_host(seconds: int, reporter: Reporter) -> Survey:
             *color_tasks(geometries, host.page_size),
             zero_pages_task(),
             *counter_tasks(geometries),
+            *operation_tasks(experiments),
         ]
         interrupted = False
         try:

@@ -38,6 +38,7 @@ def print_survey(
     _print_touches(findings, console)
     _print_colors(findings, console)
     _print_counters(findings, console)
+    _print_operations(findings, console)
 
 
 def _print_sentences(sentences: Iterable[Sentence], findings: Findings, console: Console) -> None:
@@ -225,6 +226,27 @@ def _print_counters(findings: Findings, console: Console) -> None:
         columns = ("", "store, a page", "ldadd, a page", "ways, a read", "ways + 1, a read")
         _print_table(columns, [(f.name, *_counts(f)) for f in counted], console)
     _print_reasons(((f.name, f.unavailable) for f in findings.counters), console)
+
+
+def _print_operations(findings: Findings, console: Console) -> None:
+    if not findings.operations:
+        return
+    unit = "instructions" if findings.virtual_time else "ns"
+    _heading(f"Operations of mm, {unit} each: medians, and the width of the middle half", console)
+    rows = [
+        (
+            operation.name,
+            f"{operation.faults:,.2f}",
+            f"{operation.elapsed.median:,.0f}",
+            f"{operation.elapsed.relative_spread:.0%}",
+            f"{operation.busy.median:,.0f}",
+            f"{operation.busy.relative_spread:.0%}",
+        )
+        for operation in findings.operations
+        if operation.faults is not None and operation.elapsed and operation.busy
+    ]
+    _print_table(("", "faults", "time", "spread", "processor", "spread"), rows, console)
+    _print_reasons(((each.name, each.unavailable) for each in findings.operations), console)
 
 
 def _counts(finding: CounterFinding) -> list[str]:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from firsttouch.catalog.experiments import Experiment
+from firsttouch.output.names import format_params, varying
 from firsttouch.survey.host import LEVELS, Geometry, Host
 
 # Kinds of first touch; "read" is a plain load, and the floor is the cheapest way to populate.
@@ -48,6 +51,11 @@ _WANTED_ROUNDS = 12
 # Mean cost of a touch over all kinds, as a multiple of a store's.
 _COST_IN_STORES = 1.5
 ZERO_PAGES = "zero pages"
+# The metric of an experiment that measures operations of mm.
+_OPERATIONS = "operations"
+# Options of experiments: what changes the host is left out, and a file is where anybody may write.
+_SETS_THP, _DIRECTORY = "--set-thp", "--dir"
+_OPERATION = "operation "
 
 
 @dataclass(frozen=True, order=True)
@@ -138,6 +146,32 @@ def touch_tasks(host: Host, size: int) -> list[Task]:
                 arguments = ("populate", "--by", kind, "--page", page, "--size", str(size))
                 tasks.append(Task(name, arguments))
     return tasks
+
+
+def operation_tasks(experiments: Iterable[Experiment]) -> list[Task]:
+    """Return the cells of the quick forms of experiments that measure operations of mm.
+
+    Those that need a device or the files of a guest are left out.
+    """
+    tasks = []
+    for experiment in experiments:
+        counted = any(metric.name == _OPERATIONS for metric in experiment.metrics)
+        options = [option for option in experiment.options if option != _SETS_THP]
+        if not counted or experiment.root or options[:1] not in ([], [_DIRECTORY]):
+            continue
+        if options:
+            options = [_DIRECTORY, tempfile.gettempdir()]
+        quick = experiment.quickly()
+        for params in quick.combinations():
+            words = [word for name, value in params.items() for word in (f"--{name}", str(value))]
+            name = f"{_OPERATION}{experiment.name} {format_params(varying(quick, params))}"
+            tasks.append(Task(name, (experiment.runs, *options, *words)))
+    return tasks
+
+
+def operation_of(task: Task) -> str:
+    """Return what a task of `operation_tasks` measures; "" for another task."""
+    return task.name.removeprefix(_OPERATION) if task.name.startswith(_OPERATION) else ""
 
 
 def probe_task() -> Task:

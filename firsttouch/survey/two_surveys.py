@@ -117,6 +117,11 @@ def _lines(a: Findings, b: Findings) -> Iterator[Line]:
         if touch.faults is not None and other.faults is not None:
             yield _line(what, "faults", "a page", _count(touch.faults), _count(other.faults))
         yield from _timed(what, "processor", f"{time} a page", touch.busy, other.busy)
+    operations = {operation.name: operation for operation in b.operations}
+    for operation in a.operations:
+        if same_one := operations.get(operation.name):
+            what = operation.name
+            yield from _timed(what, "processor", f"{time} each", operation.busy, same_one.busy)
     for ours, cache in ((c, d) for c in a.caches for d in b.caches if c.level == d.level):
         what = ours.level.upper()
         yield from _timed(what, "hit", "ns a read", ours.within, cache.within)

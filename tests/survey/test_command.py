@@ -20,6 +20,7 @@ from firsttouch.errors import UserError
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.survey.document import read_survey
+from firsttouch.survey.findings import examine
 from firsttouch.survey.keeping import claimed
 from firsttouch.survey.on_host import survey_host
 from firsttouch.survey.rounds import TaskRunner
@@ -123,6 +124,29 @@ def test_what_is_unavailable_has_a_reason(surveyed: tuple[Finished, Path]) -> No
         assert counter["figures"] or counter["unavailable"]
     for touch in survey["findings"]["touches"]:
         assert touch["elapsed"] or touch["unavailable"]
+
+
+@pytest.mark.long
+def test_operations_of_mm_have_a_time_each(firsttouch: Firsttouch) -> None:
+    done = firsttouch("survey", "--operations", "--seconds", "30")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    file = firsttouch.directory / "out/survey.json"
+    operations = {one.name: one for one in examine(read_survey(file)).operations}
+    assert {name.split()[0] for name in operations} == {
+        "advise", "fork", "heap", "lock", "page-cache", "program-start", "protect", "remap",
+        "switch", "unmap", "userfault",
+    }  # fmt: skip
+    for operation in operations.values():
+        assert (operation.elapsed is None) == bool(operation.unavailable)
+    # The heap grows by 64 KiB a time, whose pages are stored to.
+    assert operations["heap up-stores 4k"].faults == 65536 // PAGE
+    untouched, touched = operations["unmap at-once untouched"], operations["unmap at-once 4k"]
+    assert untouched.elapsed and touched.elapsed
+    assert 20 * untouched.elapsed.median < touched.elapsed.median
+    assert re.search(r"^switch call +0\.00 +\d+ ", done.stdout, re.M)
+    compared = firsttouch("compare", "out", "out")
+    assert re.search(r"unmap pieces 4k +processor, ns each", compared.stdout), compared.stdout
 
 
 def test_a_survey_that_is_interrupted_at_once_keeps_nothing_and_says_so(
