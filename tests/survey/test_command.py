@@ -144,7 +144,8 @@ def test_operations_of_mm_have_a_time_each(firsttouch: Firsttouch) -> None:
     untouched, touched = operations["unmap at-once untouched"], operations["unmap at-once 4k"]
     assert untouched.elapsed and touched.elapsed
     assert 20 * untouched.elapsed.median < touched.elapsed.median
-    assert re.search(r"^switch call +0\.00 +\d+ ", done.stdout, re.M)
+    # A table, or lines where it is too wide.
+    assert re.search(r"^switch call(: faults)? +0\.00", done.stdout, re.M), done.stdout
     compared = firsttouch("compare", "out", "out")
     assert re.search(r"unmap pieces 4k +processor, ns each", compared.stdout), compared.stdout
 
