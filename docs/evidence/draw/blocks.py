@@ -61,21 +61,21 @@ def _origin(evidence: Evidence, datasets: Datasets) -> Iterator[str]:
     Of a set that not every QEMU can measure, say which QEMU did.
     """
     for name, dataset in datasets.items():
-        one = evidence.sets[name]
-        command = shlex.join(["firsttouch", *one.arguments()])
+        asked = evidence.sets[name]
+        command = shlex.join(["firsttouch", *asked.arguments()])
         used = dict.fromkeys(result.provenance.qemu for result in dataset.results())
         yield (
             f"- Linux {kernel_versions(dataset.cases)}, source "
             f"{_digest(dataset, 'kernel source')}: `{command}`"
-            f"{''.join(f', {qemu}' for qemu in used) if one.qemu else ''}"
+            f"{''.join(f', {qemu}' for qemu in used) if asked.qemu else ''}"
         )
 
 
 def _digest(dataset: Dataset, name: str) -> str:
-    found = {result.provenance.digests.get(name, "") for result in dataset.results()}
-    if len(found) != 1 or "" in found:
+    digests = {result.provenance.digests.get(name, "") for result in dataset.results()}
+    if len(digests) != 1 or "" in digests:
         raise UserError(f"not all results of a set name the same {name}: measure them again.")
-    return f"`sha256:{found.pop()}`"
+    return f"`sha256:{digests.pop()}`"
 
 
 def _answer(_: Block, datasets: Datasets) -> Iterator[str]:
@@ -90,7 +90,9 @@ def _answer(_: Block, datasets: Datasets) -> Iterator[str]:
 def _sources(_: Block, datasets: Datasets) -> Iterator[str]:
     """Return the tools of all sets, and the kernel and instruments of each."""
     made = [result.provenance for dataset in datasets.values() for result in dataset.results()]
-    tools = dict.fromkeys([one.qemu for one in made] + [one.compiler for one in made])
+    tools = dict.fromkeys(
+        [provenance.qemu for provenance in made] + [provenance.compiler for provenance in made]
+    )
     yield from (f"- {tool}" for tool in tools)
     yield ""
     lines = [
@@ -105,8 +107,8 @@ def _sources(_: Block, datasets: Datasets) -> Iterator[str]:
 
 
 def _short_digests(dataset: Dataset, part: str) -> list[str]:
-    found = {result.provenance.digests.get(part, "") for result in dataset.results()}
-    return [f"`{digest[:8]}`" for digest in sorted(found - {""})]
+    digests = {result.provenance.digests.get(part, "") for result in dataset.results()}
+    return [f"`{digest[:8]}`" for digest in sorted(digests - {""})]
 
 
 def _colors(block: Block, datasets: Datasets) -> Iterator[str]:
@@ -161,7 +163,7 @@ def _knee(block: Block, datasets: Datasets) -> Iterator[str]:
 
 def _platforms(block: Block, dataset: Dataset) -> list[Platform]:
     """Return the platforms that a block is about: those of its machine, or all."""
-    return [one for one in dataset.platforms() if block.machine in ("", one.machine)]
+    return [platform for platform in dataset.platforms() if block.machine in ("", platform.machine)]
 
 
 _DRAWN: Mapping[str, Callable[[Block, Datasets], Iterator[str]]] = {

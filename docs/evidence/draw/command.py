@@ -123,22 +123,22 @@ def measurable(sets: Sequence[ResultSet], *, asked: bool) -> list[ResultSet]:
 
     Raises UserError if one of them was `asked` for by its name.
     """
-    found = [one for one in sets if one.qemu <= _qemu_major()]
-    for one in sets:
-        if one not in found:
-            needs = f"{one.name} needs QEMU {one.qemu} on PATH, and this is {qemu_version()}"
+    measurable = [each for each in sets if each.qemu <= _qemu_major()]
+    for each in sets:
+        if each not in measurable:
+            needs = f"{each.name} needs QEMU {each.qemu} on PATH, and this is {qemu_version()}"
             if asked:
                 raise UserError(f"{needs}: put a newer one first on PATH.")
             print(f"make evidence: {needs}: it stays as it is.", flush=True)
-    return found
+    return measurable
 
 
 def _qemu_major() -> int:
     """Return the first number of QEMU's version; HostError if it is missing."""
-    found = re.search(r"version (\d+)", qemu_version())
-    if found is None:
+    version = re.search(r"version (\d+)", qemu_version())
+    if version is None:
         raise HostError(f"{QEMU} --version printed {qemu_version()!r}: put a QEMU on PATH.")
-    return int(found[1])
+    return int(version[1])
 
 
 def measure(evidence: Evidence, sets: Sequence[ResultSet], out: Path) -> bool:
@@ -146,19 +146,19 @@ def measure(evidence: Evidence, sets: Sequence[ResultSet], out: Path) -> bool:
 
     Nothing is written unless all of them are whole: a document shows several.
     """
-    for one in sets:
-        arguments = [*one.arguments(), "--out", str(out / one.name)]
+    for each in sets:
+        arguments = [*each.arguments(), "--out", str(out / each.name)]
         print(f"\nmake evidence: firsttouch {' '.join(arguments)}", flush=True)
         status = firsttouch(arguments)
         if status:
             print(
-                f"make evidence: {one.name} ended with status {status}: nothing was written, "
+                f"make evidence: {each.name} ended with status {status}: nothing was written, "
                 "run it again to go on.",
                 file=sys.stderr,
             )
             return False
-    for one in sets:
-        pack_results(one.file(evidence.folder), read_results(out / one.name).results)
+    for each in sets:
+        pack_results(each.file(evidence.folder), read_results(out / each.name).results)
     return True
 
 
@@ -185,29 +185,30 @@ def trace(evidence: Evidence, name: str) -> None:
 
 def traced_blocks(evidence: Evidence) -> dict[str, Callable[[], str]]:
     """Return functions that draw tables of what is no set: traces and history, by block."""
-    found: dict[str, Callable[[], str]] = {}
+    blocks: dict[str, Callable[[], str]] = {}
     here, lines = (traces_file(evidence.folder, name) for name in (HERE, LINES))
     if here.exists():
-        found[HERE] = lambda: draw_traces(read_traces(here))
+        blocks[HERE] = lambda: draw_traces(read_traces(here))
     if lines.exists():
-        found[LINES] = lambda: draw_lines(read_traces(lines))
+        blocks[LINES] = lambda: draw_lines(read_traces(lines))
     verdicts = traces_file(evidence.folder, ORACLE)
     if verdicts.exists():
-        found[ORACLE] = lambda: draw_verdicts(read_verdicts(verdicts))
+        blocks[ORACLE] = lambda: draw_verdicts(read_verdicts(verdicts))
     tried = traces_file(evidence.folder, PREDICTED)
     if tried.exists():
         declared = load_declared(evidence.folder)
-        found[PREDICTED] = lambda: draw_predicted(read_predicted(tried), declared)
-        found[ASKED] = lambda: draw_predicted(
-            [one for one in read_predicted(tried) if one.name in declared.scripts], declared
+        blocks[PREDICTED] = lambda: draw_predicted(read_predicted(tried), declared)
+        blocks[ASKED] = lambda: draw_predicted(
+            [program for program in read_predicted(tried) if program.name in declared.scripts],
+            declared,
         )
-        found[KINDS] = lambda: draw_kinds(read_predicted(tried))
-        found[USUAL] = lambda: draw_usual(read_predicted(tried))
+        blocks[KINDS] = lambda: draw_kinds(read_predicted(tried))
+        blocks[USUAL] = lambda: draw_usual(read_predicted(tried))
     if (evidence.folder / COUNTED).exists():
-        found["history"] = lambda: draw_history(evidence.folder)
+        blocks["history"] = lambda: draw_history(evidence.folder)
     if _SET in evidence.sets:
-        found[_BLOCK] = lambda: draw_traces(_of_guests(evidence.sets[_SET].file(evidence.folder)))
-    return found
+        blocks[_BLOCK] = lambda: draw_traces(_of_guests(evidence.sets[_SET].file(evidence.folder)))
+    return blocks
 
 
 def _of_guests(file: Path) -> list[Traced]:

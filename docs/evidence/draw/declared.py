@@ -140,21 +140,23 @@ def load_evidence(folder: Path = EVIDENCE) -> Evidence:
     documents = top.strings("documents")
     sets: list[ResultSet] = []
     for table in top.tables("set"):
-        sets.append(_read_set(table, {one.name: one for one in sets}))
-    known = [one.name for one in sets]
+        sets.append(_read_set(table, {earlier.name: earlier for earlier in sets}))
+    names_of_sets = [each.name for each in sets]
     blocks: list[Block] = []
     for table in top.tables("block"):
-        blocks.append(_read_block(table, known, {one.name: one for one in blocks}))
-    pictures = [_read_picture(table, known) for table in top.tables("picture")]
+        blocks.append(
+            _read_block(table, names_of_sets, {earlier.name: earlier for earlier in blocks})
+        )
+    pictures = [_read_picture(table, names_of_sets) for table in top.tables("picture")]
     top.done()
-    for names in (known, [block.name for block in blocks]):
+    for names in (names_of_sets, [block.name for block in blocks]):
         if twice := {name for name in names if names.count(name) > 1}:
             raise UserError(f"{file}: {', '.join(sorted(twice))} is declared twice.")
     return Evidence(
         folder,
         documents,
-        {one.name: one for one in sets},
-        {one.name: one for one in blocks},
+        {each.name: each for each in sets},
+        {each.name: each for each in blocks},
         tuple(pictures),
     )
 
@@ -165,7 +167,7 @@ def _read_set(table: Table, before: Mapping[str, ResultSet]) -> ResultSet:
         layouts = table.take("layouts", int, before[like].layouts)
         table.done()
         return replace(before[like], name=name, release=release, layouts=layouts)
-    found = ResultSet(
+    result_set = ResultSet(
         name,
         release,
         table.strings("machines", ()),
@@ -178,7 +180,7 @@ def _read_set(table: Table, before: Mapping[str, ResultSet]) -> ResultSet:
         table.take("qemu", int, 0),
     )
     table.done()
-    return found
+    return result_set
 
 
 def _read_picture(table: Table, sets: list[str]) -> Picture:
@@ -198,11 +200,11 @@ def _read_block(table: Table, sets: list[str], before: Mapping[str, Block]) -> B
             table.choice("kind", KINDS, "rows"),
             table.strings("sets"),
             table.strings("heads", ()),
-            tuple(_read_selection(one) for one in table.tables("rows")),
-            tuple(_read_column(one) for one in table.tables("columns")),
+            tuple(_read_selection(entry) for entry in table.tables("rows")),
+            tuple(_read_column(entry) for entry in table.tables("columns")),
             table.take("machine", str, ""),
             table.take("level", str, ""),
-            tuple(_read_group(one) for one in table.tables("groups")),
+            tuple(_read_group(entry) for entry in table.tables("groups")),
         )
     for name in block.sets:
         if name not in sets:
@@ -214,28 +216,28 @@ def _read_block(table: Table, sets: list[str], before: Mapping[str, Block]) -> B
 
 
 def _read_group(table: Table) -> Group:
-    found = Group(table.take("what", str), table.strings("functions"))
+    group = Group(table.take("what", str), table.strings("functions"))
     table.done()
-    return found
+    return group
 
 
 def _read_selection(table: Table) -> Selection:
-    found = Selection(
+    selection = Selection(
         table.take("experiment", str),
         table.table("where").scalars(),
         table.take("metric", str, ""),
         table.take("label", str, ""),
     )
     table.done()
-    return found
+    return selection
 
 
 def _read_column(table: Table) -> Column:
-    found = Column(
+    column = Column(
         table.take("head", str, ""),
         table.take("metric", str, ""),
         table.strings("arms"),
         table.choice("show", SHOWN, "value"),
     )
     table.done()
-    return found
+    return column

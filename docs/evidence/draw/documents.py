@@ -49,9 +49,9 @@ class Drawing:
             return self._others[name]()
         blocks = self.evidence.blocks
         if name not in blocks:
-            known = [*blocks, *self._others]
-            raise UserError(f"there is no evidence {name!r}: {nearest(name, known)}")
-        datasets = {one: self.dataset(one) for one in blocks[name].sets}
+            names = [*blocks, *self._others]
+            raise UserError(f"there is no evidence {name!r}: {nearest(name, names)}")
+        datasets = {of: self.dataset(of) for of in blocks[name].sets}
         return draw_block(blocks[name], self.evidence, datasets)
 
     def pictures(self) -> dict[str, str]:
@@ -71,7 +71,7 @@ class Drawing:
         is not declared.
         """
         check_markers(text)
-        return _MARKED.sub(lambda found: f"{found[1]}{self.block(found[2])}{found[4]}", text)
+        return _MARKED.sub(lambda marked: f"{marked[1]}{self.block(marked[2])}{marked[4]}", text)
 
 
 def check_markers(text: str) -> None:
@@ -89,4 +89,4 @@ def check_markers(text: str) -> None:
 
 def names(text: str) -> Iterator[str]:
     """Return the names of the blocks that a document has."""
-    return (found[2] for found in _MARKED.finditer(text))
+    return (marked[2] for marked in _MARKED.finditer(text))

@@ -35,10 +35,10 @@ def functions(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
     """
     rows = function_rows(block, datasets)
     labels = list(rows[0].values)
-    known = {row.function for row in rows}
+    counted = {row.function for row in rows}
     lines, listed = [], set[str]()
     for group in block.groups:
-        if missing := set(group.functions) - known:
+        if missing := set(group.functions) - counted:
             raise UserError(
                 f"{block.name}: no kernel executed {', '.join(sorted(missing))}: take it out."
             )
@@ -65,14 +65,14 @@ def function_rows(block: Block, datasets: Mapping[str, Dataset]) -> tuple[Functi
     divisors: dict[str, float] = {}
     for dataset in datasets.values():
         (case,) = cases_of(block, selection, dataset)
-        own = profiles_of(case)
-        basis = basis_of(case, {arm: own[arm] for arm in column.arms if arm in own})
+        by_arm = profiles_of(case)
+        basis = basis_of(case, {arm: by_arm[arm] for arm in column.arms if arm in by_arm})
         bases.append(basis)
         for arm in column.arms:
-            if arm not in own:
+            if arm not in by_arm:
                 raise UserError(f"{block.name}: {case.experiment.name} has no profile of {arm}.")
             label = f"{case.platform.release}, {arm}" if len(datasets) > 1 else arm
-            profiles[label], divisors[label] = own[arm], basis.divisors[arm]
+            profiles[label], divisors[label] = by_arm[arm], basis.divisors[arm]
     if len({basis.unit for basis in bases}) != 1:
         raise UserError(f"{block.name}: the sets take different numbers of faults per page.")
     rows = compare_functions(profiles, Basis(bases[0].unit, divisors))

@@ -85,7 +85,7 @@ def read_counted(folder: Path = EVIDENCE) -> dict[str, list[Counted]]:
     file = folder / COUNTED
     table = Table(file, json_object(file.read_text("utf-8")) or {})
     return {
-        change.name: [read(one, Counted) for one in table.tables(change.name)]
+        change.name: [read(entry, Counted) for entry in table.tables(change.name)]
         for change in load_history(folder)
     }
 
@@ -120,9 +120,9 @@ def draw_history(folder: Path = EVIDENCE) -> str:
     lines = []
     for change in load_history(folder):
         said = [
-            f"{shown.unit} of `{shown.name}`: {format_count(one.stock)} to {format_count(one.arm)}"
-            f" ({format_change(change_percent(one.stock, one.arm))})"
-            for shown, one in zip(change.shows, counted[change.name], strict=True)
+            f"{shown.unit} of `{shown.name}`: {format_count(pair.stock)} to "
+            f"{format_count(pair.arm)} ({format_change(change_percent(pair.stock, pair.arm))})"
+            for shown, pair in zip(change.shows, counted[change.name], strict=True)
         ]
         title = f"[{change.title}](history/{change.name}.patch)"
         lines.append(
@@ -136,14 +136,14 @@ def draw_history(folder: Path = EVIDENCE) -> str:
 def main(names: Sequence[str]) -> int:
     """Try the changes of these names again, or all; write what was counted beside the others."""
     file = EVIDENCE / COUNTED
-    known: dict[str, Json] = (
+    document: dict[str, Json] = (
         dict(json_object(file.read_text("utf-8")) or {}) if file.exists() else {}
     )
     for change in load_history():
         if not names or change.name in names:
-            found = count_again(change, Path("out/history") / change.name)
-            known[change.name] = [{"stock": one.stock, "arm": one.arm} for one in found]
-            write_atomically(file, dump_json({"licence": _LICENCE, **known}))
+            again = count_again(change, Path("out/history") / change.name)
+            document[change.name] = [{"stock": counts.stock, "arm": counts.arm} for counts in again]
+            write_atomically(file, dump_json({"licence": _LICENCE, **document}))
     return 0
 
 

@@ -24,11 +24,11 @@ def in_guests(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
     yield from predicted_table(tried, reasons)
     yield ""
     for column in block.columns:
-        of = [one for _, _, one in tried if one.remedy == column.head]
-        near = sum(abs(one.off) <= NEAR for one in of)
+        of = [each for _, _, each in tried if each.remedy == column.head]
+        near = sum(abs(each.off) <= NEAR for each in of)
         predicted, measured = (
             sum(counts)
-            for counts in zip(*((one.predicted, one.measured) for one in of), strict=True)
+            for counts in zip(*((each.predicted, each.measured) for each in of), strict=True)
         )
         yield (
             f"- {column.head}: {near} of {len(of)} are at most {NEAR * 100:.0f} % off; all "

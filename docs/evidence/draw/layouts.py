@@ -29,13 +29,15 @@ def layouts(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
     """
     lines = []
     for selection in block.rows:
-        found = [line for one in datasets.values() for line in _lines(selection, one)]
-        if not found:
+        of_selection = [
+            line for dataset in datasets.values() for line in _lines(selection, dataset)
+        ]
+        if not of_selection:
             raise UserError(
                 f"{block.name}: {selection.label} was not measured in several layouts: measure "
                 "it, or take the row out."
             )
-        lines += found
+        lines += of_selection
     yield from markdown_table(_HEADS, range(2, 6), lines)
 
 
@@ -59,13 +61,13 @@ def _spread_lines(selection: Selection, dataset: Dataset) -> Iterator[list[str]]
     changes = []
     for layout in sorted({case.layout for case in cases}):
         (sweep,) = sweeps(case for case in cases if case.layout == layout)
-        found = sweep.spreads(sweep.metric)
+        spreads = sweep.spreads(sweep.metric)
         changes.append(
-            change_percent(*(getattr(found[one], selection.metric) for one in (BASE, arm)))
+            change_percent(*(getattr(spreads[of], selection.metric) for of in (BASE, arm)))
         )
-    known = tuple(change for change in changes if change is not None)
-    if len(known) > 1:
-        yield _line(selection.label, arm, Distribution(known), "")
+    measured = tuple(change for change in changes if change is not None)
+    if len(measured) > 1:
+        yield _line(selection.label, arm, Distribution(measured), "")
 
 
 def _is_of(selection: Selection, case: Case) -> bool:

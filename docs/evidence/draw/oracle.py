@@ -86,7 +86,7 @@ def judge(program: str, arguments: Sequence[str | Path], *, user: bool = False) 
     with tempfile.TemporaryDirectory(prefix="firsttouch-oracle-") as name:
         folder = Path(name)
         folder.chmod(0o777)
-        recorder, trace, reported = (folder / one for one in (_RECORDER, "trace", "perf"))
+        recorder, trace, reported = (folder / name for name in (_RECORDER, "trace", "perf"))
         recorder.write_bytes(build_recorder(Reporter()).read_bytes())
         recorder.chmod(0o755)
         rights = (
@@ -111,27 +111,31 @@ def _reported(file: Path) -> Iterator[Reported]:
         assert script.stdout is not None
         recorder = None
         for match in filter(None, map(_LINE.match, script.stdout)):
-            one = Reported(
+            fault = Reported(
                 int(match["pid"]), int(match["tid"]), int(match["address"], 16),
                 int(match["code"], 16),
             )  # fmt: skip
             # perf's child becomes the recorder, and has the first faults.
-            recorder = recorder or one.pid
-            if one.pid == recorder or match["name"] == _RECORDER or one.address >= _END_OF_USERS:
+            recorder = recorder or fault.pid
+            if (
+                fault.pid == recorder
+                or match["name"] == _RECORDER
+                or fault.address >= _END_OF_USERS
+            ):
                 continue
-            yield one
+            yield fault
 
 
 def _compare(program: str, reported: Sequence[Reported], trace: Path, *, user: bool) -> Verdict:
-    found = find(open_recording(trace), rows=True)
+    totals = find(open_recording(trace), rows=True)
     faults = [event for event in open_recording(trace).events() if isinstance(event, Fault)]
     # The kernel also tries accesses with page faults disabled, which perf does not count.
-    unmatched = Counter((one.tid, one.address) for one in reported if one.code & _USER)
+    unmatched = Counter((fault.tid, fault.address) for fault in reported if fault.code & _USER)
     unmatched.subtract((fault.tid, fault.address) for fault in faults if fault.user)
     true, by_kernel = _doubles(reported)
     told: Counter[tuple[int, int]] = Counter()
     huge: Counter[tuple[int, int]] = Counter()
-    for fault, double in zip(faults, found.faults.double, strict=True):
+    for fault, double in zip(faults, totals.faults.double, strict=True):
         if double:
             where = huge if (fault.mapped or 0) >= _HUGE else told
             where[fault.pid, fault.address >> _PAGE] += 1
@@ -160,17 +164,17 @@ def _doubles(
     read: dict[tuple[int, int], Reported] = {}
     doubles: Counter[tuple[int, int]] = Counter()
     by_kernel: Counter[tuple[int, int]] = Counter()
-    for one in reported:
-        page = one.pid, one.address >> _PAGE
-        if one.code & _MAPPED:
-            first = read.pop(page, None) if one.code & _WRITE else None
+    for fault in reported:
+        page = fault.pid, fault.address >> _PAGE
+        if fault.code & _MAPPED:
+            first = read.pop(page, None) if fault.code & _WRITE else None
             if first:
                 doubles[page] += 1
-                by_kernel[page] += not one.code & first.code & _USER
-        elif one.code & (_WRITE | _FETCH):
+                by_kernel[page] += not fault.code & first.code & _USER
+        elif fault.code & (_WRITE | _FETCH):
             read.pop(page, None)
         else:
-            read[page] = one
+            read[page] = fault
     return doubles, by_kernel
 
 

@@ -21,12 +21,12 @@ def pivot(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[str]:
     A figure that the guest could not have, because its CPU or its kernel lacks
     something, is a dash. So is a figure per fault where there was no fault.
     """
-    names = ["", *(["metric"] if any(one.metric for one in block.rows) else [])]
+    names = ["", *(["metric"] if any(row.metric for row in block.rows) else [])]
     heads = [", ".join(filter(None, (head, arm))) for head, arm in _heads(block, datasets)]
     lines = []
     for selection in block.rows:
-        found = [cases_of(block, selection, dataset) for dataset in datasets.values()]
-        for cases in zip(*found, strict=True):
+        by_set = [cases_of(block, selection, dataset) for dataset in datasets.values()]
+        for cases in zip(*by_set, strict=True):
             lines.append(_line(block, selection, cases, datasets))
     yield from markdown_table([*names, *heads], range(len(names), len(names) + len(heads)), lines)
 
@@ -42,18 +42,18 @@ def _heads(block: Block, datasets: Mapping[str, Dataset]) -> Iterator[tuple[str,
 
 def cases_of(block: Block, selection: Selection, dataset: Dataset) -> list[Case]:
     """Return the cases that `selection` names, in the order of the dataset."""
-    found = [
+    cases = [
         case
         for case in dataset.cases
         if case.experiment.name == selection.experiment
         and selection.where.items() <= case.params.items()
     ]
-    if not found:
+    if not cases:
         raise UserError(
             f"{block.name}: no case of {selection.experiment} has "
             f"{format_params(selection.where) or 'results'}: measure it, or take the row out."
         )
-    return found
+    return cases
 
 
 def _line(
@@ -72,7 +72,7 @@ def _line(
     )
     machine = first.platform.machine if several > 1 else ""
     words = [" ".join(filter(None, (selection.label, machine, format_params(telling))))]
-    if any(one.metric for one in block.rows):
+    if any(row.metric for row in block.rows):
         words.append(f"`{selection.metric}`")
     for case, dataset in zip(cases, datasets.values(), strict=True):
         for column in block.columns:
@@ -112,11 +112,11 @@ def _figure(block: Block, row: Row, column: Column, arm: str) -> str:
     if column.show == "change":
         return format_change(row.change(arm))
     if column.show == "over layouts":
-        found = values_over(row, arm)
-        if found is None:
+        spread = values_over(row, arm)
+        if spread is None:
             raise UserError(f"{block.name}: {row.metric} was not measured in several layouts.")
         least, median, most = (
-            format_value(one, row.unit) for one in (found.least, found.median, found.most)
+            format_value(value, row.unit) for value in (spread.least, spread.median, spread.most)
         )
         return f"{median} ({least} to {most})"
     pages = row.case.pages()

@@ -121,9 +121,9 @@ def _tried(name: str, script: str, trace: Trace, root: Path, reporter: Reporter)
         if remedy.name == THP:
             after = trace_script(name, script, root, reporter, huge=True)
             yield _outcome(remedy, "always", trace, after)
-        known = allocator(trace.allocator)
-        if remedy.name == KEEP and known and known.environment:
-            setting = assignments(known.environment)
+        heap = allocator(trace.allocator)
+        if remedy.name == KEEP and heap and heap.environment:
+            setting = assignments(heap.environment)
             after = trace_script(name, f"export {setting}\n{script}", root, reporter)
             yield _outcome(remedy, setting, trace, after)
 

@@ -75,7 +75,9 @@ def program_root(packages: Packages, reporter: Reporter, *more: Packages) -> Ite
     """
     if os.geteuid() or platform.machine() != "x86_64":
         raise HostError("programs get their own root directory: run it as root, on x86-64.")
-    unpacked = [unpack(replace(one, architecture="amd64"), reporter) for one in (packages, *more)]
+    unpacked = [
+        unpack(replace(wanted, architecture="amd64"), reporter) for wanted in (packages, *more)
+    ]
     with tempfile.TemporaryDirectory(prefix="firsttouch-root-") as scratch:
         root = Path(scratch, "root")
         _make_root(unpacked, root)

@@ -43,7 +43,7 @@ class Rebuilt:
         """
         files = self._known() or self._find()
 
-        def make(workplace: Path, kept: Path) -> None:
+        def make(workplace: Path, into: Path) -> None:
             tree = self._fetch(files, workplace)
             reporter.say(f"Building {self.source} from Debian's source")
             environment = {"CFLAGS": _FLAGS, "LC_ALL": "C"}
@@ -51,7 +51,7 @@ class Rebuilt:
                 processes.output(["sh", "-ec", self.build], cwd=tree, env=environment)
             except HostError as error:
                 raise BuildError(f"{self.source} failed to build.", error.detail) from None
-            shutil.copy(tree / self.product, kept / self.name)
+            shutil.copy(tree / self.product, into / self.name)
 
         recipe = {
             "source": [file.sha256 for file in files],
@@ -121,12 +121,12 @@ def load_rebuilt(file: Path) -> list[Rebuilt]:
     """Return the programs that a TOML file lists; UserError if it is wrong."""
     table = read_toml(file)
     suite = table.take("suite", str)
-    found = []
+    programs = []
     for entry in table.tables("program"):
         name, source, build, product, path = (
             entry.take(key, str) for key in ("name", "source", "build", "product", "path")
         )
         entry.done()
-        found.append(Rebuilt(name, suite, source, build, product, path))
+        programs.append(Rebuilt(name, suite, source, build, product, path))
     table.done()
-    return found
+    return programs

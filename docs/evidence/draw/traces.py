@@ -36,7 +36,9 @@ def traces_file(folder: Path, name: str) -> Path:
 
 def keep_traces(file: Path, traced: Iterable[Traced]) -> None:
     """Write traces, packed, one program a line; the same traces give the same bytes."""
-    entries = ",\n".join(json.dumps({"name": one.program, **_object(one.trace)}) for one in traced)
+    entries = ",\n".join(
+        json.dumps({"name": each.program, **_object(each.trace)}) for each in traced
+    )
     text = f'{{"programs": [\n{entries}\n]}}\n'
     write_atomically(file, lzma.compress(text.encode(), preset=_PRESET))
 
@@ -60,17 +62,17 @@ def read_traces(file: Path) -> list[Traced]:
 
 def draw_traces(traced: list[Traced]) -> str:
     """Return the table of all programs, with their sums, and where it comes from."""
-    traces = [one.trace for one in traced]
+    traces = [each.trace for each in traced]
     kinds = [kind for kind in KINDS if any(trace.of_kind(kind) for trace in traces)]
-    remedies = [one for one in REMEDIES if any(trace.removable(one) for trace in traces)]
+    remedies = [remedy for remedy in REMEDIES if any(trace.removable(remedy) for trace in traces)]
     heads = [
         "program", "faults", "doubles", "share", *kinds, "in files", *remedies,
         "first place in anonymous memory",
     ]  # fmt: skip
-    ordered = sorted(traced, key=lambda one: -one.trace.doubles / max(one.trace.faults, 1))
+    ordered = sorted(traced, key=lambda each: -each.trace.doubles / max(each.trace.faults, 1))
     lines = [
-        [one.program, *_figures([one.trace], kinds, remedies), _place(one.trace.sites)]
-        for one in ordered
+        [each.program, *_figures([each.trace], kinds, remedies), _place(each.trace.sites)]
+        for each in ordered
     ]
     lines.append([f"all {len(traced)}", *_figures(traces, kinds, remedies), ""])
     table = markdown_table(heads, range(1, len(heads) - 1), lines)
@@ -83,11 +85,13 @@ def draw_lines(traced: list[Traced]) -> str:
     """Return the table of the source lines of programs, and where it comes from."""
     heads = ["program", "faults", "doubles", "at known lines", "first places with a line"]
     lines = []
-    for one in traced:
-        known = [site for site in one.trace.sites if site.read.line]
-        places = [f"`{between(site)}`: {site.doubles:,}, {site.memory}" for site in known[:_PLACES]]
-        counts = (one.trace.faults, one.trace.doubles, sum(site.doubles for site in known))
-        lines.append([one.program, *(f"{n:,}" for n in counts), "; ".join(places) or "none"])
+    for each in traced:
+        with_line = [site for site in each.trace.sites if site.read.line]
+        places = [
+            f"`{between(site)}`: {site.doubles:,}, {site.memory}" for site in with_line[:_PLACES]
+        ]
+        counts = (each.trace.faults, each.trace.doubles, sum(site.doubles for site in with_line))
+        lines.append([each.program, *(f"{n:,}" for n in counts), "; ".join(places) or "none"])
     table = markdown_table(heads, (1, 2, 3), lines)
     trace = traced[0].trace
     origin = (
@@ -101,23 +105,23 @@ def _figures(
     traces: Sequence[Trace], kinds: Sequence[str], remedies: Sequence[str]
 ) -> Iterator[str]:
     """Yield the sums of traces: faults, doubles, their share, by kind, in files, by remedy."""
-    faults, doubles = sum(one.faults for one in traces), sum(one.doubles for one in traces)
+    faults, doubles = sum(trace.faults for trace in traces), sum(trace.doubles for trace in traces)
     yield f"{faults:,}"
     yield f"{doubles:,}"
     yield format_share(doubles, faults)
     for kind in kinds:
-        yield f"{sum(one.of_kind(kind) for one in traces):,}"
-    yield f"{doubles - sum(one.of_memory(ANONYMOUS) for one in traces):,}"
+        yield f"{sum(trace.of_kind(kind) for trace in traces):,}"
+    yield f"{doubles - sum(trace.of_memory(ANONYMOUS) for trace in traces):,}"
     for remedy in remedies:
-        yield f"{sum(one.removable(remedy) for one in traces):,}"
+        yield f"{sum(trace.removable(remedy) for trace in traces):,}"
 
 
 def _place(sites: Iterable[Site]) -> str:
     """Return the first site in anonymous memory: where, how many, and what removes them."""
-    found = first_place(sites)
-    if found is None:
+    first = first_place(sites)
+    if first is None:
         return "none"
-    return f"`{between(found)}`: {found.doubles:,} ({remedies_of(found)})"
+    return f"`{between(first)}`: {first.doubles:,} ({remedies_of(first)})"
 
 
 def _origin(trace: Trace, programs: int) -> Iterator[str]:

@@ -47,7 +47,7 @@ def _line(name: str, block: Block, cases: list[Case]) -> list[str]:
 
 def _change(block: Block, column: Column, cases: list[Case]) -> float:
     base, arm = column.arms
-    change = change_percent(*(_sum(block, column, cases, one) for one in (base, arm)))
+    change = change_percent(*(_sum(block, column, cases, of) for of in (base, arm)))
     return change or 0.0
 
 
