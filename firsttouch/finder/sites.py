@@ -19,6 +19,7 @@ from firsttouch.finder.fault_places import (
     programs,
     threads,
 )
+from firsttouch.finder.kinds import NAMES, UNKNOWN_KIND
 from firsttouch.finder.records import Recording
 from firsttouch.finder.sampling import errors
 from firsttouch.finder.spaces import ANONYMOUS, Place
@@ -181,6 +182,10 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
     if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
         unseen = max(0, ending.minor + ending.major - ending.faults)
     got = totals.count if totals.recorded is None or not ending else ending.samples
+    kinds = fault_kinds(totals)
+    if totals.recorded == 0 and got:
+        # A sample that has none of the faults says nothing of them.
+        kinds = {NAMES[UNKNOWN_KIND]: got}
     sites = _sites(totals, symbols, recording.page_size)
     places = fault_places(totals, symbols, recording.page_size)
     return Trace(
@@ -191,7 +196,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         complete=ending is not None,
         status=ending.status if ending else None,
         seconds=seconds,
-        faults=totals.count,
+        faults=sum(kinds.values()),
         in_kernel=totals.in_kernel,
         anonymous=totals.anonymous,
         lost=max(0, ending.faults - got) if ending else 0,
@@ -206,7 +211,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         exact=recording.says_mapped,
         system=ending.system / 1e9 if ending and ending.system else None,
         detached=tuple(dict.fromkeys(totals.detached)),
-        fault_kinds=fault_kinds(totals),
+        fault_kinds=kinds,
         programs=programs(totals),
         threads=threads(totals),
         processes=processes(totals),

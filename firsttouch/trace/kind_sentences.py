@@ -54,7 +54,10 @@ def _sample(trace: Trace) -> Iterator[str]:
     if trace.recorded is None:
         return
     if not trace.recorded:
-        yield f"No fault is in the one of {trace.sample:,} blocks that is recorded: sample more."
+        yield (
+            f"No fault is in the one of {trace.sample:,} blocks of 2 MiB that was recorded: give "
+            "--sample a smaller N."
+        )
         return
     recorded = format_number_of(trace.recorded, "faults")
     errors = ", ".join(

@@ -132,8 +132,19 @@ def test_the_answer_says_that_it_is_an_estimate(firsttouch: Firsttouch) -> None:
     assert 0 < trace.errors["first write"] < 2
     said = " ".join(done.stderr.split())
     assert f"Recorded were those in one of 2 blocks of 2 MiB, {trace.recorded:,} faults" in said
+    firsttouch("trace", "--no-survey", "--out", "whole", "--", *_COMMAND)
+    compared = firsttouch("compare", "whole", "out")
+    assert "B has estimates from one of 2 blocks of 2 MiB" in " ".join(compared.stdout.split())
+
+
+@pytest.mark.long
+def test_a_sample_without_faults_says_how_many_there_were(firsttouch: Firsttouch) -> None:
     done = firsttouch("trace", "--no-survey", "--sample", "1/65536", "--", "true")
-    assert "No fault is in the one of 65,536 blocks" in " ".join(done.stderr.split())
+    said = " ".join(done.stderr.split())
+    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    assert trace.fault_kinds == {"unknown": trace.faults} and trace.faults > 20
+    assert f"true: {trace.faults} page faults: 100.0 % that cannot be told" in said
+    assert "No fault is in the one of 65,536 blocks of 2 MiB that was recorded" in said
 
 
 @pytest.mark.parametrize("sample", ["2", "1/0", "1/-4", "1/x", "2/3", "1/65537", "1/", ""])
