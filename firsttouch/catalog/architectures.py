@@ -35,6 +35,7 @@ class Architecture:
     folders: tuple[str, ...]
     option: str
     features: tuple[str, ...]
+    boot_words_left_out: tuple[str, ...]
     kernels: tuple[str, ...]
     qemu: str
     board: str

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import nearest
 from firsttouch.places import MACHINES
 from firsttouch.quantities import parse_size
@@ -99,9 +99,15 @@ class Machine:
         """Return an arm's boot words, with this machine's figures in place of their names.
 
         ``{l2_colors}`` is the number of colours of the L2 that has most, 1 without one.
+        Words of features that the machine's kernels cannot have are left out.
         """
+        left_out = load_architecture(self.architecture).boot_words_left_out
         colors = max((kind.l2.colors for kind in self.cpus if kind.l2), default=1)
-        return tuple(word.format(l2_colors=colors) for word in words)
+        return tuple(
+            word.format(l2_colors=colors)
+            for word in words
+            if word.partition("=")[0] not in left_out
+        )
 
     def check_cpu(self, cpus: Collection[str]) -> None:
         """Raise UserError if the machine's CPU is not in `cpus`, the CPUs that QEMU has."""

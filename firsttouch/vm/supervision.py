@@ -21,11 +21,12 @@ from firsttouch.vm.pmu import PmuCounts, read_counts
 from firsttouch.vm.protocol import Done, read_channel
 from firsttouch.vm.qemu import COUNTS_FILE, RESULTS, command
 
-# What says that a word of the command line has no effect, which arm64's `nokaslr` has.
+# What says that a word of the command line has no effect. arm64's `nokaslr` has an effect, and
+# what is in capital letters is for the environment of init.
 _UNKNOWN = re.compile(
     r'Unknown kernel command line parameters "(.*)"|Dynamic Preempt: unsupported mode: (\S+)'
 )
-_KNOWN = ("nokaslr",)
+_MEANT = re.compile(r"nokaslr|[A-Z_]+=.*")
 _SPLATS = ("Kernel panic", "Internal error", "Oops", "BUG:", "WARNING:", "Unable to handle kernel")
 # Seconds without output, on the results channel or in the kernel's log, after
 # which a guest counts as hung. The longest cell of the default plan is silent
@@ -169,7 +170,9 @@ def _check_boot_words(log: Path) -> None:
     """Raise GuestError if the kernel says that a word of its command line has no effect."""
     with log.open(errors="replace") as lines:
         said = [match for line in lines if (match := _UNKNOWN.search(line))]
-    words = [word for match in said for word in (match[1] or "").split() if word not in _KNOWN]
+    words = [
+        word for match in said for word in (match[1] or "").split() if not _MEANT.fullmatch(word)
+    ]
     words += [f"preempt={match[2]}" for match in said if match[2]]
     if words:
         raise GuestError(

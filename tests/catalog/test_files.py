@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,13 @@ def test_a_folder_is_no_entry_whatever_its_name(tmp_path: Path) -> None:
     (tmp_path / "one.toml").touch()
     (tmp_path / "two.toml").mkdir()
     assert names_in(tmp_path) == ["one"]
+
+
+def test_an_architecture_without_a_feature_gets_none_of_its_boot_words() -> None:
+    """Its kernels do not know them, and a guest with such a word is an error."""
+    arm64 = load_machine("neoverse-n1")
+    x86 = replace(arm64, architecture="x86-64")
+    boot = load_arm("all").boot
+    assert arm64.boot_words(boot) == boot
+    assert x86.boot_words(boot) == ("fault_ahead_kb=64",)
+    assert x86.boot_words(load_arm("color-l2").boot) == ()

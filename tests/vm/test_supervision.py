@@ -65,8 +65,11 @@ def test_a_boot_word_that_has_no_effect_is_named(
         run_guest(guest, tmp_path / "log")
 
 
-def test_nokaslr_has_an_effect(guest: Guest, qemu: FakeQemu, tmp_path: Path) -> None:
-    log = 'Unknown kernel command line parameters "nokaslr", will be passed to user space.\n'
+def test_a_word_that_is_meant_for_another_is_no_mistake(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path
+) -> None:
+    """An early part of arm64 reads `nokaslr`, and init's environment has a layout's padding."""
+    log = 'Unknown kernel command line parameters "nokaslr LAYOUT=xx", will be passed to user\n'
     qemu.answer(_DONE, log=log)
     assert run_guest(guest, tmp_path / "log").commands
 
