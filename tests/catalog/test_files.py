@@ -178,7 +178,7 @@ def test_an_architecture_without_a_feature_gets_none_of_its_boot_words() -> None
     """Its kernels do not know them, and a guest with such a word is an error."""
     arm64 = load_machine("neoverse-n1")
     x86 = replace(arm64, architecture="x86-64")
-    boot = load_arm("all").boot
+    boot = load_arm("all-on").boot
     assert arm64.boot_words(boot) == boot
     assert x86.boot_words(boot) == ("fault_ahead_kb=64",)
     assert x86.boot_words(load_arm("color-l2").boot) == ()
