@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -169,10 +170,10 @@ def _target(options: argparse.Namespace) -> Target:
 
 def _sample(text: str) -> int:
     """Return N of the text `1/N`."""
-    first, slash, number = text.partition("/")
-    if first != "1" or not slash or not number.isdecimal() or not 1 <= int(number) <= _MOST_SAMPLE:
+    match = re.fullmatch(r"1/(\d{1,9})", text)
+    if not match or not 1 <= int(match[1]) <= _MOST_SAMPLE:
         raise UserError(
             f"--sample {text}: write 1/N with a whole number of at most {_MOST_SAMPLE:,}, such as "
             "1/16."
         )
-    return int(number)
+    return int(match[1])

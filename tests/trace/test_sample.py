@@ -147,7 +147,9 @@ def test_a_sample_without_faults_says_how_many_there_were(firsttouch: Firsttouch
     assert "No fault is in the one of 65,536 blocks of 2 MiB that was recorded" in said
 
 
-@pytest.mark.parametrize("sample", ["2", "1/0", "1/-4", "1/x", "2/3", "1/65537", "1/", ""])
+@pytest.mark.parametrize(
+    "sample", ["2", "1/0", "1/-4", "1/x", "2/3", "1/65537", "1/", "", f"1/{'9' * 5000}"]
+)
 def test_a_sample_is_one_of_n(firsttouch: Firsttouch, sample: str) -> None:
     done = firsttouch("trace", "--sample", sample, "--", "true")
     assert done.returncode == 2

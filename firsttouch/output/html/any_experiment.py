@@ -14,6 +14,7 @@ from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
 from firsttouch.output.html.figure import (
     Figure,
+    Picture,
     SmallTable,
     cell_lines,
     pictures,
@@ -39,16 +40,10 @@ def dumbbells(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure
     else:
         groups, axis = _by_case(cases, metric), _axis(metric)
         what = f"{metric.name}, in {_unit(metric)[1]}"
-    platform = cases[0].platform
-    wide, narrow = pictures(
-        name,
-        f"{cases[0].experiment.title}: {what}, {platform}",
-        f"{describe(groups)}.",
-        lambda width: draw_dumbbells(width, groups, symbols(dataset.catalog, arms), axis),
-    )
     return [
         Figure(
-            str(platform), f"{what}.", wide, narrow,
+            str(cases[0].platform), f"{what}.",
+            *_rows(dataset, cases, arms, name, groups, (what, axis)),
             telling_cells(cases, arms, metric.name, metric.unit),
             cell_lines(cases, arms, metric.name, metric.unit),
         )
@@ -75,12 +70,6 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
         groups.setdefault(heading, []).append(Bar(format_params(telling), of))
     bars = [Group(heading, tuple(members)) for heading, members in groups.items()]
     platform = cases[0].platform
-    wide, narrow = pictures(
-        name,
-        f"{cases[0].experiment.title}: {what}, {platform}",
-        f"{describe(bars)}.",
-        lambda width: draw_dumbbells(width, bars, symbols(dataset.catalog, arms), what),
-    )
     rows = tuple(
         (
             f"{group.heading} {bar.label}".strip(),
@@ -92,12 +81,27 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
     several = len(cases[0].experiment.figures) > 1
     return [
         Figure(
-            f"{what}, {platform}" if several else str(platform), drawn.caption, wide, narrow,
+            f"{what}, {platform}" if several else str(platform), drawn.caption,
+            *_rows(dataset, cases, arms, name, bars, (what, what)),
             telling_cells(cases, arms, metric.name, metric.unit),
             cell_lines(cases, arms, metric.name, metric.unit),
             SmallTable((what, *arms), rows),
         )
     ]  # fmt: skip
+
+
+def _rows(
+    dataset: Dataset, cases: Sequence[Case], arms: Sequence[str], name: str,
+    groups: Sequence[Group], words: tuple[str, str],
+) -> tuple[Picture, Picture]:  # fmt: skip
+    """Return the pictures of rows; `words` say what they show, and what stands at the axis."""
+    what, axis = words
+    return pictures(
+        name,
+        f"{cases[0].experiment.title}: {what}, {cases[0].platform}",
+        f"{describe(groups)}.",
+        lambda width: draw_dumbbells(width, groups, symbols(dataset.catalog, arms), axis),
+    )
 
 
 def _divided(case: Case, drawn: Drawn) -> dict[str, float] | None:
