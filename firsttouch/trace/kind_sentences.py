@@ -65,10 +65,10 @@ def _sample(trace: Trace) -> Iterator[str]:
         for name, _ in shares(trace)[:_NAMED]
         if name in trace.errors
     )
-    within = f"; with two standard errors of {errors}" if errors else ""
+    within = f" Two standard errors: {errors}." if errors else ""
     yield (
-        f"Recorded were those in one of {trace.sample:,} blocks of 2 MiB, {recorded}: all counts "
-        f"but that of all faults are estimates from them{within}."
+        f"Only the faults in one of {trace.sample:,} blocks of 2 MiB were recorded, {recorded}. "
+        f"The number of all faults is exact; all other counts are estimates.{within}"
     )
 
 

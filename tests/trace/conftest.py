@@ -12,6 +12,7 @@ import pytest
 from firsttouch.building.programs import build_recorder
 from firsttouch.finder.sites import Trace
 from firsttouch.progress import Reporter
+from tests.conftest import Firsttouch
 
 FOLDER = Path(__file__).parent
 NOBODY = 65534
@@ -63,3 +64,14 @@ def make_public(program: Path, folder: Path) -> Path:
     copy.write_bytes(program.read_bytes())
     copy.chmod(0o755)
     return copy
+
+
+def with_own_mounts(
+    firsttouch: Firsttouch, script: str, *, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run a script of the shell where it may mount, and what it runs finds the test's store."""
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        cwd=firsttouch.directory, env=firsttouch.environment(), capture_output=True, text=True,
+        check=check,
+    )  # fmt: skip

@@ -19,7 +19,7 @@ from firsttouch.finder.sites import Trace
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.recording import DATA_FILE
 from tests.conftest import Firsttouch
-from tests.trace.conftest import Compile
+from tests.trace.conftest import Compile, with_own_mounts
 
 pytestmark = pytest.mark.long
 
@@ -144,11 +144,7 @@ def test_faults_are_told_by_cgroup(firsttouch: Firsttouch, compile_c: Compile) -
     )
     words = shlex.join(firsttouch.command("trace", "--cgroups", "--", "sh", "-c", moves))
     script = f"mkdir all && mount -t cgroup2 none all && {words}; rmdir all/kept"
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script],
-        cwd=firsttouch.directory, env=firsttouch.environment(), capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
+    done = with_own_mounts(firsttouch, script)
     trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
     assert trace.cgroups["/kept"] >= 3000 and trace.cgroups["/gone"] >= 3000, done.stderr
     assert sum(trace.cgroups.values()) == trace.faults

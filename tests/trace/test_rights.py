@@ -15,7 +15,7 @@ from firsttouch.errors import UserError
 from firsttouch.finder.sites import Trace
 from firsttouch.trace.reading import Reading, read_recording
 from tests.conftest import Firsttouch
-from tests.trace.conftest import NOBODY, PAGES, Compile, doubles_of, make_public
+from tests.trace.conftest import NOBODY, PAGES, Compile, doubles_of, make_public, with_own_mounts
 
 pytestmark = [
     pytest.mark.long,
@@ -154,11 +154,7 @@ def test_a_disk_that_gets_full_is_said_and_what_was_recorded_is_shown(
         f"mount -t tmpfs -o size=128k none full && {{ {shlex.join(words)}; "
         "echo $?; mount -o remount,size=9m full; cp -r full/out kept; }"
     )
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script],
-        cwd=firsttouch.directory, env=firsttouch.environment(), capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
+    done = with_own_mounts(firsttouch, script)
     assert done.stdout == "2\n"
     assert "its disk is full: free some space, then `firsttouch report full/out`" in done.stderr
     read = read_recording(firsttouch.directory / "kept/trace.data")
@@ -170,11 +166,7 @@ def test_a_read_only_directory_is_said_before_the_command_runs(firsttouch: First
     (firsttouch.directory / "fixed").mkdir()
     words = firsttouch.command("trace", "--out", "fixed/out", "--", "touch", "ran")
     script = f"mount -t tmpfs -o ro none fixed && exec {shlex.join(words)}"
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", script],
-        cwd=firsttouch.directory, env=firsttouch.environment(), capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    done = with_own_mounts(firsttouch, script, check=False)
     assert done.returncode == 2
     assert done.stderr == (
         "firsttouch: cannot write to fixed/out (Read-only file system): name another directory by "

@@ -131,7 +131,8 @@ def test_the_answer_says_that_it_is_an_estimate(firsttouch: Firsttouch) -> None:
     assert trace.lost == 0 and sum(trace.fault_kinds.values()) == trace.faults
     assert 0 < trace.errors["first write"] < 2
     said = " ".join(done.stderr.split())
-    assert f"Recorded were those in one of 2 blocks of 2 MiB, {trace.recorded:,} faults" in said
+    recorded = f"in one of 2 blocks of 2 MiB were recorded, {trace.recorded:,} faults."
+    assert f"Only the faults {recorded} The number of all faults is exact" in said
     firsttouch("trace", "--no-survey", "--out", "whole", "--", *_COMMAND)
     compared = firsttouch("compare", "whole", "out")
     assert "B has estimates from one of 2 blocks of 2 MiB" in " ".join(compared.stdout.split())
