@@ -8,6 +8,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/sysfs.h>
 #include <linux/userfaultfd_k.h>
+#include "fault_ahead.h"
 #include "internal.h"
 
 #define CREATE_TRACE_POINTS
@@ -18,79 +19,48 @@
  * a folio costs the pages that nobody asked for. So a thread is never given more
  * than this number of pages in vain for each page that it writes in order.
  */
-#define PAGES_EARNED	4
+#define PAGES_EARNED	4UL
+
+/* A thread saves so many at most: what it earned long ago does not all come at once */
+#define MOST_CREDIT	255UL
 
 /* A large folio of anonymous memory has at least four pages */
 #define LEAST_ORDER	2
 
-/*
- * A stream is one word: the address of the page where it ended; in the offset, the
- * order of its last folio (four bits) and the pages that it may still get.
- */
-#define STREAM(addr, credit, order)	((addr) | (credit) << 4 | (order))
-#define STREAM_ORDER(stream)		((stream) & 15)
-#define STREAM_CREDIT(stream)		(offset_in_page(stream) >> 4)
-#define MOST_CREDIT			255UL
+#define STREAM_END(stream)	((stream) & PAGE_MASK)
+#define STREAM_ORDER(stream)	((int)offset_in_page(stream))
 
 DEFINE_STATIC_KEY_FALSE(fault_ahead_enabled);
 static int largest_order;
 
-/* On the page at @addr, or on the page below or above it? The offset of @stream is no matter. */
-static __always_inline bool ended_near(unsigned long stream, unsigned long addr)
-{
-	return addr + 2 * PAGE_SIZE - 1 - stream < 3 * PAGE_SIZE;
-}
-
-/* The stream that ended near @addr. If none did, one begins there, for the oldest: NULL. */
-static __always_inline unsigned long *find_stream(struct fault_ahead *ahead, unsigned long addr)
-{
-	unsigned long *streams = ahead->streams;
-
-	/* No loop, because most faults come here in vain */
-	if (ended_near(streams[0], addr))
-		return &streams[0];
-	if (ended_near(streams[1], addr))
-		return &streams[1];
-	if (ended_near(streams[2], addr))
-		return &streams[2];
-	if (ended_near(streams[3], addr))
-		return &streams[3];
-
-	streams[3] = streams[2];
-	streams[2] = streams[1];
-	streams[1] = streams[0];
-	streams[0] = STREAM(addr, 0, 0);
-
-	return NULL;
-}
-
 /*
- * The order of the folio that @stream can pay for by the write at @addr, and that
- * fits there: it begins at @addr, or ends with that page if the stream goes down.
+ * The order of the folio that @credit pays for by a write at @addr which continues
+ * @stream, and that fits there: it begins at @addr, or ends with that page if the
+ * stream goes down.
  */
-static int affordable_order(unsigned long stream, unsigned long addr, int largest)
+static int affordable_order(unsigned long stream, unsigned long credit, unsigned long addr,
+			    int largest)
 {
-	const unsigned long end = stream & PAGE_MASK;
-	int order = __ffs(addr > end ? addr : addr + PAGE_SIZE) - PAGE_SHIFT;
+	const unsigned long next = addr + PAGE_SIZE, end = STREAM_END(stream);
+	const int order = __ffs(addr == end ? addr : next) - PAGE_SHIFT;
 
 	/* A page for the second time was given back meanwhile. That is not in order. */
-	if (addr == end)
+	if (next == end)
 		return 0;
 
-	return min3(order, ilog2(STREAM_CREDIT(stream) + PAGES_EARNED + 1), largest);
+	return min3(order, ilog2(credit + PAGES_EARNED + 1), largest);
 }
 
-/* What becomes of @stream by the write at @addr, for which it got a folio of @order */
-static unsigned long continued(unsigned long stream, unsigned long addr, int order)
+/* The write at @addr continued @stream, and got a folio of @order */
+static void go_on(struct fault_ahead *ahead, unsigned long *stream, unsigned long addr, int order)
 {
-	const unsigned long credit = min(STREAM_CREDIT(stream) + PAGES_EARNED, MOST_CREDIT);
-	const unsigned long others = (1UL << order) - 1, end = stream & PAGE_MASK;
+	const unsigned long next = addr + PAGE_SIZE, others = (1UL << order) - 1;
+	const unsigned long end = STREAM_END(*stream);
 
-	if (addr == end)
-		return stream;
-	addr = addr > end ? addr + others * PAGE_SIZE : addr - others * PAGE_SIZE;
-
-	return STREAM(addr, credit - others, order);
+	if (next == end)
+		return;
+	ahead->credit = min(ahead->credit + PAGES_EARNED, MOST_CREDIT) - others;
+	*stream = (addr == end ? next + others * PAGE_SIZE : next - others * PAGE_SIZE) + order;
 }
 
 /* Is there nothing behind @nr entries, but for zero pages if @zeros? */
@@ -168,9 +138,11 @@ static struct folio *alloc_folio(struct vm_fault *vmf, int order)
 	return folio;
 }
 
-static noinline struct folio *continue_stream(struct vm_fault *vmf, unsigned long *stream)
+struct folio *__fault_ahead_folio(struct vm_fault *vmf, unsigned long *stream)
 {
-	int order = affordable_order(*stream, vmf->address, READ_ONCE(largest_order));
+	struct fault_ahead *ahead = &current->fault_ahead;
+	int order = affordable_order(*stream, ahead->credit, vmf->address,
+				     READ_ONCE(largest_order));
 	struct folio *folio = NULL;
 	pte_t *pte = NULL;
 
@@ -190,26 +162,16 @@ static noinline struct folio *continue_stream(struct vm_fault *vmf, unsigned lon
 		count_vm_events(FAULT_AHEAD, (1 << order) - 1);
 		trace_fault_ahead(vmf->address, order);
 	}
-	*stream = continued(*stream, vmf->address, folio ? order : 0);
+	go_on(ahead, stream, vmf->address, folio ? order : 0);
 
 	return folio;
-}
-
-/*
- * The folio for a write fault on a missing page which continues a stream: it has
- * the page of the fault at its beginning or end. NULL: one page, as ever.
- */
-struct folio *__fault_ahead_folio(struct vm_fault *vmf)
-{
-	unsigned long *stream = find_stream(&current->fault_ahead, vmf->address);
-
-	return stream ? continue_stream(vmf, stream) : NULL;
 }
 
 /* Unmap the zero pages that are in the way of what @stream gets, that of the fault at least */
 static noinline void unmap_zeros(struct vm_fault *vmf, unsigned long stream)
 {
-	int order = affordable_order(stream, vmf->address, READ_ONCE(largest_order));
+	int order = affordable_order(stream, current->fault_ahead.credit, vmf->address,
+				     READ_ONCE(largest_order));
 	unsigned long addr = ALIGN_DOWN(vmf->address, PAGE_SIZE << order);
 	struct vm_area_struct *vma = vmf->vma;
 	struct mmu_notifier_range range;
@@ -235,7 +197,6 @@ static noinline void unmap_zeros(struct vm_fault *vmf, unsigned long stream)
 	mmu_notifier_invalidate_range_end(&range);
 }
 
-/* A write fault on a zero page becomes that of a missing page, if it continues a stream */
 void __fault_ahead_unmap_zero(struct vm_fault *vmf)
 {
 	unsigned long *stream = find_stream(&current->fault_ahead, vmf->address);

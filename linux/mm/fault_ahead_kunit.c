@@ -11,15 +11,16 @@
 /* A write fault at @page where all pages are missing. Returns the pages given. */
 static int fault(struct fault_ahead *ahead, unsigned long page)
 {
-	unsigned long *stream = find_stream(ahead, page * PAGE_SIZE);
+	const unsigned long addr = page * PAGE_SIZE;
+	unsigned long *stream = find_stream(ahead, addr);
 	int order;
 
 	if (!stream)
 		return 0;
-	order = affordable_order(*stream, page * PAGE_SIZE, LARGEST);
+	order = affordable_order(*stream, ahead->credit, addr, LARGEST);
 	if (order < LEAST_ORDER)
 		order = 0;
-	*stream = continued(*stream, page * PAGE_SIZE, order);
+	go_on(ahead, stream, addr, order);
 
 	return (1 << order) - 1;
 }
@@ -72,7 +73,7 @@ static void aligned(struct kunit *test)
 	}
 }
 
-static void four_streams_at_once(struct kunit *test)
+static void three_streams_at_once(struct kunit *test)
 {
 	struct fault_ahead ahead = {};
 	unsigned long page[STREAMS];
@@ -99,15 +100,23 @@ static void out_of_order_gives_nothing(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, fault(&ahead, START + 2 * i), 0);
 }
 
-/* Three pages leave credit; a stream that takes the place of theirs has none of it */
-static void a_new_stream_has_no_credit(struct kunit *test)
+/* Three pages of one stream leave credit, with which another gets eight pages at once */
+static void credit_is_of_the_thread(struct kunit *test)
 {
 	struct fault_ahead ahead = {};
 
-	for (int i = 0; i < STREAMS; i++)
-		write_in_order(&ahead, START * (i + 1) + 1, 1, 3);
-	for (int i = 0; i < STREAMS; i++)
-		KUNIT_EXPECT_EQ(test, write_in_order(&ahead, START * (i + 100) + 15, 1, 9), 3);
+	KUNIT_EXPECT_EQ(test, write_in_order(&ahead, START + 1, 1, 3), 3);
+	KUNIT_EXPECT_EQ(test, write_in_order(&ahead, 2 * START + 15, 1, 9), 2);
+}
+
+/* Pages where no folio fits earn credit for ever, and leave so much */
+static void credit_ends(struct kunit *test)
+{
+	struct fault_ahead ahead = {};
+
+	for (int i = 0; i < 1000; i++)
+		write_in_order(&ahead, START + 16 * i + 1, 1, 3);
+	KUNIT_EXPECT_EQ(test, ahead.credit, MOST_CREDIT);
 }
 
 /* As after MADV_DONTNEED: no credit, and so four pages for the page that follows */
@@ -134,17 +143,19 @@ static void the_bound_holds(struct kunit *test)
 	prandom_seed_state(&random, 1);
 	for (int i = 0; i < 100000; i++) {
 		const u32 choice = prandom_u32_state(&random);
+		/* The page behind an end */
 		unsigned long page = ahead.streams[choice % STREAMS] >> PAGE_SHIFT;
 		bool beside = false;
 
 		/* Mostly upwards, to the first page that it was not given */
-		page += choice & 0x700 ? 1 : (long)(choice >> 11) % 5 - 2;
+		if (!(choice & 0x700))
+			page += (long)(choice >> 11) % 5 - 3;
 		if (choice >> 24 == 0)
 			page = START + (choice & 0xffff);
 		for (int j = 0; j < STREAMS; j++) {
-			const unsigned long end = ahead.streams[j] >> PAGE_SHIFT;
+			const unsigned long behind = ahead.streams[j] >> PAGE_SHIFT;
 
-			beside |= page == end - 1 || page == end + 1;
+			beside |= page == behind || page == behind - 2;
 		}
 		in_order += beside;
 		given += fault(&ahead, page);
@@ -161,9 +172,10 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(upwards),
 	KUNIT_CASE(downwards),
 	KUNIT_CASE(aligned),
-	KUNIT_CASE(four_streams_at_once),
+	KUNIT_CASE(three_streams_at_once),
 	KUNIT_CASE(out_of_order_gives_nothing),
-	KUNIT_CASE(a_new_stream_has_no_credit),
+	KUNIT_CASE(credit_is_of_the_thread),
+	KUNIT_CASE(credit_ends),
 	KUNIT_CASE(the_same_page_earns_nothing),
 	KUNIT_CASE(the_bound_holds),
 	{}

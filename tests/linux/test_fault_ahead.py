@@ -12,6 +12,7 @@ import pytest
 from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.places import LINUX
 
+_HEADER = LINUX / "mm/fault_ahead.h"
 _SOURCE = LINUX / "mm/fault_ahead.c"
 _TESTS = LINUX / "mm/fault_ahead_kunit.c"
 
@@ -74,6 +75,10 @@ def _take(text: str, beginning: str) -> str:
     return definition[0]
 
 
+def _code() -> str:
+    return _HEADER.read_text() + _SOURCE.read_text()
+
+
 def _failed(tmp_path: Path, code: str) -> set[str]:
     """Return which KUnit tests fail on the `code` of streams."""
     (state,) = {
@@ -88,7 +93,7 @@ def _failed(tmp_path: Path, code: str) -> set[str]:
         _take(code, "static __always_inline bool ended_near"),
         _take(code, "static __always_inline unsigned long .find_stream"),
         _take(code, "static int affordable_order"),
-        _take(code, "static unsigned long continued"),
+        _take(code, "static void go_on"),
         tests[tests.index("#define LARGEST") : tests.index("static struct kunit_suite")],
         _MAIN,
     ]
@@ -102,34 +107,24 @@ def _failed(tmp_path: Path, code: str) -> set[str]:
 
 
 def test_streams_are_right(tmp_path: Path) -> None:
-    assert not _failed(tmp_path, _SOURCE.read_text())
+    assert not _failed(tmp_path, _code())
 
 
 @pytest.mark.parametrize(
     ("right", "wrong", "found_by"),
     [
-        pytest.param("credit - others, order)", "credit, order)", "the_bound_holds", id="free"),
+        pytest.param("MOST_CREDIT) - others", "MOST_CREDIT)", "the_bound_holds", id="free"),
         pytest.param(
-            "\tif (addr == end)\n\t\treturn stream;\n",
-            "",
-            "the_same_page_earns_nothing",
-            id="the same page earns",
+            "\tif (next == end)\n\t\treturn;\n", "", "the_bound_holds", id="the same page earns"
         ),
-        pytest.param(
-            "addr : addr + PAGE_SIZE)", "addr : addr)", "aligned", id="not aligned downwards"
-        ),
-        pytest.param("< 3 * PAGE_SIZE", "< 2 * PAGE_SIZE", "upwards", id="only downwards"),
-        pytest.param("addr + 2 * PAGE_SIZE", "addr + PAGE_SIZE", "downwards", id="only upwards"),
-        pytest.param(
-            "STREAM(addr, 0, 0)",
-            "STREAM(addr, STREAM_CREDIT(streams[3]), 0)",
-            "a_new_stream_has_no_credit",
-            id="credit is inherited",
-        ),
-        pytest.param("addr + others * PAGE_SIZE", "addr", "upwards", id="an end that stays"),
+        pytest.param("addr : next)", "addr : addr)", "aligned", id="not aligned downwards"),
+        pytest.param("stream - addr <", "stream - addr - PAGE_SIZE <", "upwards", id="downwards"),
+        pytest.param("< 3 * PAGE_SIZE", "< 2 * PAGE_SIZE", "downwards", id="upwards"),
+        pytest.param("+ PAGES_EARNED, MOST_CREDIT)", "+ PAGES_EARNED, 8UL)", "credit_ends", id="8"),
+        pytest.param("next + others * PAGE_SIZE", "next", "upwards", id="an end that stays"),
     ],
 )
 def test_a_mistake_is_found(tmp_path: Path, right: str, wrong: str, found_by: str) -> None:
-    code = _SOURCE.read_text()
+    code = _code()
     assert code.count(right) == 1
     assert found_by in _failed(tmp_path, code.replace(right, wrong))

@@ -46,23 +46,25 @@ static bool aarch64_insn_writes_what_it_reads(u32 insn)
 
 /*
  * Does a write of the page follow the read fault @vmf, or a fault for want of
- * permission? Asked where a zero page would be mapped. There are no registers
- * where a device or the kernel asks for the page of a task.
+ * permission? Asked where a zero page would be mapped. Only a fault of the current
+ * task in user mode has its registers in task_pt_regs(). Where the kernel asks for
+ * a page there is no FAULT_FLAG_USER; where a device does, FAULT_FLAG_REMOTE.
  */
 bool arch_write_intent(const struct vm_fault *vmf)
 {
-	const struct pt_regs *regs = vmf->regs;
+	const unsigned int access = vmf->flags & (FAULT_FLAG_USER | FAULT_FLAG_REMOTE |
+						  FAULT_FLAG_INSTRUCTION);
+	const struct pt_regs *regs = task_pt_regs(current);
 	mm_context_t *context;
 	unsigned int failures;
 	__le32 insn;
 
-	if (!static_branch_likely(&write_intent) || !regs ||
-	    vmf->flags & FAULT_FLAG_INSTRUCTION ||
+	if (!static_branch_likely(&write_intent) || access != FAULT_FLAG_USER ||
 	    !(vmf->vma->vm_flags & VM_WRITE))
 		return false;
 
 	/* AArch32 executes something else */
-	if ((regs->pstate & (PSR_MODE32_BIT | PSR_MODE_MASK)) != PSR_MODE_EL0t)
+	if (compat_user_mode(regs))
 		return false;
 
 	context = &vmf->vma->vm_mm->context;
