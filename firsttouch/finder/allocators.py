@@ -13,19 +13,35 @@ class Allocator:
     """An allocator; `mark` is the beginning of a file that the process maps, or of a name.
 
     `environment` makes it keep what is freed, `advice` says it if no variable does.
+    `huge` makes it ask for huge pages, where the kernel gives them to who asks, from the
+    version `huge_since` on. One with a `heap` takes memory by brk(2), the others map it.
     """
 
     name: str
     mark: str
     environment: Mapping[str, str] = field(default_factory=dict)
     advice: str = ""
+    huge: Mapping[str, str] = field(default_factory=dict)
+    huge_since: str = ""
+    heap: bool = False
 
 
 # The first whose mark there is counts: these replace malloc of the C library, the last one.
 ALLOCATORS = (
-    Allocator("JVM", "libjvm.so", {}, "java with -Xms as large as -Xmx, and -XX:+AlwaysPreTouch"),
+    Allocator(
+        "JVM",
+        "libjvm.so",
+        {},
+        "java with -Xms as large as -Xmx, and -XX:+AlwaysPreTouch",
+        huge={"JAVA_TOOL_OPTIONS": "-XX:+UseTransparentHugePages"},
+    ),
     Allocator("Go", "[anon: Go", {}, "a higher GOGC, bounded by GOMEMLIMIT"),
-    Allocator("jemalloc", "libjemalloc", {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"}),
+    Allocator(
+        "jemalloc",
+        "libjemalloc",
+        {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"},
+        huge={"MALLOC_CONF": "thp:always"},
+    ),
     Allocator("mimalloc", "libmimalloc", {"MIMALLOC_PURGE_DELAY": "-1"}),
     Allocator("tcmalloc", "libtcmalloc", {"TCMALLOC_RELEASE_RATE": "0"}),
     # Neither mmap(2) for large blocks, nor a top of the heap that shrinks: 1 TiB is never free.
@@ -33,6 +49,9 @@ ALLOCATORS = (
         "glibc",
         "libc.so.6",
         {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"},
+        huge={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
+        huge_since="2.35",
+        heap=True,
     ),
 )
 

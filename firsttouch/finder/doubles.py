@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from firsttouch.finder.records import Recording
 from firsttouch.finder.remedies import Remedies
 from firsttouch.finder.runs import count_usual, in_runs
 from firsttouch.finder.sampling import scale
+from firsttouch.finder.simulation import World
 from firsttouch.finder.spaces import (
     PROT_EXEC,
     Place,
@@ -44,15 +45,22 @@ _LONGEST = 15
 
 
 def find(
-    recording: Recording, root: Path = Path("/"), *, rows: bool = False, copies: bool = False
+    recording: Recording,
+    root: Path = Path("/"),
+    *,
+    rows: bool = False,
+    copies: bool = False,
+    worlds: Mapping[str, type[World]] | None = None,
 ) -> Totals:
     """Return what the faults of `recording` show; `root` is where the program's files are.
 
     With `copies` these are copies of the files that were mapped, as of those on a guest's disk.
     `rows` asks for `Totals.faults`, which takes 16 bytes of memory for each fault.
+    `worlds` are simulated in place of the usual remedies, by the names of their outcomes.
     Counts of a recording of some blocks are estimates for all.
     """
-    totals = _Finder(recording, MappedFiles(root, copies=copies), rows).run()
+    remedies = Remedies(recording.page_size, BLOCK // recording.page_size, worlds)
+    totals = _Finder(recording, MappedFiles(root, copies=copies), rows, remedies).run()
     totals.nodes = recording.nodes
     for number, faults in recording.cgroups.items():
         totals.cgroups[recording.cgroup_names.get(number, f"cgroup {number}, gone")] += faults
@@ -62,12 +70,14 @@ def find(
 
 
 class _Finder:
-    def __init__(self, recording: Recording, mapped_files: MappedFiles, rows: bool) -> None:
+    def __init__(
+        self, recording: Recording, mapped_files: MappedFiles, rows: bool, remedies: Remedies
+    ) -> None:
         self._recording = recording
         self._mapped_files = mapped_files
         self._totals = Totals(recorded=0 if recording.sample > 1 else None)
-        self._remedies = Remedies(recording.page_size, BLOCK // recording.page_size)
-        self._totals.outcomes = self._remedies.outcomes
+        self._remedies = remedies
+        self._totals.outcomes = remedies.outcomes
         self._rows = rows
         self._processes: dict[int, Process] = {}
         self._pairs: dict[Pair, int] = {}

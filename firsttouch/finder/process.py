@@ -10,9 +10,9 @@ from typing import NamedTuple
 from firsttouch.finder.allocators import allocator_of
 from firsttouch.finder.events import Mapped
 from firsttouch.finder.instructions import Access, Instruction
-from firsttouch.finder.kinds import AGAIN, FAULT_KINDS
+from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FIRST_WRITE, ZERO_PAGE
 from firsttouch.finder.remedies import Replay
-from firsttouch.finder.spaces import EXEC, PROT_EXEC, Place, Space, is_anonymous, place_of
+from firsttouch.finder.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of
 from firsttouch.finder.totals import Totals, Touched
 
 
@@ -102,7 +102,7 @@ class Process:
         self._near = None
         fresh = self.space.map(event)
         for start, end in fresh:
-            self.replay.map(start, end)
+            self.replay.map(start, end, heap=event.path == HEAP)
         return fresh
 
     def mapping(self, address: int) -> tuple[Mapped | None, bool]:
@@ -166,8 +166,8 @@ class Process:
         totals.programs[name].add(kinds or [0] * len(FAULT_KINDS))
         if kinds:
             totals.processes[self.pid, name].add(kinds)
-        if kinds and kinds[AGAIN]:
-            totals.allocators[allocator_of(self.space.paths())] += kinds[AGAIN]
+        if kinds and (touches := kinds[FIRST_WRITE] + kinds[ZERO_PAGE] + kinds[AGAIN]):
+            totals.allocators[allocator_of(self.space.paths())] += touches
         totals.unwritten += sum(
             first.anonymous and first.instruction.access is Access.READ
             for first in self.first.values()

@@ -4,37 +4,44 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 from firsttouch.finder.events import Fault, Mapped
 from firsttouch.finder.kinds import SECOND
-from firsttouch.finder.simulation import Ahead, Outcome, Simulation, World, large
+from firsttouch.finder.simulation import Ahead, Limits, Outcome, Simulation, World, large
+from firsttouch.finder.spaces import HEAP as HEAP_NAME
 
 # The remedies by their names in trace.json.
-THP, MTHP_64, MTHP_16, AHEAD, KEEP, FILLED = REMEDY_NAMES = (
-    "huge pages of 2 MiB", "huge pages of 64 KiB", "huge pages of 16 KiB", "fault-ahead",
-    "keep what is given back", "populate what is filled",
+THP, HEAP, MTHP_64, MTHP_16, AHEAD, KEEP, FILLED = REMEDY_NAMES = (
+    "huge pages of 2 MiB", "huge pages for the heap", "huge pages of 64 KiB",
+    "huge pages of 16 KiB", "fault-ahead", "keep what is given back", "populate what is filled",
 )  # fmt: skip
 # Where a program touches this share of a block, populating it brings little in vain.
 _FILLED = 0.9
 _KIB = 1024
 
 
-def _worlds(page_size: int) -> dict[str, type[World]]:
+def _worlds(page_size: int) -> Mapping[str, type[World]]:
     """Return the remedies that a simulation has for a page size."""
     worlds: dict[str, type[World]] = {AHEAD: Ahead}
     for name, size in ((THP, 2048 * _KIB), (MTHP_64, 64 * _KIB), (MTHP_16, 16 * _KIB)):
         order = (size // page_size).bit_length() - 1
         # Two pages are no large folio of anonymous memory.
         if order >= 2:
-            worlds[name] = large(order, whole=size == page_size * page_size // 8)
+            whole = size == page_size * page_size // 8
+            worlds[name] = large(order, whole=whole)
+            if whole:
+                worlds[HEAP] = large(order, whole=True, whole_heap=True)
     return worlds
 
 
 class Remedies:
-    """The outcomes of the remedies of a recording."""
+    """The outcomes of the remedies of a recording; `worlds` are simulated in place of the usual."""
 
-    def __init__(self, page_size: int, block: int) -> None:
-        worlds = _worlds(page_size)
+    def __init__(
+        self, page_size: int, block: int, worlds: Mapping[str, type[World]] | None = None
+    ) -> None:
+        worlds = worlds or _worlds(page_size)
         self.outcomes = {name: Outcome() for name in (*worlds, KEEP, FILLED)}
         self._shift = page_size.bit_length() - 1
         self._block = block
@@ -85,7 +92,7 @@ class Replay:
             self._faults[block] += 1
             self._pages[block] |= 1 << number
 
-    def writes(self, block: int, pages: int, again: int, tid: int, limits: tuple[int, int]) -> None:
+    def writes(self, block: int, pages: int, again: int, tid: int, limits: Limits) -> None:
         """Take writes to missing pages of a block, upwards; `again` are those as in `fault`.
 
         `limits` are those of a mapping that has all of them.
@@ -101,16 +108,17 @@ class Replay:
             self._faults[block] += others.bit_count()
             self._pages[block] |= others
 
-    def limits(self, page: int, mapping: Mapped | None) -> tuple[int, int]:
-        """Return the first page of the mapping of a page, and the first behind it."""
+    def limits(self, page: int, mapping: Mapped | None) -> Limits:
+        """Return the limits of the mapping of a page."""
         # A stack grows below what is recorded; nothing is known of what mremap(2) moved.
         if not mapping:
-            return page, page + 1
-        return min(page, mapping.start >> self._shift), mapping.end >> self._shift
+            return Limits(page, page + 1)
+        first, end = min(page, mapping.start >> self._shift), mapping.end >> self._shift
+        return Limits(first, end, mapping.path == HEAP_NAME)
 
-    def map(self, start: int, end: int) -> None:
-        """Take a new mapping between two addresses."""
-        self._simulation.map(start >> self._shift, end >> self._shift)
+    def map(self, start: int, end: int, *, heap: bool) -> None:
+        """Take a new mapping between two addresses, or what a heap has grown by."""
+        self._simulation.map(Limits(start >> self._shift, end >> self._shift, heap))
 
     def close(self) -> None:
         """End the process."""

@@ -13,6 +13,7 @@ from firsttouch.finder.events import Change, Event, Fault, Mapped
 from firsttouch.finder.instructions import Access
 from firsttouch.finder.kinds import AGAIN, kind_of
 from firsttouch.finder.process import First, Process
+from firsttouch.finder.simulation import Limits
 from firsttouch.finder.spaces import PROT_EXEC
 from firsttouch.finder.totals import BLOCK, Totals
 
@@ -60,7 +61,7 @@ def count_usual(
     last_of_block = (BLOCK >> shift) - 1
     block_shift = last_of_block.bit_length()
     low = high = fresh = 0
-    limits = 0, 0
+    limits = Limits(0, 0)
     thread, of_thread = -1, [0]
     # Writes that the replay has not seen yet: of one thread, to pages of a block, upwards.
     run_block = run = run_again = 0

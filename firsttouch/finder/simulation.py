@@ -8,8 +8,18 @@ the block's page n, so a process takes a few numbers for each block that it touc
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Limits(NamedTuple):
+    """The first page of a mapping, and the first behind it; `heap`: brk(2) may move that."""
+
+    first: int
+    end: int
+    heap: bool = False
 
 
 @dataclass
@@ -28,6 +38,9 @@ class Outcome:
 
 class World:
     """The anonymous memory of a process with a remedy; without one, each page takes a fault."""
+
+    # Whether the heap alone has the remedy, and its allocator moves its end by whole blocks.
+    whole_heap = False
 
     def __init__(self, outcome: Outcome, block: int) -> None:
         self._outcome = outcome
@@ -165,49 +178,52 @@ class Large(World):
         return (self.whole and self._empty(block, page, self.order, inside, False)) or page
 
 
-def large(order: int, *, whole: bool = False) -> type[Large]:
+def large(order: int, *, whole: bool = False, whole_heap: bool = False) -> type[Large]:
     """Return the world of huge pages of an order, or of a `whole` page table."""
-    return type(f"Large{order}", (Large,), {"order": order, "whole": whole})
+    return type(
+        f"Large{order}", (Large,), {"order": order, "whole": whole, "whole_heap": whole_heap}
+    )
 
 
-_EARNED, _MOST_CREDIT, _LEAST_ORDER, _STREAMS = 4, 255, 2, 4
+_MOST_CREDIT, _LEAST_ORDER = 255, 2
 
 
 class Ahead(World):
     """Fault-ahead: linux/mm/fault_ahead.c, with folios of at most 16 pages."""
 
-    largest = 4
+    streams, earned, largest = 3, 4, 4
 
     def __init__(self, outcome: Outcome, block: int) -> None:
         super().__init__(outcome, block)
-        # By thread: where its streams ended, and what each may still get; the newest first.
-        self._streams: dict[int, list[list[int]]] = {}
+        # By thread: the last pages of its streams, the newest first, and what it may still get.
+        self._streams: dict[int, list[int]] = {}
+        self._credit: dict[int, int] = defaultdict(int)
 
     def _written(self, block: int, page: int, tid: int, inside: int) -> int:
         number = block * self._block + page.bit_length() - 1
         streams = self._streams.setdefault(tid, [])
-        for stream in streams:
-            if -1 <= number - stream[0] <= 1:
-                break
-        else:
-            streams.insert(0, [number, 0])
-            del streams[_STREAMS:]
+        near = (n for n, end in enumerate(streams) if -1 <= number - end <= 1)
+        position = next(near, None)
+        if position is None:
+            streams.insert(0, number)
+            del streams[self.streams :]
             return page
-        end, credit = stream
+        end = streams[position]
         if number == end:
             return page
+        credit = self._credit[tid]
         upwards = number > end
         edge = number if upwards else number + 1
         aligned = (edge & -edge).bit_length() - 1
-        order = min(aligned, (credit + _EARNED + 1).bit_length() - 1, self.largest)
+        order = min(aligned, (credit + self.earned + 1).bit_length() - 1, self.largest)
         zeros = bool(self._zero.get(block, 0) & page)
         pages = 0
         while order >= _LEAST_ORDER and not pages:
             pages = self._empty(block, page, order, inside, zeros)
             order -= not pages
         others = pages.bit_count() - 1 if pages else 0
-        stream[0] = number + others if upwards else number - others
-        stream[1] = min(credit + _EARNED, _MOST_CREDIT) - others
+        streams[position] = number + others if upwards else number - others
+        self._credit[tid] = min(credit + self.earned, _MOST_CREDIT) - others
         return pages or page
 
 
@@ -226,9 +242,7 @@ class Simulation:
             self.block, tuple(world.fork() for world in self.worlds), self._touched.copy()
         )
 
-    def fault(
-        self, page: int, tid: int, limits: tuple[int, int], *, write: bool, missing: bool
-    ) -> None:
+    def fault(self, page: int, tid: int, limits: Limits, *, write: bool, missing: bool) -> None:
         """Take a fault in anonymous memory, on a page that is missing or the zero page."""
         block, number = divmod(page, self.block)
         touched = self._touched.get(block, 0)
@@ -240,11 +254,11 @@ class Simulation:
         inside = self._inside(block, limits)
         for world in self.worlds:
             if write:
-                world.writes(block, 1 << number, tid, inside)
+                world.writes(block, 1 << number, tid, inside[world.whole_heap])
             else:
-                world.read(block, 1 << number, inside)
+                world.read(block, 1 << number, inside[world.whole_heap])
 
-    def writes(self, block: int, pages: int, tid: int, limits: tuple[int, int]) -> None:
+    def writes(self, block: int, pages: int, tid: int, limits: Limits) -> None:
         """Take the faults of writes to missing pages of a block, upwards."""
         touched = self._touched.get(block, 0)
         gone = touched & pages
@@ -253,31 +267,38 @@ class Simulation:
         inside = self._inside(block, limits)
         if below:
             for world in self.worlds:
-                world.writes(block, below, tid, inside)
+                world.writes(block, below, tid, inside[world.whole_heap])
         if gone:
             pages ^= below
             self._forget(block, -1)
             touched = 0
             for world in self.worlds:
-                world.writes(block, pages, tid, inside)
+                world.writes(block, pages, tid, inside[world.whole_heap])
         self._touched[block] = touched | pages
 
-    def map(self, first: int, end: int) -> None:
-        """Forget the pages from `first` to before `end`: a new mapping is there."""
-        for block, pages in _blocks(self._touched, first, end, self.block):
-            self._forget(block, pages)
+    def map(self, limits: Limits) -> None:
+        """Forget what was in the limits: a new mapping is there, or what a heap has grown by."""
+        for block, pages in _blocks(self._touched, limits.first, limits.end, self.block):
+            self._forget(block, pages, heap=limits.heap)
 
-    def _inside(self, block: int, limits: tuple[int, int]) -> int:
-        """Return the pages of a block from one page to before another."""
+    def _inside(self, block: int, limits: Limits) -> tuple[int, int]:
+        """Return the pages of a block that are in a mapping, and those in a heap that is whole."""
         start = block * self.block
-        low, high = max(limits[0] - start, 0), min(limits[1] - start, self.block)
-        return (1 << high) - (1 << low) if low < high else 0
+        low, high = max(limits.first - start, 0), min(limits.end - start, self.block)
+        if low >= high:
+            return 0, 0
+        inside = (1 << high) - (1 << low)
+        # glibc's first block begins where the heap does, and its next ends where a block does.
+        whole = limits.heap and start >= limits.first + self.block
+        return inside, (1 << self.block) - 1 if whole else 0
 
-    def _forget(self, block: int, pages: int) -> None:
+    def _forget(self, block: int, pages: int, *, heap: bool = False) -> None:
         if block in self._touched:
             self._touched[block] &= ~pages
         for world in self.worlds:
-            world.forget(block, pages)
+            # A heap that is whole had these pages before.
+            if not heap or not world.whole_heap:
+                world.forget(block, pages)
 
     def close(self) -> None:
         """End the process."""

@@ -100,7 +100,7 @@ class Trace:
     traced, with their children, since they have other rights than the tracer.
     `fault_kinds` counts all `faults`, `fault_places`, `programs`, `threads` and
     `processes` say whose they are.
-    `allocator` is that of the processes with most faults on memory that came again.
+    `allocator` is that of the processes with most first touches of anonymous memory.
     `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
     `nodes` and `cgroups` count the faults by NUMA node and cgroup, if these were recorded.
     `sample` is N where the faults in one of N blocks of 2 MiB were recorded, `recorded` of

@@ -13,10 +13,10 @@ _MAP_SHARED = 1
 # A stack grows below its mapping, and no record says so.
 _STACK = "[stack]"
 _STACK_ROOM = 64 << 20
-_HEAP = "[heap]"
+HEAP = "[heap]"
 _VDSO = "[vdso]"
 # Names of memory without a file. Shared anonymous memory has a file of shmem.
-_ANONYMOUS = ("//anon", _HEAP, _STACK, "[anon:", "[stack:")
+_ANONYMOUS = ("//anon", HEAP, _STACK, "[anon:", "[stack:")
 
 
 # Kinds of memory.
@@ -121,7 +121,7 @@ def _fresh(old: list[Mapped], new: Mapped) -> list[tuple[int, int]]:
     if not all(_same_memory(mapping, new) for mapping in old):
         return [(new.start, new.end)]
     grown = new.start < old[0].start or new.end > old[-1].end
-    if not grown and new.path != _HEAP and all(m.prot == new.prot for m in old):
+    if not grown and new.path != HEAP and all(m.prot == new.prot for m in old):
         return [(new.start, new.end)]
     ends = [new.start, *(edge for m in old for edge in (m.start, m.end)), new.end]
     return [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=True) if a < b]

@@ -112,7 +112,7 @@ class Totals:
     their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
     `stack_kinds` counts the faults of each by kind. `programs` and `threads` do so by name,
     `processes` by number and program. `outcomes` has what remedies would have saved, and
-    `allocators` counts the faults on memory that came again by the allocator of the process.
+    `allocators` counts the first touches of anonymous memory by the allocator of the process.
     `largest` is the address space with most faults; `unwritten` counts the pages of anonymous
     memory, of all, that were read and not written. `names` are those of the address
     spaces: the command, or the program executed. `in_kernel` counts the faults taken

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from firsttouch.finder.allocators import allocator
 from firsttouch.finder.kinds import FIRST_WRITE, NAMES, ZERO_PAGE
-from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, MTHP_16, MTHP_64, THP
+from firsttouch.finder.remedies import AHEAD, FILLED, HEAP, KEEP, MTHP_16, MTHP_64, THP
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.quantities import format_number_of, format_share
 
@@ -39,13 +39,16 @@ def advise(trace: Trace) -> list[Advice]:
     """
     worth = {r.name: r for r in trace.remedies if r.saved and r.saved >= LEAST * trace.faults}
     touched = trace.anonymous * trace.page_size
+    used = allocator(trace.allocator)
     huge = [
         remedy
-        for name in (THP, MTHP_64, MTHP_16)
+        for name in (*((HEAP,) if used and used.heap else ()), THP, MTHP_64, MTHP_16)
         if (remedy := worth.get(name)) and remedy.memory <= _TOO_MUCH * touched
     ]
     named = [remedy for name in (KEEP, FILLED) if (remedy := worth.get(name))]
     named += [max(huge, key=lambda remedy: remedy.saved)] if huge else []
+    # A variable asks nobody for a setting of the host.
+    named += [remedy for remedy in huge if remedy.name == HEAP and remedy not in named]
     named.sort(key=lambda remedy: -remedy.saved)
     named += [worth[AHEAD]] if AHEAD in worth else []
     return [_advice(trace, remedy) for remedy in named[:_MOST]]
@@ -84,6 +87,8 @@ def assignments(environment: Mapping[str, str]) -> str:
 def _advice(trace: Trace, remedy: Remedy) -> Advice:
     if remedy.name == KEEP:
         return _keep(trace, remedy)
+    if remedy.name in (HEAP, THP):
+        return _huge(trace, remedy)
     if remedy.name == FILLED:
         places = (p.place for p in trace.fault_places if p.kind in _FIRST_TOUCHES)
         where = next((f"; the place with most first touches is {place}" for place in places), "")
@@ -96,11 +101,20 @@ def _advice(trace: Trace, remedy: Remedy) -> Advice:
         size = 16 * trace.page_size // 1024
         return Advice(remedy, f"a kernel with fault-ahead, {size} in /sys/kernel/mm/fault_ahead_kb")
     file = {
-        THP: f"{_THP}/enabled",
         MTHP_64: f"{_THP}/hugepages-64kB/enabled",
         MTHP_16: f"{_THP}/hugepages-16kB/enabled",
     }[remedy.name]
     return Advice(remedy, f"{remedy.name}, `always` in {file}")
+
+
+def _huge(trace: Trace, remedy: Remedy) -> Advice:
+    used = allocator(trace.allocator)
+    always = f"`always` in {_THP}/enabled"
+    if used is None or not used.huge or used.heap != (remedy.name == HEAP):
+        return Advice(remedy, f"{remedy.name}, {always}")
+    since = f" from {used.huge_since} on" if used.huge_since else ""
+    by = f"by {assignments(used.huge)} before the command, where {_THP}/enabled says madvise"
+    return Advice(remedy, f"{remedy.name} ({used.name}{since}), {by}", used.huge)
 
 
 def _keep(trace: Trace, remedy: Remedy) -> Advice:

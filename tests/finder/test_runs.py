@@ -11,7 +11,7 @@ import pytest
 
 from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
-from firsttouch.finder.simulation import Ahead, Outcome, Simulation, World, large
+from firsttouch.finder.simulation import Ahead, Limits, Outcome, Simulation, World, large
 from firsttouch.finder.totals import Totals
 from tests.finder.test_doubles import (
     AT,
@@ -82,7 +82,10 @@ def test_a_finder_counts_the_usual_faults_as_all_others(seed: int, tmp_path: Pat
     assert told(quick) == told(slow)
 
 
-@pytest.mark.parametrize("world", [World, Ahead, large(2), large(4), large(9, whole=True)])
+@pytest.mark.parametrize(
+    "world",
+    [World, Ahead, large(2), large(4), large(9, whole=True), large(9, whole=True, whole_heap=True)],
+)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_world_serves_writes_at_once_as_each_alone(world: type[World], seed: int) -> None:
     dice = random.Random(seed)
@@ -90,7 +93,8 @@ def test_a_world_serves_writes_at_once_as_each_alone(world: type[World], seed: i
     at_once, alone = (Simulation(BLOCK, (world(outcome, BLOCK),)) for outcome in outcomes)
     for _ in range(200):
         block = dice.randrange(3)
-        limits = dice.choice([(0, 3 * BLOCK), (block * BLOCK, block * BLOCK + BLOCK), (100, 1300)])
+        bounds = [(0, 3 * BLOCK), (block * BLOCK, block * BLOCK + BLOCK), (100, 1300)]
+        limits = Limits(*dice.choice(bounds), dice.random() < 0.5)
         inside = range(max(limits[0], block * BLOCK), min(limits[1], (block + 1) * BLOCK))
         pages = sorted(dice.sample(inside, dice.choice([1, 2, 40])))
         thread = dice.randrange(2)

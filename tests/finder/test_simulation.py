@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.finder.simulation import Ahead, Large, Outcome, Simulation, World, large
+from firsttouch.finder.simulation import Ahead, Large, Limits, Outcome, Simulation, World, large
 
 BLOCK = 512
 PAGES = 1024
 START = 64 * BLOCK
-LIMITS = (START, START + 4 * BLOCK)
+LIMITS = Limits(START, START + 4 * BLOCK)
 
 
 def replay(
     world: type[World],
     touches: list[tuple[int, bool]],
-    limits: tuple[int, int] = LIMITS,
+    limits: Limits = LIMITS,
     *,
     thread: int = 1,
 ) -> tuple[int, Outcome]:
@@ -78,17 +78,35 @@ def test_fault_ahead_replaces_zero_pages_that_were_read_before() -> None:
         (large(4), range(PAGES), LIMITS, PAGES // 16, 15),
         (large(4), range(0, PAGES, 16), LIMITS, PAGES // 16, 15 * PAGES // 16),
         # 8 pages before the first boundary, and 8 behind the last.
-        (large(4), range(8, 40), (START + 8, START + 40), 8 + 1 + 8, 15),
+        (large(4), range(8, 40), Limits(START + 8, START + 40), 8 + 1 + 8, 15),
         (large(9, whole=True), range(PAGES), LIMITS, 2, 511),
-        (large(9, whole=True), range(10), (START, START + 100), 10, 0),
+        (large(9, whole=True), range(10), Limits(START, START + 100), 10, 0),
     ],
     ids=["all", "sparse", "ends of the mapping", "2 MiB", "a mapping that is too small"],
 )
 def test_huge_pages_come_where_they_fit(
-    world: type[Large], pages: range, limits: tuple[int, int], left: int, spare: int
+    world: type[Large], pages: range, limits: Limits, left: int, spare: int
 ) -> None:
     taken, outcome = replay(world, writes(pages), limits)
     assert (taken, outcome.most) == (left, spare)
+
+
+def test_an_allocator_moves_the_end_of_the_heap_by_huge_pages() -> None:
+    """The kernel sees a heap that grows by 33 pages, the allocator the blocks behind it."""
+    first, pages = START + 100, 3 * BLOCK - 100
+    left = {}
+    for whole_heap in (False, True):
+        outcome = Outcome()
+        world = large(9, whole=True, whole_heap=whole_heap)
+        simulation = Simulation(BLOCK, (world(outcome, BLOCK),))
+        for page in range(pages):
+            limits = Limits(first, first + (page // 33 + 1) * 33, heap=True)
+            if page % 33 == 0:
+                simulation.map(Limits(first + page, limits.end, heap=True))
+            simulation.fault(first + page, 1, limits, write=True, missing=True)
+        left[whole_heap] = pages - outcome.saved
+    # Without it a block is not in the mapping when it is touched first.
+    assert left == {False: pages, True: BLOCK - 100 + BLOCK + 1}
 
 
 def test_a_zero_page_is_in_the_way_of_a_smaller_huge_page_and_replaced_by_one_of_2_mib() -> None:
@@ -104,6 +122,6 @@ def test_what_is_given_back_comes_again_in_all_worlds() -> None:
     for _ in range(3):
         for page, write in writes(range(64)):
             simulation.fault(page, 1, LIMITS, write=write, missing=True)
-        simulation.map(*LIMITS)
+        simulation.map(LIMITS)
     assert outcome.saved == 3 * (64 - 4)
     assert outcome.spare == 0

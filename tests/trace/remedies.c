@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A program whose faults a remedy removes: "keep" takes and frees memory again and again,
- * "read" lets read(2) fill such memory, "huge" writes a large block once. "base" as the second word: without huge pages.
+ * "read" lets read(2) fill such memory, "huge" writes a large block once, "heap" many small
+ * ones. "base" as the second word: without huge pages.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,12 +13,22 @@
 int main(int argc, char **argv)
 {
 	/* malloc(3) of glibc maps what is larger than 32 MiB, whatever was freed before. */
-	const int rounds = argc > 1 && strcmp(argv[1], "huge") ? 4 : 1;
+	const int small = argc > 1 && !strcmp(argv[1], "heap");
+	const int rounds = argc > 1 && strcmp(argv[1], "huge") && !small ? 4 : 1;
 	const int zeros = argc > 1 && !strcmp(argv[1], "read") ? open("/dev/zero", O_RDONLY) : -1;
 	const size_t size = 64 << 20;
 
 	if (argc > 2)
 		prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	for (size_t given = 0; small && given < size; given += 4000) {
+		char *volatile some = malloc(4000);
+
+		if (!some)
+			return 1;
+		memset(some, 1, 4000);
+	}
+	if (small)
+		return 0;
 	for (int round = 0; round < rounds; round++) {
 		char *volatile some = malloc(size);
 

@@ -14,7 +14,7 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.finder.allocators import allocator_of
 from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, MTHP_64, THP
+from firsttouch.finder.remedies import AHEAD, FILLED, HEAP, KEEP, MTHP_64, THP
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.trace.advice import advice_sentences, advise
 from firsttouch.trace.trying import remedy_to_try, with_remedy
@@ -120,6 +120,25 @@ def test_what_is_predicted_of_huge_pages_is_measured(
     assert remedies(huge)[THP].saved < 100
 
 
+@pytest.mark.long
+@pytest.mark.skipif(
+    not _THP.is_file() or "[madvise]" not in _THP.read_text(),
+    reason="this host gives huge pages to who does not ask, or to nobody",
+)
+def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    program = compile_c("remedies.c")
+    done = firsttouch("trace", "--out", "out", "--try", "1", "--", program, "heap")
+    assert done.returncode == 0, done.stderr
+    before = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    after = read_trace(firsttouch.directory / "out" / "tried" / FILE_NAME)
+    predicted = before.faults - remedies(before)[HEAP].saved
+    assert before.faults > 16384 > 8 * predicted
+    # A heap begins at random, and up to two blocks of 512 pages at its beginning are small pages.
+    assert after.faults == pytest.approx(predicted, abs=520)
+
+
 @pytest.mark.parametrize(
     ("known", "names"),
     [
@@ -127,6 +146,10 @@ def test_what_is_predicted_of_huge_pages_is_measured(
         ((Remedy(THP, 500, 0), Remedy(MTHP_64, 400, 0)), [THP]),
         # More than a quarter of what is touched in vain.
         ((Remedy(THP, 500, 300 * 4096), Remedy(MTHP_64, 400, 0)), [MTHP_64]),
+        # What a variable does is named beside what saves more, and needs the host's setting.
+        ((Remedy(MTHP_64, 500, 0), Remedy(HEAP, 400, 0)), [MTHP_64, HEAP]),
+        ((Remedy(THP, 400, 0), Remedy(HEAP, 500, 0)), [HEAP]),
+        ((Remedy(HEAP, 500, 300 * 4096),), []),
         ((Remedy(AHEAD, 900, 0), Remedy(KEEP, 500, 0)), [KEEP, AHEAD]),
         ((Remedy(KEEP, 19, 0),), []),
     ],
@@ -143,6 +166,28 @@ def test_only_what_a_variable_applies_can_be_tried() -> None:
             remedy_to_try(found, 1)
     with pytest.raises(UserError, match="apply 1 of the remedies"):
         remedy_to_try(replace(keep, allocator="glibc"), 2)
+
+
+@pytest.mark.parametrize(
+    ("allocator", "remedy", "variable"),
+    [
+        ("glibc", HEAP, "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"),
+        ("JVM", THP, "JAVA_TOOL_OPTIONS=-XX:+UseTransparentHugePages"),
+        ("jemalloc", THP, "MALLOC_CONF=thp:always"),
+    ],
+)
+def test_a_variable_asks_for_huge_pages(allocator: str, remedy: str, variable: str) -> None:
+    found = replace(trace(faults=1000), remedies=(Remedy(remedy, 500, 0),), allocator=allocator)
+    (sentence,) = advice_sentences(found)
+    assert f"by {variable} before the command, where " in sentence
+    assert remedy_to_try(found, 1).remedy.name == remedy
+
+
+def test_huge_pages_are_a_setting_of_the_host_where_no_variable_asks_for_them() -> None:
+    for allocator in ("glibc", "Go", ""):
+        found = replace(trace(faults=1000), remedies=(Remedy(THP, 500, 0),), allocator=allocator)
+        (sentence,) = advice_sentences(found)
+        assert "`always` in /sys/kernel/mm/transparent_hugepage/enabled" in sentence
 
 
 def test_the_answer_says_how_a_remedy_is_tried() -> None:
