@@ -6,7 +6,8 @@
 #                 resumes an interrupted one; MINUTES=60 starts no test after an hour
 # make evidence   draws the figures of the documents from docs/evidence; MEASURE=1 measures first
 #                 (SET=doubles-6.12 only that set), TRACE=doubles-x86-64, doubles-lines,
-#                 oracle or predicted traces Debian's programs first, as root
+#                 oracle, predicted, predicted-advised or streams traces Debian's programs first,
+#                 as root
 # make pictures   draws docs/pictures/rooms.svg from the imports of firsttouch/
 # make golden     writes tests/golden.txt, the texts that tests compare, from what is printed now
 # make lint       only the style and type checks

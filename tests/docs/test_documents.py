@@ -17,7 +17,8 @@ from docs.evidence.draw.documents import Drawing, names
 from docs.evidence.draw.functions import function_rows
 from docs.evidence.draw.history import COUNTED, HISTORY
 from docs.evidence.draw.oracle import ORACLE
-from docs.evidence.draw.predicted import PREDICTED
+from docs.evidence.draw.predicted import ADVISED, PREDICTED
+from docs.evidence.draw.streams import STREAMS
 from docs.evidence.draw.traces import HERE, LINES
 from firsttouch.analysis.cache_statistics import colored_caches
 from firsttouch.analysis.published import published_figures
@@ -99,10 +100,11 @@ def test_each_block_is_shown_and_each_set_is_drawn() -> None:
     assert shown == {*_EVIDENCE.blocks, *_TRACED}
     drawn = {name for block in _EVIDENCE.blocks.values() for name in block.sets}
     assert drawn == set(_EVIDENCE.sets)
+    traced = HERE, LINES, ORACLE, PREDICTED, ADVISED, STREAMS
     files = {file.name for file in _EVIDENCE.folder.glob("*.*") if file.suffix != ".md"}
     assert files == {
         "tables.toml", REBUILT, HISTORY, COUNTED, *(f"{name}.jsonl.xz" for name in _EVIDENCE.sets),
-        *(f"{name}.json.xz" for name in (HERE, LINES, ORACLE, PREDICTED) if name in shown),
+        *(f"{name}.json.xz" for name in traced if name in shown),
         f"{PREDICTED}.toml", f"{PREDICTED}.c",
     }  # fmt: skip
 

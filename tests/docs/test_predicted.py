@@ -9,7 +9,9 @@ import pytest
 
 from docs.evidence.draw.declared import load_evidence
 from docs.evidence.draw.in_guests import tried_in_guests
+from docs.evidence.draw.packed import traces_file
 from docs.evidence.draw.predicted import (
+    ADVISED,
     NEAR,
     PREDICTED,
     Program,
@@ -21,15 +23,15 @@ from docs.evidence.draw.predicted import (
     load_declared,
     read_predicted,
 )
-from docs.evidence.draw.traces import traces_file
 from firsttouch.errors import UserError
 from firsttouch.finder.kinds import NAMES
 
 _FOLDER = load_evidence().folder
 
 
-def test_what_is_far_off_has_its_reason_and_nothing_else_has() -> None:
-    programs = read_predicted(traces_file(_FOLDER, PREDICTED))
+@pytest.mark.parametrize("name", [PREDICTED, ADVISED])
+def test_what_is_far_off_has_its_reason_and_nothing_else_has(name: str) -> None:
+    programs = read_predicted(traces_file(_FOLDER, name))
     far = {
         f"{program.name}: {tried.remedy}"
         for program in programs
@@ -37,7 +39,7 @@ def test_what_is_far_off_has_its_reason_and_nothing_else_has() -> None:
         if abs(tried.off) > NEAR
     }
     declared = load_declared(_FOLDER)
-    assert far == set(declared.reasons)
+    assert far == set(declared.reasons if name == PREDICTED else declared.advised)
     assert set(declared.scripts) <= {program.name for program in programs}
     assert sum(bool(program.tried) for program in programs) >= 10
     assert {kind for program in programs for kind in program.kinds} <= set(NAMES)
@@ -60,7 +62,7 @@ def test_programs_are_kept_and_drawn(tmp_path: Path) -> None:
     file = tmp_path / "predicted.json.xz"
     keep_predicted(file, programs)
     assert read_predicted(file) == programs
-    drawn = draw_predicted(programs, load_declared(_FOLDER))
+    drawn = draw_predicted(programs, {})
     assert "| a | keep | 100 | 70 | 63 | -10.0 % |  |" in drawn
     assert "1 of 1 are at most 10 % off" in drawn
     assert "| all 2 | 200 | 15.0 % | 85.0 % |" in draw_kinds(programs)
@@ -69,4 +71,4 @@ def test_programs_are_kept_and_drawn(tmp_path: Path) -> None:
 
 def test_a_file_that_is_missing_is_traced_again(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="make evidence TRACE=predicted"):
-        read_predicted(tmp_path / "none")
+        read_predicted(traces_file(tmp_path, PREDICTED))

@@ -23,7 +23,9 @@ from docs.evidence.draw.oracle import (
     keep_verdicts,
     read_verdicts,
 )
+from docs.evidence.draw.packed import traces_file
 from docs.evidence.draw.predicted import (
+    ADVISED,
     ASKED,
     KINDS,
     PREDICTED,
@@ -38,6 +40,13 @@ from docs.evidence.draw.predicted import (
 )
 from docs.evidence.draw.programs import Traced, trace_here
 from docs.evidence.draw.rebuilt import load_rebuilt
+from docs.evidence.draw.streams import (
+    STREAMS,
+    draw_simulated,
+    keep_simulated,
+    read_simulated,
+    simulate,
+)
 from docs.evidence.draw.traces import (
     HERE,
     LINES,
@@ -45,7 +54,6 @@ from docs.evidence.draw.traces import (
     draw_traces,
     keep_traces,
     read_traces,
-    traces_file,
 )
 from firsttouch.building.host_tools import QEMU, qemu_version
 from firsttouch.catalog.arms import BASE
@@ -81,12 +89,13 @@ def main() -> int:
     )
     parser.add_argument(
         "--trace",
-        choices=(HERE, LINES, ORACLE, PREDICTED),
+        choices=(HERE, LINES, ORACLE, PREDICTED, ADVISED, STREAMS),
         action="append",
         default=[],
         help="trace the programs of experiments/doubles.toml here (as root, x86-64): Debian's, or "
         "those of rebuilt.toml, built again with debug information; or set the traces of Debian's "
-        "beside the kernel's tracepoints, or what they predict of remedies beside what these do",
+        "beside the kernel's tracepoints, or what they predict of remedies beside what these do, "
+        "or simulate other rules of fault-ahead over them",
     )
     parser.add_argument(
         "--out", type=Path, default=Path("out/evidence"), help="where results go (out/evidence)"
@@ -170,9 +179,13 @@ def trace(evidence: Evidence, name: str) -> None:
         verdicts = list(judge_programs(experiment.root, experiment.scripts, Reporter()))
         keep_verdicts(traces_file(evidence.folder, name), verdicts)
         return
-    if name == PREDICTED:
-        programs = list(predict(experiment, evidence.folder, Reporter()))
+    if name in (PREDICTED, ADVISED):
+        programs = list(predict(experiment, evidence.folder, Reporter(), name))
         keep_predicted(traces_file(evidence.folder, name), programs)
+        return
+    if name == STREAMS:
+        simulated = simulate(experiment.root, experiment.scripts, Reporter())
+        keep_simulated(traces_file(evidence.folder, name), simulated)
         return
     scripts, rebuilt = experiment.scripts, load_rebuilt(evidence.folder / REBUILT)
     if name == LINES:
@@ -197,13 +210,20 @@ def traced_blocks(evidence: Evidence) -> dict[str, Callable[[], str]]:
     tried = traces_file(evidence.folder, PREDICTED)
     if tried.exists():
         declared = load_declared(evidence.folder)
-        blocks[PREDICTED] = lambda: draw_predicted(read_predicted(tried), declared)
+        blocks[PREDICTED] = lambda: draw_predicted(read_predicted(tried), declared.reasons)
         blocks[ASKED] = lambda: draw_predicted(
             [program for program in read_predicted(tried) if program.name in declared.scripts],
-            declared,
+            declared.reasons,
         )
         blocks[KINDS] = lambda: draw_kinds(read_predicted(tried))
         blocks[USUAL] = lambda: draw_usual(read_predicted(tried))
+    advised = traces_file(evidence.folder, ADVISED)
+    if advised.exists():
+        reasons = load_declared(evidence.folder).advised
+        blocks[ADVISED] = lambda: draw_predicted(read_predicted(advised), reasons, ADVISED)
+    simulated = traces_file(evidence.folder, STREAMS)
+    if simulated.exists():
+        blocks[STREAMS] = lambda: draw_simulated(read_simulated(simulated))
     if (evidence.folder / COUNTED).exists():
         blocks["history"] = lambda: draw_history(evidence.folder)
     if _SET in evidence.sets:

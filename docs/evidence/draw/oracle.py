@@ -8,28 +8,25 @@ it is mapped, by one process. Needs root and perf.
 
 from __future__ import annotations
 
-import json
-import lzma
 import re
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import NamedTuple
 
+from docs.evidence.draw.packed import pack, unpack
 from docs.evidence.draw.programs import program_root
 from firsttouch.building.programs import build_recorder
 from firsttouch.catalog.experiments import Packages
-from firsttouch.errors import UserError
-from firsttouch.files import write_atomically
 from firsttouch.finder.doubles import find
 from firsttouch.finder.events import Fault
 from firsttouch.finder.records import open_recording
 from firsttouch.output.markdown import markdown_table
 from firsttouch.progress import Reporter
-from firsttouch.tables import parse_json
+from firsttouch.typed import read
 
 ORACLE = "oracle"
 _NOBODY = 65534
@@ -196,24 +193,14 @@ def judge_programs(
             yield judge_script(name, script, root)
 
 
-def keep_verdicts(file: Path, verdicts: Sequence[Verdict]) -> None:
-    """Write verdicts, one a line."""
-    lines = ",\n".join(json.dumps(asdict(verdict)) for verdict in verdicts)
-    text = f'{{"verdicts": [\n{lines}\n]}}\n'
-    write_atomically(file, lzma.compress(text.encode(), preset=9))
+def keep_verdicts(file: Path, verdicts: Iterable[Verdict]) -> None:
+    """Write verdicts, packed."""
+    pack(file, map(asdict, verdicts))
 
 
 def read_verdicts(file: Path) -> list[Verdict]:
     """Return the verdicts in a file of `keep_verdicts`; UserError if it cannot be read."""
-    try:
-        text = lzma.decompress(file.read_bytes()).decode()
-    except (OSError, lzma.LZMAError, UnicodeDecodeError):
-        raise UserError(f"{file}: cannot be read: run `make evidence TRACE={ORACLE}`.") from None
-    counts = [field.name for field in fields(Verdict)][1:]
-    return [
-        Verdict(entry.take("program", str), *(entry.take(name, int) for name in counts))
-        for entry in parse_json(text, file).tables("verdicts")
-    ]
+    return [read(entry, Verdict) for entry in unpack(file)]
 
 
 def draw_verdicts(verdicts: Sequence[Verdict]) -> str:

@@ -7,8 +7,6 @@ without huge pages; a remedy that can be applied from outside is applied to a se
 
 from __future__ import annotations
 
-import json
-import lzma
 import statistics
 import subprocess
 from collections import Counter
@@ -16,23 +14,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from docs.evidence.draw.packed import pack, unpack
 from docs.evidence.draw.programs import program_root, trace_script
 from firsttouch.catalog.experiments import Experiment, Packages
-from firsttouch.errors import HostError, UserError
-from firsttouch.files import write_atomically
+from firsttouch.errors import HostError
 from firsttouch.finder.allocators import allocator
 from firsttouch.finder.kinds import NAMES
-from firsttouch.finder.remedies import KEEP, THP
+from firsttouch.finder.remedies import HEAP, KEEP, THP
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.output.markdown import markdown_table
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_share
-from firsttouch.tables import parse_json, read_toml
+from firsttouch.tables import read_toml
 from firsttouch.trace.advice import LEAST, assignments
 from firsttouch.typed import read
 
 # The blocks: all programs, those of predicted.toml, and kinds: a table, and half a sentence.
 PREDICTED, ASKED, KINDS, USUAL = "predicted", "predicted-asked", "fault-kinds", "fault-kinds-usual"
+# Huge pages that programs ask for by a variable.
+ADVISED = "predicted-advised"
+# What the host must say for each.
+_POLICY = {PREDICTED: "always", ADVISED: "madvise"}
 _ENABLED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 # Of the prediction: what is further off has its reason in predicted.toml.
 NEAR = 0.1
@@ -72,12 +74,14 @@ class Program:
 class Declared:
     """predicted.toml: more packages and scripts; `reasons` by "program: remedy".
 
-    `guests` has the reasons for what was measured in guests.
+    `advised` has the reasons for huge pages that were asked for by a variable, `guests` those
+    for what was measured in guests.
     """
 
     packages: Packages
     scripts: Mapping[str, str]
     reasons: Mapping[str, str]
+    advised: Mapping[str, str]
     guests: Mapping[str, str]
 
 
@@ -86,20 +90,27 @@ def load_declared(folder: Path) -> Declared:
     table = read_toml(folder / "predicted.toml")
     packages = Packages(table.take("suite", str), table.strings("packages"), "amd64")
     scripts = table.table("scripts").values_of(str)
-    reasons, guests = (table.table(key).values_of(str) for key in ("reasons", "reasons-in-guests"))
+    reasons = (
+        table.table(key).values_of(str)
+        for key in ("reasons", "reasons-advised", "reasons-in-guests")
+    )
+    declared = Declared(packages, scripts, *reasons)
     table.done()
-    return Declared(packages, scripts, reasons, guests)
+    return declared
 
 
-def predict(experiment: Experiment, folder: Path, reporter: Reporter) -> Iterator[Program]:
-    """Yield each program, traced without and with its remedies.
+def predict(
+    experiment: Experiment, folder: Path, reporter: Reporter, name: str
+) -> Iterator[Program]:
+    """Yield each program, traced without and with its remedies: those of PREDICTED or ADVISED.
 
-    Raises HostError as `programs.program_root` and `trace_script`, or if huge pages are not
-    given to who does not ask.
+    Raises HostError as `programs.program_root` and `trace_script`, or if the host does not
+    give huge pages as the remedies need it.
     """
     assert experiment.root is not None
-    if "[always]" not in _ENABLED.read_text():
-        raise HostError(f"huge pages are one of the remedies: echo always >{_ENABLED}")
+    policy = _POLICY[name]
+    if f"[{policy}]" not in _ENABLED.read_text():
+        raise HostError(f"huge pages are one of the remedies: echo {policy} >{_ENABLED}")
     declared = load_declared(folder)
     with program_root(experiment.root, reporter, declared.packages) as root:
         subprocess.run(
@@ -107,47 +118,48 @@ def predict(experiment: Experiment, folder: Path, reporter: Reporter) -> Iterato
              folder / "predicted.c"],
             check=True,
         )  # fmt: skip
-        for name, script in {**experiment.scripts, **declared.scripts}.items():
-            reporter.say(f"Tracing {name}")
-            trace = trace_script(name, script, root, reporter)
-            tried = tuple(_tried(name, script, trace, root, reporter))
-            yield Program(name, trace.kernel, trace.fault_kinds, tried)
+        for program, script in {**experiment.scripts, **declared.scripts}.items():
+            reporter.say(f"Tracing {program}")
+            trace = trace_script(program, script, root, reporter)
+            tried = []
+            for remedy, variables in _remedies(trace, advised=name == ADVISED):
+                setting = assignments(variables)
+                changed = f"export {setting}\n{script}" if variables else script
+                huge = remedy.name != KEEP
+                after = trace_script(program, changed, root, reporter, huge=huge)
+                predicted = trace.faults - remedy.saved
+                tried.append(Tried(remedy.name, setting or policy, predicted, after.faults))
+            yield Program(program, trace.kernel, trace.fault_kinds, tuple(tried))
 
 
-def _tried(name: str, script: str, trace: Trace, root: Path, reporter: Reporter) -> Iterator[Tried]:
+def _remedies(trace: Trace, *, advised: bool) -> Iterator[tuple[Remedy, Mapping[str, str]]]:
+    """Yield the remedies that are worth it, each with the variables that apply it."""
+    used = allocator(trace.allocator)
     for remedy in trace.remedies:
         if remedy.saved < LEAST * trace.faults:
             continue
-        if remedy.name == THP:
-            after = trace_script(name, script, root, reporter, huge=True)
-            yield _outcome(remedy, "always", trace, after)
-        heap = allocator(trace.allocator)
-        if remedy.name == KEEP and heap and heap.environment:
-            setting = assignments(heap.environment)
-            after = trace_script(name, f"export {setting}\n{script}", root, reporter)
-            yield _outcome(remedy, setting, trace, after)
-
-
-def _outcome(remedy: Remedy, setting: str, before: Trace, after: Trace) -> Tried:
-    return Tried(remedy.name, setting, before.faults - remedy.saved, after.faults)
+        if advised:
+            if used and used.huge and remedy.name == (HEAP if used.heap else THP):
+                yield remedy, used.huge
+        elif remedy.name == THP:
+            yield remedy, {}
+        elif remedy.name == KEEP and used and used.environment:
+            yield remedy, used.environment
 
 
 def keep_predicted(file: Path, programs: Iterable[Program]) -> None:
-    """Write programs, packed, one a line."""
-    lines = ",\n".join(json.dumps(asdict(program)) for program in programs)
-    write_atomically(file, lzma.compress(f'{{"programs": [\n{lines}\n]}}\n'.encode(), preset=9))
+    """Write programs, packed."""
+    pack(file, map(asdict, programs))
 
 
 def read_predicted(file: Path) -> list[Program]:
     """Return the programs in a file of `keep_predicted`; UserError if it cannot be read."""
-    try:
-        text = lzma.decompress(file.read_bytes()).decode()
-    except (OSError, lzma.LZMAError, UnicodeDecodeError):
-        raise UserError(f"{file}: cannot be read: run `make evidence TRACE={PREDICTED}`.") from None
-    return [read(entry, Program) for entry in parse_json(text, file).tables("programs")]
+    return [read(entry, Program) for entry in unpack(file)]
 
 
-def draw_predicted(programs: Iterable[Program], declared: Declared) -> str:
+def draw_predicted(
+    programs: Iterable[Program], reasons: Mapping[str, str], name: str = PREDICTED
+) -> str:
     """Return the table of what was tried, and how much of it was near."""
     programs = list(programs)
     rows = [
@@ -156,9 +168,9 @@ def draw_predicted(programs: Iterable[Program], declared: Declared) -> str:
     near = sum(abs(tried.off) <= NEAR for *_, tried in rows)
     said = (
         f"- {near} of {len(rows)} are at most {NEAR * 100:.0f} % off. Programs of Debian 13 on "
-        f"Linux {programs[0].kernel}, x86-64, as root; `make evidence TRACE={PREDICTED}` runs them."
+        f"Linux {programs[0].kernel}, x86-64, as root; `make evidence TRACE={name}` runs them."
     )
-    table = predicted_table(rows, declared.reasons)
+    table = predicted_table(rows, reasons)
     return "".join(f"{line}\n" for line in ["", "", *table, "", said, ""])
 
 

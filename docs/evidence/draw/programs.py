@@ -93,22 +93,31 @@ def trace_script(
     HostError if the script fails, or if faults were lost.
     """
     with tempfile.TemporaryDirectory(prefix="firsttouch-script-") as scratch:
-        file, data = Path(scratch, "script"), Path(scratch, "data")
-        file.write_text(script)
-        subprocess.run(
-            [build_recorder(reporter), "-r", root, "-o", data, "-f", file],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=True,
-            timeout=_PATIENCE,
-            preexec_fn=partial(_settle, huge=huge),
-        )
+        data = Path(scratch, "data")
+        record_script(script, root, data, reporter, huge=huge)
         trace = read_recording(data, root).trace
     if trace.status:
         raise HostError(f"{name} ended with status {trace.status:#x}: see its script.")
     if trace.lost:
         raise HostError(f"{name}: {trace.lost} faults were lost: run it again.")
     return trace
+
+
+def record_script(
+    script: str, root: Path, data: Path, reporter: Reporter, *, huge: bool = False
+) -> None:
+    """Record the faults of a shell script in the file `data`, as `trace_script` says."""
+    with tempfile.NamedTemporaryFile("w", prefix="firsttouch-script-") as file:
+        file.write(script)
+        file.flush()
+        subprocess.run(
+            [build_recorder(reporter), "-r", root, "-o", data, "-f", file.name],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+            timeout=_PATIENCE,
+            preexec_fn=partial(_settle, huge=huge),
+        )
 
 
 def _settle(*, huge: bool) -> None:

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-import json
-import lzma
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from docs.evidence.draw.packed import pack, unpack
 from docs.evidence.draw.programs import Traced
-from firsttouch.errors import UserError
-from firsttouch.files import write_atomically
 from firsttouch.finder.document import parse_trace, trace_object
 from firsttouch.finder.sites import REMEDIES, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.finder.totals import KINDS
 from firsttouch.output.markdown import markdown_table
 from firsttouch.quantities import format_share
-from firsttouch.tables import Json, parse_json
 from firsttouch.trace.printing import first_place, remedies_of
 from firsttouch.trace.sentences import between
 
@@ -26,37 +22,17 @@ from firsttouch.trace.sentences import between
 HERE, LINES = "doubles-x86-64", "doubles-lines"
 # Places of a program that the table of lines has.
 _PLACES = 3
-_PRESET = 9
-
-
-def traces_file(folder: Path, name: str) -> Path:
-    """Return the file of a set of traces."""
-    return folder / f"{name}.json.xz"
 
 
 def keep_traces(file: Path, traced: Iterable[Traced]) -> None:
-    """Write traces, packed, one program a line; the same traces give the same bytes."""
-    entries = ",\n".join(
-        json.dumps({"name": each.program, **_object(each.trace)}) for each in traced
-    )
-    text = f'{{"programs": [\n{entries}\n]}}\n'
-    write_atomically(file, lzma.compress(text.encode(), preset=_PRESET))
-
-
-def _object(trace: Trace) -> Mapping[str, Json]:
-    return {"trace": trace_object(trace, ())}
+    """Write traces, packed."""
+    pack(file, ({"name": each.program, "trace": trace_object(each.trace, ())} for each in traced))
 
 
 def read_traces(file: Path) -> list[Traced]:
     """Return the traces in a file of `keep_traces`; UserError if it cannot be read."""
-    try:
-        text = lzma.decompress(file.read_bytes()).decode()
-    except (OSError, lzma.LZMAError, UnicodeDecodeError):
-        name = file.name.partition(".")[0]
-        raise UserError(f"{file}: cannot be read: run `make evidence TRACE={name}`.") from None
     return [
-        Traced(entry.take("name", str), parse_trace(entry.table("trace")))
-        for entry in parse_json(text, file).tables("programs")
+        Traced(entry.take("name", str), parse_trace(entry.table("trace"))) for entry in unpack(file)
     ]
 
 
