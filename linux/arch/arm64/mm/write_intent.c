@@ -52,18 +52,20 @@ static bool aarch64_insn_writes_what_it_reads(u32 insn)
  */
 bool arch_write_intent(const struct vm_fault *vmf)
 {
-	const unsigned int access = vmf->flags & (FAULT_FLAG_USER | FAULT_FLAG_REMOTE |
-						  FAULT_FLAG_INSTRUCTION);
-	const struct pt_regs *regs = task_pt_regs(current);
+	const unsigned int who = FAULT_FLAG_USER | FAULT_FLAG_REMOTE | FAULT_FLAG_INSTRUCTION;
+	const struct pt_regs *regs;
 	mm_context_t *context;
 	unsigned int failures;
 	__le32 insn;
 
-	if (!static_branch_likely(&write_intent) || access != FAULT_FLAG_USER ||
-	    !(vmf->vma->vm_flags & VM_WRITE))
+	if (!static_branch_likely(&write_intent))
+		return false;
+
+	if ((vmf->flags & who) != FAULT_FLAG_USER || !(vmf->vma->vm_flags & VM_WRITE))
 		return false;
 
 	/* AArch32 executes something else */
+	regs = task_pt_regs(current);
 	if (compat_user_mode(regs))
 		return false;
 
