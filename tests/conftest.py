@@ -71,8 +71,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which layers ran, so that a short run does not look like a full one; print the matrix."""
     reports = [
         report
-        for found in terminalreporter.stats.values()
-        for report in found
+        for of_outcome in terminalreporter.stats.values()
+        for report in of_outcome
         if isinstance(report, pytest.TestReport)
     ]
     ended = [report for report in reports if report.when == "call" and not report.skipped]

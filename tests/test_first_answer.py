@@ -59,7 +59,7 @@ def _unmount(place: Path) -> None:
 def test_a_bare_debian_has_the_first_half_of_the_answer_before_it_builds(
     bare: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    kept = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if name.startswith(("PIP_", "SSL_", "http", "REQUESTS_", "CURL_"))
@@ -67,7 +67,7 @@ def test_a_bare_debian_has_the_first_half_of_the_answer_before_it_builds(
     began = time.monotonic()
     with subprocess.Popen(
         ["chroot", bare, "make", "-C", "/checkout", "lab"],
-        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C", **kept},
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C", **variables},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     ) as lab:  # fmt: skip
         lines = []

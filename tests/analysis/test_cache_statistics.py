@@ -34,7 +34,7 @@ def dataset(tmp_path: Path) -> Dataset:
 
 
 @pytest.mark.parametrize(
-    ("values", "limit", "found"),
+    ("values", "limit", "expected"),
     [
         ({1: 0.0, 2: 0.0, 3: 1.0}, 0.5, 2),
         # One disturbed point does not hide the points after it.
@@ -45,9 +45,9 @@ def dataset(tmp_path: Path) -> Dataset:
     ],
 )
 def test_the_knee_is_the_largest_number_within_the_limit(
-    values: Mapping[int, float], limit: float, found: int | None
+    values: Mapping[int, float], limit: float, expected: int | None
 ) -> None:
-    assert knee(values, limit) == found
+    assert knee(values, limit) == expected
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_a_spread_that_lacks_a_colour_is_not_whole(tmp_path: Path, left_out: int
 
 
 def test_footprints_are_per_round(dataset: Dataset) -> None:
-    found = {
+    arms_of = {
         (scan.stride, scan.working_set, scan.metric): scan.arms
         for scan in footprints(running(dataset, PLATFORM, "zero-scan"))
     }
-    assert found[(64, 65536, "l1d_misses")] == {"stock": 16_400, "on": 65_600}
-    assert found[(4096, 0, "l2_misses")] == {"stock": 0, "on": 0.6}
-    assert len(found) == 8
+    assert arms_of[(64, 65536, "l1d_misses")] == {"stock": 16_400, "on": 65_600}
+    assert arms_of[(4096, 0, "l2_misses")] == {"stock": 0, "on": 0.6}
+    assert len(arms_of) == 8
 
 
 def test_a_machine_stands_in_the_table_of_caches_if_all_was_measured(tmp_path: Path) -> None:

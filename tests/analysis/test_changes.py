@@ -46,8 +46,8 @@ def _changes(
             )
         )  # fmt: skip
     catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock", "again"])
-    (found,) = changes(make_dataset(results, catalog.adding([tried_arm("mine", 0, "my.patch")])))
-    return found
+    (result,) = changes(make_dataset(results, catalog.adding([tried_arm("mine", 0, "my.patch")])))
+    return result
 
 
 def _region(l1d: float, l2: float, dc_zva: float) -> Mapping[str, Json]:
@@ -60,9 +60,9 @@ def _region(l1d: float, l2: float, dc_zva: float) -> Mapping[str, Json]:
     )
 
 
-def _printed(found: Changes, width: int = 100) -> str:
+def _printed(result: Changes, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width)
-    print_changes(found, console, 1)
+    print_changes(result, console, 1)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -98,12 +98,12 @@ def test_a_change_is_told_from_chance(
 
 
 def test_changes_are_per_fault_of_stock() -> None:
-    found = _changes({"page_faults": 500, "instructions_kernel": 2_000_000})
-    (cell,) = found.cells
+    result = _changes({"page_faults": 500, "instructions_kernel": 2_000_000})
+    (cell,) = result.cells
     assert cell.change("instructions_kernel") == -500
     assert cell.change("page_faults") == -0.5
-    assert found.examples() == {"less": cell}
-    line = next(line for line in _printed(found).splitlines() if line.startswith("populate"))
+    assert result.examples() == {"less": cell}
+    line = next(line for line in _printed(result).splitlines() if line.startswith("populate"))
     assert line.split()[-4:] == ["-500.00", "-20.00", "%", "-0.50"]
 
 
@@ -115,15 +115,15 @@ def test_what_costs_more_and_what_costs_less_are_two_lists_by_per_cent() -> None
         for cell in _changes({"instructions_kernel": instructions}, by=by).cells
     ]
     # Few faults, and many instructions for each of them: a small part of the whole.
-    one = {"page_faults": 1}
-    (few,) = _changes({**one, "instructions_kernel": 2_550_000}, one, stock=one).cells
-    found = replace(_changes({}), cells=tuple(sorted([few, *cells[1:]], key=_order)))
-    printed = _printed(found).splitlines()
+    fault = {"page_faults": 1}
+    (few,) = _changes({**fault, "instructions_kernel": 2_550_000}, fault, stock=fault).cells
+    result = replace(_changes({}), cells=tuple(sorted([few, *cells[1:]], key=_order)))
+    printed = _printed(result).splitlines()
     order = [line.split()[1] for line in printed if line.startswith("populate ")]
     assert order == ["load-store", "store", "ldadd", "swp"]
     heads = [line.split(",")[0] for line in printed if line.startswith("costs ")]
     assert heads == ["costs more", "costs less"]
-    assert {side: cell.case.params["by"] for side, cell in found.examples().items()} == {
+    assert {side: cell.case.params["by"] for side, cell in result.examples().items()} == {
         "more": "load-store", "less": "ldadd"
     }  # fmt: skip
 
@@ -137,19 +137,19 @@ def test_misses_that_addresses_explain_are_told_and_are_no_change() -> None:
 
 def test_a_cold_cache_line_for_each_operation_is_told_as_that() -> None:
     also = {"operations": 4000}
-    found = _changes({**also, "l1d_misses": 11_000}, also, stock=also)
-    (cell,) = found.changed(more=True)
+    result = _changes({**also, "l1d_misses": 11_000}, also, stock=also)
+    (cell,) = result.changed(more=True)
     assert (cell.decisive, cell.change("l1d_misses")) == ("l1d_misses", 1)
-    printed = _printed(found)
+    printed = _printed(result)
     head, line = printed.splitlines()[1:3]
     assert head.rstrip().endswith("L1D misses") and line.rstrip().endswith("+1.00")
     assert "Nothing changed" not in printed and "Cache misses within" not in printed
 
 
 def test_a_case_without_instructions_is_not_judged() -> None:
-    found = _changes({})
-    (cell,) = found.cells
-    bare = replace(found, cells=(replace(cell, counts={"page_faults": (1, 2)}),))
+    result = _changes({})
+    (cell,) = result.cells
+    bare = replace(result, cells=(replace(cell, counts={"page_faults": (1, 2)}),))
     assert not bare.of_kind("changed")
     assert "Not judged, because they count no instructions: 1 cell of populate" in _printed(bare)
 
@@ -160,20 +160,20 @@ def test_a_case_without_instructions_is_not_judged() -> None:
 )
 def test_what_instructions_do_not_show_is_judged(counted: Mapping[str, float]) -> None:
     also = {"tlbi_broadcast": 0, "ipi": 0, "aborts": 1000, "pages_allocated": 1001}
-    found = _changes({**also, **counted}, also, stock=also)
-    (cell,) = found.cells
+    result = _changes({**also, **counted}, also, stock=also)
+    (cell,) = result.cells
     assert cell.kind == "changed" and cell.costs_more
     (metric,) = counted
-    head = next(line for line in _printed(found).splitlines() if line.startswith("costs more"))
+    head = next(line for line in _printed(result).splitlines() if line.startswith("costs more"))
     assert head.rstrip().endswith(PATH[metric])
 
 
 def test_a_cell_of_operations_is_counted_by_them() -> None:
     also = {"operations": 4000, "page_faults": 3}
-    found = _changes({**also, "instructions_kernel": 3_500_000}, also, stock=also)
-    (cell,) = found.cells
+    result = _changes({**also, "instructions_kernel": 3_500_000}, also, stock=also)
+    (cell,) = result.cells
     assert (cell.unit, cell.change("instructions_kernel")) == ("operation", 250)
-    printed = _printed(found).splitlines()
+    printed = _printed(result).splitlines()
     assert printed[1].startswith("costs more, per operation")
     assert printed[2].startswith("populate store 4k 1 GiB  ")
 
@@ -186,12 +186,12 @@ def test_each_unit_has_a_table() -> None:
         _changes({**also, **more}, also, "load-store", also),
         _changes({**none, **more}, none, "swp", none),
     )
-    found = replace(made[0], cells=tuple(cell for one in made for cell in one.cells))
+    result = replace(made[0], cells=tuple(cell for each in made for cell in each.cells))
     # As lines too, where the terminal is narrow.
     for width in (100, 40):
         heads = [
             line.split("  ")[0].strip()
-            for line in _printed(found, width).splitlines()
+            for line in _printed(result, width).splitlines()
             if line.startswith("costs more")
         ]
         assert heads == [

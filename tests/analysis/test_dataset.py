@@ -175,10 +175,8 @@ def test_the_largest_case_of_both_arms_is_found(tmp_path: Path) -> None:
         for arm in (("stock", "on") if size < 1 << 22 else ("on",))
     ]
     dataset = made_results.dataset(tmp_path, cells)
-    found = dataset.find(
-        Platform("6.12", "neoverse-n1"), "populate", "page_faults", {"by": "ldadd"}
-    )
-    assert found and found.number("size") == 1 << 21
+    case = dataset.find(Platform("6.12", "neoverse-n1"), "populate", "page_faults", {"by": "ldadd"})
+    assert case and case.number("size") == 1 << 21
 
 
 def _refused(directory: Path) -> str:

@@ -46,8 +46,8 @@ def _row(dataset: Dataset) -> Row:
 def test_a_distribution_has_its_ends_and_its_middle(
     values: tuple[float, ...], least: float, median: float, most: float
 ) -> None:
-    found = Distribution(values)
-    assert (found.least, found.median, found.most) == (least, median, most)
+    distribution = Distribution(values)
+    assert (distribution.least, distribution.median, distribution.most) == (least, median, most)
 
 
 def test_a_row_is_that_of_the_first_layout_and_has_those_of_all() -> None:
@@ -57,7 +57,7 @@ def test_a_row_is_that_of_the_first_layout_and_has_those_of_all() -> None:
     assert [case.layout for case in (*dataset.cases, *dataset.further)] == [0, 1, 2]
     assert len(dataset.results()) == 6
     assert (row.arms, row.change_percent) == ({"stock": 200, "on": 100}, -50.0)
-    assert [one.change_percent for one in row.layouts] == [-50.0, -48.0, -75.0]
+    assert [layout.change_percent for layout in row.layouts] == [-50.0, -48.0, -75.0]
     assert changes_over(row) == changes_over(row, "on") == Distribution((-50.0, -48.0, -75.0))
     assert values_over(row, "stock") == Distribution((200, 100, 400))
     assert values_over(row, "rmw") is None

@@ -38,8 +38,8 @@ def _matrix() -> Matrix:
                 metrics = {"page_faults": 1000, "instructions_kernel": count}
                 result = make_result(metrics, arm, params={**POPULATE, "by": by})
                 results.append(replace(result, cell=replace(result.cell, setting=setting)))
-    (found,) = changes(make_dataset(results, _CATALOG))
-    return matrix_of(found)
+    (changed,) = changes(make_dataset(results, _CATALOG))
+    return matrix_of(changed)
 
 
 def test_a_case_stands_with_the_setting_that_moves_it_most() -> None:
@@ -78,9 +78,9 @@ def test_a_case_whose_instructions_did_not_move_stands_with_the_count_that_did()
     ):  # fmt: skip
         metrics = {"page_faults": 1000, "instructions_kernel": instructions, "tlbi": tlbi}
         results.append(make_result(metrics, arm, params={**POPULATE, "by": "store"}))
-    (found,) = changes(make_dataset(results, _CATALOG))
+    (changed,) = changes(make_dataset(results, _CATALOG))
     console = Console(file=io.StringIO(), width=100)
-    print_matrix(matrix_of(found), [], console)
+    print_matrix(matrix_of(changed), [], console)
     assert isinstance(console.file, io.StringIO)
     worse = next(line for line in console.file.getvalue().splitlines() if line.startswith("Worse"))
     assert worse.endswith("TLBI per fault (+50.00 %).")

@@ -59,15 +59,15 @@ def test_another_order_is_the_same_program_in_another_place(
     first = build_ftbench(Reporter())
     assert first.read_bytes() == arm64_ftbench.read_bytes()
     places = [_functions(ftbench(order=order).obtain(Reporter())) for order in range(ORDERS)]
-    assert len({tuple(sorted(found)) for found in places}) == 1
-    assert len({found["region_begin"] for found in places}) == ORDERS
+    assert len({tuple(sorted(functions)) for functions in places}) == 1
+    assert len({functions["region_begin"] for functions in places}) == ORDERS
 
 
 def _functions(program: Path) -> dict[str, str]:
     """Return the address of each function of ftbench's own, by name."""
     listed = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    found = (line.split() for line in listed.splitlines())
-    return {words[2]: words[0] for words in found if len(words) == 3 and words[1] == "T"}
+    lines = (line.split() for line in listed.splitlines())
+    return {words[2]: words[0] for words in lines if len(words) == 3 and words[1] == "T"}
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ def disassemble(prefix: str, program: Path) -> dict[str, list[str]]:
     for line in text.splitlines():
         if head := re.match(r"^[0-9a-f]+ <(.+)>:$", line):
             body = functions.setdefault(head[1], [])
-        elif found := LINE.match(line):
-            body.append(found[1].strip())
+        elif match := LINE.match(line):
+            body.append(match[1].strip())
     return functions
 
 
@@ -66,15 +66,15 @@ def arm64_accesses(body: list[str]) -> list[str]:
 
 def x86_accesses(body: list[str]) -> list[str]:
     """Return the mnemonics with a memory operand, without the stack's on entry and exit."""
-    found: list[str] = []
+    accesses: list[str] = []
     for text in body:
         words = re.match(r"(?:lock )?\S+", text)
         mnemonic = re.sub(r"[lq]$", "", words[0]) if words else ""
         if mnemonic.startswith(("nop", "cs", "data16", "lea")):
             continue
-        if "(" in text and not ("(%rsp)" in text and not found):
-            found.append(mnemonic)
-    return found
+        if "(" in text and not ("(%rsp)" in text and not accesses):
+            accesses.append(mnemonic)
+    return accesses
 
 
 @pytest.fixture(scope="module")
@@ -116,10 +116,10 @@ def x86_functions(ftbench: Ftbench) -> dict[str, list[str]]:
 def test_x86_accesses(
     x86_functions: dict[str, list[str]], function: str, expected: list[str]
 ) -> None:
-    found = x86_accesses(x86_functions[function])
+    accesses = x86_accesses(x86_functions[function])
     if function == "scan_rounds":
         # gcc 14 unrolls its first loop: the same reads, in more instructions.
-        assert len(found) >= len(expected)
-        assert set(found) == set(expected)
+        assert len(accesses) >= len(expected)
+        assert set(accesses) == set(expected)
     else:
-        assert found == expected
+        assert accesses == expected

@@ -97,7 +97,7 @@ def test_without_builds_it_is_listed_and_says_what_to_do(reporter: Reporter) -> 
 @pytest.mark.long
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_only_atomics_depend_on_lse(tmp_path: Path, compiler: str) -> None:
-    found = {}
+    instructions_of = {}
     for march in map(str, MARCHES):
         built = make_ftbench(cross_compile(), tmp_path, f"builds/{compiler}/{march}.o")
         text = subprocess.run(
@@ -105,8 +105,8 @@ def test_only_atomics_depend_on_lse(tmp_path: Path, compiler: str) -> None:
         ).stdout
         assert "outline" not in text
         exclusive = set(re.findall(r"\tlda?xr\t", text))
-        found[march] = (bool(exclusive), "\tldadd\t" in text or "\tstadd\t" in text)
-    assert found == {"armv8-a": (True, False), "armv8-a+lse": (False, True)}
+        instructions_of[march] = (bool(exclusive), "\tldadd\t" in text or "\tstadd\t" in text)
+    assert instructions_of == {"armv8-a": (True, False), "armv8-a+lse": (False, True)}
 
 
 def _ran(image: Path, machine: str, commands: Sequence[str], log: Path) -> list[Line]:

@@ -112,13 +112,13 @@ def test_help_has_examples_that_parse(ftbench: Ftbench, listed: dict[str, dict[s
     ]
     assert {example[0] for example in examples} == set(listed)
     for name, *options in examples:
-        known = {
+        accepted = {
             f"--{param['name']}": param
             for key in ("params", "options")
             for param in listed[name][key]
         }
         for option, value in zip(options[::2], options[1::2], strict=True):
-            param = known[option]
+            param = accepted[option]
             if param["type"] == "choice":
                 assert value in param["choices"]
             else:

@@ -344,8 +344,8 @@ def forbid_ptrace() -> None:
             (_RETURN, 0, 0, _ALLOW),
         )
     )
-    kept = ctypes.create_string_buffer(code)
-    program = struct.pack("<H6xQ", len(code) // 8, ctypes.addressof(kept))
+    buffer = ctypes.create_string_buffer(code)
+    program = struct.pack("<H6xQ", len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
     assert not libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     assert not libc.prctl(_SET_SECCOMP, _FILTER, program)

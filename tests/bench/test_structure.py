@@ -64,9 +64,9 @@ def external_variables(text: str) -> list[str]:
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     made = make_ftbench("", tmp_path_factory.mktemp("ftbench"))
-    found = sorted(made.parent.rglob("*.o"))
-    assert len(found) > len(list((BENCH / "experiments").glob("*.c")))
-    return found
+    files = sorted(made.parent.rglob("*.o"))
+    assert len(files) > len(list((BENCH / "experiments").glob("*.c")))
+    return files
 
 
 def test_a_cycle_would_be_found() -> None:
@@ -98,10 +98,10 @@ def test_headers_declare_no_variables() -> None:
         "a",
         "b",
     ]
-    found = {
+    variables = {
         name: path.name for path in HEADERS for name in external_variables(without_comments(path))
     }
-    assert found == {
+    assert variables == {
         "__start_ft_experiments": "experiment.h",
         "__stop_ft_experiments": "experiment.h",
         "__start_ft_builds": "kinds.h",

@@ -171,8 +171,8 @@ def test_a_lease_begins_when_the_claim_is_taken_and_not_when_the_wait_began(clai
 
     def wait_for_an_hour() -> None:
         # Called by the waiter itself, so it does nothing else meanwhile.
-        (own,) = (file for file in claim.parent.iterdir() if file != claim)
-        os.utime(own, (0, 0))
+        (renewed,) = (file for file in claim.parent.iterdir() if file != claim)
+        os.utime(renewed, (0, 0))
         claim.unlink()
 
     with claimed(claim, wait_for_an_hour, lease=3600):

@@ -158,13 +158,13 @@ def test_the_store_counts_and_prunes_it(own_cache: Path, tmp_path: Path) -> None
     assert item.in_use and prune(0) == []
 
 
-def _built(objects: Path, compiled: int, preprocessed: int, found: int) -> Path:
+def _built(objects: Path, compiled: int, preprocessed: int, direct: int) -> Path:
     """Make what a build leaves: the log of ccache, and makefiles' lists of what was read."""
     (objects / "mm").mkdir(parents=True, exist_ok=True)
     words = {
         "cache_miss": compiled,
         "preprocessed_cache_hit": preprocessed,
-        "direct_cache_hit": found,
+        "direct_cache_hit": direct,
     }
     log = "".join(f"# ../mm/x.c\n{word}\n" * number for word, number in words.items())
     (objects / "ccache.log").write_text(log)

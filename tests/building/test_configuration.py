@@ -38,12 +38,12 @@ def test_what_is_given_is_what_kernels_start_from(
     assert stored_configuration(release) is None
     file = tmp_path / name
     file.write_bytes(lzma.compress(_TEXT) if file.suffix == ".xz" else _TEXT)
-    kept = given_configuration(release, file, reporter)
-    assert kept.is_relative_to(own_cache)
-    assert kept.read_bytes() == _TEXT
+    stored = given_configuration(release, file, reporter)
+    assert stored.is_relative_to(own_cache)
+    assert stored.read_bytes() == _TEXT
     # Nothing is fetched: the store has it.
     assert (
-        debian_configuration(release, "6.12.1", reporter) == stored_configuration(release) == kept
+        debian_configuration(release, "6.12.1", reporter) == stored_configuration(release) == stored
     )
     assert stored_configuration(load_release("7.3")) is None
 
@@ -86,15 +86,15 @@ def test_each_flavour_comes_from_the_package_that_was_fetched_before(
     output(["dpkg-deb", "-b", tmp_path / "deb", deb])
     package = Package(release.configuration, deb.name, deb.stat().st_size, digest_file(deb))
 
-    def keep(_: Path, kept: Path) -> None:
-        shutil.copyfile(deb, kept / "package.deb")
+    def keep(_: Path, product: Path) -> None:
+        shutil.copyfile(deb, product / "package.deb")
 
     package.entry.obtain(keep, reporter.say)
     note_package(release.configuration, package)
     for flavour in FLAVOURS:
-        found = debian_configuration(release, "6.12.1", reporter, flavour=flavour)
-        assert found.read_bytes() == _TEXT + flavour.encode()
-        assert stored_configuration(release, flavour) == found
+        file = debian_configuration(release, "6.12.1", reporter, flavour=flavour)
+        assert file.read_bytes() == _TEXT + flavour.encode()
+        assert stored_configuration(release, flavour) == file
     assert last_package(release.configuration) == package
 
 
@@ -111,9 +111,9 @@ def test_where_its_package_is_not_to_be_had_the_image_has_it(
 ) -> None:
     """The archive is the real one; only the name of the package is one that it lacks."""
     release = replace(load_release("6.12"), configuration="linux-config-that-is-missing")
-    kept = debian_configuration(release, sources("6.12").version, reporter)
-    assert "CONFIG_ARM64_ERRATUM_4118414=y\n" in kept.read_text()
-    assert stored_configuration(release) == kept
+    stored = debian_configuration(release, sources("6.12").version, reporter)
+    assert "CONFIG_ARM64_ERRATUM_4118414=y\n" in stored.read_text()
+    assert stored_configuration(release) == stored
     lost = replace(release, binary="linux-image-that-is-missing")
     with pytest.raises(HostError, match="offers linux-config-that-is-missing"):
         debian_configuration(lost, "6.12.1", reporter, newest=True)

@@ -85,9 +85,9 @@ def _make(place: Path, checkout: str, umask: str, user: int, **environment: str)
     libraries = place / "libraries"
     if not libraries.exists():
         for name in ("rich", "pygments", "markdown_it", "mdurl"):
-            found = importlib.util.find_spec(name)
-            assert found and found.origin, f"the Python package {name} is missing: run ./setup"
-            shutil.copytree(Path(found.origin).parent, libraries / name)
+            spec = importlib.util.find_spec(name)
+            assert spec and spec.origin, f"the Python package {name} is missing: run ./setup"
+            shutil.copytree(Path(spec.origin).parent, libraries / name)
     store, script = copy / "the store", copy / "make.py"
     store.mkdir()
     script.write_text(_MAKE)

@@ -33,8 +33,8 @@ def test_each_package_has_a_name_and_a_place_of_its_own(package: KernelPackage) 
         for changed in (True, False)
         for flavour in FLAVOURS
     ]
-    names = {word for one in packages for word in one.target if word.startswith("LOCALVERSION")}
-    assert len(names) == len({one.entry().path for one in packages}) == 2 * len(FLAVOURS)
+    names = {word for each in packages for word in each.target if word.startswith("LOCALVERSION")}
+    assert len(names) == len({each.entry().path for each in packages}) == 2 * len(FLAVOURS)
     assert "LOCALVERSION=-first-touch-cloud-arm64" in names
     assert "LOCALVERSION=-stock-arm64" in names
     image = KernelImage(package.source, changed=True)
@@ -45,8 +45,8 @@ def test_a_package_has_the_features_and_none_of_the_laboratorys_options(
     package: KernelPackage,
 ) -> None:
     text, stock = (
-        "".join(file.read_text() for file in one.fragments_in_order())
-        for one in (package, replace(package, changed=False))
+        "".join(file.read_text() for file in each.fragments_in_order())
+        for each in (package, replace(package, changed=False))
     )
     of_series = "".join(file.read_text() for file in (LINUX / "configs/features").iterdir())
     options = [line for line in of_series.splitlines() if "=y" in line and "KUNIT" not in line]

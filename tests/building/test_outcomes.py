@@ -15,9 +15,9 @@ _KEY = "ab" * 32
 def test_what_is_kept_is_found_again_until_it_is_gone(own_cache: Path) -> None:
     assert stored_outcome(_KEY) is None
     keep_outcome(_KEY, {"commands": [{"lines": [{"a": 1}]}], "not_modelled": []})
-    found = stored_outcome(_KEY)
-    assert found is not None
-    assert found.objects("commands") == ({"lines": [{"a": 1}]},)
+    stored = stored_outcome(_KEY)
+    assert stored is not None
+    assert stored.objects("commands") == ({"lines": [{"a": 1}]},)
     assert stored_outcome("cd" * 32) is None
     (file,) = own_cache.glob("outcomes/*/*.json")
     file.unlink()
@@ -47,7 +47,7 @@ def test_a_long_outcome_is_packed(own_cache: Path) -> None:
     keep_outcome(_KEY, outcome)
     (file,) = own_cache.glob("outcomes/*/*.json")
     assert file.stat().st_size < 10_000
-    kept = stored_outcome(_KEY)
-    assert kept is not None and kept.rest() == outcome
+    stored = stored_outcome(_KEY)
+    assert stored is not None and stored.rest() == outcome
     file.write_bytes(file.read_bytes()[:-10])
     assert stored_outcome(_KEY) is None

@@ -333,9 +333,9 @@ def test_a_patch_may_not_name_the_root(source: KernelSource, tmp_path: Path) -> 
 def test_an_older_point_release_in_the_store_to_which_a_patch_applies_is_named(
     source: KernelSource, tmp_path: Path, own_cache: Path
 ) -> None:
-    def older(_: Path, kept: Path) -> None:
-        (kept / _FAULT).parent.mkdir(parents=True)
-        (kept / _FAULT).write_text(_ORIGINAL.replace("line 11\n", "line eleven\n"))
+    def older(_: Path, product: Path) -> None:
+        (product / _FAULT).parent.mkdir(parents=True)
+        (product / _FAULT).write_text(_ORIGINAL.replace("line 11\n", "line eleven\n"))
 
     package = f"{source.release.package} 6.12.5-1"
     entry = Entry("trees", {"package": "5"}, package, deep=False)

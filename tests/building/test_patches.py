@@ -67,9 +67,9 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
         reader, writer = os.pipe()
         os.write(writer, text.encode())
         os.close(writer)
-        kept = read(Path(f"/dev/fd/{reader}"))
+        stored = read(Path(f"/dev/fd/{reader}"))
         os.close(reader)
-        assert kept.is_file() and kept.read_text() == text
+        assert stored.is_file() and stored.read_text() == text
 
 
 def test_a_mailbox_gives_the_newest_version_of_its_series_in_order(tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ def _entry(name: str, *, deep: bool = True) -> Entry:
 
 
 def _maker(contents: str, calls: list[str]) -> Maker:
-    def make(_: Path, kept: Path) -> None:
+    def make(_: Path, product: Path) -> None:
         calls.append(contents)
-        (kept / "file").write_text(contents)
+        (product / "file").write_text(contents)
 
     return make
 
@@ -86,9 +86,9 @@ def test_a_link_out_of_the_store_counts_by_its_target(
     theirs = tmp_path / "file of the host"
     theirs.write_text("one")
 
-    def make(_: Path, kept: Path) -> None:
-        (kept / "link").symlink_to(theirs)
-        (kept / "dangling").symlink_to("nowhere")
+    def make(_: Path, product: Path) -> None:
+        (product / "link").symlink_to(theirs)
+        (product / "dangling").symlink_to("nowhere")
 
     entry = _entry("c", deep=deep)
     path = entry.obtain(make, print)
@@ -102,18 +102,18 @@ def test_a_link_out_of_the_store_counts_by_its_target(
 def test_a_maker_that_fails_leaves_no_entry_but_its_workplace(own_cache: Path) -> None:
     entry = _entry("c")
 
-    def fail(workplace: Path, kept: Path) -> None:
+    def fail(workplace: Path, product: Path) -> None:
         (workplace / "half").write_text("what was done")
-        (kept / "file").write_text("half of it")
+        (product / "file").write_text("half of it")
         raise RuntimeError("broken off")
 
     with pytest.raises(RuntimeError):
         entry.obtain(fail, print)
     assert not entry.path.exists()
 
-    def go_on(workplace: Path, kept: Path) -> None:
-        assert not list(kept.iterdir())
-        (kept / "file").write_text((workplace / "half").read_text())
+    def go_on(workplace: Path, product: Path) -> None:
+        assert not list(product.iterdir())
+        (product / "file").write_text((workplace / "half").read_text())
 
     assert (entry.obtain(go_on, print) / "file").read_text() == "what was done"
     assert list(own_cache.glob("kind/*")) == [entry.path]
@@ -179,8 +179,8 @@ def test_what_a_killed_maker_left_long_ago_is_swept_away(own_cache: Path) -> Non
 
 
 def _failing(number: int, *names: str | None) -> Maker:
-    def fail(_: Path, kept: Path) -> None:
-        places = [None if name is None else str(kept / name) for name in names]
+    def fail(_: Path, product: Path) -> None:
+        places = [None if name is None else str(product / name) for name in names]
         raise OSError(number, os.strerror(number), places[0], None, *places[1:])
 
     return fail

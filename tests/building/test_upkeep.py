@@ -74,18 +74,18 @@ def filled(own_cache: Path) -> Path:
 
 
 def _left() -> set[str]:
-    return {one.title.removeprefix("thing ") for one in items() if one.kind == "kind"}
+    return {item.title.removeprefix("thing ") for item in items() if item.kind == "kind"}
 
 
 def test_what_the_store_holds_is_listed_with_what_was_used_last_first(filled: Path) -> None:
-    found = items()
-    assert [one.title for one in found] == ["ab" * 32, *(f"thing {name}" for name in "bacde")]
-    assert all(100 * KIB < one.size < 120 * KIB for one in found if one.kind == "kind")
-    assert not any(one.in_use for one in found)
+    listed = items()
+    assert [item.title for item in listed] == ["ab" * 32, *(f"thing {name}" for name in "bacde")]
+    assert all(100 * KIB < item.size < 120 * KIB for item in listed if item.kind == "kind")
+    assert not any(item.in_use for item in listed)
 
 
 def test_what_was_used_longest_ago_goes_first(filled: Path) -> None:
-    assert [one.title for one in prune(250 * KIB)] == ["thing e", "thing d", "thing c"]
+    assert [item.title for item in prune(250 * KIB)] == ["thing e", "thing d", "thing c"]
     assert _left() == {"a", "b"}
     assert prune(250 * KIB) == []
     prune(0)
@@ -104,7 +104,7 @@ def user(filled: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_what_a_living_run_uses_stays(user: subprocess.Popen[str]) -> None:
-    assert [one.title for one in items() if one.in_use] == ["thing d"]
+    assert [item.title for item in items() if item.in_use] == ["thing d"]
     prune(0)
     assert _left() == {"d"}
     user.kill()
@@ -146,7 +146,7 @@ def test_what_is_being_made_stays_and_what_a_killed_maker_left_goes(filled: Path
         assert maker.stdout is not None
         assert maker.stdout.readline() == "making\n"
         maker.kill()
-    assert "unfinished" in {one.title for one in items()}
+    assert "unfinished" in {item.title for item in items()}
     prune(0)
     assert items() == []
     assert not list(filled.glob("kind/[!.]*"))
@@ -172,7 +172,7 @@ def test_a_run_says_that_it_uses_an_entry_before_it_looks_at_it(
     contents = Entry.contents
 
     def look(entry: Entry) -> object:
-        seen.extend(one.title for one in items() if one.in_use)
+        seen.extend(item.title for item in items() if item.in_use)
         return contents(entry)
 
     monkeypatch.setattr(Entry, "contents", look)
@@ -207,7 +207,7 @@ def test_a_prune_that_is_killed_leaves_nothing_half_and_the_next_one_ends_it(
     assert not list(filled.glob("kind/.*"))
     assert _left() == {"a", "b", "c", "d"}
     # The same again, after one of that name was made and pruned.
-    _entry("e").obtain(lambda _, kept: (kept / "file").touch(), print)
+    _entry("e").obtain(lambda _, product: (product / "file").touch(), print)
     assert "e" in _left()
 
 
@@ -236,8 +236,8 @@ def test_the_claim_of_a_run_that_was_killed_is_swept_away(filled: Path) -> None:
 def test_results_are_pruned_as_all_else(filled: Path) -> None:
     keep_outcome("cd" * 32, {"commands": []})
     os.utime(filled / "outcomes/cd" / f"{'cd' * 32}.json", (0, 0))
-    size = sum(one.size for one in items())
-    assert [one.title for one in prune(size - 1)] == ["cd" * 32]
+    size = sum(item.size for item in items())
+    assert [item.title for item in prune(size - 1)] == ["cd" * 32]
 
 
 def test_on_a_full_disk_there_is_room_to_prune(tmp_path: Path) -> None:

@@ -79,9 +79,9 @@ def test_the_examples_load(own_entries: Path) -> None:
     )
     # Parts of the same file; those of its metrics and its disk are shown elsewhere.
     for table in ("quick", "[published]"):
-        found = re.search(rf"```toml\n(\[{re.escape(table)}\]\n.*?)```", page, flags=re.DOTALL)
-        assert found, table
-        blocks["experiments/populate-threads.toml"] += f"\n{found[1]}"
+        example = re.search(rf"```toml\n(\[{re.escape(table)}\]\n.*?)```", page, flags=re.DOTALL)
+        assert example, table
+        blocks["experiments/populate-threads.toml"] += f"\n{example[1]}"
     for name, text in blocks.items():
         (own_entries / name).write_text(text)
     assert load_machine("neoverse-v1").cpus[0].l1d.ways == 4

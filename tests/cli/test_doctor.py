@@ -46,14 +46,14 @@ def _tools(folder: Path, names: Iterable[str], installed: Iterable[str] = ()) ->
     tools = folder / "bin"
     tools.mkdir()
     for name in _USED_BY_SETUP:
-        found = shutil.which(name)
-        assert found, f"{name} is missing"
-        (tools / name).symlink_to(found)
-    known = "|".join(installed) or "-"
+        path = shutil.which(name)
+        assert path, f"{name} is missing"
+        (tools / name).symlink_to(path)
+    listed = "|".join(installed) or "-"
     scripts = {
         "gcc": f"echo {tools}/libc.a",
         "apt-get": "exit 1",
-        "dpkg-query": f'case "$4" in {known}) echo installed ;; *) exit 1 ;; esac',
+        "dpkg-query": f'case "$4" in {listed}) echo installed ;; *) exit 1 ;; esac',
         **dict.fromkeys(names, "exit 0"),
     }
     for name, script in scripts.items():

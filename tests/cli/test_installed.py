@@ -76,11 +76,11 @@ def installed() -> Iterator[Installed]:
         venv.create(environment, symlinks=True, with_pip=False)
         (packages,) = environment.glob("lib/python3*/site-packages")
         for name in _DEPENDENCIES:
-            found = distribution(name)
-            for file in found.files or ():
+            package = distribution(name)
+            for file in package.files or ():
                 if ".." not in file.parts:
                     (packages / file).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy(str(found.locate_file(file)), packages / file)
+                    shutil.copy(str(package.locate_file(file)), packages / file)
         subprocess.run(
             [sys.executable, "-m", "pip", "--python", environment / "bin/python", "install", "-q",
              "--no-deps", "--no-index", build_wheel(top)],
@@ -168,17 +168,17 @@ def test_who_has_no_home_is_told_where_the_store_may_go(installed: Installed) ->
 
 
 def test_a_users_own_machine_and_arm_are_found(installed: Installed) -> None:
-    own = installed.home / ".config/firsttouch"
-    (own / "machines").mkdir(parents=True)
-    shutil.copy(REPOSITORY / "machines/neoverse-n1.toml", own / "machines/mine.toml")
+    folder = installed.home / ".config/firsttouch"
+    (folder / "machines").mkdir(parents=True)
+    shutil.copy(REPOSITORY / "machines/neoverse-n1.toml", folder / "machines/mine.toml")
     done = installed("lab", "--machine", "mien")
     assert "did you mean 'mine'?" in done.stderr
-    shutil.copy(REPOSITORY / "machines/neoverse-n1.toml", own / "machines/neoverse-n1.toml")
+    shutil.copy(REPOSITORY / "machines/neoverse-n1.toml", folder / "machines/neoverse-n1.toml")
     done = installed("lab", "--machine", "neoverse-n1")
     assert done.returncode == 2
     (sentence,) = done.stderr.splitlines()
-    assert f"{own}/machines/neoverse-n1.toml" in sentence and "another name" in sentence
-    shutil.rmtree(own)
+    assert f"{folder}/machines/neoverse-n1.toml" in sentence and "another name" in sentence
+    shutil.rmtree(folder)
 
 
 def test_a_store_in_a_path_with_a_space_is_refused_before_a_kernel_is_fetched(

@@ -65,13 +65,13 @@ def test_what_cannot_be_done_is_refused(
     done = subprocess.run([script, *words], cwd="/", capture_output=True, text=True, check=False)
     assert done.returncode == 2
     possible = (message,) if isinstance(message, str) else message
-    assert any(one in done.stderr for one in possible), done.stderr
+    assert any(sentence in done.stderr for sentence in possible), done.stderr
 
 
 def test_the_kernel_that_was_installed_must_run(script: Path) -> None:
-    kept = script.parent / "out/hardware"
-    kept.mkdir(parents=True)
-    (kept / "package").write_text("linux-image-6.12.5-first-touch-arm64\n")
+    results = script.parent / "out/hardware"
+    results.mkdir(parents=True)
+    (results / "package").write_text("linux-image-6.12.5-first-touch-arm64\n")
     done = subprocess.run([script, "compare"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "choose 6.12.5-first-touch-arm64 in the boot menu" in done.stderr

@@ -26,8 +26,8 @@ COMMAND = [sys.executable, "-m", "firsttouch"]
 
 
 def _environment(**extra: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    return {**kept, "PYTHONPATH": str(REPOSITORY), **extra}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return {**variables, "PYTHONPATH": str(REPOSITORY), **extra}
 
 
 def _run(
@@ -193,7 +193,7 @@ def test_no_color_is_respected(tmp_path: Path) -> None:
     made_results.write(tmp_path / "a", made)
     made_results.write(
         tmp_path / "b",
-        [made_results.without_metrics(one, {}) if one.arm == "on" else one for one in made],
+        [made_results.without_metrics(each, {}) if each.arm == "on" else each for each in made],
     )
     # Without something to colour the test would show nothing.
     script = "from firsttouch.output.terminal import output_console as c; c().print('[red]x[/red]')"

@@ -63,7 +63,7 @@ class FakeLab:
         out = Path(words[words.index("--out") + 1])
         made = made_results.plan(EXPERIMENTS, [words[words.index("--experiment") + 1]])
         source = {"kernel source": "5" * 64}
-        made_results.write(out, [replace(one, digests=source) for one in made])
+        made_results.write(out, [replace(result, digests=source) for result in made])
         return int(out.name == self.failing)
 
 
@@ -123,18 +123,18 @@ def test_a_set_without_a_measurement_is_refused(
 def test_a_set_for_a_newer_qemu_stays_as_it_is_and_says_so_if_it_was_asked_for(
     evidence: Evidence, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two = evidence.sets.values()
-    new = replace(two, qemu=1000)
-    assert command.measurable([one, replace(two, qemu=1)], asked=True) == [
-        one,
-        replace(two, qemu=1),
+    older, newer = evidence.sets.values()
+    new = replace(newer, qemu=1000)
+    assert command.measurable([older, replace(newer, qemu=1)], asked=True) == [
+        older,
+        replace(newer, qemu=1),
     ]
-    assert command.measurable([one, new], asked=False) == [one]
+    assert command.measurable([older, new], asked=False) == [older]
     said = capsys.readouterr().out
     assert said.startswith("make evidence: two needs QEMU 1000 on PATH, and this is QEMU emulator")
     assert said.endswith(": it stays as it is.\n")
     with pytest.raises(UserError, match=r"two needs QEMU 1000 .*: put a newer one first on PATH"):
-        command.measurable([one, new], asked=True)
+        command.measurable([older, new], asked=True)
 
 
 def test_drawing_twice_changes_nothing(

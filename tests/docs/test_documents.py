@@ -63,7 +63,7 @@ def _quoted(name: str) -> Iterator[str]:
         if published:
             yield line.split("|")[1]
     for experiment in map(load_experiment, experiment_names()):
-        yield from (one.figure for one in experiment.published)
+        yield from (published_figure.figure for published_figure in experiment.published)
 
 
 @pytest.mark.parametrize("name", _EVIDENCE.documents)
@@ -86,17 +86,17 @@ def test_a_picture_has_the_figures_of_the_raw_results(drawing: Drawing) -> None:
 def test_no_figure_is_written_by_hand(name: str) -> None:
     said = _NO_COUNT.sub("", _BLOCK.sub("", _text(name)))
     quotes = " ".join(_quoted(name))
-    found = [
+    figures = [
         figure
         for figure in _MEASURED.findall(said)
         if figure not in quotes and figure not in _GIVEN
     ]
     # An "at most" of a published claim is a limit.
-    assert [figure for figure in found if figure != "1 %"] == []
+    assert [figure for figure in figures if figure != "1 %"] == []
 
 
 def test_each_block_is_shown_and_each_set_is_drawn() -> None:
-    shown = {found for name in _EVIDENCE.documents for found in names(_text(name))}
+    shown = {block_name for name in _EVIDENCE.documents for block_name in names(_text(name))}
     assert shown == {*_EVIDENCE.blocks, *_TRACED}
     drawn = {name for block in _EVIDENCE.blocks.values() for name in block.sets}
     assert drawn == set(_EVIDENCE.sets)
@@ -125,11 +125,13 @@ def test_the_raw_results_are_those_of_the_command_that_is_printed(name: str) -> 
 
     Cells of arms that have left are passed over.
     """
-    one = _EVIDENCE.sets[name]
-    one = replace(one, arms=tuple(arm for arm in one.arms if arm in _ARMS))
-    layouts = tuple(range(one.layouts))
-    request = request_of(parser().parse_args(one.arguments()), profile=one.profile, layouts=layouts)
-    plan = make_plan(request, one.release, real_contract())
+    of_set = _EVIDENCE.sets[name]
+    of_set = replace(of_set, arms=tuple(arm for arm in of_set.arms if arm in _ARMS))
+    layouts = tuple(range(of_set.layouts))
+    request = request_of(
+        parser().parse_args(of_set.arguments()), profile=of_set.profile, layouts=layouts
+    )
+    plan = make_plan(request, of_set.release, real_contract())
     here = [result.cell for result in _results(name) if result.cell.arm in _ARMS]
     assert sorted(cell.identity for cell in here) == sorted(cell.identity for cell in plan.cells)
 
@@ -138,7 +140,7 @@ def test_the_same_guest_gave_the_same_in_all_sets() -> None:
     """Two experiments may ask for the same guest; then it is one, with one outcome."""
     results = [result for name in _EVIDENCE.sets for result in _results(name)]
     outcomes = {result.key: (result.lines, result.counts) for result in results}
-    assert all(outcomes[one.key] == (one.lines, one.counts) for one in results)
+    assert all(outcomes[each.key] == (each.lines, each.counts) for each in results)
 
 
 _MEASURED_BLOCKS = [name for name, block in _EVIDENCE.blocks.items() if block.kind != "sources"]
@@ -151,7 +153,7 @@ def test_a_table_is_of_the_same_kernels(name: str) -> None:
     Other tables may be of an older or a newer image, so that one set can be
     measured again without all others.
     """
-    results = [result for one in _EVIDENCE.blocks[name].sets for result in _results(one)]
+    results = [result for of_set in _EVIDENCE.blocks[name].sets for result in _results(of_set)]
     assert len({result.provenance.compiler for result in results}) <= 1
     arms = {result.cell.arm for result in results}
     # Arms that have left were all of the changed kernel.
@@ -168,17 +170,17 @@ def test_a_table_is_of_the_same_kernels(name: str) -> None:
 
 
 def test_sets_without_a_newer_qemu_are_of_one() -> None:
-    usual = [r for one in _EVIDENCE.sets.values() if not one.qemu for r in _results(one.name)]
+    usual = [r for each in _EVIDENCE.sets.values() if not each.qemu for r in _results(each.name)]
     assert len(_values(usual, "QEMU")) == 1
 
 
 @pytest.mark.parametrize("name", _MEASURED_BLOCKS)
 def test_a_table_is_of_one_set_of_instruments(name: str) -> None:
     """One PMU, one init and one ftbench: what a reader compares was counted in the same way."""
-    results = [result for one in _EVIDENCE.blocks[name].sets for result in _results(one)]
+    results = [result for each in _EVIDENCE.blocks[name].sets for result in _results(each)]
     for instrument in ("PMU", "init", "ftbench"):
         # Layouts have other orders of ftbench's objects.
-        same = [one for one in results if instrument != "ftbench" or not one.cell.layout]
+        same = [each for each in results if instrument != "ftbench" or not each.cell.layout]
         assert len(_values(same, instrument)) <= 1, instrument
 
 
@@ -187,9 +189,9 @@ def _results(name: str) -> list[Result]:
 
 
 def _values(results: list[Result], digest: str) -> set[str]:
-    found = {result.provenance.digests.get(digest, "") for result in results}
+    values = {result.provenance.digests.get(digest, "") for result in results}
     # Some cells have no PMU.
-    return found - {""} if digest == "PMU" else found
+    return values - {""} if digest == "PMU" else values
 
 
 def test_a_figure_that_was_changed_by_hand_is_found(drawing: Drawing) -> None:
@@ -298,7 +300,7 @@ def test_colors_leave_the_mean_where_it_was_but_behind_a_random_l1d(drawing: Dra
 
 
 def test_more_colors_than_pages_leave_the_worst_case_at_twice_the_mean(drawing: Drawing) -> None:
-    many = [one for one in colored_caches(drawing.dataset("machines-6.12")) if one.colors > 16]
+    many = [each for each in colored_caches(drawing.dataset("machines-6.12")) if each.colors > 16]
     assert many
     assert all(cache.colored.worst > 1.95 * cache.colored.mean for cache in many)
 
@@ -385,7 +387,7 @@ def test_named_functions_explain_nine_tenths_of_what_a_release_changed(
     drawing: Drawing, name: str
 ) -> None:
     block = _EVIDENCE.blocks[name]
-    rows = function_rows(block, {one: drawing.dataset(one) for one in block.sets})
+    rows = function_rows(block, {each: drawing.dataset(each) for each in block.sets})
     named = {function for group in block.groups for function in group.functions}
     assert len(named) == sum(len(group.functions) for group in block.groups)
     whole = sum(row.change or 0 for row in rows)

@@ -47,9 +47,9 @@ def test_what_is_far_off_has_its_reason_and_nothing_else_has(name: str) -> None:
 
 def test_what_is_far_off_in_guests_has_its_reason_and_nothing_else_has() -> None:
     evidence = load_evidence()
-    (block,) = (one for one in evidence.blocks.values() if one.kind == "in-guests")
+    (block,) = (each for each in evidence.blocks.values() if each.kind == "in-guests")
     tried = list(tried_in_guests(block, {name: evidence.dataset(name) for name in block.sets}))
-    far = {f"{name}: {one.remedy}" for name, _, one in tried if abs(one.off) > NEAR}
+    far = {f"{name}: {each.remedy}" for name, _, each in tried if abs(each.off) > NEAR}
     assert far == set(load_declared(_FOLDER).guests)
     assert len(tried) == 2 * len({name for name, *_ in tried}) > 80
 

@@ -42,8 +42,8 @@ def sample(
 def old_sample(code: bytes, address: int, more: bytes = b"") -> bytes:
     """Return a fault as the first version of the file has it."""
     body = struct.pack("<QIIQQ", _pc(code), 1, 1, next(_times), address) + more
-    kept = struct.pack("<IIQ", 1, len(code), _pc(code)) + code.ljust(64, b"\0")
-    return record(_SAMPLE, body, _USER) + record(_CODE, kept)
+    sample = struct.pack("<IIQ", 1, len(code), _pc(code)) + code.ljust(64, b"\0")
+    return record(_SAMPLE, body, _USER) + record(_CODE, sample)
 
 
 def _pc(code: bytes) -> int:

@@ -20,7 +20,7 @@ _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @pytest.fixture
-def kept() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def started() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """The intermediate process, started as processes.kept starts it, and the command."""
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", kill_with_parent.__file__, "sleep", "1000"],
@@ -52,9 +52,9 @@ def _is_alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("number", _IGNORED)
 def test_a_signal_to_the_group_leaves_no_orphan(
-    kept: tuple[subprocess.Popen[bytes], int], number: signal.Signals
+    started: tuple[subprocess.Popen[bytes], int], number: signal.Signals
 ) -> None:
-    process, command = kept
+    process, command = started
     process.send_signal(number)
     # SIGCONT wakes it, as a signal that ends it would.
     process.send_signal(signal.SIGCONT)

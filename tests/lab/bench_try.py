@@ -64,15 +64,15 @@ def _unique() -> str:
 
 def _store(folder: Path) -> dict[str, str]:
     """Make a store without outcomes and images but stock's; return the environment."""
-    own = folder / "cache/firsttouch"
-    (own / "images").mkdir(parents=True)
+    store = folder / "cache/firsttouch"
+    (store / "images").mkdir(parents=True)
     for shelf in store_root().iterdir():
         if shelf.name not in ("images", "outcomes", "claims", "runs", "pruning"):
-            (own / shelf.name).symlink_to(shelf)
+            (store / shelf.name).symlink_to(shelf)
     stock = KernelImage(debian_source(load_release("6.12"), Reporter()), changed=False).stored()
     assert stock, "build the kernel of stock first: firsttouch kernel build --stock"
-    (own / "images" / stock.name).symlink_to(stock)
-    return {**os.environ, "XDG_CACHE_HOME": str(own.parent)}
+    (store / "images" / stock.name).symlink_to(stock)
+    return {**os.environ, "XDG_CACHE_HOME": str(store.parent)}
 
 
 def _watch(store: Path, seen: dict[str, float], ended: threading.Event) -> None:

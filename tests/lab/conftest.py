@@ -202,7 +202,7 @@ def own_outcomes(
 
 def arm_of(guest: Guest, *names: str) -> str:
     """Return which of the arms `names` a guest is of."""
-    (found,) = [
+    (arm_result,) = [
         name for name in names if guest.machine.boot_words(load_arm(name).boot) == guest.boot
     ]
-    return found
+    return arm_result

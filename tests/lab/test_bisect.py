@@ -58,9 +58,9 @@ def test_the_first_commit_that_adds_instructions_is_found(
 ) -> None:
     before = _git(history, "status", "--porcelain", "-b"), _git(history, "for-each-ref")
     printed = bisect("HEAD~19..HEAD")
-    found, counts, title, head, function, *_ = printed.splitlines()
+    first, counts, title, head, function, *_ = printed.splitlines()
     short = _git(history, "rev-parse", "--short", f"HEAD~{20 - _CULPRIT}")
-    assert found == f"First bad commit: {short} mm: change {_CULPRIT}"
+    assert first == f"First bad commit: {short} mm: change {_CULPRIT}"
     assert counts.endswith("populate store 4k 8 MiB: 5,120,000 before, 5,140,480 since.")
     assert title == "functions of populate store 4k 8 MiB"
     assert head.split() == ["per", "fault", "before", "after", "change", "defined", "at"]

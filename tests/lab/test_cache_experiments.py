@@ -44,7 +44,7 @@ def test_set_conflict_has_its_knee_at_the_ways(measure: Measure, machine: str, w
 
 def test_zero_conflict_loses_its_worst_case_and_keeps_its_mean(measure: Measure) -> None:
     dataset = measure("thunderx2", "zero-conflict")
-    (sweep,) = [found for found in sweeps(dataset.cases) if found.level == "l2"]
+    (sweep,) = [each for each in sweeps(dataset.cases) if each.level == "l2"]
     stock, several = (sweep.spreads("l2_misses")[arm] for arm in ("stock", "color-l2"))
     assert stock.worst == pytest.approx(9, rel=0.01)
     assert stock.best < 0.05

@@ -61,8 +61,8 @@ def _forecast(plan: Plan, source: KernelSource | None) -> Forecast:
 def _kept_image(source: KernelSource, *, changed: bool) -> Path:
     """Put a fake kernel into the store."""
 
-    def make(_: Path, kept: Path) -> None:
-        (kept / "Image").write_text(f"changed {changed}")
+    def make(_: Path, product: Path) -> None:
+        (product / "Image").write_text(f"changed {changed}")
 
     return KernelImage(source, changed).entry().obtain(make, print) / "Image"
 
@@ -131,9 +131,9 @@ def test_the_time_rests_on_what_was_measured_on_this_host(
     note_durations({image_duration("6.12"): 100.0})
     note_durations({guest_duration("populate", 256 << 20): 7.0})
     assert len(read_durations()) == 2
-    known = _forecast(plan, source)
-    assert known.measured
-    assert known.seconds == 2 * 100 + 2 * 7 / 2
+    forecast = _forecast(plan, source)
+    assert forecast.measured
+    assert forecast.seconds == 2 * 100 + 2 * 7 / 2
 
 
 def test_durations_that_cannot_be_read_are_none(own_cache: Path) -> None:

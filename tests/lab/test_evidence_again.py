@@ -46,7 +46,7 @@ def test_cells_measured_again_are_those_of_the_evidence(
     evidence = load_evidence()
     for number, (name, *words) in enumerate(_AGAIN[release]):
         measured_before = read_results(evidence.sets[f"{name}-{release}"].file()).results
-        known = {result.cell.identity: result for result in measured_before}
+        before = {result.cell.identity: result for result in measured_before}
         if name == "default":
             words += ["--arm", "stock"]
         out = Path(f"again-{number}")
@@ -57,11 +57,11 @@ def test_cells_measured_again_are_those_of_the_evidence(
         measured = read_results(firsttouch.directory / out).results
         assert measured
         for result in measured:
-            _check(known[result.cell.identity], result)
+            _check(before[result.cell.identity], result)
 
 
-def _check(known: Result, again: Result) -> None:
-    ours, theirs = known.provenance, again.provenance
+def _check(before: Result, again: Result) -> None:
+    ours, theirs = before.provenance, again.provenance
     # The same cell of the same plan, however it was built.
     assert (ours.boot, ours.commands, ours.command) == (
         theirs.boot, theirs.commands, theirs.command,
@@ -72,19 +72,19 @@ def _check(known: Result, again: Result) -> None:
         if ours.digests.get(name) != theirs.digests.get(name)
     )
     if not other:
-        assert again.key == known.key
-        assert (again.lines, again.counts) == (known.lines, known.counts), known.cell.title
+        assert again.key == before.key
+        assert (again.lines, again.counts) == (before.lines, before.counts), before.cell.title
         return
     warnings.warn(
-        f"{known.cell.title}: not measured with the same {', '.join(other)} as docs/evidence "
+        f"{before.cell.title}: not measured with the same {', '.join(other)} as docs/evidence "
         f"({ours.kernel_version}, {ours.qemu}, {ours.compiler}), so only faults are compared; "
         "`make evidence MEASURE=1` measures all again",
         stacklevel=2,
     )
-    assert _metrics(again).keys() == _metrics(known).keys(), known.cell.title
+    assert _metrics(again).keys() == _metrics(before).keys(), before.cell.title
     for metric in _ALIKE:
-        assert _metrics(again).get(metric) == _metrics(known).get(metric), (
-            f"{known.cell.title}: {metric}"
+        assert _metrics(again).get(metric) == _metrics(before).get(metric), (
+            f"{before.cell.title}: {metric}"
         )
 
 

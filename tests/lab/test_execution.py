@@ -182,14 +182,14 @@ def test_a_write_that_the_store_loses_is_noticed_and_the_guest_run_again(
     lost: list[Path] = []
 
     def losing(key: str, outcome: Mapping[str, Json], by: By) -> object:
-        kept = keep_outcome(key, outcome, by)
+        outcome_kept = keep_outcome(key, outcome, by)
         if len(lost) < 3:
             lost.append(place := outcome_place(key))
             if loss == "lost":
                 place.unlink()
             else:
                 place.write_bytes(place.read_bytes()[:-9] if loss == "cut off" else b"")
-        return kept
+        return outcome_kept
 
     monkeypatch.setattr(executions, "keep_outcome", losing)
     assert execute(_PLAN, jobs, idle(0), "one").ran == 9 + 3

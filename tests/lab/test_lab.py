@@ -230,13 +230,13 @@ _KILLED = ("--size", "16M", "--experiment", "populate", "--set", "by=store", "--
 
 def _left_behind(mark: str) -> list[str]:
     """Return the command lines of processes that carry `mark`."""
-    found = []
+    lines = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             line = process.read_bytes().replace(b"\0", b" ").decode(errors="replace")
             if mark in line:
-                found.append(line)
-    return found
+                lines.append(line)
+    return lines
 
 
 @pytest.fixture
@@ -248,16 +248,16 @@ def cache_with_image(
     release = load_release("6.12")
     configuration = stored_configuration(release)
     assert configuration
-    own = tmp_path / "cache" / "firsttouch"
-    for kept in (entry, configuration.parent):
-        shutil.copytree(kept, own / kept.parent.name / kept.name)
-    (own / "programs").symlink_to(store_root() / "programs")
+    store = tmp_path / "cache" / "firsttouch"
+    for folder in (entry, configuration.parent):
+        shutil.copytree(folder, store / folder.parent.name / folder.name)
+    (store / "programs").symlink_to(store_root() / "programs")
     package = last_package(release.configuration)
     assert package
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     note_package(release.configuration, package)
-    yield own
-    shutil.rmtree(own)
+    yield store
+    shutil.rmtree(store)
 
 
 @pytest.mark.parametrize(

@@ -87,12 +87,12 @@ def test_a_number_decides_its_layout_on_every_host() -> None:
 
 
 def test_many_layouts_differ_in_everything_and_fit_the_command_line() -> None:
-    found = [layout_of(number) for number in range(1, 200)]
-    assert len({layout.kaslr_seed for layout in found}) == len(found)
+    layouts = [layout_of(number) for number in range(1, 200)]
+    assert len({layout.kaslr_seed for layout in layouts}) == len(layouts)
     for place in (0, 1):
-        assert len({layout.words[place] for layout in found}) > 100
-    assert {layout.order for layout in found} == set(range(ORDERS))
-    for layout in found:
+        assert len({layout.words[place] for layout in layouts}) > 100
+    assert {layout.order for layout in layouts} == set(range(ORDERS))
+    for layout in layouts:
         # arm64 has 2,048 bytes, and an arm's words need some hundreds.
         assert len(" ".join(layout.words)) < 1600
         # The first word pads the line alone, the second also becomes the environment.
@@ -115,12 +115,12 @@ def test_any_other_request_says_what_to_give(text: str) -> None:
 
 
 def test_each_cell_runs_in_each_layout_the_first_layout_of_all_first() -> None:
-    one, three = _plan(), _plan(layouts=(0, 1, 2))
-    assert [cell for cell in three.cells if not cell.layout] == list(one.cells)
-    assert three.groups[: len(one.groups)] == one.groups
-    assert [cell.layout for cell in three.cells] == [0, 1, 2] * len(one.cells)
-    assert len({cell.identity for cell in three.cells}) == 3 * len(one.cells)
-    assert len({cell.log_name for cell in three.cells}) == 3 * len(one.cells)
+    single, three = _plan(), _plan(layouts=(0, 1, 2))
+    assert [cell for cell in three.cells if not cell.layout] == list(single.cells)
+    assert three.groups[: len(single.groups)] == single.groups
+    assert [cell.layout for cell in three.cells] == [0, 1, 2] * len(single.cells)
+    assert len({cell.identity for cell in three.cells}) == 3 * len(single.cells)
+    assert len({cell.log_name for cell in three.cells}) == 3 * len(single.cells)
     grouped = {cell.identity for group in three.groups for cell in group}
     assert grouped == {cell.identity for cell in three.cells}
 
@@ -196,18 +196,20 @@ def test_layouts_of_a_real_cell_take_the_same_faults_and_layout_0_is_the_cell_wi
     for out, more in (("one", ()), ("three", ("--layouts", "3"))):
         done = firsttouch("lab", *words, *more, "--out", out, **own_outcomes(f"store-{out}"))
         assert done.returncode == 0, done.stderr
-    one, three = ((firsttouch.directory / out / FILE_NAME).read_text() for out in ("one", "three"))
+    alone, three = (
+        (firsttouch.directory / out / FILE_NAME).read_text() for out in ("one", "three")
+    )
     lines = three.splitlines(keepends=True)
-    assert "".join(line for line in lines if json.loads(line)["cell"]["layout"] == 0) == one
+    assert "".join(line for line in lines if json.loads(line)["cell"]["layout"] == 0) == alone
     results = read_results(firsttouch.directory / "three").results
     assert [result.cell.layout for result in results] == [0, 1, 2] * 2
     for arm, faults in (("stock", 512), ("on", 256)):
-        own = [result for result in results if result.cell.arm == arm]
-        found = [Table("", result.lines[-1]).table("metrics").numbers() for result in own]
-        assert [metrics["page_faults"] for metrics in found] == [faults] * 3
+        of_arm = [result for result in results if result.cell.arm == arm]
+        counted = [Table("", result.lines[-1]).table("metrics").numbers() for result in of_arm]
+        assert [metrics["page_faults"] for metrics in counted] == [faults] * 3
         for name in ("device tree", "initial RAM disk", "ftbench"):
-            assert len({result.provenance.digests[name] for result in own}) == 3, name
-        assert len({result.provenance.boot for result in own}) == 3
+            assert len({result.provenance.digests[name] for result in of_arm}) == 3, name
+        assert len({result.provenance.boot for result in of_arm}) == 3
     summary = json.loads((firsttouch.directory / "three/summary.json").read_text())
     (row,) = (row for row in summary["rows"] if row["metric"] == "page_faults")
     assert row["layouts"] == 3

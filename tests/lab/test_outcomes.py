@@ -32,9 +32,9 @@ def _measure(
     monkeypatch.setattr(outcomes, "run_guest", lambda *_, **__: ended)
     guest = Guest(Path("i"), Path("i"), load_machine("neoverse-n1"), (), ("/ftbench",))
     measure_guest(guest, _KEY, tmp_path / "log")
-    kept = stored_outcome(_KEY)
-    assert kept is not None
-    return [dict(command) for command in kept.objects("commands")]
+    outcome = stored_outcome(_KEY)
+    assert outcome is not None
+    return [dict(command) for command in outcome.objects("commands")]
 
 
 def _done(*lines: dict[str, Json]) -> Done:
@@ -49,8 +49,8 @@ def test_regions_go_to_the_commands_that_name_them(
     commands = _measure(tmp_path, monkeypatch, done, PmuCounts(tuple(regions), ("tlb",)))
     assert [command["regions"] for command in commands] == [regions[:2], regions[2:]]
     assert commands[1]["lines"] == [{"files": {}}, {"regions": ["c"]}]
-    kept = stored_outcome(_KEY)
-    assert kept is not None and kept.strings("not_modelled") == ("tlb",)
+    outcome = stored_outcome(_KEY)
+    assert outcome is not None and outcome.strings("not_modelled") == ("tlb",)
 
 
 def test_without_a_pmu_nothing_is_counted(
@@ -58,8 +58,8 @@ def test_without_a_pmu_nothing_is_counted(
 ) -> None:
     (command,) = _measure(tmp_path, monkeypatch, [_done({"regions": ["a"]})], None)
     assert command["regions"] == []
-    kept = stored_outcome(_KEY)
-    assert kept is not None and not kept.has("not_modelled")
+    outcome = stored_outcome(_KEY)
+    assert outcome is not None and not outcome.has("not_modelled")
 
 
 @pytest.mark.parametrize(

@@ -37,11 +37,11 @@ def test_the_default_plan_has_the_default_experiments(contract: Contract) -> Non
 
 
 def test_a_parameter_may_have_several_values(contract: Contract) -> None:
-    found = _plan(
+    plan = _plan(
         contract, experiments=("populate",), arms=("stock",),
         settings=settings_of(["by=store", "page=4k", "by=ldadd"]),
     )  # fmt: skip
-    assert [cell.params["by"] for cell in found.cells] == ["store", "ldadd"]
+    assert [cell.params["by"] for cell in plan.cells] == ["store", "ldadd"]
     with pytest.raises(UserError, match="--set by=ldad: no such value"):
         _plan(contract, experiments=("populate",), settings={"by": ("store", "ldad")})
 
@@ -107,15 +107,15 @@ def test_a_profile_of_several_cpus_is_refused(contract: Contract) -> None:
     names = ("several-cpus",)
     with pytest.raises(UserError, match=r"has cells with 2: select others by --set cpus=1"):
         _plan(contract, experiments=names, profile=True)
-    found = _plan(contract, experiments=names, profile=True, settings={"cpus": ("1",)})
-    assert {cell.cpus for cell in found.cells} == {1}
+    plan = _plan(contract, experiments=names, profile=True, settings={"cpus": ("1",)})
+    assert {cell.cpus for cell in plan.cells} == {1}
 
 
 def test_a_setting_names_only_cells_that_have_the_parameter(contract: Contract) -> None:
     names = ("populate", "file-read-fault")
-    found = _plan(contract, experiments=names, settings={"page": ("4k",)})
-    assert {cell.experiment for cell in found.cells} == {"populate"}
-    assert {cell.params["page"] for cell in found.cells} == {"4k"}
+    plan = _plan(contract, experiments=names, settings={"page": ("4k",)})
+    assert {cell.experiment for cell in plan.cells} == {"populate"}
+    assert {cell.params["page"] for cell in plan.cells} == {"4k"}
 
 
 def test_values_that_no_cell_has_together_are_refused(contract: Contract) -> None:

@@ -92,15 +92,15 @@ def test_a_result_names_the_source_of_its_kernel_and_its_key_does_not(fake_lab: 
 
 
 def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
-    one, other = _asked(fake_lab, "one"), _asked(fake_lab, "other")
-    fake_lab.run(one)
+    first, other = _asked(fake_lab, "one"), _asked(fake_lab, "other")
+    fake_lab.run(first)
     fake_lab.ran.clear()
     guarded = list(fake_lab.guarded)
     fake_lab.run(other)
     assert not fake_lab.ran
     assert fake_lab.guarded == guarded
     assert [guest.cpus for guest in guarded] == [1]
-    assert _lines(one) == _lines(other)
+    assert _lines(first) == _lines(other)
 
 
 def test_a_compiler_that_goes_while_guests_run_is_not_missed(
@@ -180,8 +180,8 @@ def test_a_result_that_the_store_lost_is_measured_again(fake_lab: FakeLab) -> No
     before = _lines(_asked(fake_lab))
     lost = fake_lab.ran[3]
     fake_lab.ran.clear()
-    (kept,) = store_root().glob(f"outcomes/*/{guest_key(lost)}.json")
-    kept.unlink()
+    (file,) = store_root().glob(f"outcomes/*/{guest_key(lost)}.json")
+    file.unlink()
     assert fake_lab.run(_asked(fake_lab)).results == outcome.results
     assert fake_lab.ran == [lost]
     assert _lines(_asked(fake_lab)) == before

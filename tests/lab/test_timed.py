@@ -68,10 +68,10 @@ class _Machine:
         return {"changed": "on"}.get(guest.image.name, guest.image.name)
 
     def _done(self, command: str, level: float) -> Done:
-        found = re.search(r"--repeat (\d+)", command)
-        assert found
+        repeats = re.search(r"--repeat (\d+)", command)
+        assert repeats
         # The first warms up.
-        times = [3 if number == 0 else 1 for number in range(int(found[1]))]
+        times = [3 if number == 0 else 1 for number in range(int(repeats[1]))]
         return Done(0, tuple(
             json.dumps({
                 "metrics": {

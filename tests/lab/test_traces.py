@@ -61,10 +61,10 @@ def test_the_result_of_a_recording_has_its_figures(tmp_path: Path) -> None:
         {"recording": _recorded(tmp_path, "/bin/true")},
         {"metrics": {}, "unavailable": {}},
     ]
-    found = _traced(*lines)
-    assert "recording" not in found[0]
-    assert found[1] == lines[1]
-    result = replace(make_result({}), lines=tuple(found))
+    traced = _traced(*lines)
+    assert "recording" not in traced[0]
+    assert traced[1] == lines[1]
+    result = replace(make_result({}), lines=tuple(traced))
     trace = trace_of(result)
     assert trace is not None
     assert trace.faults > 10

@@ -111,13 +111,13 @@ def test_nothing_changed_is_said_when_it_is_so(tried: Callable[..., str], ran: l
 
 def test_several_arms_each_have_a_name(tried: Callable[..., str], ran: list[Guest]) -> None:
     words = ("--arm", "more", _PATCH, "--arm", "less", "--boot", "init_on_alloc=0")
-    found = json.loads(tried(*words, "--json"))["arms"]
-    assert [(arm["arm"], arm["changed"]) for arm in found] == [("more", True), ("less", True)]
-    counts = [arm["cells"][0]["counts"]["instructions_kernel"] for arm in found]
+    arms = json.loads(tried(*words, "--json"))["arms"]
+    assert [(arm["arm"], arm["changed"]) for arm in arms] == [("more", True), ("less", True)]
+    counts = [arm["cells"][0]["counts"]["instructions_kernel"] for arm in arms]
     assert counts == [
         {"stock": 2500 * _FAULTS, "arm": arm * _FAULTS, "chance": 20_000} for arm in (2510, 2000)
     ]
-    less = {row["function"]: (row["stock"], row["arm"]) for row in found[1]["functions"]}
+    less = {row["function"]: (row["stock"], row["arm"]) for row in arms[1]["functions"]}
     assert less["vectors"] == (2000, 1500)
     # The boot parameter needs no kernel of its own.
     assert len({guest.image for guest in ran}) == 2

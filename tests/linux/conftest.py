@@ -97,7 +97,7 @@ def assemble(tmp_path_factory: pytest.TempPathFactory) -> Assemble:
 
 @pytest.fixture
 def outcomes(request: pytest.FixtureRequest, tmp_path: Path) -> Outcomes:
-    return Outcomes(tmp_path, kept=request.node.get_closest_marker("regress") is not None)
+    return Outcomes(tmp_path, lasting=request.node.get_closest_marker("regress") is not None)
 
 
 MakeGuest = Callable[..., Guest]

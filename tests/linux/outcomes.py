@@ -38,11 +38,11 @@ class Outcomes:
     """Runs guests; `kept`: uses stored outcomes, and stores new ones."""
 
     scratch: Path
-    kept: bool
+    lasting: bool
 
     def of(self, guest: Guest, name: str, *, silence: float = 600, splats: bool = False) -> Outcome:
         """Return the outcome of `guest`, stored or new; raises as `run_guest`."""
-        if not self.kept:
+        if not self.lasting:
             return self._run(guest, silence, splats)
         # Part of the key: a guest with a splat has an outcome only if splats are expected.
         key = digest({"kernel's tests": guest_key(guest), "splats": splats})

@@ -84,15 +84,15 @@ def _listed() -> list[str]:
 
 @pytest.mark.parametrize("release", release_names())
 def test_each_difference_from_debian_has_its_reason(differences: Differences, release: str) -> None:
-    found = differences(release)
-    assert len(found) > 50
-    unlisted = {name: values for name, values in found.items() if name not in _listed()}
+    differing = differences(release)
+    assert len(differing) > 50
+    unlisted = {name: values for name, values in differing.items() if name not in _listed()}
     assert not unlisted, f"give a reason in {_DIFFERENCES.name}, or keep Debian's value"
 
 
 def test_no_reason_is_left_for_what_is_no_difference(differences: Differences) -> None:
-    found = set().union(*(differences(release) for release in release_names()))
-    assert not set(_listed()) - found
+    differing = set().union(*(differences(release) for release in release_names()))
+    assert not set(_listed()) - differing
     assert len(_listed()) == len(set(_listed()))
     assert all(table.take("reason", str) for table in read_toml(_DIFFERENCES).tables("difference"))
 

@@ -21,10 +21,10 @@ def test_every_mnemonic_size_ordering_and_alias_has_its_kind(
     decoder: Path, assemble: Assemble
 ) -> None:
     wanted = [(line, of_kernel(form.intent)) for form in forms() for line in lines(form)]
-    found = _kinds(decoder, assemble([line for line, _ in wanted]))
+    kinds = _kinds(decoder, assemble([line for line, _ in wanted]))
     wrong = [
         f"{line}: {kind.name}"
-        for (line, intent), kind in zip(wanted, found, strict=True)
+        for (line, intent), kind in zip(wanted, kinds, strict=True)
         if kind is not intent
     ]
     assert not wrong
@@ -54,10 +54,10 @@ def test_other_loads_stores_and_prefetches_have_no_intent(
     decoder: Path, assemble: Assemble
 ) -> None:
     wanted = NEGATIVES.strip().splitlines()
-    found = _kinds(decoder, assemble(wanted))
+    kinds = _kinds(decoder, assemble(wanted))
     wrong = [
         f"{line}: {kind.name}"
-        for line, kind in zip(wanted, found, strict=True)
+        for line, kind in zip(wanted, kinds, strict=True)
         if kind is not Intent.NONE
     ]
     assert not wrong

@@ -98,10 +98,10 @@ def compare(tmp_path: Path, decoder: Path, words: Path) -> Compare:
     """
     names, explained = tmp_path / "mnemonics", tmp_path / "explained"
 
-    def run(command: list[str | Path], field: int, known: list[Difference]) -> list[int]:
+    def run(command: list[str | Path], field: int, exceptions: list[Difference]) -> list[int]:
         names.write_text("".join(f"{name} {of_kernel(kind)}\n" for name, kind in kinds().items()))
         explained.write_text(
-            "".join(f"{d.mask:x} {d.value:x} {d.decoder.value} {d.name}\n" for d in known)
+            "".join(f"{d.mask:x} {d.value:x} {d.decoder.value} {d.name}\n" for d in exceptions)
         )
         with subprocess.Popen(command, stdout=subprocess.PIPE) as disassembler:
             comparison = subprocess.Popen(

@@ -56,8 +56,8 @@ def test_an_atomic_add_of_cached_pages_reads_sixteen_at_once(
     (done,) = run_guest(
         add_script(guest, f"{mount}\nexec /files /mnt\n"), tmp_path / "log"
     ).commands
-    (found,) = done.objects()
-    assert dict(found) == {
+    (metrics,) = done.objects()
+    assert dict(metrics) == {
         "private anonymous": [_PAGES, 2 * _PAGES],
         "shared memory": [_PAGES, _READS],
         "private mapping of shared memory": [_PAGES, _READS + _PAGES],

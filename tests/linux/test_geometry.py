@@ -120,14 +120,14 @@ _ONE_OF_EACH = {
 def _cases(good: Sequence[Description], bad: Sequence[Description]) -> list[ParameterSet]:
     """Each description on each release, all but a few for `make regress` alone."""
     *older, newest = release_names()
-    kept = {newest: _ONE_OF_EACH[type(good[0])]}
-    kept |= {release: {good[0].name, bad[0].name} for release in older}
+    names = {newest: _ONE_OF_EACH[type(good[0])]}
+    names |= {release: {good[0].name, bad[0].name} for release in older}
     return [
         pytest.param(
             release,
             description,
             id=f"{release}-{description.name}",
-            marks=() if description.name in kept[release] else pytest.mark.regress,
+            marks=() if description.name in names[release] else pytest.mark.regress,
         )
         for release in (*older, newest)
         for description in (*good, *bad)

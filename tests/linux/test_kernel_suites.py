@@ -117,8 +117,8 @@ def _compare(
             for place, case in after.items()
         ]
     )
-    known = set(commands) <= _FAILS_ON_STOCK.keys()
-    assert known or not silent(before), "nothing passed on stock: guest or program is broken"
+    expected = set(commands) <= _FAILS_ON_STOCK.keys()
+    assert expected or not silent(before), "nothing passed on stock: guest or program is broken"
     assert not worse(before, after)
     assert len(splats_in(on.log)) <= len(splats_in(stock.log)), splats_in(on.log)
 

@@ -25,7 +25,7 @@ _KUNIT = {path.name for path in LINUX.rglob("*_kunit.c")}
 @pytest.fixture(scope="module")
 def collected() -> list[str]:
     """What pytest collects from the files that are named: each test with its parameters."""
-    files = {answer.file for found in _OBJECTIONS.values() for answer in found}
+    files = {answer.file for answers in _OBJECTIONS.values() for answer in answers}
     tests = sorted(file for file in files if file.startswith("tests/"))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", *tests],

@@ -77,8 +77,8 @@ def test_stressors_end_well(
     )
     done = outcomes.of(guest, f"{release} {variant or 'lab'} stress-ng {arm} {timing}").commands
     cases = [
-        Case(str(name), "failed" if one.status else "passed", f"status {one.status}")
-        for name, one in zip(stressors, done, strict=True)
+        Case(str(name), "failed" if ended.status else "passed", f"status {ended.status}")
+        for name, ended in zip(stressors, done, strict=True)
     ]
     recorded(cases)
     assert not [case.name for case in cases if case.outcome == "failed"]

@@ -57,13 +57,13 @@ def size_of(series: str, release: str) -> dict[str, int]:
             continue
         hook = patch.hook(load_release(release))
         text = hook.read_text() if hook else ""
-        own = {name: (LINUX / name).read_text() for name in patch.files}
+        new_files = {name: (LINUX / name).read_text() for name in patch.files}
         removed = changed_by(text, "-")
-        for name, lines in [*own.items(), *changed_by(text, "+").items()]:
+        for name, lines in [*new_files.items(), *changed_by(text, "+").items()]:
             if not _NO_CODE.match(name):
                 sizes[name] = sizes.get(name, 0) + code_lines(lines, name)
         # A hook may replace lines of a new file by those of its release.
-        for name in own.keys() & removed.keys():
+        for name in new_files.keys() & removed.keys():
             sizes[name] -= code_lines(removed[name], name)
     return sizes
 

@@ -241,9 +241,9 @@ def test_kselftests(
     parsed = {suite: parse(done.lines) for suite, done in zip(suites, ended, strict=True)}
     recorded([case for cases in parsed.values() for case in cases])
     wrong = {
-        suite: found
+        suite: said
         for (suite, cases), done in zip(parsed.items(), ended, strict=True)
-        if (found := _suite_complaints(suite, variant, cases, done))
+        if (said := _suite_complaints(suite, variant, cases, done))
     }
     assert not wrong
 
@@ -252,14 +252,12 @@ def _suite_complaints(suite: str, variant: str | None, cases: list[Case], done: 
     """Return what is wrong with how a suite ended on the lab's kernel or a variant of it."""
     if variant in _WITHOUT and _WITHOUT[variant] in suite:
         # The feature is absent: the suite must say so, and report nothing else.
-        found = [case.name for case in cases if case.outcome != "skipped"]
-        return found if done.status == _SKIPPED else [*found, f"status {done.status}"]
-    found = complaints(
-        cases, reported_by(f"{suite.rpartition('/')[2]}.c") if not variant else set()
-    )
+        said = [case.name for case in cases if case.outcome != "skipped"]
+        return said if done.status == _SKIPPED else [*said, f"status {done.status}"]
+    said = complaints(cases, reported_by(f"{suite.rpartition('/')[2]}.c") if not variant else set())
     if done.status:
-        found.append(f"status {done.status}")
-    return found
+        said.append(f"status {done.status}")
+    return said
 
 
 @pytest.mark.regress

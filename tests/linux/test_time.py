@@ -100,7 +100,7 @@ def test_lab_time_runs_to_its_end_as_host_of_kvm(
         # As emulation counts: stock splits the huge zero page for 4 KiB each.
         for page, expected in (("4k", 2048), ("2m", 2 * 513)):
             place = by_ldadd[page]
-            faults = [one.metrics["page_faults"] for one in boot.samples if one.cell == place]
+            faults = [each.metrics["page_faults"] for each in boot.samples if each.cell == place]
             if boot.arm == "on":
                 expected = 1024 if page == "4k" else 2
             assert faults == pytest.approx([expected] * 5, rel=0.02)

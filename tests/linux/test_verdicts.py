@@ -88,20 +88,20 @@ def boots(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> l
 
 
 def test_make_test_boots_every_guest(guest: Guest, boots: list[Guest], tmp_path: Path) -> None:
-    Outcomes(tmp_path, kept=True).of(guest, "one")
+    Outcomes(tmp_path, lasting=True).of(guest, "one")
     for boot in (2, 3):
-        assert Outcomes(tmp_path, kept=False).of(guest, "one").log == (f"boot {boot}",)
+        assert Outcomes(tmp_path, lasting=False).of(guest, "one").log == (f"boot {boot}",)
 
 
 def test_make_regress_goes_on_after_a_new_clone(
     guest: Guest, boots: list[Guest], tmp_path: Path
 ) -> None:
-    first = Outcomes(tmp_path, kept=True).of(guest, "6.12 lab: one")
+    first = Outcomes(tmp_path, lasting=True).of(guest, "6.12 lab: one")
     ktap = tmp_path / "ktap/6.12_lab_one.ktap"
     ktap.unlink()
-    assert Outcomes(tmp_path, kept=True).of(guest, "6.12 lab: one") == first
+    assert Outcomes(tmp_path, lasting=True).of(guest, "6.12 lab: one") == first
     assert ktap.read_text() == "ok 1 first\n"
     assert len(boots) == 1
     # A guest that may have splats and one that must not have different outcomes.
-    Outcomes(tmp_path, kept=True).of(guest, "6.12 lab: one", splats=True)
+    Outcomes(tmp_path, lasting=True).of(guest, "6.12 lab: one", splats=True)
     assert len(boots) == 2

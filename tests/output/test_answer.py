@@ -128,7 +128,7 @@ def test_one_arm_has_no_change(tmp_path: Path) -> None:
 
 def test_another_pair_is_named_above_its_changes(tmp_path: Path) -> None:
     made = made_results.plan(EXPERIMENTS, ["openjdk-pretouch"], java="21")
-    results = [one for one in made if one.arm in ("stock", "rmw")]
+    results = [result for result in made if result.arm in ("stock", "rmw")]
     assert "change stock -> rmw" in _table(made_results.dataset(tmp_path, results), 200)
 
 

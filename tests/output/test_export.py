@@ -80,7 +80,7 @@ def test_terminal_page_and_summary_agree(dataset: Dataset) -> None:
     terminal, page = sink.getvalue(), render(dataset)
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.replace("<wbr>", "")))
     rows = json.loads(json.dumps(summary(dataset)))["rows"]
-    shown = {name: known.shown() for name, known in dataset.catalog.experiments.items()}
+    shown = {name: experiment.shown() for name, experiment in dataset.catalog.experiments.items()}
     checked = 0
     for row in rows:
         if row["metric"] not in shown[row["experiment"]]:

@@ -46,7 +46,7 @@ def _dataset(halved: Sequence[bool]) -> Dataset:
 
 
 @pytest.fixture
-def one() -> Dataset:
+def single() -> Dataset:
     return _dataset([True])
 
 
@@ -74,7 +74,7 @@ def _table(dataset: Dataset) -> str:
 
 
 def test_the_summary_has_the_distribution_and_none_of_one_layout(
-    one: Dataset, doubtful: Dataset
+    single: Dataset, doubtful: Dataset
 ) -> None:
     document = json.loads(json.dumps(summary(doubtful)))
     (row,) = (row for row in document["rows"] if row["metric"] == "page_faults")
@@ -87,28 +87,28 @@ def test_the_summary_has_the_distribution_and_none_of_one_layout(
         },
         "verdict_share": 0.75,
     }
-    assert '"distribution"' not in json.dumps(summary(one))
-    assert json.dumps(summary(one)).count('"layouts": 1') == len(one.rows)
+    assert '"distribution"' not in json.dumps(summary(single))
+    assert json.dumps(summary(single)).count('"layouts": 1') == len(single.rows)
 
 
 def test_the_answer_says_which_verdict_depends_on_the_layout(
-    one: Dataset, holding: Dataset, doubtful: Dataset, golden: Golden
+    single: Dataset, holding: Dataset, doubtful: Dataset, golden: Golden
 ) -> None:
     golden(_printed(doubtful))
     assert "Depends on the layout" not in _printed(holding)
-    assert "layout" not in _printed(one)
+    assert "layout" not in _printed(single)
     assert _printed(doubtful).count("\n") <= LINES
 
 
 def test_tables_have_the_least_the_median_and_the_most(
-    one: Dataset, doubtful: Dataset, golden: Golden
+    single: Dataset, doubtful: Dataset, golden: Golden
 ) -> None:
     golden(f"{_table(doubtful)}\n{export(doubtful, 'md')}")
-    assert "least" not in _table(one)
-    assert "least" not in export(one, "md") and "--layouts" not in export(one, "md")
+    assert "least" not in _table(single)
+    assert "least" not in export(single, "md") and "--layouts" not in export(single, "md")
 
 
-def test_csv_has_a_line_for_each_layout(one: Dataset, doubtful: Dataset) -> None:
+def test_csv_has_a_line_for_each_layout(single: Dataset, doubtful: Dataset) -> None:
     lines = [
         line
         for line in csv.DictReader(io.StringIO(export(doubtful, "csv")))
@@ -117,17 +117,17 @@ def test_csv_has_a_line_for_each_layout(one: Dataset, doubtful: Dataset) -> None
     assert [line["layout"] for line in lines] == ["0", "1", "2", "3"]
     assert [line["value"] for line in lines] == ["100", "100", "100", "180"]
     assert [line["verdict"] for line in lines] == ["reproduced"] * 3 + ["not reproduced"]
-    assert "layout" not in export(one, "csv").splitlines()[0]
+    assert "layout" not in export(single, "csv").splitlines()[0]
 
 
 def test_the_report_draws_a_strip_and_says_the_share(
-    one: Dataset, holding: Dataset, doubtful: Dataset
+    single: Dataset, holding: Dataset, doubtful: Dataset
 ) -> None:
     page = render(doubtful)
     assert "reproduced in only 75 % of 4 layouts" in page
     assert "-50.00 % to -10.00 %, median -50.00 %" in page
     assert "reproduced in 100 % of 20 layouts" in render(holding)
-    assert "layouts" not in re.sub(r"<style>.*?</style>", "", render(one), flags=re.DOTALL)
+    assert "layouts" not in re.sub(r"<style>.*?</style>", "", render(single), flags=re.DOTALL)
     assert [name for name in figure_files(doubtful) if "layouts" in name] == [
         "populate-6.12-on-neoverse-n1-4-layouts.svg"
     ]
@@ -158,8 +158,8 @@ def test_a_strip_has_a_mark_for_each_layout(
     ]
 
 
-def test_one_layout_has_no_strip(one: Dataset) -> None:
-    assert strips(one, one.cases, "name") == []
+def test_one_layout_has_no_strip(single: Dataset) -> None:
+    assert strips(single, single.cases, "name") == []
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_documents_table_of_layouts_has_changes_and_the_share_of_the_verdict(
 
 
 def test_a_column_has_the_median_of_all_layouts_and_their_range(
-    one: Dataset, doubtful: Dataset
+    single: Dataset, doubtful: Dataset
 ) -> None:
     column = Column("", "", ("stock", "on"), "over layouts")
     row = Selection("populate", {"page": "4k"}, "page_faults", "faults")
@@ -214,13 +214,13 @@ def test_a_column_has_the_median_of_all_layouts_and_their_range(
     table = list(pivot(block, {"a": doubtful}))
     assert table[2:] == ["| faults ldadd | `page_faults` | 200 (200 to 200) | 100 (100 to 180) |"]
     with pytest.raises(UserError, match="page_faults was not measured in several layouts"):
-        list(pivot(block, {"a": one}))
+        list(pivot(block, {"a": single}))
 
 
-def test_a_figure_of_one_layout_is_not_in_a_table_of_layouts(one: Dataset) -> None:
+def test_a_figure_of_one_layout_is_not_in_a_table_of_layouts(single: Dataset) -> None:
     row = Selection("populate", {}, "page_faults", "faults")
     with pytest.raises(UserError, match="faults was not measured in several layouts"):
-        list(layouts(_block(row), {"a": one}))
+        list(layouts(_block(row), {"a": single}))
 
 
 def test_the_command_of_a_set_names_its_layouts() -> None:

@@ -55,9 +55,9 @@ def _text(page: str) -> str:
 
 
 def _section(page: str, anchor: str) -> str:
-    found = re.search(rf'<section id="{anchor}">.*?</section>', page, flags=re.DOTALL)
-    assert found, f"no section {anchor}"
-    return found[0]
+    section = re.search(rf'<section id="{anchor}">.*?</section>', page, flags=re.DOTALL)
+    assert section, f"no section {anchor}"
+    return section[0]
 
 
 def test_every_published_figure_has_its_line(dataset: Dataset) -> None:
@@ -257,8 +257,8 @@ def test_an_experiment_without_results_says_so_and_names_the_command(
     text = _text(render(dataset))
     expected = [
         name
-        for name, known in dataset.catalog.experiments.items()
-        if name != "populate" and (known.default or known.published or known.cited)
+        for name, experiment in dataset.catalog.experiments.items()
+        if name != "populate" and (experiment.default or experiment.published or experiment.cited)
     ]
     assert {"fault-timeline", "zero-scan", "openjdk-pretouch"} <= set(expected)
     for name in expected:
@@ -319,8 +319,10 @@ def test_provenance_that_differs_in_every_cell_is_counted(tmp_path: Path) -> Non
         replace(made, digests={"initramfs": f"{number:064}"})
         for number, made in enumerate(_populate())
     ]
-    found = [o for o in origins(made_results.dataset(tmp_path, results)) if o.name == "initramfs"]
-    assert [origin.value for origin in found] == [
+    initramfs = [
+        o for o in origins(made_results.dataset(tmp_path, results)) if o.name == "initramfs"
+    ]
+    assert [origin.value for origin in initramfs] == [
         f"{len(results)} values; results.jsonl has that of each cell"
     ]
 

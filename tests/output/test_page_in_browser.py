@@ -76,7 +76,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     results.append(replace(results[0], experiment="fork-cost"))
     # More arms than fit beside each other, one of them without a file.
-    known = (
+    traces = (
         "stock",
         "off",
         "color",
@@ -90,7 +90,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     results += [
         Made("many-arms", {"size": size}, arm, {"boot_us": 10**number * size, "tlbi": number})
-        for number, arm in enumerate(known)
+        for number, arm in enumerate(traces)
         for size in (1 << 20, 1 << 24, 1 << 30)
     ]
     (folder / "many-arms.toml").write_text(
@@ -149,20 +149,20 @@ def test_the_pictures_labels_can_be_read(screen: Browser) -> None:
 
 def test_no_label_lies_over_another(screen: Browser) -> None:
     over = [
-        (picture["name"], one["text"], two["text"])
+        (picture["name"], label["text"], two["text"])
         for picture in screen.evaluate(_BOXES)
-        for index, one in enumerate(picture["texts"])
+        for index, label in enumerate(picture["texts"])
         for two in picture["texts"][index + 1 :]
-        if _overlap(one, two)
+        if _overlap(label, two)
     ]
     assert over == []
 
 
-def _overlap(one: dict[str, Any], two: dict[str, Any]) -> bool:
+def _overlap(first: dict[str, Any], second: dict[str, Any]) -> bool:
     """Tell whether two boxes share more than the pixel that lines of text may."""
     return bool(
-        min(one["right"], two["right"]) - max(one["left"], two["left"]) > 1
-        and min(one["bottom"], two["bottom"]) - max(one["top"], two["top"]) > 3
+        min(first["right"], second["right"]) - max(first["left"], second["left"]) > 1
+        and min(first["bottom"], second["bottom"]) - max(first["top"], second["top"]) > 3
     )
 
 

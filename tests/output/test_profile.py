@@ -72,12 +72,12 @@ def test_folded_stacks_sum_up_to_all_instructions() -> None:
 
 def _frames(text: str) -> dict[str, ET.Element]:
     """Return the rectangles with a tip, by the function in it."""
-    found = {}
+    frames = {}
     for rectangle in ET.fromstring(text).iter(f"{_SVG}rect"):
         tip = rectangle.findtext(f"{_SVG}title")
         if tip:
-            found[tip.partition(":")[0]] = rectangle
-    return found
+            frames[tip.partition(":")[0]] = rectangle
+    return frames
 
 
 def test_a_frame_is_as_wide_as_the_larger_of_two_arms(flame: str) -> None:

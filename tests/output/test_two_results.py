@@ -40,10 +40,12 @@ def _with_digest(results: Sequence[Made], name: str) -> list[Made]:
 
 
 def test_the_same_cells_with_the_same_counts_are_the_same(tmp_path: Path) -> None:
-    found = _compared(tmp_path, _results(), _results())
-    assert found.kind == "same"
-    assert "4 cells" in found.sentences[0] and "all 12 figures are equal" in found.sentences[0]
-    assert len(found.lines) == 12 and not found.contradictory
+    compared = _compared(tmp_path, _results(), _results())
+    assert compared.kind == "same"
+    assert (
+        "4 cells" in compared.sentences[0] and "all 12 figures are equal" in compared.sentences[0]
+    )
+    assert len(compared.lines) == 12 and not compared.contradictory
 
 
 def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) -> None:
@@ -51,10 +53,10 @@ def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) 
         replace(made, metrics={**made.metrics, "page_faults": 1}) if made.arm == "on" else made
         for made in _results()
     ]
-    found = _compared(tmp_path, _results(), other)
-    assert "2 of 12 figures differ: these runs were not identical" in found.sentences[0]
-    assert found.contradictory
-    assert {line.names[1:] for line in found.lines if line.changed} == {("on", "page_faults")}
+    compared = _compared(tmp_path, _results(), other)
+    assert "2 of 12 figures differ: these runs were not identical" in compared.sentences[0]
+    assert compared.contradictory
+    assert {line.names[1:] for line in compared.lines if line.changed} == {("on", "page_faults")}
 
 
 def test_another_release_is_comparable_and_its_changes_are_given(tmp_path: Path) -> None:
@@ -68,28 +70,28 @@ def test_another_release_is_comparable_and_its_changes_are_given(tmp_path: Path)
         )
         for made in _with_digest(_results("7.3"), "kernel image")
     ]
-    found = _compared(tmp_path, _results(), cheaper)
-    assert found.kind == "comparable"
+    compared = _compared(tmp_path, _results(), cheaper)
+    assert compared.kind == "comparable"
     # Another kernel has another image: the image is not reported as well.
-    (difference,) = found.differences
+    (difference,) = compared.differences
     assert (difference.what, difference.a, difference.b) == ("kernel", "6.12.1", "7.3.1")
-    changes = {line.of["metric"]: line.change_percent for line in found.lines}
+    changes = {line.of["metric"]: line.change_percent for line in compared.lines}
     assert (changes["page_faults"], changes["instructions_kernel"]) == (0, -50)
-    assert {line.of["release"] for line in found.lines} == {"6.12 against 7.3"}
-    assert not found.contradictory
+    assert {line.of["release"] for line in compared.lines} == {"6.12 against 7.3"}
+    assert not compared.contradictory
 
 
 def test_another_machine_is_comparable(tmp_path: Path) -> None:
     other = [replace(made, machine="cortex-a72") for made in _results()]
-    found = _compared(tmp_path, _results(), _with_digest(other, "device tree"))
-    assert found.kind == "comparable" and "4 cells in common" in found.sentences[0]
-    assert [difference.what for difference in found.differences] == ["machine"]
+    compared = _compared(tmp_path, _results(), _with_digest(other, "device tree"))
+    assert compared.kind == "comparable" and "4 cells in common" in compared.sentences[0]
+    assert [difference.what for difference in compared.differences] == ["machine"]
 
 
 def test_another_build_of_the_same_kernel_is_comparable(tmp_path: Path) -> None:
-    found = _compared(tmp_path, _results(), _with_digest(_results(), "kernel image"))
-    assert found.kind == "comparable"
-    assert {difference.what for difference in found.differences} == {"kernel build"}
+    compared = _compared(tmp_path, _results(), _with_digest(_results(), "kernel image"))
+    assert compared.kind == "comparable"
+    assert {difference.what for difference in compared.differences} == {"kernel build"}
 
 
 def test_another_source_explains_the_build_and_is_comparable(tmp_path: Path) -> None:
@@ -97,17 +99,17 @@ def test_another_source_explains_the_build_and_is_comparable(tmp_path: Path) -> 
         replace(made, digests={"kernel source": "9" * 64, "kernel image": "8" * 64})
         for made in _results()
     ]
-    found = _compared(tmp_path, _results(), other)
-    assert found.kind == "comparable"
-    assert {difference.what for difference in found.differences} == {"kernel source"}
+    compared = _compared(tmp_path, _results(), other)
+    assert compared.kind == "comparable"
+    assert {difference.what for difference in compared.differences} == {"kernel source"}
 
 
 @pytest.mark.parametrize("digest", ["ftbench", "PMU", "device tree", "disk", "initial RAM disk"])
 def test_another_instrument_is_compared_with_care(tmp_path: Path, digest: str) -> None:
-    found = _compared(tmp_path, _results(), _with_digest(_results("7.3"), digest))
+    compared = _compared(tmp_path, _results(), _with_digest(_results("7.3"), digest))
     named = {"PMU": "PMU"}.get(digest, digest)
-    assert found.kind == "with care"
-    assert f"they differ in the kernel, {named}; " in found.sentences[0]
+    assert compared.kind == "with care"
+    assert f"they differ in the kernel, {named}; " in compared.sentences[0]
 
 
 def test_another_qemu_or_command_is_compared_with_care(tmp_path: Path) -> None:
@@ -115,9 +117,9 @@ def test_another_qemu_or_command_is_compared_with_care(tmp_path: Path) -> None:
         ("QEMU", [replace(made, qemu="10.0.2") for made in _results("7.3")]),
         ("guest's commands", [replace(made, commands=["/x"]) for made in _results("7.3")]),
     ):
-        found = _compared(tmp_path, _results(), other)
-        assert found.kind == "with care"
-        assert f"they differ in the kernel, {named}; " in found.sentences[0]
+        compared = _compared(tmp_path, _results(), other)
+        assert compared.kind == "with care"
+        assert f"they differ in the kernel, {named}; " in compared.sentences[0]
 
 
 def test_programs_that_differ_explain_the_disk_that_they_are_in(tmp_path: Path) -> None:
@@ -125,26 +127,26 @@ def test_programs_that_differ_explain_the_disk_that_they_are_in(tmp_path: Path) 
         replace(made, digests={"ftbench": "9" * 64, "initial RAM disk": "8" * 64})
         for made in _results()
     ]
-    found = _compared(tmp_path, _results(), other)
-    assert {difference.what for difference in found.differences} == {"ftbench"}
+    compared = _compared(tmp_path, _results(), other)
+    assert {difference.what for difference in compared.differences} == {"ftbench"}
 
 
 def test_cells_of_one_side_only_are_counted_and_left_out(tmp_path: Path) -> None:
-    found = _compared(tmp_path, _results(), _results()[:1])
-    same, only = found.sentences
+    compared = _compared(tmp_path, _results(), _results()[:1])
+    same, only = compared.sentences
     assert "1 cell made" in same and only == "3 cells are in A only and not compared."
 
 
 def test_two_releases_on_one_side_are_compared_by_name(tmp_path: Path) -> None:
-    found = _compared(tmp_path, _results() + _results("7.3"), _results("7.3"))
-    assert found.kind == "same" and "4 cells made" in found.sentences[0]
-    assert found.sentences[1:] == ("4 cells are in A only and not compared.",)
+    compared = _compared(tmp_path, _results() + _results("7.3"), _results("7.3"))
+    assert compared.kind == "same" and "4 cells made" in compared.sentences[0]
+    assert compared.sentences[1:] == ("4 cells are in A only and not compared.",)
 
 
 def test_the_terminal_says_first_whether_they_are_comparable(tmp_path: Path) -> None:
     sink = io.StringIO()
-    found = _compared(tmp_path, _results(), _results("7.3")[:3])
-    print_comparison(found, "a", "b", Console(file=sink, width=100))
+    compared = _compared(tmp_path, _results(), _results("7.3")[:3])
+    print_comparison(compared, "a", "b", Console(file=sink, width=100))
     first, second, sentence, *_ = sink.getvalue().splitlines()
     assert (first, second) == ("A: a", "B: b")
     assert sentence.startswith("Comparable: 3 cells in common")
@@ -156,11 +158,11 @@ def test_the_terminal_says_first_whether_they_are_comparable(tmp_path: Path) -> 
 
 
 def test_json_is_for_programs(tmp_path: Path) -> None:
-    found = _compared(tmp_path, _results(), _results("7.3"))
-    document = json.loads(json.dumps(comparison_document(found)))
+    compared = _compared(tmp_path, _results(), _results("7.3"))
+    document = json.loads(json.dumps(comparison_document(compared)))
     assert (document["schema"], document["kind"]) == (2, "comparable")
     assert document["differences"] == [{"what": "kernel", "a": "6.12.1", "b": "7.3.1"}]
-    assert len(document["figures"]) == len(found.lines)
+    assert len(document["figures"]) == len(compared.lines)
     line = document["figures"][0]
     assert (line["metric"], line["params"]["by"]) == ("page_faults", "store")
     assert line["a"] == line["b"] == 262144

@@ -35,9 +35,9 @@ def calls(objects: list[Path]) -> dict[str, set[str]]:
 
 def extern_variables(folder: Path) -> list[str]:
     return [
-        f"{header.name}: {found}"
+        f"{header.name}: {declared}"
         for header in sorted(folder.glob("*.h"))
-        for found in _EXTERN.findall(_COMMENT.sub("", header.read_text()))
+        for declared in _EXTERN.findall(_COMMENT.sub("", header.read_text()))
     ]
 
 

@@ -31,8 +31,8 @@ def test_the_plugins_tests_pass_in_the_qemu_of_another_debian(suite: str, tmp_pa
     libraries += [f"{folder}/pulseaudio" for folder in libraries]
     qemu = tmp_path / "bin" / QEMU
     qemu.parent.mkdir()
-    found = f"{loader} --library-path {':'.join(libraries)} {root}/usr/bin/{QEMU}"
-    qemu.write_text(f'#!/bin/sh\nexec {found} "$@"\n')
+    command = f"{loader} --library-path {':'.join(libraries)} {root}/usr/bin/{QEMU}"
+    qemu.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     qemu.chmod(0o755)
     environment = {**os.environ, "PATH": f"{qemu.parent}:{os.environ['PATH']}"}
     assert int(must_run(PMU / "api.sh", env=environment)) >= _APIS[suite]

@@ -63,14 +63,14 @@ def calls(region: dict[str, Any], count: str = "instructions") -> dict[str, int]
     profile = region["profile"]
     place = 3 + profile["call_counts"].index(count)
     stacks: list[str] = []
-    found = {}
+    calls_of = {}
     for row in profile["calls"]:
         name, entered = profile["functions"][row[1]][0], profile["entered_by"][row[2]]
         label = name if entered == "call" else f"{name}({entered})"
         stacks.append(f"{stacks[row[0]]}/{label}" if row[0] < len(stacks) else label)
         if row[place]:
-            found[stacks[-1].replace(BASE, "main")] = row[place]
-    return found
+            calls_of[stacks[-1].replace(BASE, "main")] = row[place]
+    return calls_of
 
 
 def test_calls_and_tail_calls(profiled: dict[str, Any]) -> None:

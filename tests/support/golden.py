@@ -45,8 +45,8 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 def _read() -> dict[str, str]:
-    found = re.findall(r"^== (.*)\n((?:(?!== ).*\n)*)", GOLDEN.read_text("utf-8"), re.M)
-    return {name: text.strip("\n") for name, text in found}
+    texts = re.findall(r"^== (.*)\n((?:(?!== ).*\n)*)", GOLDEN.read_text("utf-8"), re.M)
+    return {name: text.strip("\n") for name, text in texts}
 
 
 def _write(texts: Mapping[str, str]) -> None:

@@ -56,11 +56,11 @@ def parse(lines: Iterable[str]) -> list[Case]:
             children = _pop_below(levels, planned, seen, depth)
             seen[depth] += 1
             name = result["name"].strip() or result["number"]
-            own = Case(name, _outcome(result), (result["rest"] or "").strip())
+            case = Case(name, _outcome(result), (result["rest"] or "").strip())
             levels[depth] += (
                 [Case(f"{name}/{child.name}", child.outcome, child.why) for child in children]
                 if children
-                else [own]
+                else [case]
             )
     return _pop_below(levels, planned, seen, -1)
 

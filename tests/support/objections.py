@@ -39,6 +39,4 @@ def names(answer: str, test: str) -> bool:
 
 def reported_by(file: str) -> set[str]:
     """Return what `file`, of a suite that runs in guests, must report as passed."""
-    return {
-        answer.name for found in objections().values() for answer in found if answer.file == file
-    }
+    return {answer.name for some in objections().values() for answer in some if answer.file == file}

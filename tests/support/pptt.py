@@ -55,8 +55,8 @@ def table(machine: Machine, cpus: int) -> bytes:
     l3 = _add_cache(body, machine.l3, _UNIFIED, 0) if machine.l3 else 0
     package = _add_processor(body, _PACKAGE, 0, 0, [l3] if l3 else [])
     for number, kind in enumerate(machine.kinds_of(cpus)):
-        own = _add_cpu_caches(body, kind)
-        _add_processor(body, _ID_VALID | _LEAF, package, number, own)
+        caches = _add_cpu_caches(body, kind)
+        _add_processor(body, _ID_VALID | _LEAF, package, number, caches)
     header = (
         b"PPTT", len(body), _REVISION, 0, _OEM, _OEM_TABLE, _OEM_REVISION, _CREATOR, 1,
     )  # fmt: skip

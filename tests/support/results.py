@@ -36,11 +36,11 @@ def make_result(
 
 
 def in_layouts(
-    arm: str, found: Sequence[Mapping[str, float] | None], params: Params = POPULATE
+    arm: str, of_layouts: Sequence[Mapping[str, float] | None], params: Params = POPULATE
 ) -> list[Result]:
     """Return what a cell came to in layout 0 and on, each with its metrics; None is left out."""
     results = []
-    for layout, metrics in enumerate(found):
+    for layout, metrics in enumerate(of_layouts):
         if metrics is not None:
             result = make_result(metrics, arm, params=params)
             results.append(replace(result, cell=replace(result.cell, layout=layout)))

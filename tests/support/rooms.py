@@ -42,12 +42,12 @@ class Rooms:
         """
         sorter = graphlib.TopologicalSorter(self.imports)
         sorter.prepare()
-        found: list[str] = []
+        rooms_in_order: list[str] = []
         while sorter.is_active():
             ready = sorted(sorter.get_ready())
-            found += ready
+            rooms_in_order += ready
             sorter.done(*ready)
-        return found
+        return rooms_in_order
 
 
 def read_rooms() -> Rooms:
@@ -59,10 +59,10 @@ def read_rooms() -> Rooms:
     for module in graph.modules:
         room = _part(module)
         if room in rooms:
-            found = {_part(name) for name in graph.find_modules_directly_imported_by(module)}
-            imports[room] |= found & rooms - {room}
+            imported = {_part(name) for name in graph.find_modules_directly_imported_by(module)}
+            imports[room] |= imported & rooms - {room}
     return Rooms(
-        {room: frozenset(found) for room, found in imports.items()},
+        {room: frozenset(imported) for room, imported in imports.items()},
         tuple(sorted(name for name in children - rooms if not name.startswith("_"))),
     )
 

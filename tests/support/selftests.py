@@ -52,7 +52,7 @@ def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]
     }
     names = suite_names()
 
-    def make(workplace: Path, kept: Path) -> None:
+    def make(workplace: Path, product: Path) -> None:
         tree, headers = workplace / "tree", _headers(source, workplace)
         shutil.rmtree(tree, ignore_errors=True)
         lay_over(source, tree)
@@ -76,8 +76,8 @@ def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]
                 error.detail,
             ) from None
         for name in names:
-            (kept / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(objects / name, kept / name)
+            (product / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(objects / name, product / name)
 
     entry = Entry("programs", recipe, f"kselftests of the features for {source.version}")
     directory = entry.obtain(make, reporter.say)
@@ -119,7 +119,7 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
         "tools": toolchain_identity(),
     }
 
-    def make(workplace: Path, kept: Path) -> None:
+    def make(workplace: Path, product: Path) -> None:
         tree = workplace / "tree"
         shutil.rmtree(tree, ignore_errors=True)
         _link_around(source.tree(), tree, Path("tools/testing/selftests"))
@@ -138,7 +138,7 @@ def build_kernel_suites(source: KernelSource, reporter: Reporter) -> Path:
                 process.wait()
             for binary in objects.rglob("*"):
                 if binary.is_file() and binary.read_bytes()[:4] == b"\x7fELF" and not binary.suffix:
-                    place = kept / suite / binary.relative_to(objects)
+                    place = product / suite / binary.relative_to(objects)
                     place.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy(binary, place)
 

@@ -117,14 +117,14 @@ class SlurmCluster:
         """
         nodes = [self._first_process(node) for node in NODES if node in self.processes]
         spaces = {Path(f"/proc/{first}/ns/pid").readlink() for first in nodes}
-        found = []
+        processes = []
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 command = "\0" + (process / "cmdline").read_text(errors="replace")
                 on_node = (process / "ns/pid").readlink() in spaces
                 if on_node and "\0".join(["", *words, ""]) in command:
-                    found.append(int(process.name))
-        return found
+                    processes.append(int(process.name))
+        return processes
 
     def _first_process(self, node: str) -> int:
         """Return the first process of a node's namespace: the child of unshare."""
@@ -207,6 +207,6 @@ def _end(cluster: SlurmCluster) -> None:
 def _free_ports(count: int) -> list[int]:
     with ExitStack() as open_ones:
         sockets = [open_ones.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        for bound in sockets:
+            bound.bind(("127.0.0.1", 0))
+        return [int(bound.getsockname()[1]) for bound in sockets]

@@ -15,15 +15,15 @@ Place = tuple[str, int]
 def complaints(cases: Sequence[Case], wanted: Collection[str] = ()) -> list[str]:
     """Return what is wrong with the outcome of a suite, which must report the `wanted` tests."""
     passed = [case.name for case in cases if case.outcome == "passed"]
-    found = [f"{case.name}: {case.why}" for case in cases if case.outcome == "failed"]
+    wrong = [f"{case.name}: {case.why}" for case in cases if case.outcome == "failed"]
     if not passed:
-        found.append("every test was skipped or failed" if cases else "no test was reported")
-    found += [
+        wrong.append("every test was skipped or failed" if cases else "no test was reported")
+    wrong += [
         f"{name!r}, an answer of docs/objections.md, was not reported as passed"
         for name in sorted(wanted)
         if not any(names(name, test) for test in passed)
     ]
-    return found
+    return wrong
 
 
 def silent(cases: Mapping[Place, Case]) -> bool:

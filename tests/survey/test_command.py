@@ -107,9 +107,9 @@ def test_a_survey_keeps_all_its_samples(surveyed: tuple[Finished, Path]) -> None
     for sample in store:
         size = sample["line"]["params"]["size"]
         assert sample["line"]["metrics"]["page_faults"] == size // PAGE
-    found = {t["kind"]: t for t in survey["findings"]["touches"] if t["page"] == "base"}
-    assert found["store"]["faults"] == found["madvise"]["faults"] == 1
-    assert found["load-store"]["faults"] == 2
+    touches = {t["kind"]: t for t in survey["findings"]["touches"] if t["page"] == "base"}
+    assert touches["store"]["faults"] == touches["madvise"]["faults"] == 1
+    assert touches["load-store"]["faults"] == 2
     assert survey["sentences"][0]["about"] == "verdict"
     assert survey["seconds"] == SECONDS and survey["interrupted"] is False
 
@@ -132,7 +132,7 @@ def test_operations_of_mm_have_a_time_each(firsttouch: Firsttouch) -> None:
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 100
     file = firsttouch.directory / "out/survey.json"
-    operations = {one.name: one for one in examine(read_survey(file)).operations}
+    operations = {each.name: each for each in examine(read_survey(file)).operations}
     assert {name.split()[0] for name in operations} == {
         "advise", "fork", "heap", "lock", "page-cache", "program-start", "protect", "remap",
         "switch", "unmap", "userfault",

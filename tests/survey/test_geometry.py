@@ -46,28 +46,28 @@ def _agrees(finding: CacheFinding) -> bool:
 
 @pytest.mark.parametrize("silicon", MACHINES.values(), ids=MACHINES)
 def test_what_sysfs_says_is_confirmed(silicon: Silicon) -> None:
-    found = _examine(_host(silicon), silicon)
-    assert found["l1d"].measured == Geometry("l1d", silicon.l1_ways, silicon.l1_way)
-    assert found["l2"].measured == Geometry("l2", silicon.l2_ways, silicon.l2_way)
-    assert all(_agrees(finding) for finding in found.values())
+    caches = _examine(_host(silicon), silicon)
+    assert caches["l1d"].measured == Geometry("l1d", silicon.l1_ways, silicon.l1_way)
+    assert caches["l2"].measured == Geometry("l2", silicon.l2_ways, silicon.l2_way)
+    assert all(_agrees(finding) for finding in caches.values())
 
 
 @pytest.mark.parametrize("silicon", MACHINES.values(), ids=MACHINES)
 def test_caches_are_found_where_sysfs_has_only_their_size(silicon: Silicon) -> None:
     """170 of 237 arm64 device trees lack the sets."""
     host = host_with(cache("l1d", None, 16 * K), cache("l2", None, 128 * K))
-    found = _examine(host, silicon)
-    assert found["l1d"].told is None
-    assert found["l1d"].used == Geometry("l1d", silicon.l1_ways, silicon.l1_way)
-    assert found["l2"].used == Geometry("l2", silicon.l2_ways, silicon.l2_way)
+    caches = _examine(host, silicon)
+    assert caches["l1d"].told is None
+    assert caches["l1d"].used == Geometry("l1d", silicon.l1_ways, silicon.l1_way)
+    assert caches["l2"].used == Geometry("l2", silicon.l2_ways, silicon.l2_way)
 
 
 def test_wrong_ways_in_sysfs_are_found_out() -> None:
     """Some device trees claim a geometry that the CPU's manual contradicts."""
     host = host_with(cache("l1d", 8, 8 * K), cache("l2", 8, 128 * K))
-    found = _examine(host, MACHINES["Neoverse N1"])
-    assert "rises after 4 lines of one set" in found["l1d"].agreement
-    assert found["l1d"].agreement.endswith("shows 4 ways of 16 KiB and does not agree with sysfs")
+    caches = _examine(host, MACHINES["Neoverse N1"])
+    assert "rises after 4 lines of one set" in caches["l1d"].agreement
+    assert caches["l1d"].agreement.endswith("shows 4 ways of 16 KiB and does not agree with sysfs")
 
 
 def test_noise_adds_time_and_moves_no_knee() -> None:
@@ -76,9 +76,9 @@ def test_noise_adds_time_and_moves_no_knee() -> None:
     noise |= {conflict_name(128 * K, n): 80.0 for n in (3, 6)}
     # The last point that fits stays undisturbed: the knee depends on it.
     del noise[conflict_name(4 * K, 8)]
-    found = _examine(_host(silicon), silicon, noise)
-    assert _agrees(found["l1d"])
-    assert _agrees(found["l2"])
+    caches = _examine(_host(silicon), silicon, noise)
+    assert _agrees(caches["l1d"])
+    assert _agrees(caches["l2"])
 
 
 def test_a_virtual_machine_hides_the_conflicts_of_its_host() -> None:
@@ -86,17 +86,17 @@ def test_a_virtual_machine_hides_the_conflicts_of_its_host() -> None:
     silicon = MACHINES["Zen 4"]
     scattered = Silicon(silicon.l1_ways, silicon.l1_way, silicon.l2_ways * 32, silicon.l2_way)
     host = dataclasses.replace(_host(silicon), virtual=True)
-    found = _examine(host, scattered)
-    assert _agrees(found["l1d"])
-    assert found["l2"].measured is None
-    assert "physical addresses are not the host's" in found["l2"].agreement
+    caches = _examine(host, scattered)
+    assert _agrees(caches["l1d"])
+    assert caches["l2"].measured is None
+    assert "physical addresses are not the host's" in caches["l2"].agreement
 
 
 def test_what_a_conflict_costs() -> None:
     silicon = MACHINES["Neoverse N1"]
-    found = _examine(_host(silicon), silicon)
+    caches = _examine(_host(silicon), silicon)
     for level, fits, misses in (("l1d", 1.5, 5.0), ("l2", 5.0, 20.0)):
-        within, beyond = found[level].within, found[level].beyond
+        within, beyond = caches[level].within, caches[level].beyond
         assert within and beyond
         assert (within.median, beyond.median) == (fits, misses)
 
@@ -134,10 +134,10 @@ def test_the_time_of_a_hit_may_come_from_elsewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "ways"), [(Knee(4, 5), 4), (Knee(11, 13), 12), (Knee(3, 4), 3), (Knee(4, 7), 4)]
+    ("knee", "ways"), [(Knee(4, 5), 4), (Knee(11, 13), 12), (Knee(3, 4), 3), (Knee(4, 7), 4)]
 )
-def test_the_ways_of_a_blunt_knee(found: Knee, ways: int) -> None:
-    assert found.ways == ways
+def test_the_ways_of_a_blunt_knee(knee: Knee, ways: int) -> None:
+    assert knee.ways == ways
 
 
 def _recorded(name: str) -> tuple[Host, list[Sample]]:
@@ -163,43 +163,43 @@ def _found(name: str) -> dict[str, CacheFinding]:
 @pytest.mark.parametrize("name", ["contiguous", "scattered", "scattered-again"])
 def test_a_recorded_l1d_agrees_with_sysfs(name: str) -> None:
     """Its knee is blunt: 11 lines fit, 12 miss in half of the reads, 13 in all."""
-    found = _found(name)["l1d"]
-    assert found.measured == Geometry("l1d", 12, 4 * K)
-    assert _agrees(found)
+    caches = _found(name)["l1d"]
+    assert caches.measured == Geometry("l1d", 12, 4 * K)
+    assert _agrees(caches)
 
 
 def test_a_recorded_survey_that_was_too_short() -> None:
     """The curve of the way's size was cut off, and that of its half alone shows no ways."""
-    for found in _found("short").values():
-        assert found.measured is None
-        assert "there was no time for it" in found.agreement
+    for caches in _found("short").values():
+        assert caches.measured is None
+        assert "there was no time for it" in caches.agreement
 
 
 def test_a_recorded_step_of_the_l1d_is_not_the_l2s_knee() -> None:
-    found = _found("contiguous")["l2"]
-    assert found.measured == Geometry("l2", 16, 128 * K)
-    assert _agrees(found)
-    assert found.within and found.beyond
-    assert (found.within.median, found.beyond.median) == (6.4, 23.0)
-    assert found.lines == (16, 17)
+    caches = _found("contiguous")["l2"]
+    assert caches.measured == Geometry("l2", 16, 128 * K)
+    assert _agrees(caches)
+    assert caches.within and caches.beyond
+    assert (caches.within.median, caches.beyond.median) == (6.4, 23.0)
+    assert caches.lines == (16, 17)
 
 
 @pytest.mark.parametrize("name", ["scattered", "scattered-again"])
 def test_steps_of_the_tlb_and_the_l1d_are_not_the_l2s_knee(name: str) -> None:
-    found = _found(name)["l2"]
-    assert found.measured is None
-    assert "physical addresses are not the host's" in found.agreement
+    caches = _found(name)["l2"]
+    assert caches.measured is None
+    assert "physical addresses are not the host's" in caches.agreement
 
 
 @pytest.mark.parametrize("points", [14, 20, 33])
 def test_a_curve_that_was_cut_off_does_not_count(points: int) -> None:
     """Cut off at 20 points, the L2's curve looks as if it rose for good."""
     host, samples = _recorded("contiguous")
-    known = {conflict_name(128 * K, n) for n in range(points + 1, 99)}
-    kept = Samples(sample for sample in samples if sample.task not in known)
-    found = {f.level: f for f in examine_caches(host, kept, virtual_time=False)}["l2"]
-    assert found.measured is None
-    assert "there was no time for it" in found.agreement
+    cut_off = {conflict_name(128 * K, n) for n in range(points + 1, 99)}
+    rest = Samples(sample for sample in samples if sample.task not in cut_off)
+    caches = {f.level: f for f in examine_caches(host, rest, virtual_time=False)}["l2"]
+    assert caches.measured is None
+    assert "there was no time for it" in caches.agreement
 
 
 def test_the_most_telling_curves_are_measured_first() -> None:
@@ -214,5 +214,5 @@ def test_a_costly_stride_hides_no_knee() -> None:
     host = _host(silicon)
     slower = {conflict_name(128 * K, n): 3.0 for n in range(1, 99)}
     slower |= {conflict_name(256 * K, n): 3.0 for n in range(1, 99)}
-    found = _examine(host, silicon, slower)
-    assert found["l2"].measured == Geometry("l2", 8, 128 * K)
+    caches = _examine(host, silicon, slower)
+    assert caches["l2"].measured == Geometry("l2", 8, 128 * K)

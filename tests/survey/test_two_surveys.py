@@ -46,9 +46,9 @@ def _changed(comparison: Comparison) -> set[tuple[str, str]]:
 def test_the_stock_kernel_against_the_changed_one(golden: Golden) -> None:
     comparison = compare_surveys(recorded("stock"), recorded("on"))
     golden("\n".join(comparison.sentences))
-    found = _figures(comparison)
-    assert found["ldxr, 4 KiB", "faults"].change_percent == -50
-    assert not found["store, 4 KiB", "faults"].changed
+    figures = _figures(comparison)
+    assert figures["ldxr, 4 KiB", "faults"].change_percent == -50
+    assert not figures["store, 4 KiB", "faults"].changed
 
 
 def test_a_survey_against_itself() -> None:
@@ -97,7 +97,7 @@ def test_it_fits_the_terminal(width: int) -> None:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """A directory with a survey in `a`, one of a guest in `b`, and results in `lab`."""
     for name, file in (("a", "survey.json"), ("b", "survey-on.json"), ("lab", "survey.json")):
         (tmp_path / name).mkdir()
@@ -108,49 +108,53 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_survey_is_found_by_its_file_or_directory(kept: Path) -> None:
-    assert find_survey(kept / "a") == find_survey(kept / "a/survey.json") == kept / "a/survey.json"
-    assert find_survey(kept / "b") == kept / "b/survey-on.json"
-    assert find_survey(kept / "empty") is None
+def test_a_survey_is_found_by_its_file_or_directory(folder: Path) -> None:
+    assert (
+        find_survey(folder / "a")
+        == find_survey(folder / "a/survey.json")
+        == folder / "a/survey.json"
+    )
+    assert find_survey(folder / "b") == folder / "b/survey-on.json"
+    assert find_survey(folder / "empty") is None
 
 
 @pytest.mark.parametrize(
     ("a", "b"), [("a", "b"), ("a/survey.json", "b/survey-on.json"), ("lab", "b")]
 )
 def test_compare_takes_two_surveys(
-    kept: Path, a: str, b: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, a: str, b: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compare", str(kept / a), str(kept / b)]) == 0
+    assert main(["compare", str(folder / a), str(folder / b)]) == 0
     assert "takes 2.00 page faults in A and 1.00 in B" in " ".join(capsys.readouterr().out.split())
-    assert main(["compare", "--json", str(kept / a), str(kept / b)]) == 0
+    assert main(["compare", "--json", str(folder / a), str(folder / b)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["sentences"] and document["differences"] and document["figures"]
 
 
 def test_a_survey_is_not_compared_with_something_else(
-    kept: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compare", str(kept / "a"), str(kept / "empty")]) == 2
+    assert main(["compare", str(folder / "a"), str(folder / "empty")]) == 2
     (sentence,) = capsys.readouterr().err.splitlines()
     assert "is a survey, but" in sentence
-    (kept / "a/survey.json").write_text('{"schema": 7}')
-    assert main(["compare", str(kept / "a"), str(kept / "b")]) == 2
+    (folder / "a/survey.json").write_text('{"schema": 7}')
+    assert main(["compare", str(folder / "a"), str(folder / "b")]) == 2
     assert "schema is 7, but this firsttouch reads 1: survey again" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["{}", '{"schema": 1, "where"', "[]", "\udcff"])
 def test_a_survey_that_was_damaged_is_said_to_be_one(
-    kept: Path, text: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (kept / "a/survey.json").write_bytes(text.encode(errors="surrogateescape"))
-    assert main(["compare", str(kept / "a"), str(kept / "b")]) == 2
+    (folder / "a/survey.json").write_bytes(text.encode(errors="surrogateescape"))
+    assert main(["compare", str(folder / "a"), str(folder / "b")]) == 2
     (sentence,) = capsys.readouterr().err.splitlines()
     assert "survey.json is cut off or no survey" in sentence and "survey again" in sentence
 
 
-def test_a_file_of_results_is_no_survey(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (kept / "lab/results.jsonl").touch()
+def test_a_file_of_results_is_no_survey(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "lab/results.jsonl").touch()
     for other in ("lab", "lab/results.jsonl"):
-        assert main(["compare", str(kept / "lab/results.jsonl"), str(kept / other)]) == 2
+        assert main(["compare", str(folder / "lab/results.jsonl"), str(folder / other)]) == 2
         (sentence,) = capsys.readouterr().err.splitlines()
         assert "results.jsonl is not a directory: give a directory that" in sentence

@@ -81,7 +81,7 @@ def record(image: Path, program: Path, folder: Path) -> Path:
     subprocess.run([*started, "-d", "int", "-D", folder / "exceptions"], check=True, timeout=600)
     done = read_channel((folder / RESULTS).read_text())
     assert done is not None, (folder / "log").read_text()[-2000:]
-    assert [one.status for one in done] == [0, 0], (folder / "log").read_text()[-2000:]
+    assert [result.status for result in done] == [0, 0], (folder / "log").read_text()[-2000:]
     file = folder / "trace.data"
     file.write_bytes(bytes.fromhex(done[1].lines[0]))
     return file
@@ -94,11 +94,11 @@ def run(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Run:
     gcc = f"{cross_compile()}gcc"
-    known = compile_c(
+    program = compile_c(
         "known.c", "-static", f"-Wl,-Ttext-segment={_BASE:#x}", "-fno-pie", "-no-pie", compiler=gcc
     )
     folder = tmp_path_factory.mktemp("guest")
-    file = record(images("6.12", False), known, folder)
+    file = record(images("6.12", False), program, folder)
     aborts = [
         Abort(
             int(far, 16),
@@ -108,8 +108,8 @@ def run(
         )
         for esr, far, elr in _EXCEPTION.findall((folder / "exceptions").read_text())
     ]
-    own = [abort for abort in aborts if _BASE <= abort.pc < _BASE + _SIZE]
-    return Run(own, file, known.parent)
+    aborts_of_program = [abort for abort in aborts if _BASE <= abort.pc < _BASE + _SIZE]
+    return Run(aborts_of_program, file, program.parent)
 
 
 def test_the_recorder_agrees_with_qemu_fault_for_fault(run: Run) -> None:
@@ -124,11 +124,11 @@ def test_the_recorder_agrees_with_qemu_fault_for_fault(run: Run) -> None:
 
 def test_all_known_doubles_are_found_with_their_kinds_and_lines(run: Run) -> None:
     trace = run.read().trace
-    found = {
+    doubles = {
         site.kind: (site.doubles, site.read.line, site.write.line) for site in own_sites(trace)
     }
     atomic = line_of("atomic")
-    assert found == {
+    assert doubles == {
         **{
             kind: (pages, line_of(f"read {kind}"), line_of(f"write {kind}"))
             for kind, pages in {**KNOWN, "load-exclusive": 109}.items()

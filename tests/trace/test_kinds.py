@@ -65,7 +65,7 @@ def test_each_fault_has_its_kind(
     # The command, and two children, of which one executes a program of the same name.
     assert sum(process.faults for process in trace.processes) == trace.faults
     assert len({process.pid for process in trace.processes}) == 3
-    child = [one for one in trace.processes if one.kinds.get("after fork", 0) >= 127]
+    child = [each for each in trace.processes if each.kinds.get("after fork", 0) >= 127]
     assert len(child) == 2
     assert trace.fault_kinds["read, then written"] == trace.doubles
     # What the kernel counted is told or said to be missing, and none of it is lost.

@@ -43,11 +43,11 @@ def test_all_known_doubles_are_found_at_their_lines_and_no_other(
 ) -> None:
     program = compile_c("known.c", *link)
     trace = traced(firsttouch, *chains, "--", program)
-    found = {
+    doubles = {
         site.kind: (site.doubles, site.read.line, site.write.line, site.memory)
         for site in own_sites(trace)
     }
-    assert found == {
+    assert doubles == {
         kind: (pages, line_of(f"read {kind}"), line_of(f"write {kind}"), "anonymous")
         for kind, pages in KNOWN.items()
     }

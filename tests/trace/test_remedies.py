@@ -25,13 +25,13 @@ from tests.trace.test_results import trace
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
-def remedies(found: Trace) -> Mapping[str, Remedy]:
-    return {remedy.name: remedy for remedy in found.remedies}
+def remedies(traced: Trace) -> Mapping[str, Remedy]:
+    return {remedy.name: remedy for remedy in traced.remedies}
 
 
-def advised(*known: Remedy, allocator: str = "glibc") -> list[str]:
-    found = replace(trace(faults=1000), remedies=known, allocator=allocator)
-    return [advice.remedy.name for advice in advise(found)]
+def advised(*saving: Remedy, allocator: str = "glibc") -> list[str]:
+    traced = replace(trace(faults=1000), remedies=saving, allocator=allocator)
+    return [advice.remedy.name for advice in advise(traced)]
 
 
 @pytest.mark.long
@@ -59,17 +59,17 @@ def test_faults_are_priced_by_a_short_survey_unless_it_is_left_out(
     for words in ((), ("--no-survey",)):
         done = firsttouch("trace", "--out", "out", *words, "--", program, "huge", "base")
         assert done.returncode == 0, done.stderr
-        found = read_trace(firsttouch.directory / "out" / FILE_NAME)
-        priced = {cost.kind for cost in found.costs}
+        traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+        priced = {cost.kind for cost in traced.costs}
         if words:
-            assert (priced, found.basis) == (set(), "")
+            assert (priced, traced.basis) == (set(), "")
             assert "Surveying" not in done.stderr
         else:
             assert {"first write"} <= priced
-            assert found.basis == "out/prices.json"
+            assert traced.basis == "out/prices.json"
             assert "faults took about" in " ".join(done.stderr.split())
         # 16,384 pages are cleared.
-        assert found.system is not None and found.system > 0.001
+        assert traced.system is not None and traced.system > 0.001
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root sees faults in the kernel")
@@ -79,9 +79,9 @@ def test_memory_that_system_calls_fill_again_is_kept(
     program = compile_c("remedies.c")
     done = firsttouch("trace", "--out", "out", "--", program, "read", "base")
     assert done.returncode == 0, done.stderr
-    found = read_trace(firsttouch.directory / "out" / FILE_NAME)
-    assert found.fault_kinds["in the kernel"] > 4 * 16000
-    assert remedies(found)[KEEP].saved == pytest.approx(3 * (16384 + 1), abs=8)
+    traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    assert traced.fault_kinds["in the kernel"] > 4 * 16000
+    assert remedies(traced)[KEEP].saved == pytest.approx(3 * (16384 + 1), abs=8)
 
 
 @pytest.mark.long
@@ -106,12 +106,12 @@ def test_what_is_predicted_of_huge_pages_is_measured(
     firsttouch: Firsttouch, compile_c: Compile
 ) -> None:
     program = compile_c("remedies.c")
-    found = []
+    traces = []
     for words in (("huge", "base"), ("huge",)):
         done = firsttouch("trace", "--out", "out", "--", program, *words)
         assert done.returncode == 0, done.stderr
-        found.append(read_trace(firsttouch.directory / "out" / FILE_NAME))
-    base, huge = found
+        traces.append(read_trace(firsttouch.directory / "out" / FILE_NAME))
+    base, huge = traces
     saved = remedies(base)[THP].saved
     # The ends of the block have no huge page.
     assert saved >= 30 * 511
@@ -140,7 +140,7 @@ def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
 
 
 @pytest.mark.parametrize(
-    ("known", "names"),
+    ("saving", "names"),
     [
         ((Remedy(KEEP, 500, 0), Remedy(FILLED, 600, 0)), [FILLED, KEEP]),
         ((Remedy(THP, 500, 0), Remedy(MTHP_64, 400, 0)), [THP]),
@@ -154,16 +154,16 @@ def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
         ((Remedy(KEEP, 19, 0),), []),
     ],
 )
-def test_the_best_remedies_are_named_first(known: tuple[Remedy, ...], names: list[str]) -> None:
-    assert advised(*known) == names
+def test_the_best_remedies_are_named_first(saving: tuple[Remedy, ...], names: list[str]) -> None:
+    assert advised(*saving) == names
 
 
 def test_only_what_a_variable_applies_can_be_tried() -> None:
     keep = replace(trace(faults=1000), remedies=(Remedy(KEEP, 500, 0),))
     assert "dirty_decay_ms" in str(remedy_to_try(replace(keep, allocator="jemalloc"), 1))
-    for found in (keep, replace(keep, allocator="JVM"), trace(faults=1000)):
+    for traced in (keep, replace(keep, allocator="JVM"), trace(faults=1000)):
         with pytest.raises(UserError, match="can apply no remedy"):
-            remedy_to_try(found, 1)
+            remedy_to_try(traced, 1)
     with pytest.raises(UserError, match="apply 1 of the remedies"):
         remedy_to_try(replace(keep, allocator="glibc"), 2)
 
@@ -177,16 +177,16 @@ def test_only_what_a_variable_applies_can_be_tried() -> None:
     ],
 )
 def test_a_variable_asks_for_huge_pages(allocator: str, remedy: str, variable: str) -> None:
-    found = replace(trace(faults=1000), remedies=(Remedy(remedy, 500, 0),), allocator=allocator)
-    (sentence,) = advice_sentences(found)
+    traced = replace(trace(faults=1000), remedies=(Remedy(remedy, 500, 0),), allocator=allocator)
+    (sentence,) = advice_sentences(traced)
     assert f"by {variable} before the command, where " in sentence
-    assert remedy_to_try(found, 1).remedy.name == remedy
+    assert remedy_to_try(traced, 1).remedy.name == remedy
 
 
 def test_huge_pages_are_a_setting_of_the_host_where_no_variable_asks_for_them() -> None:
     for allocator in ("glibc", "Go", ""):
-        found = replace(trace(faults=1000), remedies=(Remedy(THP, 500, 0),), allocator=allocator)
-        (sentence,) = advice_sentences(found)
+        traced = replace(trace(faults=1000), remedies=(Remedy(THP, 500, 0),), allocator=allocator)
+        (sentence,) = advice_sentences(traced)
         assert "`always` in /sys/kernel/mm/transparent_hugepage/enabled" in sentence
 
 

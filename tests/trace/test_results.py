@@ -83,8 +83,8 @@ def test_what_is_no_trace_is_refused_in_a_sentence(tmp_path: Path, text: str) ->
 
 
 def test_the_sentences_have_the_figures() -> None:
-    found = replace(trace(site(40, source=39)), prices=(Price(500.0, "ns", "measured"),))
-    said = " ".join(conclude(found))
+    traced = replace(trace(site(40, source=39)), prices=(Price(500.0, "ns", "measured"),))
+    said = " ".join(conclude(traced))
     for part in (
         "server --start: of 1,000 page faults, 40 (4.0 %) are second faults",
         "probe (table.c:12), written by insert (table.c:40)",
@@ -97,9 +97,9 @@ def test_the_sentences_have_the_figures() -> None:
 
 @pytest.mark.parametrize(("lost", "bound"), [(1, False), (2, True)])
 def test_more_than_a_thousandth_lost_is_a_lower_bound(lost: int, bound: bool) -> None:
-    found = trace(site(40), lost=lost)
-    assert found.lower_bound == bound
-    assert ("at least 40" in conclude(found)[0]) == bound
+    traced = trace(site(40), lost=lost)
+    assert traced.lower_bound == bound
+    assert ("at least 40" in conclude(traced)[0]) == bound
 
 
 def test_a_place_is_named_by_what_is_known() -> None:
@@ -203,11 +203,11 @@ def test_a_flame_graph_has_a_box_for_each_call_of_some_width_and_its_kinds() -> 
 def test_a_second_fault_costs_what_a_survey_measured(tmp_path: Path) -> None:
     recorded = _SURVEYED
     shutil.copy(recorded, tmp_path / "survey.json")
-    (found,) = price(on_host(recorded), tmp_path).prices
+    (priced,) = price(on_host(recorded), tmp_path).prices
     findings = examine(read_survey(recorded))
-    both, one = findings.touch("load-store"), findings.touch("store")
-    assert both and one and both.busy and one.busy
-    assert found.each == both.busy.median - one.busy.median > 0
+    both, store = findings.touch("load-store"), findings.touch("store")
+    assert both and store and both.busy and store.busy
+    assert priced.each == both.busy.median - store.busy.median > 0
 
 
 def on_host(survey: Path, kinds: Mapping[str, int] | None = None) -> Trace:
@@ -234,9 +234,9 @@ def test_a_survey_of_another_host_prices_nothing(
     other = replace(
         here, machine=machine, kernel=kernel or here.kernel, processor=processor or here.processor
     )
-    found = price(other, tmp_path)
-    assert (found.prices, found.costs) == ((), ())
-    assert any(reason in sentence for sentence in conclude(found))
+    traced = price(other, tmp_path)
+    assert (traced.prices, traced.costs) == ((), ())
+    assert any(reason in sentence for sentence in conclude(traced))
     assert price(here, tmp_path).costs
 
 
@@ -246,20 +246,20 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
     shutil.copy(_SURVEYED, tmp_path / "prices.json")
     kinds = {"first write": 1000, "again": 500, "zero page": 10, "file": 7, "in the kernel": 3}
     remedies = (Remedy(KEEP, 500, 0), Remedy(FILLED, 900, 0), Remedy(AHEAD, 900, 0))
-    found = price(replace(on_host(_SURVEYED, kinds), remedies=remedies, system=0.5), tmp_path)
+    traced = price(replace(on_host(_SURVEYED, kinds), remedies=remedies, system=0.5), tmp_path)
     findings = examine(read_survey(_SURVEYED))
     store, floor, read = (findings.touch(kind) for kind in ("store", "madvise", "read"))
     assert store and store.busy and floor and floor.busy and read and read.busy
-    assert {cost.kind: (cost.faults, cost.each) for cost in found.costs} == {
+    assert {cost.kind: (cost.faults, cost.each) for cost in traced.costs} == {
         "first write": (1000, store.busy.median),
         "again": (500, store.busy.median),
         "zero page": (10, read.busy.median),
     }
-    keep, filled, ahead = (remedy.ns for remedy in found.remedies)
+    keep, filled, ahead = (remedy.ns for remedy in traced.remedies)
     assert keep == 500 * store.busy.median
     assert filled == 900 * (store.busy.median - floor.busy.median)
     assert ahead is None
-    said = " ".join(conclude(found))
+    said = " ".join(conclude(traced))
     middle = 1500 * store.busy.median + 10 * read.busy.median
     assert f"1,510 faults took about {middle / 1e6:,.1f} ms (" in said
     assert "10 faults have no price: file, in the kernel." in said
@@ -286,9 +286,9 @@ def test_the_place_to_populate_is_that_of_most_first_touches_reads_too() -> None
 
 def test_on_arm64_it_costs_the_instructions_that_the_lab_counted(tmp_path: Path) -> None:
     made_results.write(tmp_path, made_results.plan(EXPERIMENTS, ["populate"], page="4k"))
-    (found,) = price(replace(trace(site(40)), machine="aarch64"), tmp_path).prices
-    assert found.each > 0 and found.unit == "instructions of the kernel"
-    assert "counted by the lab" in cost(replace(trace(site(40)), prices=(found,)), found)
+    (priced,) = price(replace(trace(site(40)), machine="aarch64"), tmp_path).prices
+    assert priced.each > 0 and priced.unit == "instructions of the kernel"
+    assert "counted by the lab" in cost(replace(trace(site(40)), prices=(priced,)), priced)
     assert price(trace(site(40)), tmp_path).prices == ()
 
 

@@ -100,12 +100,12 @@ def test_the_recorder_keeps_the_blocks_of_one_group(recorder: Path, tmp_path: Pa
     file = tmp_path / "trace.data"
     subprocess.run([recorder, "-n", "3", "-o", file, "--", *_COMMAND], check=True)
     recording = open_recording(file)
-    kept = [event.address for event in recording.events() if isinstance(event, Fault)]
-    assert kept and {_group(address, 3) for address in kept} == {0}
+    addresses = [event.address for event in recording.events() if isinstance(event, Fault)]
+    assert addresses and {_group(address, 3) for address in addresses} == {0}
     assert recording.sample == 3
     assert recording.ending is not None
-    assert recording.ending.samples == recording.ending.faults > len(kept)
-    assert recording.nodes.total() in (0, len(kept))
+    assert recording.ending.samples == recording.ending.faults > len(addresses)
+    assert recording.nodes.total() in (0, len(addresses))
 
 
 def test_the_errors_of_estimates_are_as_large_as_they_are_said_to_be() -> None:

@@ -39,9 +39,9 @@ def offset_of(program: Path, function: str) -> int:
         elf = ELFFile(file)
         table = elf.get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
-        found = table.get_symbol_by_name(function)
-        assert found
-        symbol = found[0]
+        symbols = table.get_symbol_by_name(function)
+        assert symbols
+        symbol = symbols[0]
         for segment in elf.iter_segments("PT_LOAD"):
             start = symbol["st_value"] - segment["p_vaddr"]
             if 0 <= start < segment["p_filesz"]:
@@ -108,9 +108,9 @@ def test_lines_come_from_a_debug_file_by_its_build_id(compile_c: Compile, tmp_pa
     program = compile_c("known.c", "-Wl,--build-id")
     offset = offset_of(program, "write_all")
     bare, debug, build_id = _stripped(program, tmp_path)
-    kept = tmp_path / "usr/lib/debug/.build-id" / build_id[:2] / f"{build_id[2:]}.debug"
-    kept.parent.mkdir(parents=True)
-    shutil.copy(debug, kept)
+    file = tmp_path / "usr/lib/debug/.build-id" / build_id[:2] / f"{build_id[2:]}.debug"
+    file.parent.mkdir(parents=True)
+    shutil.copy(debug, file)
     place = Place(f"/{bare.name}", offset, 0)
     assert Symbols(tmp_path).locate(place).function == "write_all"
     _check(Symbols(tmp_path).locate(place))

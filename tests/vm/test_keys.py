@@ -184,8 +184,8 @@ def test_the_key_is_of_what_was_run(
         names[path] = {"log": "kernel log", "results": "results"}[Path(path).name]
     arguments = []
     for word in seen["arguments"]:
-        found = [path for path in names if path in word]
-        for path in sorted(found, key=len, reverse=True):
+        paths = [path for path in names if path in word]
+        for path in sorted(paths, key=len, reverse=True):
             word = word.replace(path, names[path])
         arguments.append(word)
     qemu = digest_file(fake.program)
