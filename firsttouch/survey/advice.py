@@ -157,7 +157,10 @@ def _thp_advice(findings: Findings) -> str:
         )
     huge, small = findings.touch(FLOOR, "2m"), findings.touch(FLOOR)
     text = "Transparent huge pages are " + (
-        "on for all memory" if enabled == "always" else "available by madvise(MADV_HUGEPAGE)"
+        "on for all memory"
+        if enabled == "always"
+        else "available by madvise(MADV_HUGEPAGE), and to the heap of a program that has "
+        "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 (glibc 2.35)"
     )
     if huge and small and huge.busy and small.busy:
         text += (

@@ -119,8 +119,8 @@ def number_inside(pid: int) -> int:
         status = Path(f"/proc/{pid}/status").read_text(errors="replace")
     except OSError:
         return pid
-    found = re.search(r"^NSpid:.*\s(\d+)$", status, re.MULTILINE)
-    return int(found[1]) if found else pid
+    inner = re.search(r"^NSpid:.*\s(\d+)$", status, re.MULTILINE)
+    return int(inner[1]) if inner else pid
 
 
 def _identity(directory: int) -> tuple[int, int, str]:
