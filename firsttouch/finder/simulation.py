@@ -288,7 +288,7 @@ class Simulation:
         if low >= high:
             return 0, 0
         inside = (1 << high) - (1 << low)
-        # glibc's first block begins where the heap does, and its next ends where a block does.
+        # glibc's first 2 MiB begin where the heap does. Behind them the heap ends on a block's end.
         whole = limits.heap and start >= limits.first + self.block
         return inside, (1 << self.block) - 1 if whole else 0
 

@@ -25,6 +25,10 @@ from tests.trace.test_results import trace
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
+def huge_pages_are(policy: str) -> bool:
+    return _THP.is_file() and f"[{policy}]" in _THP.read_text()
+
+
 def remedies(traced: Trace) -> Mapping[str, Remedy]:
     return {remedy.name: remedy for remedy in traced.remedies}
 
@@ -99,7 +103,7 @@ def test_a_file_where_the_second_run_would_be_is_named(
 
 @pytest.mark.long
 @pytest.mark.skipif(
-    not _THP.is_file() or "[always]" not in _THP.read_text(),
+    not huge_pages_are("always"),
     reason="this host gives huge pages to nobody who does not ask",
 )
 def test_what_is_predicted_of_huge_pages_is_measured(
@@ -122,7 +126,7 @@ def test_what_is_predicted_of_huge_pages_is_measured(
 
 @pytest.mark.long
 @pytest.mark.skipif(
-    not _THP.is_file() or "[madvise]" not in _THP.read_text(),
+    not huge_pages_are("madvise"),
     reason="this host gives huge pages to who does not ask, or to nobody",
 )
 def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
