@@ -167,8 +167,11 @@ struct folio *__fault_ahead_folio(struct vm_fault *vmf, unsigned long *stream)
 	return folio;
 }
 
-/* Unmap the zero pages that are in the way of what @stream gets, that of the fault at least */
-static noinline void unmap_zeros(struct vm_fault *vmf, unsigned long stream)
+/*
+ * A write to a zero page continues @stream: unmap it, and those that are in the way of
+ * what the stream gets.
+ */
+void __fault_ahead_unmap_zeros(struct vm_fault *vmf, unsigned long stream)
 {
 	int order = affordable_order(stream, current->fault_ahead.credit, vmf->address,
 				     READ_ONCE(largest_order));
@@ -178,6 +181,13 @@ static noinline void unmap_zeros(struct vm_fault *vmf, unsigned long stream)
 	pte_t *pte, *entry;
 	int nr;
 
+	if (!may_map_ahead(vmf))
+		return;
+
+	/* Notifiers sleep. If an entry changes meanwhile, the write faults again. */
+	pte_unmap(vmf->pte);
+	vmf->pte = NULL;
+	vmf->flags &= ~FAULT_FLAG_ORIG_PTE_VALID;
 	mmu_notifier_range_init(&range, MMU_NOTIFY_CLEAR, 0, vma->vm_mm, addr,
 				addr + (PAGE_SIZE << order));
 	mmu_notifier_invalidate_range_start(&range);
@@ -195,20 +205,6 @@ static noinline void unmap_zeros(struct vm_fault *vmf, unsigned long stream)
 		pte_unmap_unlock(pte, vmf->ptl);
 	}
 	mmu_notifier_invalidate_range_end(&range);
-}
-
-void __fault_ahead_unmap_zero(struct vm_fault *vmf)
-{
-	unsigned long *stream = find_stream(&current->fault_ahead, vmf->address);
-
-	if (!stream || !may_map_ahead(vmf))
-		return;
-
-	/* Notifiers sleep. If an entry changes meanwhile, the write faults again. */
-	pte_unmap(vmf->pte);
-	vmf->pte = NULL;
-	vmf->flags &= ~FAULT_FLAG_ORIG_PTE_VALID;
-	unmap_zeros(vmf, *stream);
 }
 
 static int set_largest(unsigned long kib)

@@ -16,7 +16,7 @@ static inline bool pte_is_clean_zero(pte_t pte)
 
 DECLARE_STATIC_KEY_FALSE(fault_ahead_enabled);
 struct folio *__fault_ahead_folio(struct vm_fault *vmf, unsigned long *stream);
-void __fault_ahead_unmap_zero(struct vm_fault *vmf);
+void __fault_ahead_unmap_zeros(struct vm_fault *vmf, unsigned long stream);
 
 /*
  * A stream is one word: the address behind the page where it ended; in the
@@ -66,9 +66,14 @@ static inline struct folio *fault_ahead_folio(struct vm_fault *vmf)
 /* A write fault on a zero page becomes that of a missing page, if it continues a stream */
 static inline void fault_ahead_unmap_zero(struct vm_fault *vmf)
 {
-	if (static_branch_unlikely(&fault_ahead_enabled) && (vmf->flags & FAULT_FLAG_WRITE) &&
-	    pte_is_clean_zero(vmf->orig_pte))
-		__fault_ahead_unmap_zero(vmf);
+	unsigned long *stream;
+
+	if (!static_branch_unlikely(&fault_ahead_enabled) || !(vmf->flags & FAULT_FLAG_WRITE) ||
+	    !pte_is_clean_zero(vmf->orig_pte))
+		return;
+	stream = find_stream(&current->fault_ahead, vmf->address);
+	if (stream)
+		__fault_ahead_unmap_zeros(vmf, *stream);
 }
 
 #else

@@ -20,7 +20,7 @@
  */
 #define UNREADABLE_TEXT_LIMIT	16
 
-static DEFINE_STATIC_KEY_TRUE(write_intent);
+DEFINE_STATIC_KEY_TRUE(write_intent_enabled);
 
 /*
  * A load must not be taken for a write. What the architecture has not allocated
@@ -50,16 +50,13 @@ static bool aarch64_insn_writes_what_it_reads(u32 insn)
  * task in user mode has its registers in task_pt_regs(). Where the kernel asks for
  * a page there is no FAULT_FLAG_USER; where a device does, FAULT_FLAG_REMOTE.
  */
-bool arch_write_intent(const struct vm_fault *vmf)
+bool __arch_write_intent(const struct vm_fault *vmf)
 {
 	const unsigned int who = FAULT_FLAG_USER | FAULT_FLAG_REMOTE | FAULT_FLAG_INSTRUCTION;
 	const struct pt_regs *regs;
 	mm_context_t *context;
 	unsigned int failures;
 	__le32 insn;
-
-	if (!static_branch_likely(&write_intent))
-		return false;
 
 	if ((vmf->flags & who) != FAULT_FLAG_USER || !(vmf->vma->vm_flags & VM_WRITE))
 		return false;
@@ -90,7 +87,7 @@ failed:
 static const struct ctl_table write_intent_table[] = {
 	{
 		.procname	= "write_intent",
-		.data		= &write_intent.key,
+		.data		= &write_intent_enabled.key,
 		.mode		= 0644,
 		.proc_handler	= proc_do_static_key,
 	},
