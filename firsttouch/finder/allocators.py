@@ -14,7 +14,8 @@ class Allocator:
 
     `environment` makes it keep what is freed, `advice` says it if no variable does.
     `huge` makes it ask for huge pages, where the kernel gives them to who asks, from the
-    version `huge_since` on. One with a `heap` takes memory by brk(2), the others map it.
+    version `huge_since` on. One with a `heap` takes memory by brk(2), the others map it; and
+    beside it the program may have allocators that map theirs, which it does nothing for.
     """
 
     name: str
@@ -58,11 +59,14 @@ ALLOCATORS = (
 
 def allocator_of(paths: Iterable[str]) -> str:
     """Return the name of the allocator of a process that maps `paths`; "" if it is unknown."""
-    names = [path if path.startswith("[") else PurePath(path).name for path in paths]
-    for each in ALLOCATORS:
-        if any(name.startswith(each.mark) for name in names):
-            return each.name
-    return ""
+    every = list(paths)
+    used = (each for each in ALLOCATORS if any(is_of(each, path) for path in every))
+    return next((each.name for each in used), "")
+
+
+def is_of(used: Allocator, path: str) -> bool:
+    """Tell whether a mapped file or a name of memory is an allocator's."""
+    return (path if path.startswith("[") else PurePath(path).name).startswith(used.mark)
 
 
 def allocator(name: str) -> Allocator | None:

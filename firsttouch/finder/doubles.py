@@ -187,6 +187,8 @@ class _Finder:
             process.first.pop(page, None)
         instruction = self._instruction(process, fault)
         mapping, anonymous = process.mapping(address)
+        if process.new:
+            process.begin(fault)
         access = instruction.access
         forked = process.forked and mapped != 0
         before = process.touch(page, forked)

@@ -7,8 +7,8 @@ from collections import Counter
 from itertools import takewhile
 from typing import NamedTuple
 
-from firsttouch.finder.allocators import allocator_of
-from firsttouch.finder.events import Mapped
+from firsttouch.finder.allocators import Allocator, allocator, allocator_of, is_of
+from firsttouch.finder.events import Fault, Mapped
 from firsttouch.finder.instructions import Access, Instruction
 from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FIRST_WRITE, ZERO_PAGE
 from firsttouch.finder.remedies import Replay
@@ -53,6 +53,9 @@ class Process:
         # Faults by kind of each thread, and the names of those that have their own.
         self._threads: dict[int, list[int]] = {}
         self.thread_names: dict[int, str] = {}
+        # The allocator, and a new mapping of memory that nobody has touched yet.
+        self.allocator: Allocator | None = None
+        self.new: Mapped | None = None
         # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
         self.forked = False
         self._inherited: dict[int, int] = {}
@@ -101,9 +104,22 @@ class Process:
         """Take over a mapping, as Space.map."""
         self._near = None
         fresh = self.space.map(event)
+        if event.prot & PROT_EXEC:
+            self.allocator = allocator(allocator_of(self.space.paths()))
+            self.replay.keeps_all = self.allocator is None or not self.allocator.heap
+        elif not self.replay.keeps_all and is_anonymous(event):
+            self.new = event
         for start, end in fresh:
             self.replay.map(start, end, heap=event.path == HEAP)
         return fresh
+
+    def begin(self, fault: Fault) -> None:
+        """Tell whose the new mapping is by the first fault in it: who maps memory begins it."""
+        new = self.new
+        if new and self.allocator and new.start <= fault.address < new.end:
+            self.new = None
+            code = self.place(fault.pid, fault.pc).path if fault.user else ""
+            self.replay.begin(fault.address, new, allocator=is_of(self.allocator, code))
 
     def mapping(self, address: int) -> tuple[Mapped | None, bool]:
         """Return what is mapped at an address, and whether that is anonymous memory."""
@@ -117,6 +133,7 @@ class Process:
     def fork(self, pid: int, name: int) -> Process:
         """Return the child that a fork makes."""
         child = Process(pid, self.space.copy(), name, self._block, self.replay.fork())
+        child.allocator = self.allocator
         self.forked = child.forked = True
         child._inherited = self._inherited | {
             block: pages | self._inherited.get(block, 0)

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 
 from firsttouch.finder.events import Fault, Mapped
 from firsttouch.finder.kinds import SECOND
-from firsttouch.finder.simulation import Ahead, Limits, Outcome, Simulation, World, large
+from firsttouch.finder.simulation import (
+    Ahead,
+    Limits,
+    Outcome,
+    Simulation,
+    World,
+    blocks_of,
+    large,
+)
 from firsttouch.finder.spaces import HEAP as HEAP_NAME
 
 # The remedies by their names in trace.json.
@@ -19,6 +27,10 @@ THP, HEAP, MTHP_64, MTHP_16, AHEAD, KEEP, FILLED = REMEDY_NAMES = (
 # Where a program touches this share of a block, populating it brings little in vain.
 _FILLED = 0.9
 _KIB = 1024
+# Of glibc: the bytes at the beginning of a large block, in which it writes how large that is;
+# and the largest size of a thread's heap (malloc/arena.c, HEAP_MAX_SIZE).
+_HEADER = 16
+_THREAD_HEAP = 64 << 20
 
 
 def _worlds(page_size: int) -> Mapping[str, type[World]]:
@@ -66,10 +78,15 @@ class Replay:
         self._faults: dict[int, int] = defaultdict(int)
         self._pages: dict[int, int] = defaultdict(int)
         self._again: dict[int, int] = defaultdict(int)
+        # Whether the allocator would keep whatever is given back; by block, the pages it has.
+        self.keeps_all = True
+        self._allocated: dict[int, int] = {}
 
     def fork(self) -> Replay:
         """Return that of a child."""
-        return Replay(self._outcomes, self._simulation.fork(), self._shift)
+        child = Replay(self._outcomes, self._simulation.fork(), self._shift)
+        child.keeps_all, child._allocated = self.keeps_all, self._allocated.copy()
+        return child
 
     def fault(
         self, fault: Fault, kind: int, mapping: Mapped | None, *, write: bool, again: bool
@@ -83,11 +100,7 @@ class Replay:
         self._simulation.fault(page, fault.tid, limits, write=write, missing=missing)
         block, number = divmod(page, self._simulation.block)
         if again:
-            keep = self._outcomes[KEEP]
-            keep.saved += 1
-            if not self._again[block] >> number & 1:
-                self._again[block] |= 1 << number
-                keep.bring(1)
+            self._keep(block, 1 << number)
         else:
             self._faults[block] += 1
             self._pages[block] |= 1 << number
@@ -99,14 +112,19 @@ class Replay:
         """
         self._simulation.writes(block, pages, tid, limits)
         if again:
-            keep = self._outcomes[KEEP]
-            keep.saved += again.bit_count()
-            if new := again & ~self._again[block]:
-                self._again[block] |= new
-                keep.bring(new.bit_count())
+            self._keep(block, again)
         if others := pages & ~again:
             self._faults[block] += others.bit_count()
             self._pages[block] |= others
+
+    def _keep(self, block: int, again: int) -> None:
+        if not self.keeps_all:
+            again &= self._allocated.get(block, 0)
+        keep = self._outcomes[KEEP]
+        keep.saved += again.bit_count()
+        if new := again & ~self._again[block]:
+            self._again[block] |= new
+            keep.bring(new.bit_count())
 
     def limits(self, page: int, mapping: Mapped | None) -> Limits:
         """Return the limits of the mapping of a page."""
@@ -118,7 +136,33 @@ class Replay:
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
         """Take a new mapping between two addresses, or what a heap has grown by."""
-        self._simulation.map(Limits(start >> self._shift, end >> self._shift, heap))
+        limits = Limits(start >> self._shift, end >> self._shift, heap)
+        self._simulation.map(limits)
+        if heap:
+            self._allocate(limits, allocator=True)
+
+    def begin(self, address: int, new: Mapped, *, allocator: bool) -> None:
+        """Take a new mapping that the `allocator`, or other code, touches first at an address.
+
+        What was mapped begins there; below is what the kernel has merged with it. glibc writes
+        at the beginning of a large block. A thread's heap begins at a multiple of its largest
+        size, and glibc writes behind what has been used. Other memory that glibc's code touches
+        first is that of whoever calls memset(3) and the like.
+        """
+        of_thread = allocator and new.start % _THREAD_HEAP == 0
+        first = (new.start if of_thread else address) >> self._shift
+        header = address % (1 << self._shift) < _HEADER
+        limits = Limits(first, new.end >> self._shift)
+        self._allocate(limits, allocator=allocator and (of_thread or header))
+
+    def _allocate(self, limits: Limits, *, allocator: bool) -> None:
+        allocated, size = self._allocated, self._simulation.block
+        if allocator:
+            for block, pages in blocks_of(limits, size):
+                allocated[block] = allocated.get(block, 0) | pages
+        else:
+            for block, pages in blocks_of(limits, size, allocated):
+                allocated[block] &= ~pages
 
     def close(self) -> None:
         """End the process."""

@@ -85,6 +85,8 @@ def count_usual(
             if run:
                 replay.writes(run_block, run, run_again, thread, limits)
                 run = run_again = 0
+            if process.new:
+                process.begin(fault)
             low, high = (mapping.start, mapping.end) if mapping else (address, address)
             limits = replay.limits(page, mapping)
             thread, of_thread = tid, process.of_thread(tid)

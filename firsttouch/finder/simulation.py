@@ -9,7 +9,7 @@ the block's page n, so a process takes a few numbers for each block that it touc
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -278,7 +278,7 @@ class Simulation:
 
     def map(self, limits: Limits) -> None:
         """Forget what was in the limits: a new mapping is there, or what a heap has grown by."""
-        for block, pages in _blocks(self._touched, limits.first, limits.end, self.block):
+        for block, pages in blocks_of(limits, self.block, self._touched):
             self._forget(block, pages, heap=limits.heap)
 
     def _inside(self, block: int, limits: Limits) -> tuple[int, int]:
@@ -306,10 +306,19 @@ class Simulation:
             world.close()
 
 
-def _blocks(blocks: dict[int, int], first: int, end: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the touched blocks in a range of pages, and which of their pages are in it."""
-    span = range(first // size, (end - 1) // size + 1)
-    for block in [b for b in blocks if b in span] if len(span) > len(blocks) else span:
-        if block in blocks:
-            low, high = max(first - block * size, 0), min(end - block * size, size)
-            yield block, (1 << high) - (1 << low)
+def blocks_of(
+    limits: Limits, size: int, touched: Collection[int] | None = None
+) -> Iterator[tuple[int, int]]:
+    """Yield the blocks of `size` pages between limits, and which of their pages are there.
+
+    If `touched` is given, only the blocks in it, however far apart the limits are.
+    """
+    span = range(limits.first // size, (limits.end - 1) // size + 1)
+    blocks: Iterable[int] = span
+    if touched is not None:
+        shorter, longer = (touched, span) if len(span) > len(touched) else (span, touched)
+        blocks = [block for block in shorter if block in longer]
+    for block in blocks:
+        low = max(limits.first - block * size, 0)
+        high = min(limits.end - block * size, size)
+        yield block, (1 << high) - (1 << low)

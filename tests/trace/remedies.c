@@ -2,24 +2,77 @@
 /*
  * A program whose faults a remedy removes: "keep" takes and frees memory again and again,
  * "read" lets read(2) fill such memory, "huge" writes a large block once, "heap" many small
- * ones. "base" as the second word: without huge pages.
+ * ones. "thread" takes and frees small blocks in a thread, "maps" does not ask malloc(3).
+ * "base" as the second word: without huge pages.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#define ROUNDS	4
+#define BLOCKS	1024
+
+/* Each block is so small that a thread's heap has it, all of them so large that it shrinks */
+static void *in_thread(void *unused)
+{
+	char *volatile some[BLOCKS];
+
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int n = 0; n < BLOCKS; n++) {
+			some[n] = malloc(32000);
+			if (!some[n])
+				_exit(1);
+			memset(some[n], 1, 32000);
+		}
+		for (int n = 0; n < BLOCKS; n++)
+			free(some[n]);
+	}
+	return unused;
+}
+
+/* An allocator beside malloc(3): its mappings may be merged with those of that */
+static int maps(size_t size)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		char *const own = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *volatile other;
+
+		if (own == MAP_FAILED)
+			return 1;
+		for (size_t page = 0; page < size; page += 4096)
+			own[page] = 1;
+		other = malloc(size);
+		if (!other)
+			return 1;
+		memset(other, 1, size);
+		free(other);
+		munmap(own, size);
+	}
+	return 0;
+}
 
 int main(int argc, char **argv)
 {
 	/* malloc(3) of glibc maps what is larger than 32 MiB, whatever was freed before. */
 	const int small = argc > 1 && !strcmp(argv[1], "heap");
-	const int rounds = argc > 1 && strcmp(argv[1], "huge") && !small ? 4 : 1;
+	const int rounds = argc > 1 && strcmp(argv[1], "huge") && !small ? ROUNDS : 1;
 	const int zeros = argc > 1 && !strcmp(argv[1], "read") ? open("/dev/zero", O_RDONLY) : -1;
 	const size_t size = 64 << 20;
 
 	if (argc > 2)
 		prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	if (argc > 1 && !strcmp(argv[1], "maps"))
+		return maps(size);
+	if (argc > 1 && !strcmp(argv[1], "thread")) {
+		pthread_t thread;
+
+		return pthread_create(&thread, NULL, in_thread, NULL) || pthread_join(thread, NULL);
+	}
 	for (size_t given = 0; small && given < size; given += 4000) {
 		char *volatile some = malloc(4000);
 
