@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,6 +108,15 @@ def _region() -> dict[str, Json]:
         "untranslated_accesses": 0, "l1d": cache, "l2": cache,
     }  # fmt: skip
     return {"user": mode, "kernel": mode, "tlbi": {"total": 7}}
+
+
+def git(tree: Path, *words: str | Path) -> str:
+    """Return what git prints in a tree, where commits have an author."""
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    done = subprocess.run(
+        ["git", "-C", tree, *identity, *words], check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from firsttouch.cli.main import main
 from firsttouch.vm.guest import Guest
+from tests.lab.conftest import git
 
 pytestmark = pytest.mark.long
 
@@ -18,23 +18,15 @@ _CULPRIT = 13
 _CELL = ("--experiment", "populate", "--set", "by=store", "--set", "page=4k", "--size", "8M")
 
 
-def _git(tree: Path, *words: str) -> str:
-    identity = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-    done = subprocess.run(
-        ["git", "-C", tree, *identity, *words], check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def history(fake_linux: Path) -> Path:
-    _git(fake_linux, "init", "-q")
+    git(fake_linux, "init", "-q")
     memory = fake_linux / "mm/memory.c"
     for number in range(1, 21):
         added = "\tisb();\n" if number == _CULPRIT else f"/* commit {number} */\n"
         memory.write_text(memory.read_text() + added)
-        _git(fake_linux, "add", "-A")
-        _git(fake_linux, "commit", "-q", "-m", f"mm: change {number}")
+        git(fake_linux, "add", "-A")
+        git(fake_linux, "commit", "-q", "-m", f"mm: change {number}")
     return fake_linux
 
 
@@ -56,10 +48,10 @@ def bisect(
 def test_the_first_commit_that_adds_instructions_is_found(
     bisect: Callable[..., str], history: Path, ran: list[Guest]
 ) -> None:
-    before = _git(history, "status", "--porcelain", "-b"), _git(history, "for-each-ref")
+    before = git(history, "status", "--porcelain", "-b"), git(history, "for-each-ref")
     printed = bisect("HEAD~19..HEAD")
     first, counts, title, head, function, *_ = printed.splitlines()
-    short = _git(history, "rev-parse", "--short", f"HEAD~{20 - _CULPRIT}")
+    short = git(history, "rev-parse", "--short", f"HEAD~{20 - _CULPRIT}")
     assert first == f"First bad commit: {short} mm: change {_CULPRIT}"
     assert counts.endswith("populate store 4k 8 MiB: 5,120,000 before, 5,140,480 since.")
     assert title == "functions of populate store 4k 8 MiB"
@@ -68,7 +60,7 @@ def test_the_first_commit_that_adds_instructions_is_found(
     # Two ends, at most five steps, and two with functions.
     assert len(ran) <= 9
     # The repository is as it was, and the same command runs nothing again.
-    assert (_git(history, "status", "--porcelain", "-b"), _git(history, "for-each-ref")) == before
+    assert (git(history, "status", "--porcelain", "-b"), git(history, "for-each-ref")) == before
     number = len(ran)
     assert bisect("HEAD~19..HEAD") == printed
     assert len(ran) == number
@@ -89,8 +81,8 @@ def test_what_cannot_be_bisected_is_refused(bisect: Callable[..., str]) -> None:
 def test_a_count_that_falls_is_found_too(bisect: Callable[..., str], history: Path) -> None:
     memory = history / "mm/memory.c"
     memory.write_text(memory.read_text().replace("isb();", "nop();"))
-    _git(history, "commit", "-q", "-a", "-m", "mm: faster again")
-    _git(history, "commit", "-q", "--allow-empty", "-m", "mm: the same")
+    git(history, "commit", "-q", "-a", "-m", "mm: faster again")
+    git(history, "commit", "-q", "--allow-empty", "-m", "mm: the same")
     assert "mm: faster again\n" in bisect("HEAD~4..HEAD")
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
+from firsttouch.building.sources import debian_source
+from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY
+from firsttouch.progress import Reporter
 from firsttouch.tables import Table, parse_json
 from tests.conftest import TRIED, Firsttouch
+from tests.lab.conftest import git
 
 pytestmark = pytest.mark.kernel
 
@@ -109,3 +114,35 @@ def test_a_kernel_that_firmware_would_unpack_boots_as_any_other(
     cell, _ = _try(firsttouch, "--config", fragment, *_CELL)
     assert cell.take("faults", int) == _FAULTS
     assert cell.take("kind", str) in ("chance", "equal")
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """Return a git tree of the kernel of 20 commits after the first; the 13th costs an ISB."""
+    tree = tmp_path / "linux"
+    source = debian_source(load_release("6.12"), Reporter()).tree()
+    shutil.copytree(source, tree, symlinks=True)
+    git(tree, "init", "-q")
+    # What a release has and .gitignore names, as debian/.
+    git(tree, "add", "-A", "-f")
+    git(tree, "commit", "-q", "-m", "Linux")
+    for number, file in enumerate(sorted((tree / "mm").glob("m*.c"))[:20], 1):
+        if number == 13:
+            git(tree, "apply", "--index", TRIED / "0001-mm-synchronize-each-first-touch.patch")
+        else:
+            file.write_text(f"{file.read_text()}/* {number} */\n")
+        git(tree, "commit", "-q", "-a", "-m", f"mm: change {number}")
+    return tree
+
+
+@pytest.mark.regress
+def test_the_commit_that_costs_instructions_is_found(firsttouch: Firsttouch, history: Path) -> None:
+    done = firsttouch("try", "--bisect", "HEAD~20..HEAD", "--source", history, *_CELL,
+                      "--metric", "isb")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    first, counts, *_ = done.stdout.splitlines()
+    assert first.endswith(" mm: change 13")
+    counted = re.findall(r"([\d,]+) (?:before|since)", counts)
+    before, since = (int(count.replace(",", "")) for count in counted)
+    assert abs(since - before - _FAULTS) <= 30
+    assert re.search(r"^do_anonymous_page .*\+1\.00 .*mm/memory\.c:\d+", done.stdout, re.M)
