@@ -37,3 +37,10 @@ def test_an_import_more_is_another_picture() -> None:
 def test_a_circle_has_no_picture() -> None:
     with pytest.raises(graphlib.CycleError):
         draw_rooms(Rooms({"vm": frozenset({"lab"}), "lab": frozenset({"vm"})}, ()))
+
+
+def test_no_module_has_more_than_300_lines() -> None:
+    modules = list((REPOSITORY / "firsttouch").rglob("*.py"))
+    assert len(modules) > 100
+    lines = {module: len(module.read_text().splitlines()) for module in modules}
+    assert [module for module, count in lines.items() if count > 300] == []

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import time
@@ -24,13 +23,14 @@ from firsttouch.building.compiler_cache import (
 from firsttouch.building.configuration import missed_options, stored_configuration
 from firsttouch.building.durations import image_duration, note_durations
 from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
+from firsttouch.building.make_output import follow_make
 from firsttouch.building.sources import KernelSource
 from firsttouch.building.store import Entry, check_path
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
 from firsttouch.errors import BuildError, UserError
 from firsttouch.files import digest_file
 from firsttouch.places import LINUX
-from firsttouch.progress import Reporter, Step
+from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 
 # With these, the image does not depend on the user, the host or the time.
@@ -49,12 +49,6 @@ SYMBOLS = "System.map"
 # Debug information names this folder in place of the tree, which is gone after the build.
 _DEBUG = "-g -fdebug-prefix-map={tree}=/usr/src/linux"
 VMLINUX = "vmlinux"
-# make names each object that it builds: "  CC      mm/memory.o".
-_OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
-_ERROR = re.compile(
-    r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition"
-    r"|No space left on device"
-)
 
 
 @dataclass(frozen=True)
@@ -291,15 +285,8 @@ class KernelImage:
             assert make.stdout is not None
             for line in make.stdout:
                 sink.write(line)
-                _follow(line, step, errors)
+                follow_make(line, step, errors)
         if make.returncode:
             raise BuildError(
                 f"{title} failed: fix the error below; the whole log is {log}.", errors
             )
-
-
-def _follow(line: str, step: Step, errors: deque[str]) -> None:
-    if _OBJECT.match(line):
-        step.advance()
-    elif _ERROR.search(line):
-        errors.append(line.rstrip())

@@ -20,7 +20,7 @@ from firsttouch.cli.running import print_failures
 from firsttouch.lab.plan import Request
 from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.lab.run import run_lab, source_of
-from firsttouch.output.changes import functions_shown, print_functions
+from firsttouch.output.changed_functions import functions_shown, print_functions
 from firsttouch.output.html.files import write_flame_graphs
 from firsttouch.progress import Reporter
 

@@ -24,7 +24,8 @@ from firsttouch.cli.running import measure, print_plan, print_problems, show_qem
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.plan import Request
 from firsttouch.lab.run import release_of
-from firsttouch.output.changes import changes_document, print_changes
+from firsttouch.output.changes import print_changes
+from firsttouch.output.changes_document import changes_document
 from firsttouch.output.matrix import print_matrix
 from firsttouch.output.reply import reply
 from firsttouch.output.row_tables import print_dataset

@@ -9,14 +9,12 @@ was there was given back.
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
+from firsttouch.finder.code import Code
 from firsttouch.finder.events import Ended, Executed, Fault, Forked, Mapped, Named
-from firsttouch.finder.instructions import UNKNOWN, Access, Instruction, decode, distance
+from firsttouch.finder.instructions import Access, Instruction, distance
 from firsttouch.finder.kinds import FAULT_KINDS, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import First, Process
@@ -24,7 +22,6 @@ from firsttouch.finder.records import Recording
 from firsttouch.finder.remedies import Remedies
 from firsttouch.finder.runs import count_usual, in_runs
 from firsttouch.finder.sampling import scale
-from firsttouch.finder.simulation import World
 from firsttouch.finder.spaces import (
     PROT_EXEC,
     Place,
@@ -32,16 +29,10 @@ from firsttouch.finder.spaces import (
     memory_kind,
 )
 from firsttouch.finder.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
+from firsttouch.finder.worlds import World
 
 # "A few instructions" between a load and the store to the same address.
 _FEW = 16
-# Bytes that hold any instruction, or some of arm64.
-_CODE = 64
-# Their registers tell what they read and what they write.
-_COPIES = re.compile(r"(rep\w* )?movs")
-_OF_32_BITS = {"x86_64": "i386", "aarch64": "arm"}
-# An instruction is at most this long on x86-64.
-_LONGEST = 15
 
 
 def find(
@@ -74,7 +65,7 @@ class _Finder:
         self, recording: Recording, mapped_files: MappedFiles, rows: bool, remedies: Remedies
     ) -> None:
         self._recording = recording
-        self._mapped_files = mapped_files
+        self._code = Code(recording, mapped_files)
         self._totals = Totals(recorded=0 if recording.sample > 1 else None)
         self._remedies = remedies
         self._totals.outcomes = remedies.outcomes
@@ -82,7 +73,6 @@ class _Finder:
         self._processes: dict[int, Process] = {}
         self._pairs: dict[Pair, int] = {}
         self._stacks: dict[tuple[Place, ...], int] = {}
-        self._from_files: dict[Place, bytes] = {}
         self._start = recording.time
         self._shift = recording.page_size.bit_length() - 1
         self._block = BLOCK // recording.page_size
@@ -103,6 +93,7 @@ class _Finder:
                 self._end(event)
         for process in self._processes.values():
             process.close(self._totals)
+        self._totals.undecoded = self._code.undecoded
         return self._totals
 
     def _process(self, pid: int) -> Process:
@@ -185,7 +176,7 @@ class _Finder:
             process.start()
         if mapped == 0:
             process.first.pop(page, None)
-        instruction = self._instruction(process, fault)
+        instruction = self._code.instruction(process, fault)
         mapping, anonymous = process.mapping(address)
         if process.new:
             process.begin(fault)
@@ -258,65 +249,12 @@ class _Finder:
             return ATOMIC
         if access is Access.EXCLUSIVE:
             return EXCLUSIVE
-        code = self._code(self._process(fault.pid), fault.pid, first.pc)
+        code = self._code.code(self._process(fault.pid), fault.pid, first.pc)
         if first.address == fault.address and code:
-            steps = distance(self._machine(fault), code, first.pc, fault.pc)
+            steps = distance(self._code.machine(fault), code, first.pc, fault.pc)
             if steps is not None and steps <= _FEW:
                 return LOAD_STORE
         return APART
-
-    def _instruction(self, process: Process, fault: Fault) -> Instruction:
-        """Return the instruction of a fault; that of a fetch is not decoded."""
-        if not fault.user:
-            return UNKNOWN
-        if 0 <= fault.address - fault.pc <= _LONGEST and fault.address >> self._shift:
-            mapping, _ = process.mapping(fault.address)
-            if mapping and mapping.prot & PROT_EXEC:
-                return _FETCH
-        pc = fault.pc
-        if fault.code:
-            process.code[pc] = fault.code
-            process.decoded.pop(pc, None)
-        instruction = process.decoded.get(pc)
-        if instruction is None:
-            code = self._code(process, fault.pid, pc)
-            instruction = decode(self._machine(fault), code, pc)
-            # The recorder may read the code a little later than the fault.
-            if code:
-                process.decoded[pc] = instruction
-        if instruction.access is Access.UNKNOWN:
-            self._totals.undecoded += 1
-        elif instruction.access is Access.EITHER and _COPIES.match(instruction.text):
-            source, destination = fault.source, fault.destination
-            if source or destination:
-                reads = abs(fault.address - source) <= abs(fault.address - destination)
-                return _reading(instruction) if reads else _writing(instruction)
-        return instruction
-
-    def _machine(self, fault: Fault) -> str:
-        machine = self._recording.machine
-        return machine if fault.bits == 64 else _OF_32_BITS[machine]
-
-    def _code(self, process: Process, pid: int, pc: int) -> bytes:
-        """Return the code at a pc: from its file, or as the recorder read it.
-
-        The recorder may read so late that the process has executed another program, with
-        other code at this pc. So a file comes first that is the mapped one.
-        Then comes what was read with a fault of this program. What was read with any fault of
-        the process comes last: of two processors' faults at a pc, that may be the later one.
-        """
-        place = process.place(pid, pc)
-        code = self._file_code(place) if place.identity else b""
-        code = code or process.code.get(pc) or self._file_code(place)
-        return code or self._recording.code[pid].get(pc, b"")
-
-    def _file_code(self, place: Place) -> bytes:
-        """Return the code at a place as its file has it; none if no file does."""
-        if not place.path:
-            return b""
-        if place not in self._from_files:
-            self._from_files[place] = self._mapped_files.read(place, _CODE)
-        return self._from_files[place]
 
     def _stack(self, process: Process, fault: Fault) -> int:
         """Return the index of a fault's chain of calls, which is new to its process."""
@@ -330,16 +268,3 @@ class _Finder:
             self._totals.stack_kinds.append([0] * len(FAULT_KINDS))
         process.stacks[fault.pc, fault.chain] = number
         return number
-
-
-_FETCH = Instruction("", Access.FETCH)
-
-
-@functools.cache
-def _reading(copy: Instruction) -> Instruction:
-    return replace(copy, access=Access.READ)
-
-
-@functools.cache
-def _writing(copy: Instruction) -> Instruction:
-    return replace(copy, access=Access.WRITE)

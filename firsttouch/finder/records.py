@@ -17,25 +17,23 @@ from pathlib import Path
 from typing import BinaryIO
 
 from firsttouch.errors import UserError
-from firsttouch.finder.events import INODE, Ended, Event, Executed, Fault, Forked, Mapped, Named
+from firsttouch.finder.address_spaces import TRAILER, change_of, mappings
+from firsttouch.finder.events import Event, Executed, Fault, Forked
 from firsttouch.finder.samples import Samples
 
 _TIME = attrgetter("time")
 
 # The second says more of a fault: samples.py reads both.
 _MAGICS = b"FTTRACE1", b"FTTRACE2"
-# Types of records: the kernel's, then those of recorder/format.h.
-_COMM, _EXIT, _FORK, _SAMPLE, _MMAP2, _CGROUP = 3, 4, 7, 9, 10, 19
+# Types of records: two of the kernel's, then those of recorder/format.h.
+_SAMPLE, _CGROUP = 9, 19
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES = range(100, 108)
 _BUILD_IDS, _NODES, _CGROUP_NAMES = 109, 110, 111
-_COMM_EXEC, _WITH_BUILD_ID = 1 << 13, 1 << 14
 _CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED, _SAYS_CGROUP = 1, 2, 4, 32, 64
 _PAGE_SIZES = 4096, 16384, 65536
 _MACHINES = {62: "x86_64", 183: "aarch64"}
 
 _HEADER = struct.Struct("<IHH")
-_TRAILER = struct.Struct("<IIQ")
-_MAPPING = struct.Struct("<IIQQQ24sII")
 _STARTED = struct.Struct("<IIIIQQ")
 _ENDED = struct.Struct("<iIQQQQQ")
 _SYSTEM = struct.Struct("<Q")
@@ -141,7 +139,7 @@ class Recording:
             elif kind == _CGROUP:
                 self._name_cgroup(data)
             elif kind < _START:
-                event = _change(data, kind, misc)
+                event = change_of(data, kind, misc)
                 if event:
                     waiting.append(event)
                 if isinstance(event, Executed | Forked):
@@ -168,7 +166,7 @@ class Recording:
     def _name_cgroup(self, data: bytes) -> None:
         """Keep the path of a cgroup that was made meanwhile."""
         (number,) = _COUNT.unpack_from(data)
-        path = data[_COUNT.size : -_TRAILER.size].split(b"\0", 1)[0]
+        path = data[_COUNT.size : -TRAILER.size].split(b"\0", 1)[0]
         self.cgroup_names[number] = path.decode(errors="replace")
 
     def _keep(self, data: bytes, kind: int) -> Iterator[Event]:
@@ -176,7 +174,7 @@ class Recording:
         if kind == _MAPS:
             pid, _ = _DATA_HEAD.unpack_from(data)
             lines = self._whole(data, b"\n")
-            for mapped in _maps(self.time, pid, b"\n".join(lines).decode(errors="replace")):
+            for mapped in mappings(self.time, pid, b"\n".join(lines).decode(errors="replace")):
                 file = self._build_ids.get(mapped.path, mapped.identity)
                 yield mapped._replace(identity=file)
         elif kind == _BUILD_IDS:
@@ -280,54 +278,3 @@ def _records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
             yield kind, misc, data[at + head : at + size]
             at += size
         rest = data[at:]
-
-
-def _change(data: bytes, kind: int, misc: int) -> Event | None:
-    """Return the event of a record of the kernel's; None for one that changes no space."""
-    if len(data) < _TRAILER.size:
-        raise struct.error
-    _, _, time = _TRAILER.unpack_from(data, len(data) - _TRAILER.size)
-    if kind == _MMAP2:
-        pid, _, start, length, offset, identity, prot, flags = _MAPPING.unpack_from(data)
-        name = data[_MAPPING.size : -_TRAILER.size].split(b"\0", 1)[0]
-        path = name.decode(errors="surrogateescape")
-        # Either the device and the inode, or the length of a build ID, and that.
-        if misc & _WITH_BUILD_ID:
-            file = identity[4:][: identity[0]].hex()
-        else:
-            file = _inode(*_COUNT.unpack_from(identity, 8))
-        return Mapped(time, pid, start, start + length, offset, prot, flags, path, file)
-    if kind == _FORK:
-        pid, parent = struct.unpack_from("<II", data)
-        # A thread is in its process's space already.
-        return Forked(time, pid, parent) if pid != parent else None
-    if kind == _EXIT:
-        pid, _, tid = struct.unpack_from("<III", data)
-        return Ended(time, pid) if pid == tid else None
-    if kind == _COMM:
-        pid, tid = struct.unpack_from("<II", data)
-        words = data[8 : -_TRAILER.size].split(b"\0", 1)[0].decode(errors="replace")
-        return Executed(time, pid, words) if misc & _COMM_EXEC else Named(time, pid, tid, words)
-    return None
-
-
-def _maps(time: int, pid: int, text: str) -> Iterator[Mapped]:
-    """Yield the mappings in /proc/PID/maps."""
-    for line in text.splitlines():
-        words = line.split(maxsplit=5)
-        if len(words) < 5:
-            continue
-        start, _, end = words[0].partition("-")
-        prot = sum(1 << bit for bit, letter in enumerate("rwx") if letter in words[1])
-        path = words[5] if len(words) > 5 else "//anon"
-        flags = 1 if words[1].endswith("s") else 2
-        first, last, offset = int(start, 16), int(end, 16), int(words[2], 16)
-        if (first | last | offset) >> 64:
-            raise ValueError
-        file = _inode(int(words[4]))
-        yield Mapped(time, pid, first, last, offset, prot, flags, path, file)
-
-
-def _inode(number: int) -> str:
-    """Return the identity of a file without a build ID; "" for the 0 of what is no file."""
-    return f"{INODE} {number}" if number else ""

@@ -8,16 +8,9 @@ from collections.abc import Mapping
 
 from firsttouch.finder.events import Fault, Mapped
 from firsttouch.finder.kinds import SECOND
-from firsttouch.finder.simulation import (
-    Ahead,
-    Limits,
-    Outcome,
-    Simulation,
-    World,
-    blocks_of,
-    large,
-)
+from firsttouch.finder.simulation import Limits, Simulation, blocks_of
 from firsttouch.finder.spaces import HEAP as HEAP_NAME
+from firsttouch.finder.worlds import Ahead, Outcome, World, large
 
 # The remedies by their names in trace.json.
 THP, HEAP, MTHP_64, MTHP_16, AHEAD, KEEP, FILLED = REMEDY_NAMES = (

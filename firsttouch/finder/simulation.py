@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """Replays first touches as another kernel, or another setting, would serve them.
 
-A world is what a process would have with one remedy: it sees the recorded faults in
-their order, and counts those that would not be. All is by block of 2 MiB, bit n for
-the block's page n, so a process takes a few numbers for each block that it touched.
+Each world sees the recorded faults in their order, and counts those that would not be.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from firsttouch.finder.worlds import World
 
 
 class Limits(NamedTuple):
@@ -20,211 +19,6 @@ class Limits(NamedTuple):
     first: int
     end: int
     heap: bool = False
-
-
-@dataclass
-class Outcome:
-    """What a remedy does to all processes: `saved` faults; `most` pages too many at a time."""
-
-    saved: int = 0
-    spare: int = 0
-    most: int = 0
-
-    def bring(self, pages: int) -> None:
-        """Count pages that nobody asked for; fewer than none if somebody does, or they go."""
-        self.spare += pages
-        self.most = max(self.most, self.spare)
-
-
-class World:
-    """The anonymous memory of a process with a remedy; without one, each page takes a fault."""
-
-    # Whether the heap alone has the remedy, and its allocator moves its end by whole blocks.
-    whole_heap = False
-
-    def __init__(self, outcome: Outcome, block: int) -> None:
-        self._outcome = outcome
-        self._block = block
-        # By block: pages of their own, the zero page, and those that nobody has written yet.
-        self._present: dict[int, int] = {}
-        self._zero: dict[int, int] = {}
-        self._idle: dict[int, int] = {}
-
-    def fork(self) -> World:
-        """Return that of a child. What nobody has written is the parent's."""
-        child = type(self)(self._outcome, self._block)
-        child._present, child._zero = self._present.copy(), self._zero.copy()
-        return child
-
-    def read(self, block: int, page: int, inside: int) -> None:
-        """Serve the recorded fault of a read, with the masks of its page and its mapping."""
-        if (self._present.get(block, 0) | self._zero.get(block, 0)) & page:
-            self._outcome.saved += 1
-        else:
-            self._zero[block] = self._zero.get(block, 0) | self._read(block, page, inside)
-
-    def writes(self, block: int, pages: int, tid: int, inside: int) -> None:
-        """Serve the recorded faults of a thread's writes to pages of a block, upwards."""
-        outcome = self._outcome
-        present = self._present.get(block, 0)
-        while pages:
-            absent = pages & ~present
-            # The lowest; 0 if all are there.
-            bit = absent & -absent
-            if there := pages & bit - 1:
-                outcome.saved += there.bit_count()
-                if used := there & self._idle.get(block, 0):
-                    self._idle[block] ^= used
-                    outcome.bring(-used.bit_count())
-            if not bit:
-                return
-            brought = self._written(block, bit, tid, inside)
-            present |= brought
-            self._present[block] = present
-            if zero := self._zero.get(block, 0):
-                self._zero[block] = zero & ~brought
-            if brought != bit:
-                self._idle[block] = self._idle.get(block, 0) | brought ^ bit
-                outcome.bring(brought.bit_count() - 1)
-            pages &= -bit << 1
-
-    def forget(self, block: int, pages: int) -> None:
-        """Take pages of a block away: they were given back."""
-        for pages_of in (self._present, self._zero):
-            if block in pages_of:
-                pages_of[block] &= ~pages
-        if idle := self._idle.get(block, 0) & pages:
-            self._idle[block] ^= idle
-            self._outcome.bring(-idle.bit_count())
-
-    def close(self) -> None:
-        """Count nothing more as too many: the process ends."""
-        self._outcome.bring(-sum(pages.bit_count() for pages in self._idle.values()))
-        self._idle.clear()
-
-    def _written(self, block: int, page: int, tid: int, inside: int) -> int:
-        """Return what a write to a page that is missing, or the zero page, brings."""
-        del block, tid, inside
-        return page
-
-    def _read(self, block: int, page: int, inside: int) -> int:
-        """Return where a read of a missing page maps the zero page."""
-        del block, inside
-        return page
-
-    def _empty(self, block: int, page: int, order: int, inside: int, zeros: bool) -> int:
-        """Return the aligned pages around a page if a folio fits there, else 0."""
-        size = 1 << order
-        pages = (1 << size) - 1 << (page.bit_length() - 1 & -size)
-        there = self._present.get(block, 0)
-        if not zeros:
-            there |= self._zero.get(block, 0)
-        return 0 if there & pages or pages & ~inside else pages
-
-
-class Large(World):
-    """Transparent huge pages of one size, ``always``: mm/memory.c's alloc_anon_folio().
-
-    The smaller ones come by a write, and only if nothing is mapped where the folio would
-    be. That of a whole page table comes there, too, and after a read as the huge zero page.
-    """
-
-    order = 0
-    whole = False
-
-    def __init__(self, outcome: Outcome, block: int) -> None:
-        super().__init__(outcome, block)
-        self._size = 1 << self.order
-        self._folio = (1 << self._size) - 1
-        self._every = (1 << block) - 1
-
-    def writes(self, block: int, pages: int, tid: int, inside: int) -> None:
-        """As in any world, but a step for each folio, not for each page."""
-        del tid
-        outcome, idle = self._outcome, self._idle.get(block, 0)
-        present, zero = self._present.get(block, 0), self._zero.get(block, 0)
-        left = pages & ~present
-        saved, brought = pages.bit_count(), 0
-        if left:
-            # The huge zero page is replaced as a whole.
-            there = present if self.whole and zero == self._every else present | zero
-            while left:
-                bit = left & -left
-                folio = self._folio << (bit.bit_length() - 1 & -self._size)
-                alone = left & folio
-                left ^= alone
-                if there & folio or folio & ~inside:
-                    brought |= alone
-                    saved -= alone.bit_count()
-                    continue
-                if used := idle & pages & bit - 1:
-                    idle ^= used
-                    outcome.bring(-used.bit_count())
-                idle |= folio ^ bit
-                outcome.bring(self._size - 1)
-                brought |= folio
-                saved -= 1
-            self._present[block] = present | brought
-            if zero:
-                self._zero[block] = zero & ~brought
-        outcome.saved += saved
-        if used := idle & pages:
-            idle ^= used
-            outcome.bring(-used.bit_count())
-        if idle or block in self._idle:
-            self._idle[block] = idle
-
-    def _read(self, block: int, page: int, inside: int) -> int:
-        return (self.whole and self._empty(block, page, self.order, inside, False)) or page
-
-
-def large(order: int, *, whole: bool = False, whole_heap: bool = False) -> type[Large]:
-    """Return the world of huge pages of an order, or of a `whole` page table."""
-    return type(
-        f"Large{order}", (Large,), {"order": order, "whole": whole, "whole_heap": whole_heap}
-    )
-
-
-_MOST_CREDIT, _LEAST_ORDER = 255, 2
-
-
-class Ahead(World):
-    """Fault-ahead: linux/mm/fault_ahead.c, with folios of at most 16 pages."""
-
-    streams, earned, largest = 3, 4, 4
-
-    def __init__(self, outcome: Outcome, block: int) -> None:
-        super().__init__(outcome, block)
-        # By thread: the last pages of its streams, the newest first, and what it may still get.
-        self._streams: dict[int, list[int]] = {}
-        self._credit: dict[int, int] = defaultdict(int)
-
-    def _written(self, block: int, page: int, tid: int, inside: int) -> int:
-        number = block * self._block + page.bit_length() - 1
-        streams = self._streams.setdefault(tid, [])
-        near = (n for n, end in enumerate(streams) if -1 <= number - end <= 1)
-        position = next(near, None)
-        if position is None:
-            streams.insert(0, number)
-            del streams[self.streams :]
-            return page
-        end = streams[position]
-        if number == end:
-            return page
-        credit = self._credit[tid]
-        upwards = number > end
-        edge = number if upwards else number + 1
-        aligned = (edge & -edge).bit_length() - 1
-        order = min(aligned, (credit + self.earned + 1).bit_length() - 1, self.largest)
-        zeros = bool(self._zero.get(block, 0) & page)
-        pages = 0
-        while order >= _LEAST_ORDER and not pages:
-            pages = self._empty(block, page, order, inside, zeros)
-            order -= not pages
-        others = pages.bit_count() - 1 if pages else 0
-        streams[position] = number + others if upwards else number - others
-        self._credit[tid] = min(credit + self.earned, _MOST_CREDIT) - others
-        return pages or page
 
 
 @dataclass

@@ -3,34 +3,20 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from firsttouch.finder.fault_places import (
-    MOST,
     FaultPlace,
     ProcessFaults,
     ProgramFaults,
     ThreadFaults,
-    fault_kinds,
-    fault_places,
-    processes,
-    programs,
-    threads,
 )
-from firsttouch.finder.kinds import NAMES, UNKNOWN_KIND
-from firsttouch.finder.records import Recording
-from firsttouch.finder.sampling import errors
-from firsttouch.finder.spaces import ANONYMOUS, Place
-from firsttouch.finder.symbols import Location, Symbols
-from firsttouch.finder.totals import ATOMIC, BLOCK, KINDS, Pair, Totals
+from firsttouch.finder.symbols import Location
+from firsttouch.finder.totals import KINDS
 
 # What removes a double, in the order of the tables.
 RMW, POPULATE, HUGE, SOURCE = REMEDIES = ("rmw", "populate", "huge pages", "source")
-# Shares of the pages of such a block that the program touches: from the first on it is worth
-# while to populate all of it, from the second on a huge page wastes less than it holds.
-_POPULATED, _HUGE = 0.9, 0.5
 
 
 @dataclass(frozen=True)
@@ -172,145 +158,6 @@ class Trace:
     def removable(self, remedy: str) -> int:
         """Return the number of doubles that a remedy would remove."""
         return sum(site.removable[remedy] for site in self.sites)
-
-
-def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
-    """Return the trace of a recording whose events were read."""
-    ending = recording.ending
-    seconds = (ending.time - recording.time if ending else totals.timeline.last) / 1e9
-    unseen = None
-    if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
-        unseen = max(0, ending.minor + ending.major - ending.faults)
-    got = totals.count if totals.recorded is None or not ending else ending.samples
-    kinds = fault_kinds(totals)
-    if totals.recorded == 0 and got:
-        # A sample that has none of the faults says nothing of them.
-        kinds = {NAMES[UNKNOWN_KIND]: got}
-    sites = _sites(totals, symbols, recording.page_size)
-    places = fault_places(totals, symbols, recording.page_size)
-    return Trace(
-        command=recording.command,
-        machine=recording.machine,
-        kernel=recording.kernel_release,
-        page_size=recording.page_size,
-        complete=ending is not None,
-        status=ending.status if ending else None,
-        seconds=seconds,
-        faults=sum(kinds.values()),
-        in_kernel=totals.in_kernel,
-        anonymous=totals.anonymous,
-        lost=max(0, ending.faults - got) if ending else 0,
-        unseen=unseen,
-        major=ending.major if ending else 0,
-        undecoded=totals.undecoded,
-        untouched=totals.unwritten,
-        sites=sites,
-        zero_pages=_zero_pages(recording),
-        resident=ending.resident * 1024 if ending else 0,
-        unnamed=symbols.troubles(_places(totals)),
-        exact=recording.says_mapped,
-        system=ending.system / 1e9 if ending and ending.system else None,
-        detached=tuple(dict.fromkeys(totals.detached)),
-        fault_kinds=kinds,
-        programs=programs(totals),
-        threads=threads(totals),
-        processes=processes(totals),
-        remedies=tuple(
-            Remedy(name, outcome.saved, outcome.most * recording.page_size)
-            for name, outcome in totals.outcomes.items()
-        ),
-        allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
-        fault_places=places,
-        nodes={str(node): faults for node, faults in sorted(totals.nodes.items())},
-        cgroups=dict(totals.cgroups.most_common(MOST)),
-        sample=recording.sample,
-        recorded=totals.recorded,
-        errors=errors(totals, recording.sample),
-    )
-
-
-def _zero_pages(recording: Recording) -> int | None:
-    if not recording.zero_pages:
-        return None
-    ranges = [each for ranges in recording.zero_pages.values() for each in ranges]
-    return sum(end - start for start, end in ranges) // recording.page_size
-
-
-def _places(totals: Totals) -> list[Place]:
-    return [place for pair in totals.pairs for place in (pair.read, pair.write)]
-
-
-def _sites(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Site, ...]:
-    """Return the sites, the one with most doubles first."""
-    places = _places(totals)
-    symbols.ask(places)
-    symbols.demangle(places)
-    dense = _dense(totals, page_size)
-    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for index, pair in enumerate(totals.pairs):
-        groups[_key(pair, symbols)].append(index)
-    sites = [
-        _site(totals, sorted(members, key=lambda m: -totals.counts[m]), dense, symbols)
-        for members in groups.values()
-    ]
-    return tuple(sorted(sites, key=lambda site: (-site.doubles, str(site.read), str(site.write))))
-
-
-def _key(pair: Pair, symbols: Symbols) -> tuple[str, ...]:
-    """Return what the pairs of one site have in common: lines, or else functions or places."""
-    places = (symbols.locate(place) for place in (pair.read, pair.write))
-    return (pair.kind, pair.memory, *(f"{place.object} {place}" for place in places))
-
-
-def _site(
-    totals: Totals, members: list[int], dense: Mapping[int, Counter[str]], symbols: Symbols
-) -> Site:
-    pair = totals.pairs[members[0]]
-    removable = dict.fromkeys(REMEDIES, 0)
-    for member in members:
-        for remedy, count in _removable(totals, member, dense).items():
-            removable[remedy] += count
-    return Site(
-        pair.kind,
-        pair.memory,
-        symbols.locate(pair.read),
-        symbols.locate(pair.write),
-        pair.reading,
-        pair.writing,
-        sum(totals.counts[member] for member in members),
-        removable,
-    )
-
-
-def _removable(totals: Totals, member: int, dense: Mapping[int, Counter[str]]) -> Mapping[str, int]:
-    """Return how many doubles of a pair each remedy removes.
-
-    A kernel upgrades reads of missing anonymous memory alone. To write first is
-    possible everywhere, but the program does not write to a file's pages first
-    where the loader does.
-    """
-    pair, count = totals.pairs[member], totals.counts[member]
-    if pair.memory != ANONYMOUS:
-        return {}
-    upgraded = count if pair.kind == ATOMIC else 0
-    return {RMW: upgraded, SOURCE: count, **dense.get(member, {})}
-
-
-def _dense(totals: Totals, page_size: int) -> dict[int, Counter[str]]:
-    """Return by pair how many of its doubles are in blocks that the program fills."""
-    dense: dict[int, Counter[str]] = defaultdict(Counter)
-    for pair, counts in totals.filled.items():
-        for pages, count in counts.items():
-            for remedy in _filled(pages * page_size / BLOCK):
-                dense[pair][remedy] += count
-    return dense
-
-
-def _filled(share: float) -> Iterable[str]:
-    if share >= _POPULATED:
-        yield POPULATE
-    if share >= _HUGE:
-        yield HUGE
 
 
 def kinds_of(trace: Trace) -> dict[str, int]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from firsttouch.finder.kinds import FAULT_KINDS
-from firsttouch.finder.simulation import Outcome
 from firsttouch.finder.spaces import Place, Space
+from firsttouch.finder.worlds import Outcome
 
 # What a double is.
 ATOMIC, EXCLUSIVE, LOAD_STORE, APART = "atomic", "load-exclusive", "load-store", "apart"

@@ -18,7 +18,8 @@ from firsttouch.files import digest_files
 from firsttouch.finder.document import parse_trace, trace_document
 from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
-from firsttouch.finder.sites import Trace, summarize
+from firsttouch.finder.sites import Trace
+from firsttouch.finder.summary import summarize
 from firsttouch.finder.symbols import Symbols
 from firsttouch.lab.results import Result
 from firsttouch.tables import Json, Table, json_object

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an arm changes, as text: a line for each cell that changed, and functions of some."""
+"""What an arm changes, as text: a line for each cell that changed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import TypeVar
 
 from rich.console import Console
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import (
-    FAULTS,
     INSTRUCTIONS,
     JUDGED,
     MISSES,
@@ -19,31 +17,19 @@ from firsttouch.analysis.changes import (
     CellChange,
     Changes,
     Unit,
-    units_of,
 )
-from firsttouch.analysis.profile import (
-    USER,
-    Basis,
-    FunctionRow,
-    Profile,
-    compare_functions,
-    profiles_of,
-)
-from firsttouch.catalog.arms import BASE
 from firsttouch.output.names import cell_name
 from firsttouch.output.plain import heading, plain, plain_table, print_headed
 from firsttouch.output.profile import signed
 from firsttouch.quantities import format_change, format_list, format_number_of
-from firsttouch.tables import Json
 
-SCHEMA = 1
 Line = TypeVar("Line")
-# Lines of the tables of cells and of functions; all arms share those of cells.
-_CELLS, _FUNCTIONS = 12, 6
+# Lines of the tables of cells, which all arms share.
+_CELLS = 12
 # Counts per fault from which on decimals are left out.
 _LARGE = 10_000
 # What heads cells, by what their counts are divided by.
-_UNITS: Mapping[Unit, str] = {
+UNITS: Mapping[Unit, str] = {
     "fault": "per fault",
     "operation": "per operation",
     "cell": "in the whole cell",
@@ -174,7 +160,7 @@ def name_of(cell: CellChange) -> str:
 
 def unit_of(cell: CellChange) -> str:
     """Return what the counts of a cell are divided by: ``per fault``."""
-    return _UNITS[cell.unit]
+    return UNITS[cell.unit]
 
 
 def by_unit(lines: Iterable[Line], cell_of: Callable[[Line], CellChange]) -> dict[str, list[Line]]:
@@ -211,123 +197,3 @@ def _moved(changes: Changes) -> Iterator[str]:
                 f"{words} in {len(changed):,} of {format_number_of(len(both), 'cells')}, "
                 f"from {min(changed):+.2f} % to {max(changed):+.2f} %"
             )
-
-
-def functions_shown(case: Case, base: str, arm: str) -> list[str]:
-    """Return the functions that `print_functions` names."""
-    return [row.function for row in changed_in(case, base, arm)[:_FUNCTIONS]]
-
-
-def print_functions(
-    case: Case, base: str, arm: str, places: Mapping[str, str], console: Console
-) -> None:
-    """Print the functions of a profiled case whose instructions changed, per fault or operation.
-
-    `places` has where functions are defined, by name.
-    """
-    title = f"functions of {cell_name(case.experiment, case.params)}"
-    unit, _ = units_of(case, base)
-    print_rows(title, (base, arm), changed_in(case, base, arm), places, console, unit)
-
-
-def changed_functions(profiles: Mapping[str, Profile], units: float) -> list[FunctionRow]:
-    """Return the functions whose instructions changed, divided by `units`, the largest first."""
-    basis = Basis("fault", dict.fromkeys(profiles, units))
-    return [
-        row
-        for row in compare_functions(profiles, basis)
-        if row.function != USER and signed(row.change or 0) != "0"
-    ]
-
-
-def print_rows(
-    title: str,
-    names: Sequence[str],
-    rows: Sequence[FunctionRow],
-    places: Mapping[str, str],
-    console: Console,
-    unit: Unit,
-) -> None:
-    """Print functions that changed between two kernels, of these `names`, and where they are."""
-    if not rows:
-        return
-    # A line of its own: beside a cell's name there is no room for where functions are.
-    console.print(plain(title), soft_wrap=True)
-    table = plain_table([_UNITS[unit]], [*names, "change"], ["defined at"])
-    for row in rows[:_FUNCTIONS]:
-        table.add_row(
-            plain(row.function),
-            *map(format_per, row.values.values()),
-            format_signed(row.change or 0),
-            plain(places.get(row.function, "-")),
-        )
-    print_headed(table, console)
-    if rows[_FUNCTIONS:]:
-        rest = sum(row.change or 0 for row in rows[_FUNCTIONS:])
-        console.print(plain(f"{len(rows) - _FUNCTIONS:,} more functions, together {signed(rest)}"))
-
-
-def changed_in(case: Case, base: str, arm: str) -> list[FunctionRow]:
-    """Return the functions whose instructions per fault or operation changed, the largest first."""
-    profiles = {name: profile for name, profile in profiles_of(case).items() if name in (base, arm)}
-    if len(profiles) < 2:
-        return []
-    return changed_functions(profiles, units_of(case, base)[1])
-
-
-def changes_document(
-    tried: Sequence[Changes],
-    profiled: Mapping[str, Sequence[Case]],
-    places: Mapping[str, Mapping[str, str]],
-) -> dict[str, Json]:
-    """Return what arms change as one JSON object; counts are those of whole cells.
-
-    `profiled` has the cells that each arm ran again with counts by function;
-    the functions that changed have their instructions per fault or operation of the base.
-    `places` has by arm where functions are defined.
-    """
-    return {
-        "schema": SCHEMA,
-        "arms": [
-            {
-                "arm": changes.arm,
-                "baseline": changes.base,
-                "tried": changes.meaning,
-                "changed": bool(changes.of_kind("changed")),
-                "cells": [_document(cell) for cell in changes.cells],
-                "functions": [
-                    {"cell": cell_name(case.experiment, case.params), "function": row.function,
-                     _key(changes.base): row.values[changes.base], "arm": row.values[changes.arm],
-                     "defined_at": places.get(changes.arm, {}).get(row.function)}
-                    for case in profiled.get(changes.arm, ())
-                    for row in changed_in(case, changes.base, changes.arm)
-                ],
-            }
-            for changes in tried
-        ],
-    }  # fmt: skip
-
-
-def _key(base: str) -> str:
-    """Return the key of what was counted on `base`."""
-    return base if base == BASE else "baseline"
-
-
-def _document(cell: CellChange) -> dict[str, Json]:
-    case = cell.case
-    return {
-        "release": case.platform.release,
-        "machine": case.platform.machine,
-        "setting": case.platform.setting,
-        "experiment": case.experiment.name,
-        "params": dict(case.params),
-        "kind": cell.kind,
-        "change_percent": cell.percent if INSTRUCTIONS in cell.counts else None,
-        "faults": cell.counts.get(FAULTS, (0.0, 0.0))[0] or None,
-        "per": cell.unit,
-        "units": cell.units,
-        "counts": {
-            metric: {_key(cell.base): base, "arm": value, "chance": cell.chance.get(metric)}
-            for metric, (base, value) in cell.judged.items()
-        },
-    }

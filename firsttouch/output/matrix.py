@@ -11,9 +11,9 @@ from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import INSTRUCTIONS, JUDGED, Changes
 from firsttouch.analysis.matrix import Matrix, Moved
 from firsttouch.analysis.verdicts import change_percent
+from firsttouch.output.changed_functions import changed_in
 from firsttouch.output.changes import (
     by_unit,
-    changed_in,
     format_per,
     format_signed,
     name_of,

@@ -17,7 +17,8 @@ from firsttouch.analysis.changes import Changes
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE, Arm
 from firsttouch.catalog.tried import UNNAMED
-from firsttouch.output.changes import print_changes, print_functions
+from firsttouch.output.changed_functions import print_functions
+from firsttouch.output.changes import print_changes
 
 _WIDTH = 72
 _LIMITS = (

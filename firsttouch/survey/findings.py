@@ -4,21 +4,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from firsttouch.quantities import format_size
+from firsttouch.survey.counters import CounterFinding, counter_findings
 from firsttouch.survey.geometry import CacheFinding, examine_caches
 from firsttouch.survey.host import Geometry, Host
-from firsttouch.survey.samples import Figure, Line, Samples, Survey, figure
+from firsttouch.survey.samples import Figure, Line, Samples, Survey
 from firsttouch.survey.tasks import (
-    COUNTER_SETS,
     FLOOR,
     KINDS,
     PAGES,
     ZERO_PAGES,
     color_name,
-    counted_name,
     hot_colors,
     kind_name,
     operation_of,
@@ -29,13 +28,6 @@ from firsttouch.survey.tasks import (
 ATOMICS = ("ldadd", "swp", "cas", "casp", "ldxr")
 # A time is noisy if the standard error of its median exceeds this fraction of it.
 NOISY = 0.05
-_COUNTERS = {
-    "core": ("cycles_user", "cycles_kernel", "instructions_user", "instructions_kernel"),
-    "cache": ("l1d_loads", "l1d_load_misses", "llc_loads", "llc_load_misses"),
-    "tlb": ("dtlb_loads", "dtlb_load_misses"),
-}
-# The works that counters measure: touches of two kinds, reads that fit and reads that conflict.
-COUNTED = ("store", "ldadd", "hits", "conflict")
 
 
 @dataclass(frozen=True)
@@ -90,15 +82,6 @@ class ColorFinding:
     apart: Figure | None
     spread: Figure | None
     mean: float | None
-    unavailable: str
-
-
-@dataclass(frozen=True)
-class CounterFinding:
-    """One hardware counter: a figure per page or per read for each work, or why it has none."""
-
-    name: str
-    figures: Mapping[str, Figure]
     unavailable: str
 
 
@@ -174,11 +157,7 @@ def examine(survey: Survey) -> Findings:
         colors,
         zero_pages,
         no_zero_pages,
-        tuple(
-            _counter(counters, name, host, samples)
-            for counters in COUNTER_SETS
-            for name in _COUNTERS[counters]
-        ),
+        counter_findings(host, samples),
         tuple(noisy),
         min((t.elapsed.samples for t in touches if t.elapsed), default=0),
         tuple(sorted({f"{s.task}: {s.error}" for s in samples.failures()})),
@@ -269,31 +248,6 @@ def _zero_pages(samples: Samples) -> tuple[int | None, str]:
             return int(line.metrics["zero_frames"]), ""
         return None, line.unavailable["zero_frames"]
     return None, samples.reason(ZERO_PAGES)
-
-
-def _counter(counters: str, name: str, host: Host, samples: Samples) -> CounterFinding:
-    figures: dict[str, Figure] = {}
-    reason = ""
-    for work in COUNTED:
-        task = counted_name(counters, work)
-        lines = samples.lines(task)
-        counted = figure(
-            _per_unit(name, line, host.page_size) for line in lines if name in line.metrics
-        )
-        if counted:
-            figures[work] = counted
-        elif samples.has(task) and not reason:
-            reasons = (line.unavailable[name] for line in lines if name in line.unavailable)
-            reason = next(reasons, samples.reason(task))
-    reason = reason or samples.reason(counted_name(counters, COUNTED[0]))
-    return CounterFinding(name, figures, "" if figures else reason)
-
-
-def _per_unit(name: str, line: Line, page_size: int) -> float:
-    """Return a count per base page touched, or per read."""
-    if "reads" in line.metrics:
-        return line.metrics[name] / line.metrics["reads"]
-    return line.metrics[name] * page_size / line.number("size")
 
 
 def _noisy(

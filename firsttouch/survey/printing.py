@@ -12,7 +12,8 @@ from firsttouch.output.labels import group_by_reason
 from firsttouch.output.plain import plain
 from firsttouch.quantities import format_size
 from firsttouch.survey.advice import Sentence
-from firsttouch.survey.findings import COUNTED, CounterFinding, Findings
+from firsttouch.survey.counters import COUNTED, CounterFinding
+from firsttouch.survey.findings import Findings
 from firsttouch.survey.formats import (
     PLUS_MINUS,
     count_or_dash,

@@ -16,7 +16,8 @@ from firsttouch.finder.debug_files import Servers
 from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
 from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
-from firsttouch.finder.sites import Trace, summarize
+from firsttouch.finder.sites import Trace
+from firsttouch.finder.summary import summarize
 from firsttouch.finder.symbols import Symbols
 from firsttouch.finder.totals import Totals
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME

@@ -11,8 +11,9 @@ import pytest
 
 from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
-from firsttouch.finder.simulation import Ahead, Limits, Outcome, Simulation, World, large
+from firsttouch.finder.simulation import Limits, Simulation
 from firsttouch.finder.totals import Totals
+from firsttouch.finder.worlds import Ahead, Outcome, World, large
 from tests.finder.test_doubles import (
     AT,
     COPY,

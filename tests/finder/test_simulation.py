@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.finder.simulation import Ahead, Large, Limits, Outcome, Simulation, World, large
+from firsttouch.finder.simulation import Limits, Simulation
+from firsttouch.finder.worlds import Ahead, Large, Outcome, World, large
 
 BLOCK = 512
 PAGES = 1024

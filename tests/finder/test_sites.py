@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from firsttouch.finder.records import Recording
-from firsttouch.finder.sites import RMW, SOURCE, summarize
+from firsttouch.finder.sites import RMW, SOURCE
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED, Place
+from firsttouch.finder.summary import summarize
 from firsttouch.finder.symbols import Symbols
 from firsttouch.finder.totals import ATOMIC, EXCLUSIVE, LOAD_STORE, Pair, Totals
 

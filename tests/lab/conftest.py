@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import shutil
-import threading
 import subprocess
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -19,7 +19,7 @@ from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import HostError
 from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
-from firsttouch.finder.simulation import Ahead, World
+from firsttouch.finder.worlds import Ahead, World
 from firsttouch.output.markdown import markdown_table
 from firsttouch.progress import Reporter
 from firsttouch.typed import read
