@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from firsttouch.finder.allocators import allocator
-from firsttouch.finder.kinds import FIRST_WRITE, NAMES, ZERO_PAGE
+from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, ZERO_PAGE
 from firsttouch.finder.remedies import AHEAD, FILLED, HEAP, KEEP, MTHP_16, MTHP_64, THP
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.quantities import format_number_of, format_share
@@ -17,6 +17,8 @@ from firsttouch.quantities import format_number_of, format_share
 _MOST = 3
 # Of all faults: less is not worth a change.
 LEAST = 0.02
+# So many that one wants to know why no remedy removes them.
+_MANY = 0.1
 # Of the memory that the program touches: huge pages may bring as much in vain.
 _TOO_MUCH = 0.25
 _FIRST_TOUCHES = NAMES[FIRST_WRITE], NAMES[ZERO_PAGE]
@@ -65,6 +67,20 @@ def advice_sentences(trace: Trace) -> Iterator[str]:
             f"Remedy {number} saves {format_number_of(remedy.saved, 'faults')} ({share})"
             f"{_time(remedy)} and costs at most {_memory(remedy.memory)} of "
             f"memory: {advice.action}{tried}."
+        )
+    yield from _kept_by_none(trace)
+
+
+def _kept_by_none(trace: Trace) -> Iterator[str]:
+    """Yield whose memory is given back that the allocator's setting does not keep."""
+    used = allocator(trace.allocator)
+    kept = sum(remedy.saved for remedy in trace.remedies if remedy.name == KEEP)
+    others = trace.fault_kinds.get(NAMES[AGAIN], 0) - kept
+    if used and used.heap and others >= _MANY * trace.faults and others:
+        yield (
+            f"{format_number_of(others, 'faults')} ({format_share(others, trace.faults)}) were on "
+            f"memory that the program maps itself, gives back and maps again: no setting of "
+            f"{used.name} keeps that."
         )
 
 
