@@ -151,6 +151,8 @@ def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
         profiles = {side: profiles_of(each)[BASE] for side, each in profiled.items()}
         unit, units = units_of(profiled["before"])
         rows = changed_functions(profiles, units)
+        if not rows:
+            console.print("No function executes more instructions, or fewer.")
         source = user_source(repository.tree(culprit, judge.reporter), judge.reporter)
         names = {row.function for row in rows}
         places = find_definitions(names, load_arm(BASE).kernel, source)
