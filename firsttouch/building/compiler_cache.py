@@ -12,8 +12,10 @@ import functools
 import os
 import re
 import shutil
+import subprocess
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building.durations import OBJECT
@@ -43,6 +45,14 @@ _NEVER_INCLUDED = (".git", "Documentation", "samples", "tools")
 _TOOLS = ("tools/include", "tools/arch/{arch}/include")
 # What builds of a name took, and which files they read.
 _NOTES = "builds-{name}.json"
+# Beside the objects: the compiler, by ccache's depend mode where that sees all that is read.
+_DEPEND = "depend.sh"
+_DEPEND_SCRIPT = """\
+# The source is the last word.
+for source; do :; done
+case $source in *.c|*.S) grep -qsF .incbin "$source" || export CCACHE_DEPEND=1 ;; esac
+exec "$@"
+"""
 # Beside the objects: for each compilation, what came of it.
 _LOG = "ccache.log"
 # Of all objects: an edited line compiles fewer.
@@ -54,11 +64,39 @@ def cache_folder() -> Path:
     return store_root() / FOLDER
 
 
-def compilers(architecture: str = DEFAULT_ARCHITECTURE) -> list[str]:
-    """Return the variables of make that let a kernel's compilers run through ccache, if any."""
+def compilers(architecture: str = DEFAULT_ARCHITECTURE, objects: Path | None = None) -> list[str]:
+    """Return the variables of make that let a kernel's compilers run through ccache, if any.
+
+    `objects` is the folder of the build, where `depend_on_lists` may have written.
+    """
     if shutil.which(CCACHE) is None:
         return []
-    return [f"CC={CCACHE} {cross_compile(architecture)}gcc", f"HOSTCC={CCACHE} gcc"]
+    script = objects / _DEPEND if objects else None
+    through = f"sh {script} {CCACHE}" if script and script.exists() else CCACHE
+    return [f"CC={through} {cross_compile(architecture)}gcc", f"HOSTCC={CCACHE} gcc"]
+
+
+def lacks_most(name: str, changed: Iterable[str]) -> bool:
+    """Tell whether most objects of the next build of `name` are not there.
+
+    So it is if most include a header that is `changed`, where the options are those of before.
+    """
+    note = _note(name)
+    return note is not None and 2 * note.misses(changed) > note.objects
+
+
+def depend_on_lists(tree: Path, objects: Path, architecture: str) -> None:
+    """Let ccache take what a compilation reads from the compiler's own list: its depend mode.
+
+    That saves the preprocessing of each source whose object is not there. The list does not
+    have what is read by ``.incbin``: such a source is preprocessed, and if a header does that,
+    all are.
+    """
+    arch = load_architecture(architecture).arch
+    folders = (str(tree / "include"), str(tree / "arch" / arch))
+    words = ["grep", "-RlsF", "--include=*.h", ".incbin", *folders]
+    if subprocess.run(words, stdout=subprocess.DEVNULL, check=False).returncode == 1:
+        (objects / _DEPEND).write_text(_DEPEND_SCRIPT)
 
 
 def cache_environment(
@@ -124,18 +162,44 @@ def build_estimate(name: str, changed: Iterable[str], *, options: bool) -> float
     `changed` are files of the tree that changed since, `options` tells whether
     the configuration did: then each source is preprocessed before its object is found.
     """
+    note = _note(name)
+    if note is None:
+        return None
+    rest = note.preprocessed if options else note.cached
+    return rest + note.misses(changed) * note.compiled / max(note.objects, 1)
+
+
+@dataclass(frozen=True)
+class _Note:
+    """What builds of a name took, in seconds by what came of most of their objects."""
+
+    objects: int
+    includes: Mapping[str, float]
+    compiled: float
+    preprocessed: float
+    cached: float
+
+    def misses(self, changed: Iterable[str]) -> float:
+        """Return about how many objects read a file that is changed."""
+        return min(self.objects, sum(self.includes.get(file, 1) for file in changed))
+
+
+def _note(name: str) -> _Note | None:
+    """Return what was noted of builds of a name; None if nothing was."""
     place = cache_folder() / _NOTES.format(name=name)
     try:
         note = parse_json(place.read_text(), place)
-        number = note.take("objects", int)
-        includes = note.table("includes").numbers()
-        compiled = note.take("compiled", float, number * OBJECT / processors())
-        preprocessed = note.take("preprocessed", float, compiled / 3)
-        cached = note.take("found", float, compiled / 10)
+        objects = note.take("objects", int)
+        compiled = note.take("compiled", float, objects * OBJECT / processors())
+        return _Note(
+            objects,
+            note.table("includes").numbers(),
+            compiled,
+            note.take("preprocessed", float, compiled / 3),
+            note.take("found", float, compiled / 10),
+        )
     except (OSError, UserError):
         return None
-    misses = min(number, sum(includes.get(file, 1) for file in changed))
-    return (preprocessed if options else cached) + misses * compiled / max(number, 1)
 
 
 def _outcomes(objects: Path) -> Counter[str]:

@@ -18,6 +18,8 @@ from firsttouch.building.compiler_cache import (
     cache_environment,
     compilers,
     count_misses,
+    depend_on_lists,
+    lacks_most,
     note_build,
 )
 from firsttouch.building.configuration import missed_options, stored_configuration
@@ -237,6 +239,8 @@ class KernelImage:
         Raises UserError if an option is not what the fragments ask for.
         """
         objects.mkdir(parents=True)
+        if not self.fragments and lacks_most(self._kind, self._patched_files()):
+            depend_on_lists(tree, objects, self.architecture)
         if self.tiny:
             self._make(tree, objects, "tinyconfig")
         else:
@@ -265,7 +269,7 @@ class KernelImage:
             f"O={objects}",
             f"ARCH={self._arch.arch}",
             f"CROSS_COMPILE={cross_compile(self.architecture)}",
-            *compilers(self.architecture),
+            *compilers(self.architecture, objects),
             *([f"KCFLAGS={_DEBUG.format(tree=tree)}"] if self.debug else []),
             *target,
         ]

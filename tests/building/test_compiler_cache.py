@@ -16,10 +16,13 @@ from firsttouch.building.compiler_cache import (
     cache_folder,
     compilers,
     count_misses,
+    depend_on_lists,
+    lacks_most,
     note_build,
 )
 from firsttouch.building.patching import link_tree
 from firsttouch.building.upkeep import items, prune
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 
 _SOURCE = "mm/x.c"
 # A source by the kind of its include, and the file that it includes.
@@ -54,10 +57,15 @@ def _make(tree: Path, include: str) -> Path:
     return tree
 
 
-def _compile(tree: Path, *, cached: bool) -> bytes:
+def _compile(tree: Path, *, cached: bool, lists: bool = False) -> bytes:
     """Compile the source as a kernel's makefile does; return the object's bytes."""
     objects = tree / "objects"
-    prefix = compilers()[0].removeprefix("CC=").split() if cached else ["aarch64-linux-gnu-gcc"]
+    if lists:
+        depend_on_lists(tree, objects, DEFAULT_ARCHITECTURE)
+    prefix = ["aarch64-linux-gnu-gcc"]
+    if cached:
+        prefix = compilers(objects=objects)[0].removeprefix("CC=").split()
+        assert ("sh" in prefix) == lists
     changes = cache_environment(tree, objects) if cached else {}
     environment = {**os.environ, **changes}
     subprocess.run(
@@ -70,21 +78,37 @@ def _compile(tree: Path, *, cached: bool) -> bytes:
     return (objects / "x.o").read_bytes()
 
 
+@pytest.mark.parametrize("lists", [False, True])
 @pytest.mark.parametrize("kind", _KINDS)
-def test_an_object_is_that_of_the_compiler(own_cache: Path, tmp_path: Path, kind: str) -> None:
+def test_an_object_is_that_of_the_compiler(
+    own_cache: Path, tmp_path: Path, kind: str, lists: bool
+) -> None:
     include, name = _KINDS[kind]
     tree = _make(tmp_path / "tree", include)
     plain = _compile(tree, cached=False)
-    assert [_compile(tree, cached=True) for _ in range(2)] == [plain, plain]
+    assert [_compile(tree, cached=True, lists=lists) for _ in range(2)] == [plain, plain]
     # A tree at another path shares what does not depend on what ccache cannot see.
     other = _make(tmp_path / "a/b/tree", include)
-    assert _compile(other, cached=True) == plain
+    assert _compile(other, cached=True, lists=lists) == plain
     assert count_misses(other / "objects") == 0
     # The included file changes, and nothing else, not even its size and its time.
     (other / name).write_text(_TREE[name].replace("1", "2"))
     os.utime(other / name, (1, 1))
-    changed = _compile(other, cached=True)
+    changed = _compile(other, cached=True, lists=lists)
     assert changed == _compile(other, cached=False) != plain
+    # What one way has compiled the other has.
+    edited = shutil.copytree(other, tmp_path / "edited")
+    (edited / "objects/depend.sh").unlink(missing_ok=True)
+    (edited / "objects/ccache.log").unlink()
+    assert _compile(edited, cached=True) == changed
+    assert count_misses(edited / "objects") == 0
+
+
+def test_a_header_that_includes_bytes_needs_the_preprocessor(tmp_path: Path) -> None:
+    tree = _make(tmp_path / "tree", "")
+    (tree / "include/linux/mm.h").write_text('asm(".incbin \\"../include/data\\"");\n')
+    depend_on_lists(tree, tree / "objects", DEFAULT_ARCHITECTURE)
+    assert not (tree / "objects/depend.sh").exists()
 
 
 def test_a_new_header_that_is_found_earlier_is_seen(own_cache: Path, tmp_path: Path) -> None:
@@ -194,3 +218,6 @@ def test_the_time_of_a_build_follows_from_what_is_in_the_cache(
     assert build_estimate("6.12", ["include/linux/mm.h", "mm/a.c"], options=False) == 12 + 300
     assert build_estimate("6.12", ["mm/new.c"], options=True) == 60 + 100
     assert build_estimate("7.3", [], options=False) is None
+    assert lacks_most("6.12", ["include/linux/mm.h"])
+    assert not lacks_most("6.12", ["mm/a.c"])
+    assert not lacks_most("7.3", ["include/linux/mm.h"])
