@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePath
 
 
 @dataclass(frozen=True)
@@ -57,16 +56,14 @@ ALLOCATORS = (
 )
 
 
-def allocator_of(paths: Iterable[str]) -> str:
-    """Return the name of the allocator of a process that maps `paths`; "" if it is unknown."""
-    every = list(paths)
-    used = (each for each in ALLOCATORS if any(is_of(each, path) for path in every))
-    return next((each.name for each in used), "")
+def allocator_with(used: Allocator | None, path: str) -> Allocator | None:
+    """Return the allocator of a process that had `used`, and maps a file or named memory, too."""
+    return next((each for each in ALLOCATORS if each is used or is_of(each, path)), None)
 
 
 def is_of(used: Allocator, path: str) -> bool:
     """Tell whether a mapped file or a name of memory is an allocator's."""
-    return (path if path.startswith("[") else PurePath(path).name).startswith(used.mark)
+    return (path if path.startswith("[") else path.rpartition("/")[2]).startswith(used.mark)
 
 
 def allocator(name: str) -> Allocator | None:

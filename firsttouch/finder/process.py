@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import takewhile
 from typing import NamedTuple
 
-from firsttouch.finder.allocators import Allocator, allocator, allocator_of, is_of
+from firsttouch.finder.allocators import Allocator, allocator_with, is_of
 from firsttouch.finder.events import Fault, Mapped
 from firsttouch.finder.instructions import Access, Instruction
 from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FIRST_WRITE, ZERO_PAGE
@@ -104,10 +104,9 @@ class Process:
         """Take over a mapping, as Space.map."""
         self._near = None
         fresh = self.space.map(event)
-        if event.prot & PROT_EXEC:
-            self.allocator = allocator(allocator_of(self.space.paths()))
-            self.replay.keeps_all = self.allocator is None or not self.allocator.heap
-        elif not self.replay.keeps_all and is_anonymous(event):
+        self.allocator = allocator_with(self.allocator, event.path)
+        self.replay.keeps_all = self.allocator is None or not self.allocator.heap
+        if not self.replay.keeps_all and is_anonymous(event) and not event.prot & PROT_EXEC:
             self.new = event
         for start, end in fresh:
             self.replay.map(start, end, heap=event.path == HEAP)
@@ -184,7 +183,7 @@ class Process:
         if kinds:
             totals.processes[self.pid, name].add(kinds)
         if kinds and (touches := kinds[FIRST_WRITE] + kinds[ZERO_PAGE] + kinds[AGAIN]):
-            totals.allocators[allocator_of(self.space.paths())] += touches
+            totals.allocators[self.allocator.name if self.allocator else ""] += touches
         totals.unwritten += sum(
             first.anonymous and first.instruction.access is Access.READ
             for first in self.first.values()

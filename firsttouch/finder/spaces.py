@@ -69,10 +69,6 @@ class Space:
                 return above
         return None
 
-    def paths(self) -> set[str]:
-        """Return the files and names of all mappings."""
-        return {mapping.path for mapping in self._mapped}
-
     def name_at(self, start: int, end: int) -> str:
         """Return what is mapped between two addresses: the first, and how many more."""
         first = max(bisect_right(self._starts, start) - 1, 0)
