@@ -45,7 +45,7 @@ _NEVER_INCLUDED = (".git", "Documentation", "samples", "tools")
 _TOOLS = ("tools/include", "tools/arch/{arch}/include")
 # What builds of a name took, and which files they read.
 _NOTES = "builds-{name}.json"
-# Beside the objects: the compiler, by ccache's depend mode where that sees all that is read.
+# Beside the objects: runs ccache in its depend mode where that sees all that a source reads.
 _DEPEND = "depend.sh"
 _DEPEND_SCRIPT = """\
 # The source is the last word.
@@ -77,9 +77,9 @@ def compilers(architecture: str = DEFAULT_ARCHITECTURE, objects: Path | None = N
 
 
 def lacks_most(name: str, changed: Iterable[str]) -> bool:
-    """Tell whether most objects of the next build of `name` are not there.
+    """Tell whether ccache lacks most objects of the next build of `name`.
 
-    So it is if most include a header that is `changed`, where the options are those of before.
+    It lacks those that read a file in `changed`; the configuration is taken for that of before.
     """
     note = _note(name)
     return note is not None and 2 * note.misses(changed) > note.objects

@@ -66,6 +66,15 @@ def test_the_first_commit_that_adds_instructions_is_found(
     assert len(ran) == number
 
 
+def test_a_commit_that_changes_no_function_is_said_to(
+    bisect: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firsttouch.cli.bisect.changed_functions", lambda *_: [])
+    first, _, said = bisect("HEAD~19..HEAD").splitlines()
+    assert first.endswith(f" mm: change {_CULPRIT}")
+    assert said == "No function executes more instructions, or fewer."
+
+
 def test_what_cannot_be_bisected_is_refused(bisect: Callable[..., str]) -> None:
     assert "write GOOD..BAD" in bisect("HEAD", status=2)
     assert "has no commit nowhere" in bisect("nowhere..HEAD", status=2)
