@@ -24,6 +24,7 @@ def test_no_entry_of_ones_own_is_found(firsttouch: Firsttouch) -> None:
     assert "mine" not in entries
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variable", ["HOME", "XDG_CONFIG_HOME"])
 def test_the_entries_of_who_runs_the_tests_are_not_found(tmp_path: Path, variable: str) -> None:
     config = tmp_path / ".config" if variable == "HOME" else tmp_path

@@ -7,8 +7,9 @@ import functools
 import re
 from dataclasses import replace
 
+from firsttouch.finder.accesses import UNKNOWN, Access, Instruction
 from firsttouch.finder.events import Fault
-from firsttouch.finder.instructions import UNKNOWN, Access, Instruction, decode
+from firsttouch.finder.instructions import decode
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import Process
 from firsttouch.finder.records import Recording

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from firsttouch.finder.fault_places import FaultPlace, ProcessFaults, ProgramFaults, ThreadFaults
 from firsttouch.finder.kinds import NAMES
+from firsttouch.finder.locations import Location
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
-from firsttouch.finder.symbols import Location
 from firsttouch.finder.totals import KINDS
 from firsttouch.tables import Json, Table, dump_json, read_document
 from firsttouch.typed import read

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from firsttouch.finder.accesses import Access, Instruction
 from firsttouch.finder.code import Code
 from firsttouch.finder.events import Ended, Executed, Fault, Forked, Mapped, Named
-from firsttouch.finder.instructions import Access, Instruction, distance
+from firsttouch.finder.instructions import distance
 from firsttouch.finder.kinds import FAULT_KINDS, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import First, Process

@@ -6,12 +6,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from firsttouch.finder.kinds import NAMES
+from firsttouch.finder.locations import Location
 from firsttouch.finder.spaces import Place
-from firsttouch.finder.symbols import Location, Symbols
 from firsttouch.finder.totals import Tally, Totals
+
+# The library that reads ELF files takes as long to import as all that reads a result.
+if TYPE_CHECKING:
+    from firsttouch.finder.symbols import Symbols
 
 # Places, programs and so on that a trace lists, those with most faults; others have few each.
 MOST = 100

@@ -3,45 +3,13 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 import re
-from dataclasses import dataclass
 
 import capstone
 from capstone import x86_const
 
-
-class Access(enum.Enum):
-    """What the first fault of an instruction on a missing page asks for."""
-
-    READ = "load"
-    WRITE = "store"
-    # Reads and writes in one go: a write fault on x86-64.
-    UPDATE = "update"
-    # The same on arm64, where the fault is reported as a read.
-    ATOMIC = "atomic"
-    EXCLUSIVE = "load-exclusive"
-    # Reads one place and writes another, such as movs.
-    EITHER = "load and store"
-    FETCH = "fetch"
-    UNKNOWN = "unknown"
-
-    def __init__(self, word: str) -> None:
-        # Whether a fault of it on a missing page may be a read fault of data, and a write fault.
-        self.may_read = word not in ("store", "update", "fetch")
-        self.may_write = word not in ("load", "load-exclusive", "fetch")
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """An instruction in the assembler's words, and its access to memory."""
-
-    text: str
-    access: Access
-
-
-UNKNOWN = Instruction("", Access.UNKNOWN)
+from firsttouch.finder.accesses import UNKNOWN, Access, Instruction
 
 
 def decode(machine: str, code: bytes, pc: int) -> Instruction:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from firsttouch.finder.accesses import Access
 from firsttouch.finder.events import Mapped
-from firsttouch.finder.instructions import Access
 
 
 class FaultKind(NamedTuple):

@@ -7,9 +7,9 @@ from collections import Counter
 from itertools import takewhile
 from typing import NamedTuple
 
+from firsttouch.finder.accesses import Access, Instruction
 from firsttouch.finder.allocators import Allocator, allocator_with, is_of
 from firsttouch.finder.events import Fault, Mapped
-from firsttouch.finder.instructions import Access, Instruction
 from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FIRST_WRITE, ZERO_PAGE
 from firsttouch.finder.remedies import Replay
 from firsttouch.finder.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from firsttouch.finder.accesses import Access
 from firsttouch.finder.events import Change, Event, Fault, Mapped
-from firsttouch.finder.instructions import Access
 from firsttouch.finder.kinds import AGAIN, kind_of
 from firsttouch.finder.process import First, Process
 from firsttouch.finder.simulation import Limits

@@ -12,7 +12,7 @@ from firsttouch.finder.fault_places import (
     ProgramFaults,
     ThreadFaults,
 )
-from firsttouch.finder.symbols import Location
+from firsttouch.finder.locations import Location
 from firsttouch.finder.totals import KINDS
 
 # What removes a double, in the order of the tables.

@@ -6,44 +6,18 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from types import MappingProxyType
 
 from firsttouch.finder.debug_files import DebugFiles, Servers
+from firsttouch.finder.locations import JIT, Location
 from firsttouch.finder.mapped_files import MappedFiles, UnusableError
 from firsttouch.finder.objects import Object, Table
 from firsttouch.finder.spaces import EXEC, Place
 
-# The object of code that is in no file.
-JIT = "[JIT]"
 # The beginning of names that encode their types, and the tools that decode them.
 _MANGLED = ("_Z", "_R")
 _DECODERS = ("c++filt", "llvm-cxxfilt")
-
-
-@dataclass(frozen=True)
-class Location:
-    """A place in the words of the program; "" and 0 for what is not known.
-
-    `object` is the path of the file, or `JIT`.
-    """
-
-    object: str
-    offset: int
-    function: str = ""
-    file: str = ""
-    line: int = 0
-
-    def __str__(self) -> str:
-        """Return function, file and line, as far as they are known."""
-        name = self.function or f"{PurePath(self.object).name}+{self.offset:#x}"
-        return f"{name} ({PurePath(self.file).name}:{self.line})" if self.line else name
-
-
-def is_nameless(location: Location) -> bool:
-    """Tell whether a place is in no file, and no JIT compiler named it."""
-    return location.object == JIT and not location.function
 
 
 class Symbols:

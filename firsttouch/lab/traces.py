@@ -16,11 +16,8 @@ from firsttouch import finder
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import digest_files
 from firsttouch.finder.document import parse_trace, trace_document
-from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
 from firsttouch.finder.sites import Trace
-from firsttouch.finder.summary import summarize
-from firsttouch.finder.symbols import Symbols
 from firsttouch.lab.results import Result
 from firsttouch.tables import Json, Table, json_object
 
@@ -55,6 +52,11 @@ def with_traces(outcome: Table, root: Path) -> dict[str, Json]:
 
 def _traced(line: Table, root: Path) -> Mapping[str, Json]:
     """Return the line that a result has for a line with a recording."""
+    # The libraries that they use take longer to import than all that reads a result.
+    from firsttouch.finder.doubles import find
+    from firsttouch.finder.summary import summarize
+    from firsttouch.finder.symbols import Symbols
+
     with tempfile.TemporaryDirectory(prefix="firsttouch-recording-") as scratch:
         file = Path(scratch, "data")
         try:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from firsttouch.finder.locations import Location
 from firsttouch.finder.sites import Site, Trace
-from firsttouch.finder.symbols import Location, Symbols
+from firsttouch.finder.symbols import Symbols
 from firsttouch.finder.totals import Totals
 from firsttouch.output.html.figure import Picture, pictures
 from firsttouch.output.html.page import page_template

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from signal import strsignal
 
+from firsttouch.finder.locations import is_nameless
 from firsttouch.finder.sites import (
     HUGE,
     POPULATE,
@@ -19,7 +20,6 @@ from firsttouch.finder.sites import (
     kinds_of,
 )
 from firsttouch.finder.spaces import ANONYMOUS
-from firsttouch.finder.symbols import is_nameless
 from firsttouch.finder.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.quantities import format_number_of, format_share
 from firsttouch.trace.advice import advice_sentences

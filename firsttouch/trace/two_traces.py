@@ -13,8 +13,8 @@ from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace
 from firsttouch.finder.kinds import NAMES as FAULT_NAMES
 from firsttouch.finder.kinds import SECOND
+from firsttouch.finder.locations import Location
 from firsttouch.finder.sites import Site, Trace
-from firsttouch.finder.symbols import Location
 from firsttouch.finder.totals import KINDS
 from firsttouch.output.comparison import COMPARABLE, WITH_CARE, Comparison, Line
 from firsttouch.quantities import format_change

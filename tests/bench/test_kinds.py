@@ -62,6 +62,7 @@ def _of_counters(size: int) -> int:
     return _checksum(words, last)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_builds_do_the_same(kinds: Ftbench, kind: str) -> None:
     lines = [
@@ -76,6 +77,7 @@ def test_all_builds_do_the_same(kinds: Ftbench, kind: str) -> None:
         assert 0.9 * PAGES < metrics["resident_pages"] + metrics["zero_pages"] <= PAGES
 
 
+@pytest.mark.long
 def test_the_checksum_is_that_of_what_the_sources_say(kinds: Ftbench) -> None:
     def checksum(kind: str) -> int:
         line = kinds.line("update-kinds", "--kind", kind, "--size", "64K")
@@ -94,7 +96,6 @@ def test_without_builds_it_is_listed_and_says_what_to_do(reporter: Reporter) -> 
     assert "run `make ftbench-kinds`" in done.stderr
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_only_atomics_depend_on_lse(tmp_path: Path, compiler: str) -> None:
     instructions_of = {}

@@ -208,6 +208,7 @@ def test_a_claim_that_cannot_be_removed_twice_is_not_taken_twice(claim: Path) ->
         assert held
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("left", ["killed", "another host"])
 def test_of_many_that_wait_exactly_one_gets_what_was_left(
     claim: Path, tmp_path: Path, left: str

@@ -152,6 +152,7 @@ def test_what_is_being_made_stays_and_what_a_killed_maker_left_goes(filled: Path
     assert not list(filled.glob("kind/[!.]*"))
 
 
+@pytest.mark.long
 def test_a_use_that_begins_while_somebody_prunes_waits_for_the_end(filled: Path) -> None:
     """Otherwise it could get an entry that is removed a moment later."""
     with claimed(filled / PRUNING), _run(_USE, "d") as process:

@@ -55,6 +55,7 @@ def programs(reporter: Reporter) -> list[Path]:
     return [build(reporter, native=True).parent for build in (build_recorder, build_ftbench)]
 
 
+@pytest.mark.long
 def test_each_example_does_what_it_says(
     firsttouch: Firsttouch,
     home: Path,

@@ -152,6 +152,7 @@ def test_a_tree_to_which_the_hooks_do_not_apply(
     _refused(done, "hooks of 6.12 do not apply", "it has no ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tool", "command"),
     [
@@ -189,6 +190,7 @@ def test_a_build_that_fails_shows_the_compilers_error(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_full_disk(firsttouch: Firsttouch, fake_linux: Path, tmp_path: Path) -> None:
     image = tmp_path / "Image"
     image.write_bytes(b"x" * (1 << 20))
@@ -261,6 +263,7 @@ def test_a_heap_in_the_wrong_unit_is_named(copied: Path) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_broken_file_stops_what_needs_it_and_nothing_else(copied: Path, own_cache: Path) -> None:
     (copied / "experiments/broken.toml").write_text("title = ")
     _refused(_in(copied, "lab"), "broken.toml: not valid TOML")

@@ -127,6 +127,7 @@ def test_a_terminal_without_utf8_loses_characters_and_nothing_else(
     assert b"?" in done.stdout
 
 
+@pytest.mark.long
 def test_the_spread_of_a_figure_is_spelled_where_the_encoding_lacks_its_sign(
     tmp_path: Path,
 ) -> None:

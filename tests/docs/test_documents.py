@@ -66,6 +66,7 @@ def _quoted(name: str) -> Iterator[str]:
         yield from (published_figure.figure for published_figure in experiment.published)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _EVIDENCE.documents)
 def test_a_document_has_the_figures_of_the_raw_results(drawing: Drawing, name: str) -> None:
     """`make evidence` draws them again; it takes a minute and no kernel."""
@@ -109,6 +110,7 @@ def test_each_block_is_shown_and_each_set_is_drawn() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["layouts", "above-floor", "every-machine", "worst-and-mean"])
 def test_a_block_names_release_version_source_and_command(drawing: Drawing, name: str) -> None:
     origins = re.findall(
@@ -119,6 +121,7 @@ def test_a_block_names_release_version_source_and_command(drawing: Drawing, name
     assert len(origins) == len(_EVIDENCE.blocks[name].sets)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _EVIDENCE.sets)
 def test_the_raw_results_are_those_of_the_command_that_is_printed(name: str) -> None:
     """All cells that it asks for, and no others: nothing that did not suit was left out.

@@ -7,7 +7,8 @@ import struct
 
 import pytest
 
-from firsttouch.finder.instructions import Access, arm64_access, decode, distance
+from firsttouch.finder.accesses import Access
+from firsttouch.finder.instructions import arm64_access, decode, distance
 from tests.linux.mnemonics import Intent, forms
 
 X86 = [

@@ -160,6 +160,7 @@ def test_two_hosts_see_one_store_at_different_paths(own_cache: Path, tmp_path: P
     assert set(_hosts(jobs)) == {"here", "there"}
 
 
+@pytest.mark.long
 def test_the_claim_of_a_host_that_is_gone_is_stuck_no_longer_than_its_lease(
     own_cache: Path,
 ) -> None:
@@ -236,6 +237,7 @@ def test_a_guest_that_fails_is_tried_by_two_hosts_each_once() -> None:
     execute(_PLAN, jobs, lambda *_: pytest.fail("tried"), "three")
 
 
+@pytest.mark.long
 def test_a_host_that_fails_what_others_run_stops_and_is_named(own_cache: Path) -> None:
     jobs = make_jobs(30)
     match = r"bad failed \d+ guests in a row and one that good has run \(.*: no memory\)"
@@ -353,6 +355,7 @@ def test_an_interrupted_run_can_be_joined_and_the_next_run_forgets_it() -> None:
         assert not plan.failures("key")
 
 
+@pytest.mark.long
 def test_processes_enter_and_leave_a_plan_at_once() -> None:
     """None of them may remove the folder in which another one has its claim."""
     plan = SharedPlan("busy", frozenset(), LEASE)
@@ -388,6 +391,7 @@ def _operations(monkeypatch: pytest.MonkeyPatch, number: int) -> float:
     return next(counted) / number
 
 
+@pytest.mark.long
 def test_a_guest_needs_as_few_operations_in_a_long_plan_as_in_a_short_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

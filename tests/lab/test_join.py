@@ -91,6 +91,7 @@ def test_results_are_those_of_here_byte_for_byte(
     assert not list((own_cache / "plans").iterdir())
 
 
+@pytest.mark.long
 def test_a_guest_that_fails_is_reported_once_with_its_log(
     fake_lab: FakeLab, follows: Callable[[Request], RunResults], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -275,6 +275,7 @@ def test_a_task_that_says_why_it_ended_is_told_once_with_its_node(
     assert said.count("A job on n1 ended: QEMU failed: install it.") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("wanted", "guests", "count"), [(None, 9, 4), (2, 9, 2), (7, 3, 3), (20, 99, 11)]
 )

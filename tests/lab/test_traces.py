@@ -117,6 +117,7 @@ def _trace(job: Job) -> Trace:
     return trace
 
 
+@pytest.mark.long
 def test_a_changed_finder_finds_again_and_runs_no_guest(own_cache: Path, tmp_path: Path) -> None:
     job = _recorded_job(tmp_path)
     assert results_of(job) is None
@@ -130,6 +131,7 @@ def test_a_changed_finder_finds_again_and_runs_no_guest(own_cache: Path, tmp_pat
     assert _trace(gone) == _trace(changed) == trace
 
 
+@pytest.mark.long
 def test_an_outcome_without_its_recording_is_read(own_cache: Path, tmp_path: Path) -> None:
     job = _recorded_job(tmp_path)
     _keep_recording(job, tmp_path, "/bin/true")

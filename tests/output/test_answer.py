@@ -85,6 +85,7 @@ def test_a_published_figure_stands_with_both_values_its_change_and_its_verdict(
     assert "cannot be judged by counts" in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", _WIDTHS)
 def test_no_digit_is_cut_at_any_width(full: Dataset, width: int) -> None:
     for print_ in (_answers, _table):

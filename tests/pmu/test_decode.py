@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.finder.instructions import Access, arm64_access, decode
+from firsttouch.finder.accesses import Access
+from firsttouch.finder.instructions import arm64_access, decode
 from tests.linux.conftest import LLVM
 from tests.pmu.conftest import HERE, PMU, must_run
 

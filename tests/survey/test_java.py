@@ -58,6 +58,7 @@ def _faults(*flags: str) -> int:
     return usage.ru_minflt
 
 
+@pytest.mark.long
 def test_what_is_said_of_a_jvm_is_what_a_jvm_does() -> None:
     said = texts(_surveyed(), "JVM")
     plain, huge = _faults(), _faults("-XX:+UseTransparentHugePages")

@@ -24,6 +24,7 @@ def _kinds(faults: Iterable[tuple[str, int]]) -> dict[str, int]:
     return dict(counts)
 
 
+@pytest.mark.long
 def test_each_format_has_all_faults_by_kind(firsttouch: Firsttouch, compile_c: Compile) -> None:
     program = compile_c("kinds.c", "-fno-omit-frame-pointer")
     done = firsttouch("trace", "--out", "out", "--", program)

@@ -66,6 +66,7 @@ def test_what_is_predicted_of_an_allocator_is_measured(
     assert measured == pytest.approx(predicted, rel=0.1)
 
 
+@pytest.mark.long
 def test_faults_are_priced_by_a_short_survey_unless_it_is_left_out(
     firsttouch: Firsttouch, compile_c: Compile
 ) -> None:
@@ -86,6 +87,7 @@ def test_faults_are_priced_by_a_short_survey_unless_it_is_left_out(
         assert traced.system is not None and traced.system > 0.001
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root sees faults in the kernel")
 def test_memory_that_system_calls_fill_again_is_kept(
     firsttouch: Firsttouch, compile_c: Compile

@@ -16,9 +16,9 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
 from firsttouch.finder.fault_places import FaultPlace
+from firsttouch.finder.locations import Location
 from firsttouch.finder.remedies import AHEAD, FILLED, KEEP
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
-from firsttouch.finder.symbols import Location
 from firsttouch.output.terminal import output_console
 from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.survey.document import read_survey

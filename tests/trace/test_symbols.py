@@ -22,8 +22,9 @@ from elftools.elf.sections import SymbolTableSection
 
 from firsttouch.finder import debug_files
 from firsttouch.finder.debug_files import Servers
+from firsttouch.finder.locations import Location
 from firsttouch.finder.spaces import Place
-from firsttouch.finder.symbols import Location, Symbols
+from firsttouch.finder.symbols import Symbols
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 from tests.trace.test_known import line_of

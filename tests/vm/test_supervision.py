@@ -111,6 +111,7 @@ def test_a_guest_ends_as_soon_as_it_is_told_to(
         run_guest(guest, tmp_path / "log", stop=stop)
 
 
+@pytest.mark.long
 def test_a_silent_guest_is_given_up(guest: Guest, qemu: FakeQemu, tmp_path: Path) -> None:
     qemu.program.write_text(
         qemu.program.read_text().replace("sys.exit(", "__import__('time').sleep(1000)\nsys.exit(")
@@ -124,6 +125,7 @@ def _slowly(qemu: FakeQemu, statement: str) -> None:
     qemu.program.write_text(text.replace("sys.exit(", f"{statement}\nsys.exit("))
 
 
+@pytest.mark.long
 def test_a_guest_that_prints_for_ever_is_given_up_after_its_deadline(
     guest: Guest, qemu: FakeQemu, tmp_path: Path
 ) -> None:
@@ -137,6 +139,7 @@ def test_a_guest_that_prints_for_ever_is_given_up_after_its_deadline(
     assert error.value.detail[-1] == "once more"
 
 
+@pytest.mark.long
 def test_a_guest_that_fills_the_disk_is_given_up(
     guest: Guest, qemu: FakeQemu, tmp_path: Path
 ) -> None:

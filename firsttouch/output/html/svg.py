@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
+from functools import partial
+from html import escape
 
 from markupsafe import Markup
 
@@ -18,7 +19,7 @@ _LEGEND_LINE = 18.0
 # Around a picture that stands alone, and for a line of text above and below it.
 _MARGIN, _TEXT_LINE = 16.0, 24.0
 
-_QUOTE = {'"': "&quot;"}
+_escape = partial(escape, quote=False)
 # Corners around a mark's centre, in radii; a circle has none.
 _CORNERS: Mapping[Shape, Sequence[tuple[float, float]]] = {
     "circle": (),
@@ -97,7 +98,7 @@ class Drawing:
         self, x: float, y: float, width: float, height: float, kind: str, tip: str = ""
     ) -> None:
         """Draw a rectangle from its upper left corner; `tip` as of `mark`."""
-        title = f"<title>{escape(tip)}</title>" if tip else ""
+        title = f"<title>{_escape(tip)}</title>" if tip else ""
         self._parts.append(
             f'<rect class="{kind}" x="{number(x)}" y="{number(y)}" width="{number(width)}" '
             f'height="{number(height)}">{title}</rect>'
@@ -107,7 +108,7 @@ class Drawing:
         """Write `words` on the baseline `y`; `anchor` is start, middle or end."""
         at = "" if anchor == "start" else f' text-anchor="{anchor}"'
         self._parts.append(
-            f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{at}>{escape(words)}</text>'
+            f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{at}>{_escape(words)}</text>'
         )
 
     def mark(self, symbol: Symbol, x: float, y: float, tip: str = "", room: float = 13.0) -> None:
@@ -115,7 +116,7 @@ class Drawing:
 
         `tip` is shown when the pointer is on the mark.
         """
-        title = f"<title>{escape(tip)}</title>" if tip else ""
+        title = f"<title>{_escape(tip)}</title>" if tip else ""
         # A filled mark is smaller than a hollow one, so that both show at the same place.
         r = (3.4 if symbol.filled else 5.2) * min(1.0, room / 13)
         self._parts.append(
@@ -145,8 +146,8 @@ class Drawing:
         """Return the picture as an element called `name`, with `description` as alternative."""
         return Markup(
             f'<svg role="img" viewBox="0 0 {number(self.width)} {number(self.height)}" '
-            f'xmlns="http://www.w3.org/2000/svg" aria-label="{escape(title, _QUOTE)}" '
-            f'aria-describedby="{name}-d"><desc id="{name}-d">{escape(description)}</desc>'
+            f'xmlns="http://www.w3.org/2000/svg" aria-label="{escape(title)}" '
+            f'aria-describedby="{name}-d"><desc id="{name}-d">{_escape(description)}</desc>'
             f"{''.join(self._parts)}</svg>"
         )
 
@@ -177,7 +178,7 @@ class Drawing:
             "<!-- SPDX-License-Identifier: GPL-2.0 -->\n"
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title description">\n'
-            f'<title id="title">{escape(title)}</title>\n'
-            f'<desc id="description">{escape(description)}</desc>\n'
-            f"<style>\n{escape(style)}\n</style>\n" + "\n".join(self._parts) + "\n</svg>\n"
+            f'<title id="title">{_escape(title)}</title>\n'
+            f'<desc id="description">{_escape(description)}</desc>\n'
+            f"<style>\n{_escape(style)}\n</style>\n" + "\n".join(self._parts) + "\n</svg>\n"
         )
