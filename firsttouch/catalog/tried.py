@@ -44,10 +44,14 @@ def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
     """
     arms: dict[str, Arm] = {}
     for place, arm in enumerate(wanted):
-        if not _NAME.fullmatch(arm.name) or arm.name in (*arms, *arm_names()):
+        if not _NAME.fullmatch(arm.name):
             raise UserError(
-                f"--arm {arm.name}: give each arm a name of its own, of letters and digits."
+                f"--arm {arm.name}: a name is of letters, digits, '_', '.', '+' and '-', and "
+                "begins with a letter or digit."
             )
+        if arm.name in (*arms, *arm_names()):
+            whose = "two arms have" if arm.name in arms else "an arm of the laboratory has"
+            raise UserError(f"--arm {arm.name}: {whose} this name; choose another name.")
         boot = tuple(word for words in arm.boot for word in words.split())
         kernel = Kernel(
             "stock",

@@ -43,9 +43,9 @@ def test_arms_that_are_tried_together_look_different() -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ([Wanted("stock", boot=["x"])], "--arm stock: give each arm a name of its own"),
-        ([Wanted("a", boot=["x"]), Wanted("a", boot=["y"])], "--arm a: give each arm a name"),
-        ([Wanted("a/b", boot=["x"])], "--arm a/b: give each arm a name"),
+        ([Wanted("stock", boot=["x"])], "--arm stock: an arm of the laboratory has this name"),
+        ([Wanted("a", boot=["x"]), Wanted("a", boot=["y"])], "--arm a: two arms have this name"),
+        ([Wanted("a/b", boot=["x"])], "--arm a/b: a name is of letters"),
         ([Wanted("nothing")], "--arm nothing is stock: give it a patch"),
         ([Wanted("a", boot=[" "])], "--arm a is stock"),
         ([Wanted("a", [], [_PATCH])], "has the line 'From: A Developer"),
