@@ -8,13 +8,14 @@
 
 #include "area.h"
 #include "datafile.h"
+#include "hugepage.h"
 #include "result.h"
 #include "swap.h"
 #include "thp.h"
 #include "touch.h"
 
 static const char * const kinds[] = {
-	"untouched", "zero", "shmem", "shmem-64k", "shmem-2m", "file",
+	"untouched", "zero", "shmem", "shmem-64k", "shmem-2m", "file", "hugetlb",
 };
 
 /* The other kinds are private anonymous memory that was written, by folio. */
@@ -55,7 +56,7 @@ const struct param *area_param(size_t place)
 			.type = PARAM_SIZE, .def = "16777216", .min = 4096,
 		}, {
 			.name = "set-thp", .type = PARAM_FLAG, .option = true,
-			.help = "write the system's huge page policy that --memory needs (root)",
+			.help = "write the system's huge page policy, or pool, that --memory needs (root)",
 		}, {
 			.name = "dir", .help = "folder for the file of --memory file",
 			.type = PARAM_PATH, .option = true, .def = "/var/tmp",
@@ -74,6 +75,32 @@ const struct metric *area_metric(size_t place)
 	return place < ARRAY_SIZE(metrics) ? &metrics[place] : NULL;
 }
 
+/* With room for the copies that stores after a fork make. */
+static bool get_hugetlb(const struct run *run, char *at, size_t size,
+			size_t *added)
+{
+	return hugetlb_map(at, size, param_number(run, "set-thp"), 2, added);
+}
+
+static enum status prepare_hugetlb(struct run *run, bool *unavailable)
+{
+	size_t size = param_number(run, "size"), added;
+	enum status status = memory_check_size(run, "size", HUGEPAGE_BYTES,
+					       "huge page");
+	struct memory memory;
+	int error;
+
+	if (status || *unavailable)
+		return status;
+	error = memory_map(&memory, size, MEMORY_ALIGN);
+	if (error)
+		return wrong(run, "mapping the memory: %s", strerror(-error));
+	*unavailable = !get_hugetlb(run, memory.start, size, &added);
+	memory_unmap(&memory);
+	hugetlb_give_back(added);
+	return *unavailable ? hugetlb_unavailable(run, size) : STATUS_OK;
+}
+
 enum status area_prepare(struct run *run, bool *unavailable)
 {
 	bool set = param_number(run, "set-thp"), shared = is_shmem(run);
@@ -82,6 +109,8 @@ enum status area_prepare(struct run *run, bool *unavailable)
 	enum status status = thp_prepare(run, shared ? page_size() : page, set,
 					 unavailable);
 
+	if (!status && is_kind(run, "hugetlb"))
+		return prepare_hugetlb(run, unavailable);
 	if (!status && !*unavailable && shared)
 		status = thp_prepare_shmem(run, page, set, unavailable);
 
@@ -89,6 +118,11 @@ enum status area_prepare(struct run *run, bool *unavailable)
 		return status;
 	return memory_check_size(run, "size", unit,
 				 "distance of operations, or the page");
+}
+
+bool area_is_hugetlb(const struct area *area)
+{
+	return is_kind(area->run, "hugetlb");
 }
 
 size_t area_stride(void)
@@ -155,6 +189,9 @@ enum status area_get(struct run *run, struct area *area, size_t size)
 	    mmap(area->memory.start, size, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_FIXED, area->fd, 0) == MAP_FAILED)
 		error = -errno;
+	if (!error && is_kind(run, "hugetlb") &&
+	    !get_hugetlb(run, area->memory.start, size, &area->pool))
+		error = -ENOMEM;
 	if (!error)
 		error = param_number(run, "set-thp") ?
 			thp_advise_and_wait(&area->memory, area->page) :
@@ -203,6 +240,7 @@ void area_put(struct area *area)
 		memory_unmap(&area->other);
 	if (area->memory.start)
 		memory_unmap(&area->memory);
+	hugetlb_give_back(area->pool);
 	swap_off(area->swap);
 	if (area->fd >= 0)
 		close(area->fd);
@@ -213,12 +251,16 @@ void area_put(struct area *area)
 void area_report(struct run *run, const struct area *area)
 {
 	/* It may have grown to twice its size. */
-	int64_t resident = memory_smaps(area->memory.start,
-					2 * area->memory.size, "Rss");
+	const char *start = area->memory.start;
+	size_t size = 2 * area->memory.size;
+	int64_t resident = memory_smaps(start, size, "Rss");
+	/* Which Rss has not. */
+	int64_t hugetlb = memory_smaps(start, size, "Private_Hugetlb") +
+			  memory_smaps(start, size, "Shared_Hugetlb");
 
 	if (access("/proc/self/smaps", R_OK))
 		result_absent(run, "resident_bytes",
 			      "this kernel has no /proc/self/smaps (CONFIG_PROC_PAGE_MONITOR)");
 	else
-		result_add(run, "resident_bytes", resident < 0 ? 0 : resident);
+		result_add(run, "resident_bytes", resident < 0 ? 0 : resident + (hugetlb < 0 ? 0 : hugetlb));
 }

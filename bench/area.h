@@ -5,6 +5,7 @@
 #ifndef AREA_H
 #define AREA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,6 +24,7 @@ struct area {
 	struct memory other;	/* for the operation; .start is NULL without it */
 	int who;		/* whose faults count, as getrusage() has it */
 	pid_t child;		/* the operation's, or 0; it is killed at the end */
+	size_t pool;		/* pages added to the hugeTLB pool, until the end */
 	const char *swap;	/* what is swapped to, or NULL; until the end */
 	void *state;		/* the operation's, which .finish frees; or NULL */
 	area_map map;		/* maps .memory */
@@ -51,6 +53,9 @@ int area_get_other(struct area *area, size_t size);
 /* Forks area->child, which stops, and ends it. NULL, or what failed. */
 const char *area_fork(struct area *area);
 const char *area_end_child(struct area *area);
+
+/* Whether it is of the hugeTLB pool, which has no parts of its pages. */
+bool area_is_hugetlb(const struct area *area);
 
 /*
  * The distance of operations that meet a part of the memory: 16 base pages, for

@@ -31,38 +31,48 @@ static void write_pool(size_t pages)
 	fclose(file);
 }
 
-static void *map_hugetlb(size_t size)
+static char *map_pages(char *at, size_t size)
 {
-	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_2MB,
-			 -1, 0);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_2MB;
+	void *map = mmap(at, size, PROT_READ | PROT_WRITE,
+			 flags | (at ? MAP_FIXED : 0), -1, 0);
 
 	return map == MAP_FAILED ? NULL : map;
 }
 
-static void shrink_pool(const struct hugepages *pages)
+void hugetlb_give_back(size_t added)
 {
 	size_t now;
 
-	if (pages->reserved && read_pool(&now) && now >= pages->reserved)
-		write_pool(now - pages->reserved);
+	if (added && read_pool(&now) && now >= added)
+		write_pool(now - added);
 }
 
-static bool get_hugetlb(struct hugepages *pages, bool set_pool)
+char *hugetlb_map(char *at, size_t size, bool enlarge, size_t copies,
+		  size_t *added)
 {
+	char *start = map_pages(at, size);
 	size_t before, after;
 
-	pages->start = map_hugetlb(pages->size);
-	if (!pages->start && set_pool && read_pool(&before)) {
-		write_pool(before + pages->size / HUGEPAGE_BYTES);
-		if (read_pool(&after) && after > before)
-			pages->reserved = after - before;
-		pages->start = map_hugetlb(pages->size);
-		if (!pages->start)
-			shrink_pool(pages);
+	*added = 0;
+	if (start || !enlarge || !read_pool(&before))
+		return start;
+	write_pool(before + copies * size / HUGEPAGE_BYTES);
+	if (read_pool(&after) && after > before)
+		*added = after - before;
+	start = map_pages(at, size);
+	if (!start) {
+		hugetlb_give_back(*added);
+		*added = 0;
 	}
-	pages->hugetlb = pages->start;
-	return pages->hugetlb;
+	return start;
+}
+
+enum status hugetlb_unavailable(struct run *run, size_t size)
+{
+	return result_unavailable(run,
+				  "no huge pages of 2 MiB in the hugeTLB pool: as root echo %zu > %s",
+				  size / HUGEPAGE_BYTES, POOL);
 }
 
 static void fault_in(const struct hugepages *pages)
@@ -101,7 +111,11 @@ enum status hugepages_get(struct run *run, struct hugepages *pages,
 	memset(pages, 0, sizeof(*pages));
 	pages->size = (bytes + HUGEPAGE_BYTES - 1) & ~(HUGEPAGE_BYTES - 1);
 	*unavailable = false;
-	if (get_hugetlb(pages, param_number(run, "set-pool"))) {
+	pages->start = hugetlb_map(NULL, pages->size,
+				   param_number(run, "set-pool"), 1,
+				   &pages->reserved);
+	pages->hugetlb = pages->start;
+	if (pages->hugetlb) {
 		fault_in(pages);
 		result_note(run, "backing", "hugeTLB");
 		return STATUS_OK;
@@ -120,7 +134,7 @@ void hugepages_put(struct hugepages *pages)
 {
 	if (pages->hugetlb) {
 		munmap(pages->start, pages->size);
-		shrink_pool(pages);
+		hugetlb_give_back(pages->reserved);
 	} else {
 		memory_unmap(&pages->memory);
 	}

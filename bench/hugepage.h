@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory whose low physical address bits are known, because a huge page is
- * aligned to its size. They give the set of a cache line.
+ * Huge pages of 2 MiB. Their low physical address bits are known, because a
+ * huge page is aligned to its size. They give the set of a cache line.
  */
 #ifndef HUGEPAGE_H
 #define HUGEPAGE_H
@@ -36,5 +36,18 @@ struct hugepages {
 enum status hugepages_get(struct run *run, struct hugepages *pages,
 			  size_t bytes, bool *unavailable);
 void hugepages_put(struct hugepages *pages);
+
+/*
+ * Maps private memory of the hugeTLB pool at @at, or anywhere for NULL. @size is
+ * a multiple of HUGEPAGE_BYTES. With @enlarge a pool that has too few gets @size,
+ * or @copies times that. Returns NULL if there are too few.
+ * After munmap, hugetlb_give_back() takes from the pool what this added.
+ */
+char *hugetlb_map(char *at, size_t size, bool enlarge, size_t copies,
+		  size_t *added);
+void hugetlb_give_back(size_t added);
+
+/* Reports that the hugeTLB pool has no @size bytes, and the remedy. */
+enum status hugetlb_unavailable(struct run *run, size_t size);
 
 #endif /* HUGEPAGE_H */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cpus.h"
+#include "hugepage.h"
 #include "memory.h"
 #include "region.h"
 #include "result.h"
@@ -15,6 +16,19 @@
 #include "touch.h"
 
 #define MAX_THREADS	1024
+
+/* After the last size. */
+static const char *page_kind(size_t place)
+{
+	if (thp_page(place) || !thp_page(place - 1))
+		return thp_page(place);
+	return "hugetlb";
+}
+
+static bool is_hugetlb(const struct run *run)
+{
+	return !strcmp(param_text(run, "page"), "hugetlb");
+}
 
 /* Compares the kernel's page sizes with the requested ones. */
 static enum status report_pages(struct run *run, const struct memory *memory,
@@ -108,7 +122,7 @@ static enum status measure_memory(struct run *run, const struct touch *touch,
 		return wrong(run, "no memory for %u threads", threads);
 	}
 	error = thp_advise(&scratch, page_size());
-	if (!error)
+	if (!error && !is_hugetlb(run))
 		error = param_number(run, "set-thp") ?
 			thp_advise_and_wait(memory, page) :
 			thp_advise(memory, page);
@@ -152,11 +166,13 @@ static enum status check_request(struct run *run, const struct touch *touch,
 
 static enum status measure(struct run *run)
 {
-	size_t page = thp_page_bytes(param_text(run, "page"));
+	size_t page = is_hugetlb(run) ? HUGEPAGE_BYTES :
+					thp_page_bytes(param_text(run, "page"));
 	const struct touch *touch = touch_find(param_text(run, "by"));
+	bool unavailable, set = param_number(run, "set-thp");
 	struct memory memory;
 	enum status status;
-	bool unavailable;
+	size_t added = 0;
 	int error;
 
 	if (!param_given(run, "threads"))
@@ -168,7 +184,7 @@ static enum status measure(struct run *run)
 		return status;
 	if (touch_unavailable(touch))
 		return result_unavailable(run, "%s", touch_unavailable(touch));
-	status = thp_prepare(run, page, param_number(run, "set-thp"),
+	status = thp_prepare(run, is_hugetlb(run) ? page_size() : page, set,
 			     &unavailable);
 	if (status || unavailable)
 		return status;
@@ -177,8 +193,13 @@ static enum status measure(struct run *run)
 	if (error)
 		return refuse(run, "--size %lu cannot be mapped (%s): give a smaller one",
 			      param_number(run, "size"), strerror(-error));
-	status = measure_memory(run, touch, &memory, page);
+	if (is_hugetlb(run) &&
+	    !hugetlb_map(memory.start, memory.size, set, 1, &added))
+		status = hugetlb_unavailable(run, memory.size);
+	else
+		status = measure_memory(run, touch, &memory, page);
 	memory_unmap(&memory);
+	hugetlb_give_back(added);
 	return status;
 }
 
@@ -188,7 +209,7 @@ static const struct param params[] = {
 		.type = PARAM_CHOICE, .choices = touch_writing, .def = "ldadd",
 	}, {
 		.name = "page", .help = "size of page to be faulted in",
-		.type = PARAM_CHOICE, .choices = thp_page, .def = "4k",
+		.type = PARAM_CHOICE, .choices = page_kind, .def = "4k",
 	}, {
 		.name = "size", .help = "bytes of memory",
 		.type = PARAM_SIZE, .def = "1073741824", .min = 4096,
@@ -200,7 +221,7 @@ static const struct param params[] = {
 	CPUS_PARAM("that the threads are pinned to, in turn"),
 	{
 		.name = "set-thp", .type = PARAM_FLAG, .option = true,
-		.help = "write the system's huge page policy that --page needs (root)",
+		.help = "write the system's huge page policy, or pool, that --page needs (root)",
 	},
 	TIMELINE_PARAM,
 	{ }

@@ -44,6 +44,12 @@ static int64_t move_a_page_further(struct area *area)
 	return move_to(area, 0, size, size, area->other.start + page_size());
 }
 
+static const char *get_place_of_pieces(struct area *area)
+{
+	return area_is_hugetlb(area) ? "mremap moves whole pages of hugeTLB" :
+				       get_place(area);
+}
+
 static int64_t move_pieces(struct area *area)
 {
 	const size_t stride = area_stride();
@@ -84,7 +90,7 @@ static int64_t shrink(struct area *area)
 static const struct operation operations[] = {
 	{ "moved", get_place, move },
 	{ "moved-askew", get_place, move_a_page_further },
-	{ "moved-pieces", get_place, move_pieces },
+	{ "moved-pieces", get_place_of_pieces, move_pieces },
 	{ "moved-grown", get_place, move_and_grow },
 	{ "grown", free_behind, grow },
 	{ "shrunk", NULL, shrink },

@@ -83,6 +83,8 @@ static const char *watch(struct area *area, int mode)
 		.mode = mode,
 	};
 
+	if (area_is_hugetlb(area))
+		return "faults are answered in base pages, which hugeTLB has not";
 	area->other_fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
 	if (area->other_fd < 0)
 		return NO_USERFAULTFD;

@@ -28,7 +28,7 @@ REFUSED = {
     "misspelt choice": (["populate", "--by", "ldad"], 'did you mean "ldadd"?'),
     "unknown choice": (
         ["populate", "--page", "frobnicate"],
-        "give one of base, 4k, 16k, 32k, 64k, 128k, 256k, 512k, 1m, 2m",
+        "give one of base, 4k, 16k, 32k, 64k, 128k, 256k, 512k, 1m, 2m, hugetlb",
     ),
     "missing value": (["populate", "--by"], "lacks its value"),
     "given twice": (["populate", "--size", "1M", "--size", "2M"], "given twice"),

@@ -24,6 +24,25 @@ KINDS = ("store", "load-store", "ldadd", "swp", "cas", "casp", "ldxr", "madvise"
 # Faults for each page on a stock kernel.
 TWICE = {"load-store", "ldadd", "swp", "cas", "casp", "ldxr"}
 POPULATE = f"/ftbench populate --size {16 * MIB}"
+HUGETLB = "--memory hugetlb --size 16M --set-thp"
+# Faults of each page of 2 MiB that the hugeTLB pool gives: an atomic reads first.
+HUGETLB_FAULTS = {
+    f"{POPULATE} --by store --page hugetlb --set-thp": 1,
+    f"{POPULATE} --by ldadd --page hugetlb --set-thp": 2,
+    f"{POPULATE} --by madvise --page hugetlb --set-thp": 1,
+    f"/ftbench unmap --operation at-once {HUGETLB}": 0,
+    f"/ftbench protect --operation stores-after {HUGETLB}": 1,
+    f"/ftbench remap --operation moved {HUGETLB}": 0,
+    f"/ftbench advise --operation populate-write {HUGETLB}": 1,
+    f"/ftbench fork --operation stores-copied {HUGETLB}": 1,
+}
+# What has no meaning for such memory, and why.
+HUGETLB_REFUSED = {
+    f"{POPULATE} --by store --page hugetlb": "no huge pages of 2 MiB in the hugeTLB pool",
+    f"/ftbench unmap --operation pieces {HUGETLB}": "this kernel refuses pieces",
+    f"/ftbench remap --operation moved-pieces {HUGETLB}": "mremap moves whole pages of hugeTLB",
+    f"/ftbench userfault --operation missing {HUGETLB}": "faults are answered in base pages",
+}
 HOT = "--level l2 --ways 8 --way_size 32K --rounds 100 --set-pool"
 
 COMMANDS = (
@@ -42,6 +61,8 @@ COMMANDS = (
     *(f"/ftbench zero-conflict {HOT} --hot_color {color}" for color in (0, 7)),
     f"/ftbench colors-here {HOT} --colors 4 --set-thp",
     f"{POPULATE} --by store --counters cache",
+    *HUGETLB_REFUSED,
+    *HUGETLB_FAULTS,
 )
 
 pytestmark = pytest.mark.kernel
@@ -181,6 +202,21 @@ def test_stand_in_for_colours(ran: Ran) -> None:
     line = ran.lines[f"/ftbench colors-here {HOT} --colors 4 --set-thp"]
     assert line["metrics"]["zero_frames"] == 4
     assert line["metrics"]["zero_color"] == 0
+
+
+@pytest.mark.parametrize("command", HUGETLB_FAULTS)
+def test_memory_of_the_hugetlb_pool(ran: Ran, command: str) -> None:
+    assert metric(ran, command) == 8 * HUGETLB_FAULTS[command]
+    if "--memory" in command:
+        gone = "unmap" in command or "remap" in command
+        assert metric(ran, command, "resident_bytes") == (0 if gone else 16 * MIB)
+
+
+@pytest.mark.parametrize("command", HUGETLB_REFUSED)
+def test_what_hugetlb_has_not(ran: Ran, command: str) -> None:
+    line = ran.lines[command]
+    assert not line["metrics"]
+    assert set(line["unavailable"].values()).pop().startswith(HUGETLB_REFUSED[command])
 
 
 def test_set_conflict(ran: Ran) -> None:
