@@ -106,10 +106,13 @@ class Process:
         fresh = self.space.map(event)
         self.allocator = allocator_with(self.allocator, event.path)
         self.replay.keeps_all = self.allocator is None or not self.allocator.heap
-        if not self.replay.keeps_all and is_anonymous(event) and not event.prot & PROT_EXEC:
+        heap = event.path == HEAP
+        # brk(2) has one user, malloc(3), whoever touches the memory first.
+        mapped = is_anonymous(event) and not heap and not event.prot & PROT_EXEC
+        if mapped and not self.replay.keeps_all:
             self.new = event
         for start, end in fresh:
-            self.replay.map(start, end, heap=event.path == HEAP)
+            self.replay.map(start, end, heap=heap)
         return fresh
 
     def begin(self, fault: Fault) -> None:

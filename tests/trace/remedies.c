@@ -2,8 +2,8 @@
 /*
  * A program whose faults a remedy removes: "keep" takes and frees memory again and again,
  * "read" lets read(2) fill such memory, "huge" writes a large block once, "heap" many small
- * ones. "thread" takes and frees small blocks in a thread, "maps" does not ask malloc(3).
- * "base" as the second word: without huge pages.
+ * ones. "trim" takes and frees small blocks, "thread" does so in a thread, "maps" does not ask
+ * malloc(3). "base" as the second word: without huge pages.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,8 +16,8 @@
 #define ROUNDS	4
 #define BLOCKS	1024
 
-/* Each block is so small that a thread's heap has it, all of them so large that it shrinks */
-static void *in_thread(void *unused)
+/* Each block is so small that a heap has it, all of them so large that it shrinks */
+static void *small_blocks(void *unused)
 {
 	char *volatile some[BLOCKS];
 
@@ -68,10 +68,12 @@ int main(int argc, char **argv)
 		prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	if (argc > 1 && !strcmp(argv[1], "maps"))
 		return maps(size);
+	if (argc > 1 && !strcmp(argv[1], "trim"))
+		return small_blocks(NULL) != NULL;
 	if (argc > 1 && !strcmp(argv[1], "thread")) {
 		pthread_t thread;
 
-		return pthread_create(&thread, NULL, in_thread, NULL) || pthread_join(thread, NULL);
+		return pthread_create(&thread, NULL, small_blocks, NULL) || pthread_join(thread, NULL);
 	}
 	for (size_t given = 0; small && given < size; given += 4000) {
 		char *volatile some = malloc(4000);
