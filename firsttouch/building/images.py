@@ -99,7 +99,7 @@ class KernelImage:
         return [
             *self._arch.fragments(base),
             *([release] if release.exists() else []),
-            *(configs / "features" / name for name in self._features()),
+            *(file for name in self._features() if (file := configs / "features" / name).exists()),
             *self.fragments,
         ]
 
