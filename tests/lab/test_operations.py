@@ -24,33 +24,53 @@ ORDERS = {
 }
 
 
+def _kernel(request: Request, reporter: Reporter) -> dict[str, dict[str, float]]:
+    """Return kernel instructions by kind of memory and arm."""
+    outcome = run_lab(request, real_contract(), reporter)
+    assert not outcome.failures
+    rows = make_dataset(outcome.results, outcome.catalog).rows
+    return {
+        str(row.case.params["memory"]): {arm: count for arm, count in row.arms.items() if count}
+        for row in rows
+        if row.metric == "instructions_kernel"
+    }
+
+
 @pytest.mark.parametrize("release", releases_with_stock())
 @pytest.mark.parametrize(("experiment", "operation"), ORDERS)
 def test_what_has_less_to_do_costs_less(
     experiment: str, operation: str, release: str, reporter: Reporter, tmp_path: Path
 ) -> None:
     kinds = ORDERS[experiment, operation]
-    outcome = run_lab(
-        Request(
-            release=release,
-            experiments=(experiment,),
-            arms=("stock",),
-            settings={"operation": (operation,), "memory": kinds},
-            out=tmp_path,
-        ),
-        real_contract(),
-        reporter,
+    request = Request(
+        release=release,
+        experiments=(experiment,),
+        arms=("stock",),
+        settings={"operation": (operation,), "memory": kinds},
+        out=tmp_path,
     )
-    assert not outcome.failures
-    rows = make_dataset(outcome.results, outcome.catalog).rows
-    counts = {
-        str(row.case.params["memory"]): row.arms["stock"]
-        for row in rows
-        if row.metric == "instructions_kernel"
-    }
+    counts = {kind: of_arms["stock"] for kind, of_arms in _kernel(request, reporter).items()}
     assert sorted(kinds, key=counts.__getitem__) == list(kinds)
     # A base page costs several times what a page of a larger folio does.
     assert counts["4k"] > 4 * counts["2m"]
     # A system call of a kernel whose random numbers have no seed costs 10,000 by itself.
     if experiment == "protect":
         assert counts["untouched"] < 5_000
+
+
+@pytest.mark.parametrize("release", releases_with_stock())
+def test_folios_that_are_given_back_stay_on_the_lists_of_the_cpu(
+    release: str, reporter: Reporter, tmp_path: Path
+) -> None:
+    """Stock gives the CPU's lists back to the zone at each folio; linux/ when they are full."""
+    request = Request(
+        release=release,
+        experiments=("advise",),
+        arms=("stock", "off"),
+        settings={"operation": ("dontneed",), "memory": ("16k", "2m")},
+        out=tmp_path,
+    )
+    counts = _kernel(request, reporter)
+    assert counts["16k"]["off"] < 0.85 * counts["16k"]["stock"]
+    # Huge pages have no such rule.
+    assert counts["2m"]["off"] == pytest.approx(counts["2m"]["stock"], rel=0.01)
