@@ -170,7 +170,8 @@ def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
 
 
 def _touched(params: Params, arm: str) -> dict[str, int]:
-    size, page = int(params["size"]), parse_size(params.get("page", "4k"))
+    asked = str(params.get("page", "4k"))
+    size, page = int(params["size"]), parse_size("2m" if asked == "hugetlb" else asked)
     pages, small = size // page, page // 4096
     atomic = params.get("by", "store") not in ("store", "madvise", "load-store")
     twice = params.get("by") == "load-store" or (atomic and arm in ("stock", "off"))
