@@ -56,7 +56,7 @@ const struct param *area_param(size_t place)
 			.type = PARAM_SIZE, .def = "16777216", .min = 4096,
 		}, {
 			.name = "set-thp", .type = PARAM_FLAG, .option = true,
-			.help = "write the system's huge page policy, or pool, that --memory needs (root)",
+			.help = "write the huge page policy, or pool, that --memory needs (root)",
 		}, {
 			.name = "dir", .help = "folder for the file of --memory file",
 			.type = PARAM_PATH, .option = true, .def = "/var/tmp",
@@ -262,5 +262,7 @@ void area_report(struct run *run, const struct area *area)
 		result_absent(run, "resident_bytes",
 			      "this kernel has no /proc/self/smaps (CONFIG_PROC_PAGE_MONITOR)");
 	else
-		result_add(run, "resident_bytes", resident < 0 ? 0 : resident + (hugetlb < 0 ? 0 : hugetlb));
+		result_add(run, "resident_bytes",
+			   (resident < 0 ? 0 : resident) +
+			   (hugetlb < 0 ? 0 : hugetlb));
 }

@@ -221,7 +221,7 @@ static const struct param params[] = {
 	CPUS_PARAM("that the threads are pinned to, in turn"),
 	{
 		.name = "set-thp", .type = PARAM_FLAG, .option = true,
-		.help = "write the system's huge page policy, or pool, that --page needs (root)",
+		.help = "write the huge page policy, or pool, that --page needs (root)",
 	},
 	TIMELINE_PARAM,
 	{ }
