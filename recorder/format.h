@@ -34,6 +34,7 @@ enum ft_type {
 	FT_BUILD_IDS = 109,
 	FT_NODES,
 	FT_CGROUP_NAMES,
+	FT_NO_THP,
 };
 
 enum ft_flags {
@@ -101,6 +102,14 @@ struct ft_data {
 	struct perf_event_header header;
 	uint32_t pid;
 	uint32_t len;
+};
+
+/* The process forbids huge pages for itself, since the fault that follows or before it. */
+struct ft_no_thp {
+	struct perf_event_header header;
+	uint32_t pid;
+	uint32_t zero;
+	uint64_t time;
 };
 
 struct ft_end {

@@ -81,6 +81,8 @@ static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 			if (!block_is_kept(rings, record.sample.addr))
 				continue;
 			ring->kept++;
+			thp_look(&rings->thp, record.sample.pid,
+				 record.sample.time, rings->time, output);
 		}
 		output_write(output, &record, record.header.size);
 		/* At once: the kernel may need the room. */
@@ -112,6 +114,7 @@ void rings_drain(struct rings *rings, struct code *code, struct output *output)
 {
 	bool fresh = false;
 
+	rings->time = now();
 	/* Before the rings are read: what is written later is of a later round. */
 	output_round(output);
 	for (size_t i = 0; i < rings->nr_rings; i++)

@@ -7,6 +7,7 @@
 
 #include "code.h"
 #include "output.h"
+#include "thp.h"
 
 struct ring {
 	struct perf_event_mmap_page *head;
@@ -35,6 +36,9 @@ struct rings {
 	uint64_t samples;
 	/* As in struct ft_start. */
 	uint64_t sample;
+	struct thp thp;
+	/* Of the last drain, as CLOCK_MONOTONIC has it, in ns. */
+	uint64_t time;
 	/* Drains since the last one that had new code. */
 	unsigned int calm;
 };

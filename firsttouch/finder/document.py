@@ -87,6 +87,7 @@ def parse_trace(table: Table) -> Trace:
         system=table.optional("system", float),
         processor=table.take("processor", str, ""),
         allocator=table.take("allocator", str, ""),
+        no_huge=table.take("no_huge", int, 0),
         programs=tuple(
             read(entry, ProgramFaults, strict=False) for entry in table.tables("programs")
         ),

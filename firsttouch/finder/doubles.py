@@ -14,7 +14,7 @@ from pathlib import Path
 
 from firsttouch.finder.accesses import Access, Instruction
 from firsttouch.finder.code import Code
-from firsttouch.finder.events import Ended, Executed, Fault, Forked, Mapped, Named
+from firsttouch.finder.events import Ended, Executed, Fault, Forbade, Forked, Mapped, Named
 from firsttouch.finder.instructions import distance
 from firsttouch.finder.kinds import FAULT_KINDS, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
@@ -90,6 +90,8 @@ class _Finder:
                 self._execute(event)
             elif isinstance(event, Named):
                 self._process(event.pid).thread_names[event.tid] = event.name
+            elif isinstance(event, Forbade):
+                self._process(event.pid).replay.forbid_huge()
             else:
                 self._end(event)
         for process in self._processes.values():
@@ -111,15 +113,13 @@ class _Finder:
 
     def _execute(self, event: Executed) -> None:
         old = self._processes.get(event.pid)
+        replay = self._remedies.process()
         if old:
             old.close(self._totals)
+            if old.replay.no_huge:
+                replay.forbid_huge()
         self._processes[event.pid] = Process(
-            event.pid,
-            Space(),
-            self._name(event.name),
-            self._block,
-            self._remedies.process(),
-            executed=True,
+            event.pid, Space(), self._name(event.name), self._block, replay, executed=True
         )
 
     def _end(self, event: Ended) -> None:

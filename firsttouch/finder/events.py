@@ -86,6 +86,16 @@ class Ended(NamedTuple):
     pid: int
 
 
+class Forbade(NamedTuple):
+    """A process that has forbidden huge pages for itself, by prctl(PR_SET_THP_DISABLE).
+
+    Its children and the programs that it executes have none either.
+    """
+
+    time: int
+    pid: int
+
+
 # What is no fault.
-Change = Mapped | Forked | Executed | Named | Ended
+Change = Mapped | Forked | Executed | Named | Ended | Forbade
 Event = Fault | Change

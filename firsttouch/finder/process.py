@@ -187,6 +187,7 @@ class Process:
             totals.processes[self.pid, name].add(kinds)
         if kinds and (touches := kinds[FIRST_WRITE] + kinds[ZERO_PAGE] + kinds[AGAIN]):
             totals.allocators[self.allocator.name if self.allocator else ""] += touches
+            totals.no_huge += touches if self.replay.no_huge else 0
         totals.unwritten += sum(
             first.anonymous and first.instruction.access is Access.READ
             for first in self.first.values()

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from firsttouch.errors import UserError
 from firsttouch.finder.address_spaces import TRAILER, change_of, mappings
-from firsttouch.finder.events import Event, Executed, Fault, Forked
+from firsttouch.finder.events import Event, Executed, Fault, Forbade, Forked
 from firsttouch.finder.samples import Samples
 
 _TIME = attrgetter("time")
@@ -28,7 +28,7 @@ _MAGICS = b"FTTRACE1", b"FTTRACE2"
 # Types of records: two of the kernel's, then those of recorder/format.h.
 _SAMPLE, _CGROUP = 9, 19
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES = range(100, 108)
-_BUILD_IDS, _NODES, _CGROUP_NAMES = 109, 110, 111
+_BUILD_IDS, _NODES, _CGROUP_NAMES, _NO_THP = range(109, 113)
 _CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED, _SAYS_CGROUP = 1, 2, 4, 32, 64
 _PAGE_SIZES = 4096, 16384, 65536
 _MACHINES = {62: "x86_64", 183: "aarch64"}
@@ -39,6 +39,7 @@ _ENDED = struct.Struct("<iIQQQQQ")
 _SYSTEM = struct.Struct("<Q")
 _CODE_HEAD = struct.Struct("<IIQ")
 _DATA_HEAD = struct.Struct("<II")
+_FORBADE = struct.Struct("<IIQ")
 _COUNT = struct.Struct("<Q")
 # Bytes that are read at a time; no record is longer than 64 KiB.
 _PART = 1 << 20
@@ -177,6 +178,9 @@ class Recording:
             for mapped in mappings(self.time, pid, b"\n".join(lines).decode(errors="replace")):
                 file = self._build_ids.get(mapped.path, mapped.identity)
                 yield mapped._replace(identity=file)
+        elif kind == _NO_THP:
+            pid, _, time = _FORBADE.unpack_from(data)
+            yield Forbade(time, pid)
         elif kind == _BUILD_IDS:
             for line in self._whole(data, b"\n"):
                 build_id, _, path = line.decode(errors="replace").partition(" ")

@@ -74,12 +74,20 @@ class Replay:
         # Whether the allocator would keep whatever is given back; by block, the pages it has.
         self.keeps_all = True
         self._allocated: dict[int, int] = {}
+        # Whether the process has forbidden huge pages; fault-ahead heeds that, too.
+        self.no_huge = False
 
     def fork(self) -> Replay:
         """Return that of a child."""
         child = Replay(self._outcomes, self._simulation.fork(), self._shift)
         child.keeps_all, child._allocated = self.keeps_all, self._allocated.copy()
+        child.no_huge = self.no_huge
         return child
+
+    def forbid_huge(self) -> None:
+        """Serve no fault by large folios from now on."""
+        self.no_huge = True
+        self._simulation.forbid_huge()
 
     def fault(
         self, fault: Fault, kind: int, mapping: Mapped | None, *, write: bool, again: bool

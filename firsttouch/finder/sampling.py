@@ -45,6 +45,7 @@ def scale(totals: Totals, recording: Recording) -> None:
     totals.in_kernel = round(totals.in_kernel * factor)
     totals.undecoded = round(totals.undecoded * factor)
     totals.unwritten = round(totals.unwritten * factor)
+    totals.no_huge = round(totals.no_huge * factor)
 
 
 def errors(totals: Totals, sample: int) -> dict[str, float]:

@@ -94,6 +94,11 @@ class Simulation:
             if not heap or not world.whole_heap:
                 world.forget(block, pages)
 
+    def forbid_huge(self) -> None:
+        """End what only large folios bring, in all worlds."""
+        self.close()
+        self.worlds = ()
+
     def close(self) -> None:
         """End the process."""
         for world in self.worlds:

@@ -87,6 +87,7 @@ class Trace:
     `fault_kinds` counts all `faults`, `fault_places`, `programs`, `threads` and
     `processes` say whose they are.
     `allocator` is that of the processes with most first touches of anonymous memory.
+    `no_huge` are first touches of processes that forbid huge pages for themselves.
     `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
     `nodes` and `cgroups` count the faults by NUMA node and cgroup, if these were recorded.
     `sample` is N where the faults in one of N blocks of 2 MiB were recorded, `recorded` of
@@ -125,6 +126,7 @@ class Trace:
     fault_places: tuple[FaultPlace, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     allocator: str = ""
+    no_huge: int = 0
     costs: tuple[Cost, ...] = ()
     basis: str = ""
     unpriced: str = ""

@@ -73,6 +73,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
             for name, outcome in totals.outcomes.items()
         ),
         allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
+        no_huge=totals.no_huge,
         fault_places=places,
         nodes={str(node): faults for node, faults in sorted(totals.nodes.items())},
         cgroups=dict(totals.cgroups.most_common(MOST)),

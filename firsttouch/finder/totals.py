@@ -113,6 +113,7 @@ class Totals:
     `stack_kinds` counts the faults of each by kind. `programs` and `threads` do so by name,
     `processes` by number and program. `outcomes` has what remedies would have saved, and
     `allocators` counts the first touches of anonymous memory by the allocator of the process.
+    `no_huge` are such touches of processes that forbid huge pages for themselves.
     `largest` is the address space with most faults; `unwritten` counts the pages of anonymous
     memory, of all, that were read and not written. `names` are those of the address
     spaces: the command, or the program executed. `in_kernel` counts the faults taken
@@ -138,6 +139,7 @@ class Totals:
     names: list[str] = field(default_factory=list)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     unwritten: int = 0
+    no_huge: int = 0
     detached: list[str] = field(default_factory=list)
     nodes: Counter[int] = field(default_factory=Counter)
     cgroups: Counter[str] = field(default_factory=Counter)

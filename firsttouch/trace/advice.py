@@ -69,6 +69,7 @@ def advice_sentences(trace: Trace) -> Iterator[str]:
             f"memory: {advice.action}{tried}."
         )
     yield from _kept_by_none(trace)
+    yield from _never_huge(trace)
 
 
 def _kept_by_none(trace: Trace) -> Iterator[str]:
@@ -81,6 +82,17 @@ def _kept_by_none(trace: Trace) -> Iterator[str]:
             f"{format_number_of(others, 'faults')} ({format_share(others, trace.faults)}) were on "
             f"memory that the program maps itself, gives back and maps again: no setting of "
             f"{used.name} keeps that."
+        )
+
+
+def _never_huge(trace: Trace) -> Iterator[str]:
+    """Yield what huge pages cannot save, since the program forbids them."""
+    if trace.no_huge >= _MANY * trace.faults and trace.no_huge:
+        yield (
+            f"{format_number_of(trace.no_huge, 'faults')} "
+            f"({format_share(trace.no_huge, trace.faults)}) were first touches by processes that "
+            "forbid huge pages for themselves, by prctl(PR_SET_THP_DISABLE): no setting of the "
+            "host gives them any."
         )
 
 

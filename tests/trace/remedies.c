@@ -3,7 +3,8 @@
  * A program whose faults a remedy removes: "keep" takes and frees memory again and again,
  * "read" lets read(2) fill such memory, "huge" writes a large block once, "heap" many small
  * ones. "trim" takes and frees small blocks, "thread" does so in a thread, "maps" does not ask
- * malloc(3). "base" as the second word: without huge pages.
+ * malloc(3). "base" as the second word: without huge pages, which it forbids for all its memory;
+ * "small": for the large blocks alone. A third word and more are executed instead.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -64,8 +65,10 @@ int main(int argc, char **argv)
 	const int zeros = argc > 1 && !strcmp(argv[1], "read") ? open("/dev/zero", O_RDONLY) : -1;
 	const size_t size = 64 << 20;
 
-	if (argc > 2)
+	if (argc > 2 && !strcmp(argv[2], "base"))
 		prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	if (argc > 3)
+		return execvp(argv[3], argv + 3);
 	if (argc > 1 && !strcmp(argv[1], "maps"))
 		return maps(size);
 	if (argc > 1 && !strcmp(argv[1], "trim"))
@@ -89,6 +92,9 @@ int main(int argc, char **argv)
 
 		if (!some)
 			return 1;
+		/* glibc writes the size in front of a block */
+		if (argc > 2 && !strcmp(argv[2], "small"))
+			madvise(some - 16, size, MADV_NOHUGEPAGE);
 		if (zeros < 0)
 			memset(some, 1, size);
 		else if (read(zeros, some, size) != (ssize_t)size)

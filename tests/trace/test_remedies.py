@@ -127,7 +127,7 @@ def test_what_is_predicted_of_huge_pages_is_measured(
 ) -> None:
     program = compile_c("remedies.c")
     traces = []
-    for words in (("huge", "base"), ("huge",)):
+    for words in (("huge", "small"), ("huge",)):
         done = firsttouch("trace", "--out", "out", "--", program, *words)
         assert done.returncode == 0, done.stderr
         traces.append(read_trace(firsttouch.directory / "out" / FILE_NAME))
@@ -138,6 +138,24 @@ def test_what_is_predicted_of_huge_pages_is_measured(
     assert huge.faults == pytest.approx(base.faults - saved, abs=20)
     # Who has huge pages is not told to take some.
     assert remedies(huge)[THP].saved < 100
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("words", [(), ("{program}", "huge"), ("sh", "-c", "{program} huge; true")])
+def test_no_huge_page_is_predicted_for_a_program_that_forbids_them(
+    firsttouch: Firsttouch, compile_c: Compile, words: tuple[str, ...]
+) -> None:
+    """Also where it executes another program, or forks."""
+    program = str(compile_c("remedies.c"))
+    then = [word.format(program=program) for word in words]
+    done = firsttouch("trace", "--out", "out", "--", program, "huge", "base", *then)
+    assert done.returncode == 0, done.stderr
+    traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    assert traced.no_huge > 16384
+    # Before the call is seen there are only the first faults of the program.
+    assert all(remedies(traced)[name].saved < 100 for name in (THP, MTHP_64, AHEAD))
+    assert remedies(traced)[FILLED].saved > 15000
+    assert "no setting of the host gives them any" in " ".join(done.stderr.split())
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
@@ -31,8 +32,10 @@ from firsttouch.trace.reading import read_recording
 
 # Seconds; the longest takes a hundredth of it on an idle host.
 _PATIENCE = 600
-# Of linux/prctl.h.
-_PR_SET_THP_DISABLE = 41
+# Of linux/prctl.h. So a program has no huge pages, and a trace still predicts what they would save;
+# without the flag the program's own calls could not be told from this.
+_PR_SET_THP_DISABLE, _PR_THP_DISABLE_EXCEPT_ADVISED = 41, 2
+_SINCE = (6, 18)
 # Of linux/personality.h.
 _ADDR_NO_RANDOMIZE = 0x0040000
 
@@ -106,7 +109,13 @@ def trace_script(
 def record_script(
     script: str, root: Path, data: Path, reporter: Reporter, *, huge: bool = False
 ) -> None:
-    """Record the faults of a shell script in the file `data`, as `trace_script` says."""
+    """Record the faults of a shell script in the file `data`, as `trace_script` says.
+
+    Raises HostError if the kernel cannot keep huge pages from it.
+    """
+    release = tuple(int(number) for number in re.findall(r"\d+", platform.release())[:2])
+    if release < _SINCE and not huge:
+        raise HostError("programs are traced without huge pages, by a flag of Linux 6.18: boot it.")
     with tempfile.NamedTemporaryFile("w", prefix="firsttouch-script-") as file:
         file.write(script)
         file.flush()
@@ -125,7 +134,7 @@ def _settle(*, huge: bool) -> None:
     library = ctypes.CDLL(None)
     library.personality(_ADDR_NO_RANDOMIZE)
     if not huge:
-        library.prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
+        library.prctl(_PR_SET_THP_DISABLE, 1, _PR_THP_DISABLE_EXCEPT_ADVISED, 0, 0)
 
 
 def _make_root(unpacked: Iterable[Path], root: Path) -> None:
