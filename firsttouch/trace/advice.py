@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ _MANY = 0.1
 # Of the memory that the program touches: huge pages may bring as much in vain.
 _TOO_MUCH = 0.25
 _FIRST_TOUCHES = NAMES[FIRST_WRITE], NAMES[ZERO_PAGE]
+# Linux has sizes of anonymous memory between a page and a huge page from this release on.
+_MTHP_SINCE = (6, 8)
 _THP = "/sys/kernel/mm/transparent_hugepage"
 
 
@@ -42,9 +45,12 @@ def advise(trace: Trace) -> list[Advice]:
     worth = {r.name: r for r in trace.remedies if r.saved and r.saved >= LEAST * trace.faults}
     touched = trace.anonymous * trace.page_size
     used = allocator(trace.allocator)
+    sizes = (*((HEAP,) if used and used.heap else ()), THP)
+    if _release(trace.kernel) >= _MTHP_SINCE:
+        sizes += (MTHP_64, MTHP_16)
     huge = [
         remedy
-        for name in (*((HEAP,) if used and used.heap else ()), THP, MTHP_64, MTHP_16)
+        for name in sizes
         if (remedy := worth.get(name)) and remedy.memory <= _TOO_MUCH * touched
     ]
     named = [remedy for name in (KEEP, FILLED) if (remedy := worth.get(name))]
@@ -54,6 +60,11 @@ def advise(trace: Trace) -> list[Advice]:
     named.sort(key=lambda remedy: -remedy.saved)
     named += [worth[AHEAD]] if AHEAD in worth else []
     return [_advice(trace, remedy) for remedy in named[:_MOST]]
+
+
+def _release(kernel: str) -> tuple[int, ...]:
+    """Return the first two numbers of a kernel's release, such as 6.12.9-amd64."""
+    return tuple(int(number) for number in re.findall(r"\d+", kernel)[:2])
 
 
 def advice_sentences(trace: Trace) -> Iterator[str]:

@@ -33,8 +33,8 @@ def remedies(traced: Trace) -> Mapping[str, Remedy]:
     return {remedy.name: remedy for remedy in traced.remedies}
 
 
-def advised(*saving: Remedy, allocator: str = "glibc") -> list[str]:
-    traced = replace(trace(faults=1000), remedies=saving, allocator=allocator)
+def advised(*saving: Remedy, kernel: str = "6.12.9-amd64") -> list[str]:
+    traced = replace(trace(faults=1000), remedies=saving, allocator="glibc", kernel=kernel)
     return [advice.remedy.name for advice in advise(traced)]
 
 
@@ -194,6 +194,12 @@ def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
 )
 def test_the_best_remedies_are_named_first(saving: tuple[Remedy, ...], names: list[str]) -> None:
     assert advised(*saving) == names
+
+
+def test_a_kernel_without_sizes_of_huge_pages_is_told_of_none() -> None:
+    saving = Remedy(THP, 300, 0), Remedy(MTHP_64, 500, 0)
+    for kernel, name in (("6.1.0-50-amd64", THP), ("6.8.0-60-generic", MTHP_64)):
+        assert advised(*saving, kernel=kernel) == [name]
 
 
 def test_only_what_a_variable_applies_can_be_tried() -> None:
