@@ -25,14 +25,13 @@ from firsttouch.places import REPOSITORY, users_folder
 from firsttouch.progress import Reporter
 from tests.support import budget, golden, run_summary
 from tests.support.scheduling import Scheduling
+from tests.support.warm import Finished, warm
 
 FAKE_LINUX = REPOSITORY / "tests/building/fakelinux"
 # Patches and fragments that tests try; the patches fit the fake tree and real ones.
 TRIED = REPOSITORY / "tests/lab/tried"
 # What `firsttouch kernel fetch --configuration` gets, so that a fake tree is built without apt.
 FAKE_CONFIGURATION = REPOSITORY / "tests/building/debian.config"
-
-Finished = subprocess.CompletedProcess[str]
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -53,6 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     config.stash[_XDG_CONFIG_HOME].cleanup()
+    if warm.cache_info().currsize:
+        warm().close()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -97,15 +98,8 @@ class Firsttouch:
         return {**os.environ, "PYTHONPATH": str(REPOSITORY), **extra}
 
     def __call__(self, *arguments: str | Path, **environment: str) -> Finished:
-        return subprocess.run(
-            self.command(*arguments),
-            cwd=self.directory,
-            env=self.environment(**environment),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=1800,
-        )
+        words, variables = [str(each) for each in arguments], self.environment(**environment)
+        return warm().run(words, self.directory, variables, wait=1800)
 
     def start(self, *arguments: str | Path, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from firsttouch.lab.results import pack_results, read_results
 from firsttouch.places import EXPERIMENTS
-from tests.conftest import Finished, Firsttouch
+from tests.conftest import Firsttouch
 from tests.support import made_results
 from tests.support.made_results import Made
+from tests.support.warm import Finished
 
 
 def _results() -> list[Made]:

@@ -12,9 +12,10 @@ import pytest
 
 from firsttouch.cli.main import main
 from firsttouch.places import REPOSITORY
-from tests.conftest import FAKE_CONFIGURATION, Finished, Firsttouch
+from tests.conftest import FAKE_CONFIGURATION, Firsttouch
 from tests.support.checkouts import copy_checkout
 from tests.support.full_disk import small_disk
+from tests.support.warm import Finished
 
 
 def _refused(done: Finished, *fragments: str) -> None:

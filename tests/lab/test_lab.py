@@ -28,9 +28,10 @@ from firsttouch.progress import Reporter
 from firsttouch.tables import Table, parse_json
 from firsttouch.vm.guest import Guest, Timing
 from firsttouch.vm.supervision import run_guest
-from tests.conftest import FAKE_CONFIGURATION, Finished, Firsttouch
+from tests.conftest import FAKE_CONFIGURATION, Firsttouch
 from tests.support.full_disk import small_disk
 from tests.support.kernels import releases_with_stock
+from tests.support.warm import Finished
 
 pytestmark = pytest.mark.kernel
 

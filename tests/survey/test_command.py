@@ -25,8 +25,9 @@ from firsttouch.survey.keeping import claimed
 from firsttouch.survey.on_host import survey_host
 from firsttouch.survey.rounds import TaskRunner
 from firsttouch.survey.tasks import Task
-from tests.conftest import Finished, Firsttouch
+from tests.conftest import Firsttouch
 from tests.support.kernels import releases_with_stock
+from tests.support.warm import Finished
 
 PAGE = os.sysconf("SC_PAGESIZE")
 # Enough for each first touch once on a host that is busy with other tests.
