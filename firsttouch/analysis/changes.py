@@ -17,6 +17,7 @@ from typing import Literal
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE, CONTROL
+from firsttouch.catalog.settings import load_setting
 
 FAULTS, INSTRUCTIONS = "page_faults", "instructions_kernel"
 # The counts that a path through the kernel has; any other follows from these, or from addresses.
@@ -65,6 +66,12 @@ class CellChange:
     def units(self) -> float:
         """The number of operations or faults of the base, by which counts are divided."""
         return units_of(self.case, self.base)[1]
+
+    @property
+    def can_be_profiled(self) -> bool:
+        """Whether counts by function tell of it: they follow one CPU, and have a unit."""
+        cpus = load_setting(self.case.platform.setting).cpus or self.case.params.get("cpus", 1)
+        return cpus == 1 and self.unit != "cell"
 
     @property
     def kind(self) -> Kind:
@@ -139,9 +146,9 @@ class Changes:
         return [cell for cell in self.of_kind("changed") if cell.costs_more == more]
 
     def examples(self) -> dict[str, CellChange]:
-        """Return the largest change to ``more`` and to ``less`` of a cell that has a unit."""
+        """Return the largest change to ``more`` and to ``less`` that can be profiled."""
         largest = {
-            name: next((cell for cell in self.changed(more=more) if cell.unit != "cell"), None)
+            name: next((cell for cell in self.changed(more=more) if cell.can_be_profiled), None)
             for name, more in (("more", True), ("less", False))
         }
         return {name: cell for name, cell in largest.items() if cell}

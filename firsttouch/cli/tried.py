@@ -259,13 +259,11 @@ def _examples(changed: Changes) -> dict[str, CellChange]:
     """Return a cell of the case that moved most to each side, without a setting if it moved so."""
     matrix = matrix_of(changed)
     sides = {"more": matrix.worse, "less": matrix.better}
-    cells = {side: moved[0].example for side, moved in sides.items() if moved}
-    # A profile follows one CPU.
-    return {
-        side: cell
-        for side, cell in cells.items()
-        if not load_setting(cell.case.platform.setting).cpus and cell.unit != "cell"
+    examples = {
+        side: next((each.example for each in moved if each.example.can_be_profiled), None)
+        for side, moved in sides.items()
     }
+    return {side: cell for side, cell in examples.items() if cell}
 
 
 def _around(

@@ -128,6 +128,18 @@ def test_what_costs_more_and_what_costs_less_are_two_lists_by_per_cent() -> None
     }  # fmt: skip
 
 
+def test_a_cell_that_no_profile_follows_is_no_example() -> None:
+    """The function of several CPUs would be refused, after all cells were measured."""
+    result = _changes({"instructions_kernel": 2_600_000})
+    (cell,) = result.cells
+    for cpus, examples in ((1, {"more"}), (2, set())):
+        case = replace(cell.case, params={**cell.case.params, "cpus": cpus})
+        assert set(replace(result, cells=(replace(cell, case=case),)).examples()) == examples
+    platform = replace(cell.case.platform, setting="cpus-2")
+    case = replace(cell.case, platform=platform)
+    assert replace(result, cells=(replace(cell, case=case),)).examples() == {}
+
+
 def test_misses_that_addresses_explain_are_told_and_are_no_change() -> None:
     printed = " ".join(_printed(_changes({"l1d_misses": 7700})).split())
     assert "Nothing changed." in printed
