@@ -76,8 +76,8 @@ const struct metric *area_metric(size_t place)
 }
 
 /* With room for the copies that stores after a fork make. */
-static bool get_hugetlb(const struct run *run, char *at, size_t size,
-			size_t *added)
+static char *get_hugetlb(const struct run *run, char *at, size_t size,
+			 size_t *added)
 {
 	return hugetlb_map(at, size, param_number(run, "set-thp"), 2, added);
 }
@@ -87,18 +87,17 @@ static enum status prepare_hugetlb(struct run *run, bool *unavailable)
 	size_t size = param_number(run, "size"), added;
 	enum status status = memory_check_size(run, "size", HUGEPAGE_BYTES,
 					       "huge page");
-	struct memory memory;
-	int error;
+	char *start;
 
 	if (status || *unavailable)
 		return status;
-	error = memory_map(&memory, size, MEMORY_ALIGN);
-	if (error)
-		return wrong(run, "mapping the memory: %s", strerror(-error));
-	*unavailable = !get_hugetlb(run, memory.start, size, &added);
-	memory_unmap(&memory);
+	start = get_hugetlb(run, NULL, size, &added);
+	*unavailable = !start;
+	if (!start)
+		return hugetlb_unavailable(run, size);
+	munmap(start, size);
 	hugetlb_give_back(added);
-	return *unavailable ? hugetlb_unavailable(run, size) : STATUS_OK;
+	return STATUS_OK;
 }
 
 enum status area_prepare(struct run *run, bool *unavailable)

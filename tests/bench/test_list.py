@@ -43,6 +43,7 @@ PARAMS = {
     "userfault": AREA,
     "page-cache": AREA,
     "switch": {"operation", "rounds"},
+    "socket": {"block", "cpus"},
     "program-start": {"operation", "rounds"},
 }
 

@@ -202,6 +202,19 @@ def test_each_round_of_another_process_or_thread_is_two_switches(ftbench: Ftbenc
     assert min(switches["thread"], switches["process"]) >= 4000
 
 
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_blocks_go_through_a_socket_and_nobody_sleeps(ftbench: Ftbench, cpus: int) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
+    line = ftbench.line("socket", "--block", "16K", "--cpus", str(cpus))
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw - before < 200
+    assert (line["metrics"]["operations"], line["metrics"]["page_faults"]) == (1024, 0)
+    refused = ftbench("socket", "--block", "16M", "--cpus", str(cpus))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == (
+        "ftbench: socket: --block 16777216: the socket has less room: give a smaller one\n"
+    )
+
+
 def test_the_heap_ends_where_it_was(ftbench: Ftbench) -> None:
     """A second run finds the heap as the first did: it fits below the same limit."""
     limit = ["prlimit", f"--data={3 * SIZE + (8 << 20)}"]

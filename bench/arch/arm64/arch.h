@@ -29,6 +29,12 @@ static inline void marker_end(void)
 	asm volatile("hint #0x7f" : : : "memory");
 }
 
+/* While a thread waits for another CPU. QEMU gives that CPU its turn. */
+static inline void cpu_relax(void)
+{
+	asm volatile("yield" : : : "memory");
+}
+
 /* One load of four bytes, as in the programs of the postings. */
 static inline uint32_t load(const char *from)
 {
