@@ -2,9 +2,10 @@
 /*
  * Records the page faults of a command and its children, or of a process:
  *
- *   ftrecord [-cgz] [-n N] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
+ *   ftrecord [-bcgz] [-n N] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
  *   ftrecord -x FILE
  *
+ *   -b   the command gets no huge pages, and is not taken for one that forbids them
  *   -c   with the chain of calls, where the program keeps frame pointers
  *   -g   with the cgroup of each fault
  *   -n   the faults in one of N blocks of addresses alone
@@ -223,6 +224,7 @@ static void start(struct recording *recording, int pid, const char *root,
 	struct program *program = &recording->program;
 	int error;
 
+	recording->rings.ignore_thp = program->base_pages;
 	if (pid && !program_attach(program, pid))
 		give_up(recording, errno == EPERM || errno == ENOSYS ?
 			"process %d cannot be waited for here, as pidfd_open(2) is forbidden or "
@@ -258,8 +260,10 @@ int main(int argc, char *argv[])
 	double seconds = 0;
 	int option, signals, pid = 0;
 
-	while ((option = getopt(argc, argv, "+cf:gn:o:p:r:s:x:z")) != -1) {
-		if (option == 'c')
+	while ((option = getopt(argc, argv, "+bcf:gn:o:p:r:s:x:z")) != -1) {
+		if (option == 'b')
+			recording.program.base_pages = true;
+		else if (option == 'c')
 			recording.rings.flags |= FT_CALL_CHAINS;
 		else if (option == 'f')
 			script[2] = proc_read_text(optarg);
@@ -284,7 +288,7 @@ int main(int argc, char *argv[])
 	}
 	command = script[2] ? script : argv + optind;
 	if (!file || !*command != !!pid || !recording.rings.sample) {
-		fputs("usage: ftrecord [-cgz] [-n N] [-r ROOT] [-p PID] [-s SECONDS] -o FILE "
+		fputs("usage: ftrecord [-bcgz] [-n N] [-r ROOT] [-p PID] [-s SECONDS] -o FILE "
 		      "[-f SCRIPT] [--] [COMMAND...]\n", stderr);
 		return 2;
 	}

@@ -92,6 +92,8 @@ bool program_fork(struct program *program, const char *root,
 		if (getppid() != recorder)
 			_exit(127);
 		close(go[1]);
+		if (program->base_pages)
+			prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 		become(go[0], failed[1], root, argv);
 	}
 	close(go[0]);

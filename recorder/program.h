@@ -21,6 +21,8 @@ struct program {
 	/* Not ours: only watched. */
 	bool attached;
 	bool ended;
+	/* Without huge pages; of a program that is started here. */
+	bool base_pages;
 	/* As from waitpid(2); -1 until it ends, and of one that is only watched. */
 	int status;
 	/* Readable when a process that is only watched ends; or else -1. */

@@ -81,8 +81,10 @@ static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 			if (!block_is_kept(rings, record.sample.addr))
 				continue;
 			ring->kept++;
-			thp_look(&rings->thp, record.sample.pid,
-				 record.sample.time, rings->time, output);
+			if (!rings->ignore_thp)
+				thp_look(&rings->thp, record.sample.pid,
+					 record.sample.time, rings->time,
+					 output);
 		}
 		output_write(output, &record, record.header.size);
 		/* At once: the kernel may need the room. */

@@ -37,6 +37,8 @@ struct rings {
 	/* As in struct ft_start. */
 	uint64_t sample;
 	struct thp thp;
+	/* Who forbids huge pages is not recorded. */
+	bool ignore_thp;
 	/* Of the last drain, as CLOCK_MONOTONIC has it, in ns. */
 	uint64_t time;
 	/* Drains since the last one that had new code. */

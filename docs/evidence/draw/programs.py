@@ -10,14 +10,12 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from docs.evidence.draw.rebuilt import Rebuilt
@@ -32,10 +30,6 @@ from firsttouch.trace.reading import read_recording
 
 # Seconds; the longest takes a hundredth of it on an idle host.
 _PATIENCE = 600
-# Of linux/prctl.h. So a program has no huge pages, and a trace still predicts what they would save;
-# without the flag the program's own calls could not be told from this.
-_PR_SET_THP_DISABLE, _PR_THP_DISABLE_EXCEPT_ADVISED = 41, 2
-_SINCE = (6, 18)
 # Of linux/personality.h.
 _ADDR_NO_RANDOMIZE = 0x0040000
 
@@ -109,32 +103,24 @@ def trace_script(
 def record_script(
     script: str, root: Path, data: Path, reporter: Reporter, *, huge: bool = False
 ) -> None:
-    """Record the faults of a shell script in the file `data`, as `trace_script` says.
-
-    Raises HostError if the kernel cannot keep huge pages from it.
-    """
-    release = tuple(int(number) for number in re.findall(r"\d+", platform.release())[:2])
-    if release < _SINCE and not huge:
-        raise HostError("programs are traced without huge pages, by a flag of Linux 6.18: boot it.")
+    """Record the faults of a shell script in the file `data`, as `trace_script` says."""
     with tempfile.NamedTemporaryFile("w", prefix="firsttouch-script-") as file:
         file.write(script)
         file.flush()
         subprocess.run(
-            [build_recorder(reporter), "-r", root, "-o", data, "-f", file.name],
+            [build_recorder(reporter), *([] if huge else ["-b"]), "-r", root, "-o", data,
+             "-f", file.name],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=True,
             timeout=_PATIENCE,
-            preexec_fn=partial(_settle, huge=huge),
-        )
+            preexec_fn=_settle,
+        )  # fmt: skip
 
 
-def _settle(*, huge: bool) -> None:
-    """Take chance from this process and its children: random addresses, and huge pages."""
-    library = ctypes.CDLL(None)
-    library.personality(_ADDR_NO_RANDOMIZE)
-    if not huge:
-        library.prctl(_PR_SET_THP_DISABLE, 1, _PR_THP_DISABLE_EXCEPT_ADVISED, 0, 0)
+def _settle() -> None:
+    """Take chance from this process and its children: no random addresses."""
+    ctypes.CDLL(None).personality(_ADDR_NO_RANDOMIZE)
 
 
 def _make_root(unpacked: Iterable[Path], root: Path) -> None:
