@@ -85,7 +85,7 @@ class Replay:
         return child
 
     def forbid_huge(self) -> None:
-        """Serve no fault by large folios from now on."""
+        """Serve no fault by large folios, from the begin of the process."""
         self.no_huge = True
         self._simulation.forbid_huge()
 

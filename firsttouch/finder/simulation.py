@@ -21,17 +21,46 @@ class Limits(NamedTuple):
     heap: bool = False
 
 
+class _Touch(NamedTuple):
+    """A fault in a block, on the page of a bit; `gone` if that was there, and was given back."""
+
+    bit: int
+    tid: int
+    limits: Limits
+    write: bool
+    gone: bool
+
+
+@dataclass
+class _Waiting:
+    """Faults in a block of which pages were given back: whether all were is not known yet.
+
+    `before` are the pages that it had, `again` those of them that have had another fault.
+    """
+
+    before: int
+    again: int = 0
+    touches: list[_Touch] = field(default_factory=list)
+
+
 @dataclass
 class Simulation:
-    """A process in all worlds, and what was given back in its own."""
+    """A process in all worlds, and what was given back in its own.
+
+    No record tells what madvise(2) gives back. A page that faults again is gone. If all
+    pages of its block fault again before any does so twice, all of them were given back at
+    once, and a large folio may come there. Until that is known, the block's faults wait.
+    """
 
     block: int
     worlds: tuple[World, ...]
     # By block: pages that have had a fault since they were last given back.
     _touched: dict[int, int] = field(default_factory=dict)
+    _waiting: dict[int, _Waiting] = field(default_factory=dict)
 
     def fork(self) -> Simulation:
         """Return that of a child."""
+        self._settle_all()
         return Simulation(
             self.block, tuple(world.fork() for world in self.worlds), self._touched.copy()
         )
@@ -39,40 +68,76 @@ class Simulation:
     def fault(self, page: int, tid: int, limits: Limits, *, write: bool, missing: bool) -> None:
         """Take a fault in anonymous memory, on a page that is missing or the zero page."""
         block, number = divmod(page, self.block)
-        touched = self._touched.get(block, 0)
-        if missing and touched >> number & 1:
-            # No record says what was given back with it: all of its block is taken for that.
-            self._forget(block, -1)
-            touched = 0
-        self._touched[block] = touched | 1 << number
-        inside = self._inside(block, limits)
-        for world in self.worlds:
-            if write:
-                world.writes(block, 1 << number, tid, inside[world.whole_heap])
-            else:
-                world.read(block, 1 << number, inside[world.whole_heap])
+        self._touch(block, 1 << number, tid, limits, write=write, missing=missing)
 
     def writes(self, block: int, pages: int, tid: int, limits: Limits) -> None:
         """Take the faults of writes to missing pages of a block, upwards."""
         touched = self._touched.get(block, 0)
-        gone = touched & pages
-        # As in `fault`, at the lowest page that had been touched.
-        below = pages & (gone & -gone) - 1
+        if not touched & pages and block not in self._waiting:
+            self._touched[block] = touched | pages
+            self._write(block, pages, tid, limits)
+            return
+        while pages:
+            bit = pages & -pages
+            self._touch(block, bit, tid, limits, write=True, missing=True)
+            pages ^= bit
+
+    def _touch(
+        self, block: int, bit: int, tid: int, limits: Limits, *, write: bool, missing: bool
+    ) -> None:
+        touched = self._touched.get(block, 0)
+        touch = _Touch(bit, tid, limits, write, missing and touched & bit != 0)
+        waiting = self._waiting.get(block)
+        if waiting and touch.gone and bit & (waiting.again | ~waiting.before):
+            # It was given back twice, and other pages not once.
+            self._settle(block)
+            waiting = None
+        if touch.gone and not waiting:
+            waiting = self._waiting[block] = _Waiting(touched)
+        self._touched[block] = touched | bit
+        if not waiting:
+            self._play(block, touch)
+            return
+        waiting.touches.append(touch)
+        if touch.gone:
+            waiting.again |= bit
+            if waiting.again == waiting.before:
+                self._settle(block)
+
+    def _settle(self, block: int) -> None:
+        """Play the faults that waited."""
+        waiting = self._waiting.pop(block)
+        whole = waiting.again == waiting.before
+        for world in self.worlds:
+            world.forget(block, -1 if whole else 0)
+        for touch in waiting.touches:
+            if touch.gone and not whole:
+                for world in self.worlds:
+                    world.forget(block, touch.bit)
+            self._play(block, touch)
+
+    def _settle_all(self) -> None:
+        for block in list(self._waiting):
+            self._settle(block)
+
+    def _play(self, block: int, touch: _Touch) -> None:
+        if touch.write:
+            self._write(block, touch.bit, touch.tid, touch.limits)
+            return
+        inside = self._inside(block, touch.limits)
+        for world in self.worlds:
+            world.read(block, touch.bit, inside[world.whole_heap])
+
+    def _write(self, block: int, pages: int, tid: int, limits: Limits) -> None:
         inside = self._inside(block, limits)
-        if below:
-            for world in self.worlds:
-                world.writes(block, below, tid, inside[world.whole_heap])
-        if gone:
-            pages ^= below
-            self._forget(block, -1)
-            touched = 0
-            for world in self.worlds:
-                world.writes(block, pages, tid, inside[world.whole_heap])
-        self._touched[block] = touched | pages
+        for world in self.worlds:
+            world.writes(block, pages, tid, inside[world.whole_heap])
 
     def map(self, limits: Limits) -> None:
         """Forget what was in the limits: a new mapping is there, or what a heap has grown by."""
         for block, pages in blocks_of(limits, self.block, self._touched):
+            if block in self._waiting:
+                self._settle(block)
             self._forget(block, pages, heap=limits.heap)
 
     def _inside(self, block: int, limits: Limits) -> tuple[int, int]:
@@ -95,12 +160,17 @@ class Simulation:
                 world.forget(block, pages)
 
     def forbid_huge(self) -> None:
-        """End what only large folios bring, in all worlds."""
-        self.close()
+        """Leave all worlds, as if the process had never had large folios.
+
+        A program forbids them when it begins. That is seen some milliseconds later.
+        """
+        for world in self.worlds:
+            world.withdraw()
         self.worlds = ()
 
     def close(self) -> None:
         """End the process."""
+        self._settle_all()
         for world in self.worlds:
             world.close()
 

@@ -34,6 +34,8 @@ class World:
     def __init__(self, outcome: Outcome, block: int) -> None:
         self._outcome = outcome
         self._block = block
+        # Faults, which the outcome gets when the process ends.
+        self._saved = 0
         # By block: pages of their own, the zero page, and those that nobody has written yet.
         self._present: dict[int, int] = {}
         self._zero: dict[int, int] = {}
@@ -48,7 +50,7 @@ class World:
     def read(self, block: int, page: int, inside: int) -> None:
         """Serve the recorded fault of a read, with the masks of its page and its mapping."""
         if (self._present.get(block, 0) | self._zero.get(block, 0)) & page:
-            self._outcome.saved += 1
+            self._saved += 1
         else:
             self._zero[block] = self._zero.get(block, 0) | self._read(block, page, inside)
 
@@ -61,7 +63,7 @@ class World:
             # The lowest; 0 if all are there.
             bit = absent & -absent
             if there := pages & bit - 1:
-                outcome.saved += there.bit_count()
+                self._saved += there.bit_count()
                 if used := there & self._idle.get(block, 0):
                     self._idle[block] ^= used
                     outcome.bring(-used.bit_count())
@@ -87,9 +89,16 @@ class World:
             self._outcome.bring(-idle.bit_count())
 
     def close(self) -> None:
-        """Count nothing more as too many: the process ends."""
+        """Count what was saved, and nothing more as too many: the process ends."""
+        self._outcome.saved += self._saved
+        self._saved = 0
         self._outcome.bring(-sum(pages.bit_count() for pages in self._idle.values()))
         self._idle.clear()
+
+    def withdraw(self) -> None:
+        """End the process as one that never had the remedy."""
+        self._saved = 0
+        self.close()
 
     def _written(self, block: int, page: int, tid: int, inside: int) -> int:
         """Return what a write to a page that is missing, or the zero page, brings."""
@@ -156,7 +165,7 @@ class Large(World):
             self._present[block] = present | brought
             if zero:
                 self._zero[block] = zero & ~brought
-        outcome.saved += saved
+        self._saved += saved
         if used := idle & pages:
             idle ^= used
             outcome.bring(-used.bit_count())

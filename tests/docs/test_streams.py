@@ -31,6 +31,7 @@ def test_each_rule_is_another() -> None:
             limits = Limits(writer * 8 * _BLOCK, (writer + 1) * 8 * _BLOCK)
             if page < _PAGES // writer:
                 simulation.fault(limits.first + page, 1, limits, write=True, missing=True)
+    simulation.close()
     saved = [outcome.saved for outcome in outcomes.values()]
     assert len(set(saved)) > len(saved) // 2
     assert outcomes["1 stream"].saved < outcomes["8 streams"].saved

@@ -99,6 +99,9 @@ def test_a_world_serves_writes_at_once_as_each_alone(world: type[World], seed: i
         inside = range(max(limits[0], block * BLOCK), min(limits[1], (block + 1) * BLOCK))
         pages = sorted(dice.sample(inside, dice.choice([1, 2, 40])))
         thread = dice.randrange(2)
+        if dice.random() < 0.1:
+            for simulation in (at_once, alone):
+                simulation.map(Limits(block * BLOCK, (block + 1) * BLOCK))
         if dice.random() < 0.2:
             for simulation in (at_once, alone):
                 simulation.fault(pages[0], thread, limits, write=False, missing=True)
@@ -106,4 +109,7 @@ def test_a_world_serves_writes_at_once_as_each_alone(world: type[World], seed: i
         for page in pages:
             alone.fault(page, thread, limits, write=True, missing=True)
         assert outcomes[0] == outcomes[1]
+    for simulation in (at_once, alone):
+        simulation.close()
+    assert outcomes[0] == outcomes[1]
     assert outcomes[0].saved or world is World

@@ -34,6 +34,7 @@ def replay(
         simulation.fault(page, thread, limits, write=write, missing=missing)
         if not write:
             read.add(page)
+    simulation.close()
     return len(touches) - outcome.saved, outcome
 
 
@@ -65,6 +66,26 @@ def test_fault_ahead_takes_a_few_faults_more_where_each_page_is_read_first() -> 
     taken, _ = replay(Ahead, touches)
     # The kernel's own limit, in test_zero_pages().
     assert 206 < taken <= 2 * (PAGES // 5) + 16
+
+
+@pytest.mark.parametrize(
+    ("again", "left"),
+    [
+        # All of the block was given back, and a huge page comes at the next touch.
+        ([range(BLOCK)], 2),
+        ([range(BLOCK - 1, -1, -1), range(BLOCK)], 3),
+        # A half was: the other half is still there.
+        ([range(BLOCK // 2)], 1 + BLOCK // 2),
+        ([range(BLOCK // 2), range(BLOCK // 2)], 1 + BLOCK),
+        # First a half, then all.
+        ([range(BLOCK // 2), range(BLOCK)], 2 + BLOCK // 2),
+    ],
+)
+def test_a_huge_page_comes_again_where_all_of_its_block_was_given_back(
+    again: list[range], left: int
+) -> None:
+    touches = [touch for pages in (range(BLOCK), *again) for touch in writes(pages)]
+    assert replay(large(9, whole=True), touches)[0] == left
 
 
 def test_fault_ahead_replaces_zero_pages_that_were_read_before() -> None:
@@ -105,6 +126,7 @@ def test_an_allocator_moves_the_end_of_the_heap_by_huge_pages() -> None:
             if page % 33 == 0:
                 simulation.map(Limits(first + page, limits.end, heap=True))
             simulation.fault(first + page, 1, limits, write=True, missing=True)
+        simulation.close()
         left[whole_heap] = pages - outcome.saved
     # Without it a block is not in the mapping when it is touched first.
     assert left == {False: pages, True: BLOCK - 100 + BLOCK + 1}
@@ -124,5 +146,17 @@ def test_what_is_given_back_comes_again_in_all_worlds() -> None:
         for page, write in writes(range(64)):
             simulation.fault(page, 1, LIMITS, write=write, missing=True)
         simulation.map(LIMITS)
+    simulation.close()
     assert outcome.saved == 3 * (64 - 4)
     assert outcome.spare == 0
+
+
+def test_who_forbids_huge_pages_has_had_none() -> None:
+    outcome = Outcome()
+    simulation = Simulation(BLOCK, (large(4)(outcome, BLOCK),))
+    for page, write in writes(range(64)):
+        if page == START + 40:
+            simulation.forbid_huge()
+        simulation.fault(page, 1, LIMITS, write=write, missing=True)
+    simulation.close()
+    assert (outcome.saved, outcome.spare) == (0, 0)
