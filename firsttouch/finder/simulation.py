@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 from firsttouch.finder.worlds import World
 
+# Pages of a folio: 64 KiB on a kernel with pages of 4 KiB.
+_FOLIO = 16
+
 
 class Limits(NamedTuple):
     """The first page of a mapping, and the first behind it; `heap`: brk(2) may move that."""
@@ -21,46 +24,37 @@ class Limits(NamedTuple):
     heap: bool = False
 
 
-class _Touch(NamedTuple):
-    """A fault in a block, on the page of a bit; `gone` if that was there, and was given back."""
-
-    bit: int
-    tid: int
-    limits: Limits
-    write: bool
-    gone: bool
-
-
 @dataclass
-class _Waiting:
-    """Faults in a block of which pages were given back: whether all were is not known yet.
+class _Return:
+    """Pages of a block that fault again: `again` of those that it had, `before`.
 
-    `before` are the pages that it had, `again` those of them that have had another fault.
+    `gone` are those that all worlds take for given back since. `limits` are those of the
+    first of these faults.
     """
 
     before: int
+    limits: Limits
     again: int = 0
-    touches: list[_Touch] = field(default_factory=list)
+    gone: int = 0
 
 
 @dataclass
 class Simulation:
     """A process in all worlds, and what was given back in its own.
 
-    No record tells what madvise(2) gives back. A page that faults again is gone. If all
-    pages of its block fault again before any does so twice, all of them were given back at
-    once, and a large folio may come there. Until that is known, the block's faults wait.
+    No record tells what madvise(2) gives back. Where a page faults again, it is taken for
+    gone with those around it that a folio of 64 KiB would have. If all pages of its block
+    fault again before any does so twice, the whole block was given back at once.
     """
 
     block: int
     worlds: tuple[World, ...]
     # By block: pages that have had a fault since they were last given back.
     _touched: dict[int, int] = field(default_factory=dict)
-    _waiting: dict[int, _Waiting] = field(default_factory=dict)
+    _returns: dict[int, _Return] = field(default_factory=dict)
 
     def fork(self) -> Simulation:
         """Return that of a child."""
-        self._settle_all()
         return Simulation(
             self.block, tuple(world.fork() for world in self.worlds), self._touched.copy()
         )
@@ -68,76 +62,70 @@ class Simulation:
     def fault(self, page: int, tid: int, limits: Limits, *, write: bool, missing: bool) -> None:
         """Take a fault in anonymous memory, on a page that is missing or the zero page."""
         block, number = divmod(page, self.block)
-        self._touch(block, 1 << number, tid, limits, write=write, missing=missing)
+        bit = 1 << number
+        if write:
+            self._alike(block, bit, tid, limits, missing=missing)
+            return
+        back = self._return(block, bit, limits) if missing else None
+        self._touched[block] = self._touched.get(block, 0) | bit
+        inside = self._inside(block, limits)
+        for world in self.worlds:
+            world.read(block, bit, inside[world.whole_heap])
+        self._end_return(block, back)
 
     def writes(self, block: int, pages: int, tid: int, limits: Limits) -> None:
         """Take the faults of writes to missing pages of a block, upwards."""
         touched = self._touched.get(block, 0)
-        if not touched & pages and block not in self._waiting:
-            self._touched[block] = touched | pages
-            self._write(block, pages, tid, limits)
-            return
         while pages:
-            bit = pages & -pages
-            self._touch(block, bit, tid, limits, write=True, missing=True)
-            pages ^= bit
+            alike = pages
+            if touched & pages:
+                bit = pages & -pages
+                alike &= _around(bit)
+                back = self._returns.get(block)
+                twice = back.again | ~back.before if back else 0
+                # Up to the first that was not there, or twice, as the lowest was.
+                for some in (touched, twice):
+                    others = alike & (~some if bit & some else some)
+                    alike &= (others & -others) - 1
+            self._alike(block, alike, tid, limits, missing=True)
+            touched |= alike
+            pages ^= alike
 
-    def _touch(
-        self, block: int, bit: int, tid: int, limits: Limits, *, write: bool, missing: bool
-    ) -> None:
-        touched = self._touched.get(block, 0)
-        touch = _Touch(bit, tid, limits, write, missing and touched & bit != 0)
-        waiting = self._waiting.get(block)
-        if waiting and touch.gone and bit & (waiting.again | ~waiting.before):
-            # It was given back twice, and other pages not once.
-            self._settle(block)
-            waiting = None
-        if touch.gone and not waiting:
-            waiting = self._waiting[block] = _Waiting(touched)
-        self._touched[block] = touched | bit
-        if not waiting:
-            self._play(block, touch)
-            return
-        waiting.touches.append(touch)
-        if touch.gone:
-            waiting.again |= bit
-            if waiting.again == waiting.before:
-                self._settle(block)
-
-    def _settle(self, block: int) -> None:
-        """Play the faults that waited."""
-        waiting = self._waiting.pop(block)
-        whole = waiting.again == waiting.before
-        for world in self.worlds:
-            world.forget(block, -1 if whole else 0)
-        for touch in waiting.touches:
-            if touch.gone and not whole:
-                for world in self.worlds:
-                    world.forget(block, touch.bit)
-            self._play(block, touch)
-
-    def _settle_all(self) -> None:
-        for block in list(self._waiting):
-            self._settle(block)
-
-    def _play(self, block: int, touch: _Touch) -> None:
-        if touch.write:
-            self._write(block, touch.bit, touch.tid, touch.limits)
-            return
-        inside = self._inside(block, touch.limits)
-        for world in self.worlds:
-            world.read(block, touch.bit, inside[world.whole_heap])
-
-    def _write(self, block: int, pages: int, tid: int, limits: Limits) -> None:
+    def _alike(self, block: int, pages: int, tid: int, limits: Limits, *, missing: bool) -> None:
+        """Take writes to pages of which all were there before and are missing, or none."""
+        back = self._return(block, pages, limits) if missing else None
+        self._touched[block] = self._touched.get(block, 0) | pages
         inside = self._inside(block, limits)
         for world in self.worlds:
             world.writes(block, pages, tid, inside[world.whole_heap])
+        self._end_return(block, back)
+
+    def _return(self, block: int, pages: int, limits: Limits) -> _Return | None:
+        """Take pages of a folio that fault again for given back, with what goes with them."""
+        touched = self._touched.get(block, 0)
+        if not touched & pages:
+            return None
+        back = self._returns.get(block)
+        if not back or pages & (back.again | ~back.before):
+            back = self._returns[block] = _Return(touched, limits)
+        back.again |= pages
+        around = _around(pages & -pages)
+        if not around & back.gone:
+            back.gone |= around
+            for world in self.worlds:
+                world.forget(block, around)
+        return back
+
+    def _end_return(self, block: int, back: _Return | None) -> None:
+        if back and back.again == back.before:
+            del self._returns[block]
+            inside = self._inside(block, back.limits)
+            for world in self.worlds:
+                world.came_back(block, back.again, inside[world.whole_heap])
 
     def map(self, limits: Limits) -> None:
         """Forget what was in the limits: a new mapping is there, or what a heap has grown by."""
         for block, pages in blocks_of(limits, self.block, self._touched):
-            if block in self._waiting:
-                self._settle(block)
             self._forget(block, pages, heap=limits.heap)
 
     def _inside(self, block: int, limits: Limits) -> tuple[int, int]:
@@ -154,6 +142,7 @@ class Simulation:
     def _forget(self, block: int, pages: int, *, heap: bool = False) -> None:
         if block in self._touched:
             self._touched[block] &= ~pages
+        self._returns.pop(block, None)
         for world in self.worlds:
             # A heap that is whole had these pages before.
             if not heap or not world.whole_heap:
@@ -170,9 +159,13 @@ class Simulation:
 
     def close(self) -> None:
         """End the process."""
-        self._settle_all()
         for world in self.worlds:
             world.close()
+
+
+def _around(bit: int) -> int:
+    """Return the pages of the folio that has the page of a bit."""
+    return (1 << _FOLIO) - 1 << (bit.bit_length() - 1 & -_FOLIO)
 
 
 def blocks_of(

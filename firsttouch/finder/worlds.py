@@ -88,6 +88,9 @@ class World:
             self._idle[block] ^= idle
             self._outcome.bring(-idle.bit_count())
 
+    def came_back(self, block: int, pages: int, inside: int) -> None:
+        """Take all pages of a block for given back at once, before each took a fault again."""
+
     def close(self) -> None:
         """Count what was saved, and nothing more as too many: the process ends."""
         self._outcome.saved += self._saved
@@ -135,6 +138,8 @@ class Large(World):
         self._size = 1 << self.order
         self._folio = (1 << self._size) - 1
         self._every = (1 << block) - 1
+        # Blocks whose huge page came whole, and has lost no page since.
+        self._huge: set[int] = set()
 
     def writes(self, block: int, pages: int, tid: int, inside: int) -> None:
         """As in any world, but a step for each folio, not for each page."""
@@ -158,6 +163,8 @@ class Large(World):
                 if used := idle & pages & bit - 1:
                     idle ^= used
                     outcome.bring(-used.bit_count())
+                if folio == self._every:
+                    self._huge.add(block)
                 idle |= folio ^ bit
                 outcome.bring(self._size - 1)
                 brought |= folio
@@ -171,6 +178,22 @@ class Large(World):
             outcome.bring(-used.bit_count())
         if idle or block in self._idle:
             self._idle[block] = idle
+
+    def forget(self, block: int, pages: int) -> None:
+        """As in any world."""
+        super().forget(block, pages)
+        self._huge.discard(block)
+
+    def came_back(self, block: int, pages: int, inside: int) -> None:
+        """As in any world: the first of the faults brought a huge page, if there is room."""
+        if not self.whole or self._every & ~inside or block in self._huge:
+            return
+        self._huge.add(block)
+        self._saved += pages.bit_count() - 1
+        idle = self._every & ~self._present.get(block, 0)
+        self._idle[block] = self._idle.get(block, 0) | idle
+        self._outcome.bring(idle.bit_count())
+        self._present[block] = self._every
 
     def _read(self, block: int, page: int, inside: int) -> int:
         return (self.whole and self._empty(block, page, self.order, inside, False)) or page
