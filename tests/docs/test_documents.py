@@ -286,7 +286,7 @@ def test_the_system_time_is_not_judged(drawing: Drawing) -> None:
 
 
 def test_colors_leave_the_mean_where_it_was_but_behind_a_random_l1d(drawing: Drawing) -> None:
-    dataset = drawing.dataset("machines-6.12")
+    dataset = drawing.dataset("colors-6.12")
     random = {
         name
         for name, machine in dataset.catalog.machines.items()
@@ -303,7 +303,7 @@ def test_colors_leave_the_mean_where_it_was_but_behind_a_random_l1d(drawing: Dra
 
 
 def test_more_colors_than_pages_leave_the_worst_case_at_twice_the_mean(drawing: Drawing) -> None:
-    many = [each for each in colored_caches(drawing.dataset("machines-6.12")) if each.colors > 16]
+    many = [each for each in colored_caches(drawing.dataset("colors-6.12")) if each.colors > 16]
     assert many
     assert all(cache.colored.worst > 1.95 * cache.colored.mean for cache in many)
 

@@ -47,9 +47,14 @@ def _lines(selection: Selection, dataset: Dataset) -> Iterator[list[str]]:
         return
     for row in dataset.rows:
         pair = row.case.pair()
-        changes = changes_over(row)
-        if _is_of(selection, row.case) and row.metric == selection.metric and pair and changes:
-            yield _line(selection.label, pair[1], changes, verdict_words(row))
+        if not _is_of(selection, row.case) or row.metric != selection.metric or not pair:
+            continue
+        for arm in row.arms:
+            changes = None if arm == BASE else changes_over(row, arm)
+            if changes:
+                # The verdict is on what the experiment compares.
+                verdict = verdict_words(row) if arm == pair[1] else ""
+                yield _line(selection.label, arm, changes, verdict)
 
 
 def _spread_lines(selection: Selection, dataset: Dataset) -> Iterator[list[str]]:
