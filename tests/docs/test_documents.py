@@ -340,15 +340,23 @@ def test_more_zero_pages_help_no_program_and_three_lose(drawing: Drawing) -> Non
 def test_counts_of_faults_and_verdicts_are_the_same_in_all_layouts(
     drawing: Drawing, name: str, layouts: int
 ) -> None:
+    """But one verdict on 7.3, and a few faults in ten thousand with fault-ahead."""
     text = drawing.block(name)
-    assert {*re.findall(r"reproduced in (\d+ % of \d+) layouts", text)} == {f"100 % of {layouts}"}
-    counts = re.findall(
-        r"^\| (?:faults|TLB invalidations) of [^|]*\|[^|]*\|(.*?)\|(.*?)\|(.*?)\|(.*?)\|",
-        text,
-        re.M,
+    judged = re.findall(
+        rf"^\| (.*?) \|.* reproduced in (?:only )?(\d+) % of {layouts} ", text, re.M
     )
-    assert len(counts) == 4
-    assert all(len({*values}) == 1 for values in counts)
+    assert len(judged) == 5
+    unsure = [claim for claim, share in judged if share != "100"]
+    cached = "kernel instructions of a read of a file, from the page cache"
+    assert unsure == ([cached] if name == "layouts-on-7.3" else [])
+    change = r"(.*?) %.*?\|"
+    counts = re.findall(
+        rf"^\| (?:faults|TLB invalidations) of [^|]*\| `(\w+)` \|{4 * change}", text, re.M
+    )
+    assert [arm for arm, *_ in counts] == ["on", "on", "on", "on", "ahead", "ahead"]
+    for arm, *changes in counts:
+        least, *_, most = sorted(map(float, changes))
+        assert most - least < (0.001 if arm == "on" else 0.05)
 
 
 def test_the_mean_of_l1d_misses_doubles_on_cortex_a72(drawing: Drawing) -> None:
