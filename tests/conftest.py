@@ -85,6 +85,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(line)
 
 
+# Seconds that a command may take.
+_PATIENCE = 1800
+
+
 @dataclass(frozen=True)
 class Firsttouch:
     """The command line, run as a user runs it."""
@@ -98,8 +102,20 @@ class Firsttouch:
         return {**os.environ, "PYTHONPATH": str(REPOSITORY), **extra}
 
     def __call__(self, *arguments: str | Path, **environment: str) -> Finished:
-        words, variables = [str(each) for each in arguments], self.environment(**environment)
-        return warm().run(words, self.directory, variables, wait=1800)
+        variables = self.environment(**environment)
+        if "PYTHONPATH" not in environment:
+            words = [str(each) for each in arguments]
+            return warm().run(words, self.directory, variables, wait=_PATIENCE)
+        # Another package than the one that is imported.
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.directory,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE,
+        )
 
     def start(self, *arguments: str | Path, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
