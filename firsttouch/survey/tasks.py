@@ -151,7 +151,8 @@ def touch_tasks(host: Host, size: int) -> list[Task]:
 def operation_tasks(experiments: Iterable[Experiment]) -> list[Task]:
     """Return the cells of the quick forms of experiments that measure operations of mm.
 
-    Those that need a device or the files of a guest are left out.
+    Those that need a device, the files of a guest or several CPUs are left out: a survey keeps
+    to one CPU.
     """
     tasks = []
     for experiment in experiments:
@@ -163,6 +164,8 @@ def operation_tasks(experiments: Iterable[Experiment]) -> list[Task]:
             options = [_DIRECTORY, tempfile.gettempdir()]
         quick = experiment.quickly()
         for params in quick.combinations():
+            if params.get("cpus", 1) != 1:
+                continue
             words = [word for name, value in params.items() for word in (f"--{name}", str(value))]
             name = f"{_OPERATION}{experiment.name} {format_params(varying(quick, params))}"
             tasks.append(Task(name, (experiment.runs, *options, *words)))

@@ -136,7 +136,7 @@ def test_operations_of_mm_have_a_time_each(firsttouch: Firsttouch) -> None:
     operations = {each.name: each for each in examine(read_survey(file)).operations}
     assert {name.split()[0] for name in operations} == {
         "advise", "fork", "heap", "lock", "page-cache", "program-start", "protect", "remap",
-        "switch", "unmap", "userfault",
+        "socket", "switch", "unmap", "userfault",
     }  # fmt: skip
     for operation in operations.values():
         assert (operation.elapsed is None) == bool(operation.unavailable)
