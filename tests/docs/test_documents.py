@@ -139,6 +139,7 @@ def test_the_raw_results_are_those_of_the_command_that_is_printed(name: str) -> 
     assert sorted(cell.identity for cell in here) == sorted(cell.identity for cell in plan.cells)
 
 
+@pytest.mark.long
 def test_the_same_guest_gave_the_same_in_all_sets() -> None:
     """Two experiments may ask for the same guest; then it is one, with one outcome."""
     results = [result for name in _EVIDENCE.sets for result in _results(name)]
