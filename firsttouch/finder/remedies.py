@@ -85,7 +85,7 @@ class Replay:
         return child
 
     def forbid_huge(self) -> None:
-        """Serve no fault by large folios, from the begin of the process."""
+        """Serve no fault by large folios, nor any since the process began."""
         self.no_huge = True
         self._simulation.forbid_huge()
 

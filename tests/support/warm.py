@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs the command line in forks of a process that has imported it.
 
-A start takes a tenth of the processor time that `python -m firsttouch` takes, which is nearly
-all of what many tests need. Each run has its own process, as a user's has.
+A start takes a quarter of the time that `python -m firsttouch` takes, most of which is imports,
+and many tests do little else. Each run has its own process, as a user's has.
 """
 
 from __future__ import annotations
