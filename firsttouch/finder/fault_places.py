@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from firsttouch.finder.kinds import NAMES
-from firsttouch.finder.locations import Location
+from firsttouch.finder.locations import Location, shortened
 from firsttouch.finder.spaces import Place
 from firsttouch.finder.totals import Tally, Totals
 
@@ -35,6 +35,11 @@ class FaultPlace:
     faults: int
     memory: int
     callers: tuple[str, ...]
+
+    @property
+    def called_by(self) -> str:
+        """The callers' names, for a reader."""
+        return ", ".join(shortened(name) for name in self.callers)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
     yield f"{command}: {format_number_of(trace.faults, 'page faults')}: {', '.join(named)}."
     if trace.fault_places:
         top = trace.fault_places[0]
-        callers = f", called by {', '.join(top.callers)}" if top.callers else ""
+        callers = f", called by {top.called_by}" if top.callers else ""
         share = format_share(top.faults, trace.faults)
         yield (
             f"The first place, with {top.faults:,} ({share}, {top.kind}), is {top.place}{callers}."

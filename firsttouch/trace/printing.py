@@ -11,7 +11,7 @@ from firsttouch.finder.sites import REMEDIES, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.output.plain import may_wrap, plain, plain_table, print_table
 from firsttouch.quantities import format_share
-from firsttouch.trace.sentences import between
+from firsttouch.trace.sentences import between, few_doubles
 
 _SITES = 10
 # Characters of a place in the table of programs, for three arms beside it.
@@ -27,7 +27,7 @@ def print_trace(trace: Trace, sentences: Sequence[str], console: Console) -> Non
     if trace.fault_places:
         console.print()
         _print_places(trace, console)
-    if not trace.sites:
+    if not trace.sites or few_doubles(trace):
         return
     console.print()
     table = plain_table((), ("doubles", "of all"), ("where", "kind", "removed by"))
@@ -58,7 +58,7 @@ def _print_places(trace: Trace, console: Console) -> None:
             plain(format_share(place.faults, trace.faults)),
             plain(place.kind),
             plain(str(place.place)),
-            plain(", ".join(place.callers)),
+            plain(place.called_by),
         )
     print_table(table, console)
 

@@ -33,21 +33,27 @@ _KINDS = {
     APART: "a load, and a store elsewhere in the code",
 }
 _LONGEST_COMMAND = 60
+# Of all faults: so small a share of doubles needs no more than a sentence.
+_FEW = 0.01
 
 
 def conclude(trace: Trace) -> list[str]:
     """Return the sentences, the answer first."""
+    doubles = [] if few_doubles(trace) else [*_where(trace), *_remedies(trace), *_prices(trace)]
     return [
         *kind_sentences(trace, command_line(trace)),
         *cost_sentences(trace),
         *advice_sentences(trace),
         *_answer(trace),
-        *_where(trace),
-        *_remedies(trace),
-        *_prices(trace),
+        *doubles,
         *_zero_pages(trace),
         *_limits(trace),
     ]
+
+
+def few_doubles(trace: Trace) -> bool:
+    """Tell whether other faults are so many that the places of doubles are for the page alone."""
+    return trace.fault_kinds != {} and trace.doubles < _FEW * trace.faults
 
 
 def command_line(trace: Trace) -> str:
@@ -66,10 +72,14 @@ def _answer(trace: Trace) -> Iterator[str]:
         return
     least = "at least " if trace.lower_bound else ""
     share = format_share(trace.doubles, trace.faults)
+    few = few_doubles(trace)
+    where = ": trace.html has the places, which gain little" if few else ""
     yield (
         f"{faults}, {least}{trace.doubles:,} ({share}) are second faults, on a page that was read "
-        "first and then written."
+        f"first and then written{where}."
     )
+    if few:
+        return
     files = trace.doubles - trace.of_memory(ANONYMOUS)
     kinds = ", ".join(f"{count:,} by {_KINDS[kind]}" for kind, count in kinds_of(trace).items())
     in_files = f"; {files:,} of them in memory of files" if files else ""
@@ -175,9 +185,11 @@ def _limits(trace: Trace) -> Iterator[str]:
             "not decoded, as that of 32-bit Arm programs: the order of the faults decided what "
             "they were."
         )
-    if nameless := sum(site.doubles for site in trace.sites if is_nameless(site.read)):
+    nameless = sum(place.faults for place in trace.fault_places if is_nameless(place.place))
+    if nameless > _FEW * trace.faults:
         yield (
-            f"{nameless:,} are in code that a JIT compiler made, which wrote no names of it: run "
+            f"{format_number_of(nameless, 'faults')} ({format_share(nameless, trace.faults)}) are "
+            "in code that a JIT compiler made, which wrote no names of it: run "
             "`node --perf-basic-prof` or `java -XX:+UnlockDiagnosticVMOptions "
             "-XX:+DumpPerfMapAtExit`."
         )
@@ -189,7 +201,7 @@ def _limits(trace: Trace) -> Iterator[str]:
             "like a double to this kernel's events or to an old recorder. Trace on Linux 5.11 or "
             "later."
         )
-    if trace.major and trace.doubles:
+    if trace.major and trace.doubles and not few_doubles(trace):
         yield (
             f"{format_number_of(trace.major, 'faults')} waited for a disk: a page that came back "
             "from swap and was read before it was written looks like a double."

@@ -16,7 +16,7 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
 from firsttouch.finder.fault_places import FaultPlace
-from firsttouch.finder.locations import Location
+from firsttouch.finder.locations import JIT, Location, shortened
 from firsttouch.finder.remedies import AHEAD, FILLED, KEEP
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
 from firsttouch.output.terminal import output_console
@@ -27,7 +27,7 @@ from firsttouch.trace.advice import advice_sentences
 from firsttouch.trace.flame import flame_graph
 from firsttouch.trace.page import _excerpt
 from firsttouch.trace.prices import price
-from firsttouch.trace.printing import print_programs
+from firsttouch.trace.printing import print_programs, print_trace
 from firsttouch.trace.sentences import between, conclude, cost
 from firsttouch.trace.two_traces import compare_traces, compared_traces
 from tests.support import made_results
@@ -100,6 +100,48 @@ def test_more_than_a_thousandth_lost_is_a_lower_bound(lost: int, bound: bool) ->
     traced = trace(site(40), lost=lost)
     assert traced.lower_bound == bound
     assert ("at least 40" in conclude(traced)[0]) == bound
+
+
+def test_places_of_doubles_are_printed_where_these_are_many(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kinds = {"first write": 960, "read, then written": 40}
+    for traced, many in (
+        (replace(trace(site(40)), fault_kinds=kinds), True),
+        (replace(trace(site(9)), fault_kinds=kinds), False),
+    ):
+        sentences = conclude(traced)
+        print_trace(traced, sentences, output_console())
+        printed = " ".join(capsys.readouterr().out.split())
+        assert f"{traced.doubles} ({traced.doubles / 10:.1f} %) are second faults" in printed
+        assert ("trace.html has the places" in printed) is not many
+        assert ("written by insert" in printed) is many
+
+
+def test_code_without_names_is_said_of_any_fault() -> None:
+    place = FaultPlace("first write", Location(JIT, 0x7F0B04005EEA), 500, 0, ())
+    traced = replace(trace(), fault_kinds={"first write": 1000}, fault_places=(place,))
+    said = " ".join(conclude(traced))
+    assert "500 faults (50.0 %) are in code that a JIT compiler made" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("main", "main"),
+        ("v8::(anonymous namespace)::A<B<C> >::f", "v8::A<>::f"),
+        ("v8::A<B<C>, D<(E)2> >::f", "v8::A<>::f"),
+        ("a::operator<", "a::operator<"),
+        ("std::operator<< <char>", "std::operator<< <char>"),
+        ("a::operator<=>", "a::operator<=>"),
+        ("<alloc::Vec<T> as Drop>::drop", "<alloc::Vec<> as Drop>::drop"),
+        ("f<fn(i32) -> u8>::g<T>", "f<>::g<>"),
+        ("broken<a", "broken<a"),
+    ],
+)
+def test_names_of_functions_are_read_without_arguments_of_templates(name: str, short: str) -> None:
+    assert shortened(name) == short
+    assert str(replace(HERE, function=name)) == f"{short} (table.c:12)"
 
 
 def test_a_place_is_named_by_what_is_known() -> None:
