@@ -15,6 +15,7 @@ class Allocator:
     `huge` makes it ask for huge pages, where the kernel gives them to who asks, from the
     version `huge_since` on. One with a `heap` takes memory by brk(2), the others map it; and
     beside it the program may have allocators that map theirs, which it does nothing for.
+    One that is `beside` malloc(3) of the C library leaves that in use.
     """
 
     name: str
@@ -24,7 +25,22 @@ class Allocator:
     huge: Mapping[str, str] = field(default_factory=dict)
     huge_since: str = ""
     heap: bool = False
+    beside: bool = False
 
+
+# Neither mmap(2) for large blocks, nor a top of the heap that shrinks: 1 TiB is never free.
+GLIBC = Allocator(
+    "glibc",
+    "libc.so.6",
+    {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"},
+    huge={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
+    huge_since="2.35",
+    heap=True,
+)
+
+# Its program is known by a section, too: memory has names where the kernel has them, from 1.25 on.
+# The setting makes it give back by MADV_FREE, after which a page stays until memory is short.
+GO = Allocator("Go", "[anon: Go", {"GODEBUG": "madvdontneed=0"}, beside=True)
 
 # The first whose mark there is counts: these replace malloc of the C library, the last one.
 ALLOCATORS = (
@@ -34,8 +50,9 @@ ALLOCATORS = (
         {},
         "java with -Xms as large as -Xmx, and -XX:+AlwaysPreTouch",
         huge={"JAVA_TOOL_OPTIONS": "-XX:+UseTransparentHugePages"},
+        beside=True,
     ),
-    Allocator("Go", "[anon: Go", {}, "a higher GOGC, bounded by GOMEMLIMIT"),
+    GO,
     Allocator(
         "jemalloc",
         "libjemalloc",
@@ -44,15 +61,7 @@ ALLOCATORS = (
     ),
     Allocator("mimalloc", "libmimalloc", {"MIMALLOC_PURGE_DELAY": "-1"}),
     Allocator("tcmalloc", "libtcmalloc", {"TCMALLOC_RELEASE_RATE": "0"}),
-    # Neither mmap(2) for large blocks, nor a top of the heap that shrinks: 1 TiB is never free.
-    Allocator(
-        "glibc",
-        "libc.so.6",
-        {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"},
-        huge={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
-        huge_since="2.35",
-        heap=True,
-    ),
+    GLIBC,
 )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from firsttouch.finder.accesses import Access, Instruction
+from firsttouch.finder.allocators import GO, allocator_with
 from firsttouch.finder.code import Code
 from firsttouch.finder.events import Ended, Executed, Fault, Forbade, Forked, Mapped, Named
 from firsttouch.finder.instructions import distance
@@ -66,6 +67,7 @@ class _Finder:
         self, recording: Recording, mapped_files: MappedFiles, rows: bool, remedies: Remedies
     ) -> None:
         self._recording = recording
+        self._mapped_files = mapped_files
         self._code = Code(recording, mapped_files)
         self._totals = Totals(recorded=0 if recording.sample > 1 else None)
         self._remedies = remedies
@@ -146,6 +148,8 @@ class _Finder:
         process = self._process(event.pid)
         if event.prot & PROT_EXEC:
             process.moved()
+            if self._mapped_files.is_go(Place(event.path, 0, event.pid, event.identity)):
+                process.allocator = allocator_with(process.allocator, GO.mark)
         fresh = process.map(event)
         if self._recording.says_mapped:
             return

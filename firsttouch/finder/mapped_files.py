@@ -11,6 +11,9 @@ from firsttouch.finder.debug_files import build_id
 from firsttouch.finder.events import INODE
 from firsttouch.finder.spaces import Place
 
+# A section that every program of Go has, stripped or not, from Go 1.13 on.
+_OF_GO = ".go.buildinfo"
+
 
 class UnusableError(Exception):
     """Why a file is not used, as the end of a sentence that begins with the file."""
@@ -23,6 +26,7 @@ class MappedFiles:
         self._root = root
         self._copies = copies
         self._troubles: dict[tuple[str, str], str] = {}
+        self._go: dict[tuple[str, str], bool] = {}
 
     def path(self, place: Place) -> Path:
         """Return the file of a place. Raises UnusableError."""
@@ -44,6 +48,16 @@ class MappedFiles:
         except (OSError, UnusableError):
             return b""
 
+    def is_go(self, place: Place) -> bool:
+        """Tell whether the file of a place is a program that Go's linker made."""
+        key = place.path, place.identity
+        if key not in self._go:
+            try:
+                self._go[key] = _has_section(self.path(place), _OF_GO)
+            except UnusableError:
+                self._go[key] = False
+        return self._go[key]
+
 
 def _trouble(path: Path, expected: str) -> str:
     """Return why a file is not used; "" for one that is, or that is not there."""
@@ -60,8 +74,16 @@ def _trouble(path: Path, expected: str) -> str:
     return ""
 
 
-def _is_of(path: Path, expected: str) -> bool:
+def _has_section(path: Path, name: str) -> bool:
     # The reader raises whatever a damaged file makes of it.
+    try:
+        with path.open("rb") as file:
+            return ELFFile(file).get_section_by_name(name) is not None
+    except Exception:
+        return False
+
+
+def _is_of(path: Path, expected: str) -> bool:
     try:
         with path.open("rb") as file:
             return build_id(ELFFile(file)) == expected

@@ -8,10 +8,10 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from firsttouch.finder.accesses import Access, Instruction
-from firsttouch.finder.allocators import Allocator, allocator_with, is_of
+from firsttouch.finder.allocators import GLIBC, Allocator, allocator_with, is_of
 from firsttouch.finder.events import Fault, Mapped
 from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FIRST_WRITE, ZERO_PAGE
-from firsttouch.finder.remedies import Replay
+from firsttouch.finder.remedies import KEEP, KEEP_MALLOC, Replay
 from firsttouch.finder.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of
 from firsttouch.finder.totals import Totals, Touched
 
@@ -105,11 +105,15 @@ class Process:
         self._near = None
         fresh = self.space.map(event)
         self.allocator = allocator_with(self.allocator, event.path)
-        self.replay.keeps_all = self.allocator is None or not self.allocator.heap
+        used = self.allocator
+        malloc = used is not None and (used.heap or used.beside)
+        if used and used.heap:
+            self.replay.keeps = KEEP, ""
+        elif used and used.beside:
+            self.replay.keeps = KEEP_MALLOC, KEEP
         heap = event.path == HEAP
         # brk(2) has one user, malloc(3), whoever touches the memory first.
-        mapped = is_anonymous(event) and not heap and not event.prot & PROT_EXEC
-        if mapped and not self.replay.keeps_all:
+        if malloc and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
             self.new = event
         for start, end in fresh:
             self.replay.map(start, end, heap=heap)
@@ -118,10 +122,10 @@ class Process:
     def begin(self, fault: Fault) -> None:
         """Tell whose the new mapping is by the first fault in it: who maps memory begins it."""
         new = self.new
-        if new and self.allocator and new.start <= fault.address < new.end:
+        if new and new.start <= fault.address < new.end:
             self.new = None
             code = self.place(fault.pid, fault.pc).path if fault.user else ""
-            self.replay.begin(fault.address, new, allocator=is_of(self.allocator, code))
+            self.replay.begin(fault.address, new, allocator=is_of(GLIBC, code))
 
     def mapping(self, address: int) -> tuple[Mapped | None, bool]:
         """Return what is mapped at an address, and whether that is anonymous memory."""

@@ -13,10 +13,12 @@ from firsttouch.finder.spaces import HEAP as HEAP_NAME
 from firsttouch.finder.worlds import Ahead, Outcome, World, large
 
 # The remedies by their names in trace.json.
-THP, HEAP, MTHP_64, MTHP_16, AHEAD, KEEP, FILLED = REMEDY_NAMES = (
+THP, HEAP, MTHP_64, MTHP_16, AHEAD, KEEP, KEEP_MALLOC, FILLED = REMEDY_NAMES = (
     "huge pages of 2 MiB", "huge pages for the heap", "huge pages of 64 KiB",
-    "huge pages of 16 KiB", "fault-ahead", "keep what is given back", "populate what is filled",
+    "huge pages of 16 KiB", "fault-ahead", "keep what is given back",
+    "keep what malloc gives back", "populate what is filled",
 )  # fmt: skip
+_KEPT = KEEP, KEEP_MALLOC
 # Where a program touches this share of a block, populating it brings little in vain.
 _FILLED = 0.9
 _KIB = 1024
@@ -47,7 +49,7 @@ class Remedies:
         self, page_size: int, block: int, worlds: Mapping[str, type[World]] | None = None
     ) -> None:
         worlds = worlds or _worlds(page_size)
-        self.outcomes = {name: Outcome() for name in (*worlds, KEEP, FILLED)}
+        self.outcomes = {name: Outcome() for name in (*worlds, *_KEPT, FILLED)}
         self._shift = page_size.bit_length() - 1
         self._block = block
         self._worlds = worlds
@@ -67,20 +69,22 @@ class Replay:
         self._outcomes = outcomes
         self._simulation = simulation
         self._shift = shift
-        # By block: the faults on pages that were not given back before, these pages, and others.
+        # By block: the faults on pages that were not given back before, and these pages.
         self._faults: dict[int, int] = defaultdict(int)
         self._pages: dict[int, int] = defaultdict(int)
-        self._again: dict[int, int] = defaultdict(int)
-        # Whether the allocator would keep whatever is given back; by block, the pages it has.
-        self.keeps_all = True
+        # By block, the pages of malloc(3) of the C library.
         self._allocated: dict[int, int] = {}
+        # What keeps these pages if they are given back, and what keeps others; "" for nothing.
+        self.keeps = KEEP, KEEP
+        # By remedy and block: the pages that it keeps.
+        self._again: dict[str, dict[int, int]] = {name: defaultdict(int) for name in _KEPT}
         # Whether the process has forbidden huge pages; fault-ahead heeds that, too.
         self.no_huge = False
 
     def fork(self) -> Replay:
         """Return that of a child."""
         child = Replay(self._outcomes, self._simulation.fork(), self._shift)
-        child.keeps_all, child._allocated = self.keeps_all, self._allocated.copy()
+        child.keeps, child._allocated = self.keeps, self._allocated.copy()
         child.no_huge = self.no_huge
         return child
 
@@ -119,13 +123,14 @@ class Replay:
             self._pages[block] |= others
 
     def _keep(self, block: int, again: int) -> None:
-        if not self.keeps_all:
-            again &= self._allocated.get(block, 0)
-        keep = self._outcomes[KEEP]
-        keep.saved += again.bit_count()
-        if new := again & ~self._again[block]:
-            self._again[block] |= new
-            keep.bring(new.bit_count())
+        allocated = again & self._allocated.get(block, 0)
+        for name, pages in zip(self.keeps, (allocated, again ^ allocated), strict=True):
+            if name and pages:
+                keep, kept = self._outcomes[name], self._again[name]
+                keep.saved += pages.bit_count()
+                if new := pages & ~kept[block]:
+                    kept[block] |= new
+                    keep.bring(new.bit_count())
 
     def limits(self, page: int, mapping: Mapped | None) -> Limits:
         """Return the limits of the mapping of a page."""
@@ -168,7 +173,8 @@ class Replay:
     def close(self) -> None:
         """End the process."""
         self._simulation.close()
-        self._outcomes[KEEP].bring(-sum(pages.bit_count() for pages in self._again.values()))
+        for name, kept in self._again.items():
+            self._outcomes[name].bring(-sum(pages.bit_count() for pages in kept.values()))
         block, spare = self._simulation.block, 0
         for number, pages in self._pages.items():
             if (touched := pages.bit_count()) >= _FILLED * block:
@@ -176,5 +182,5 @@ class Replay:
                 spare += block - touched
         self._outcomes[FILLED].bring(spare)
         self._outcomes[FILLED].bring(-spare)
-        for counted in (self._again, self._faults, self._pages):
+        for counted in (*self._again.values(), self._faults, self._pages):
             counted.clear()

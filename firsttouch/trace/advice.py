@@ -9,9 +9,18 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from firsttouch.finder.allocators import allocator
+from firsttouch.finder.allocators import GLIBC, allocator
 from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, ZERO_PAGE
-from firsttouch.finder.remedies import AHEAD, FILLED, HEAP, KEEP, MTHP_16, MTHP_64, THP
+from firsttouch.finder.remedies import (
+    AHEAD,
+    FILLED,
+    HEAP,
+    KEEP,
+    KEEP_MALLOC,
+    MTHP_16,
+    MTHP_64,
+    THP,
+)
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.quantities import format_number_of, format_share
 
@@ -53,7 +62,7 @@ def advise(trace: Trace) -> list[Advice]:
         for name in sizes
         if (remedy := worth.get(name)) and remedy.memory <= _TOO_MUCH * touched
     ]
-    named = [remedy for name in (KEEP, FILLED) if (remedy := worth.get(name))]
+    named = [remedy for name in (KEEP, KEEP_MALLOC, FILLED) if (remedy := worth.get(name))]
     named += [max(huge, key=lambda remedy: remedy.saved)] if huge else []
     # A variable asks nobody for a setting of the host.
     named += [remedy for remedy in huge if remedy.name == HEAP and remedy not in named]
@@ -124,7 +133,7 @@ def assignments(environment: Mapping[str, str]) -> str:
 
 
 def _advice(trace: Trace, remedy: Remedy) -> Advice:
-    if remedy.name == KEEP:
+    if remedy.name in (KEEP, KEEP_MALLOC):
         return _keep(trace, remedy)
     if remedy.name in (HEAP, THP):
         return _huge(trace, remedy)
@@ -157,7 +166,7 @@ def _huge(trace: Trace, remedy: Remedy) -> Advice:
 
 
 def _keep(trace: Trace, remedy: Remedy) -> Advice:
-    used = allocator(trace.allocator)
+    used = GLIBC if remedy.name == KEEP_MALLOC else allocator(trace.allocator)
     what = "keep memory that is freed and used again"
     if used is None:
         return Advice(remedy, f"{what}, by a setting of the program's allocator")

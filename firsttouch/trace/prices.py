@@ -10,7 +10,7 @@ from pathlib import Path
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
-from firsttouch.finder.remedies import FILLED, HEAP, KEEP, MTHP_64, THP
+from firsttouch.finder.remedies import FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, THP
 from firsttouch.finder.sites import Cost, Price, Remedy, Trace
 from firsttouch.lab.results import FILE_NAME as RESULTS
 from firsttouch.survey.document import read_survey
@@ -95,7 +95,7 @@ def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
     store = _busy(findings, "store")
     if store is None:
         return None
-    if remedy.name == KEEP:
+    if remedy.name in (KEEP, KEEP_MALLOC):
         return remedy.saved * store.median
     if remedy.name == FILLED:
         floor = _busy(findings, FLOOR)

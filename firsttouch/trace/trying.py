@@ -10,7 +10,7 @@ from firsttouch.finder.sites import Trace
 from firsttouch.trace.advice import Advice, advise, assignments
 
 # Variables that hold a list of settings, and what stands between these.
-_LISTS = {"GLIBC_TUNABLES": ":", "MALLOC_CONF": ",", "JAVA_TOOL_OPTIONS": " "}
+_LISTS = {"GLIBC_TUNABLES": ":", "MALLOC_CONF": ",", "JAVA_TOOL_OPTIONS": " ", "GODEBUG": ","}
 
 
 def remedy_to_try(trace: Trace, number: int) -> Advice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.finder.allocators import Allocator, allocator_with
 from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.remedies import AHEAD, FILLED, HEAP, KEEP, MTHP_64, THP
+from firsttouch.finder.remedies import AHEAD, FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, THP
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.trace.advice import advice_sentences, advise
 from firsttouch.trace.trying import remedy_to_try, with_remedy
@@ -68,6 +69,39 @@ def test_what_is_predicted_of_an_allocator_is_measured(
     assert before.fault_kinds["again"] == pytest.approx(again, rel=0.05)
     assert remedies(before)[KEEP].saved == pytest.approx(kept, rel=0.05)
     assert measured == pytest.approx(predicted, rel=0.1)
+
+
+@pytest.mark.long
+def test_what_a_jvm_gives_back_is_kept_apart_from_what_its_malloc_does(
+    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path
+) -> None:
+    library = tmp_path / "libjvm.so"
+    subprocess.run(["gcc", "-shared", "-x", "c", "/dev/null", "-o", library], check=True)
+    program = compile_c("remedies.c")
+    for kind, kept, kept_by_malloc in (("thread", 0, 3 * 8000), ("maps", 3 * 16384, 3 * 16384)):
+        preloaded = ("env", f"LD_PRELOAD={library}", program, kind, "base")
+        done = firsttouch("trace", "--no-survey", "--out", "out", "--", *preloaded)
+        traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+        assert traced.allocator == "JVM"
+        saved = [remedies(traced)[name].saved for name in (KEEP, KEEP_MALLOC)]
+        assert saved == [pytest.approx(pages, rel=0.05) for pages in (kept, kept_by_malloc)]
+        told = " ".join(done.stderr.split())
+        assert "again (glibc), by GLIBC_TUNABLES=" in told
+        assert ("again (JVM): java with -Xms" in told) is (kept > 0)
+
+
+@pytest.mark.long
+def test_a_program_of_go_is_known_by_a_section(
+    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path
+) -> None:
+    program = compile_c("remedies.c")
+    (tmp_path / "section").write_text("Go")
+    subprocess.run(
+        ["objcopy", "--add-section", f".go.buildinfo={tmp_path / 'section'}", program], check=True
+    )
+    done = firsttouch("trace", "--no-survey", "--out", "out", "--", program, "maps", "base")
+    assert "again (Go), by GODEBUG=madvdontneed=0 before" in " ".join(done.stderr.split())
+    assert read_trace(firsttouch.directory / "out" / FILE_NAME).allocator == "Go"
 
 
 @pytest.mark.long
@@ -257,6 +291,7 @@ def test_the_answer_says_how_a_remedy_is_tried() -> None:
 def test_a_remedy_keeps_the_settings_that_are_there() -> None:
     added = with_remedy({"GLIBC_TUNABLES": "b=2"}, {"GLIBC_TUNABLES": "a=1"})
     assert added == {"GLIBC_TUNABLES": "a=1:b=2"}
+    assert with_remedy({"GODEBUG": "b=2"}, {"GODEBUG": "a=1"}) == {"GODEBUG": "a=1,b=2"}
     assert with_remedy({"MIMALLOC_PURGE_DELAY": "-1"}, {"MIMALLOC_PURGE_DELAY": "10"}) == {
         "MIMALLOC_PURGE_DELAY": "-1"
     }
