@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import takewhile
 from typing import NamedTuple
@@ -14,6 +15,9 @@ from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FIRST_WRITE, ZERO_PAGE
 from firsttouch.finder.remedies import KEEP, KEEP_MALLOC, Replay
 from firsttouch.finder.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of
 from firsttouch.finder.totals import Totals, Touched
+
+# Instructions of x86-64 and arm64 that write more than a word: their vectors and repetitions.
+_BLOCKS = re.compile(r"\b[xyz]mm\d|\b[qvz]\d|^(rep|dc|set|cpy)")
 
 
 class First(NamedTuple):
@@ -120,12 +124,17 @@ class Process:
         return fresh
 
     def begin(self, fault: Fault) -> None:
-        """Tell whose the new mapping is by the first fault in it: who maps memory begins it."""
+        """Tell whose the new mapping is by the first fault in it: who maps memory begins it.
+
+        malloc(3) writes a word there. memset(3) and the like, which others call, write more.
+        """
         new = self.new
         if new and new.start <= fault.address < new.end:
             self.new = None
             code = self.place(fault.pid, fault.pc).path if fault.user else ""
-            self.replay.begin(fault.address, new, allocator=is_of(GLIBC, code))
+            instruction = self.decoded.get(fault.pc)
+            word = instruction is not None and not _BLOCKS.search(instruction.text)
+            self.replay.begin(fault.address, new, allocator=word and is_of(GLIBC, code))
 
     def mapping(self, address: int) -> tuple[Mapped | None, bool]:
         """Return what is mapped at an address, and whether that is anonymous memory."""

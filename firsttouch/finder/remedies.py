@@ -145,7 +145,7 @@ class Replay:
         limits = Limits(start >> self._shift, end >> self._shift, heap)
         self._simulation.map(limits)
         if heap:
-            self._allocate(limits, allocator=True)
+            self._mark(self._allocated, limits, marked=True)
 
     def begin(self, address: int, new: Mapped, *, allocator: bool) -> None:
         """Take a new mapping that the `allocator`, or other code, touches first at an address.
@@ -159,16 +159,19 @@ class Replay:
         first = (new.start if of_thread else address) >> self._shift
         header = address % (1 << self._shift) < _HEADER
         limits = Limits(first, new.end >> self._shift)
-        self._allocate(limits, allocator=allocator and (of_thread or header))
+        self._mark(self._allocated, limits, marked=allocator and (of_thread or header))
+        # glibc asks for huge pages for large blocks, and never for a thread's heap.
+        self._mark(self._simulation.asked, limits, marked=allocator and header and not of_thread)
 
-    def _allocate(self, limits: Limits, *, allocator: bool) -> None:
-        allocated, size = self._allocated, self._simulation.block
-        if allocator:
+    def _mark(self, pages_of: dict[int, int], limits: Limits, *, marked: bool) -> None:
+        """Set or clear the pages between limits."""
+        size = self._simulation.block
+        if marked:
             for block, pages in blocks_of(limits, size):
-                allocated[block] = allocated.get(block, 0) | pages
+                pages_of[block] = pages_of.get(block, 0) | pages
         else:
-            for block, pages in blocks_of(limits, size, allocated):
-                allocated[block] &= ~pages
+            for block, pages in blocks_of(limits, size, pages_of):
+                pages_of[block] &= ~pages
 
     def close(self) -> None:
         """End the process."""

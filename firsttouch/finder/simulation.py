@@ -49,15 +49,16 @@ class Simulation:
 
     block: int
     worlds: tuple[World, ...]
+    # By block: pages outside the heap for which malloc(3) asks for huge pages as for the heap.
+    asked: dict[int, int] = field(default_factory=dict)
     # By block: pages that have had a fault since they were last given back.
     _touched: dict[int, int] = field(default_factory=dict)
     _returns: dict[int, _Return] = field(default_factory=dict)
 
     def fork(self) -> Simulation:
         """Return that of a child."""
-        return Simulation(
-            self.block, tuple(world.fork() for world in self.worlds), self._touched.copy()
-        )
+        worlds = tuple(world.fork() for world in self.worlds)
+        return Simulation(self.block, worlds, self.asked.copy(), self._touched.copy())
 
     def fault(self, page: int, tid: int, limits: Limits, *, write: bool, missing: bool) -> None:
         """Take a fault in anonymous memory, on a page that is missing or the zero page."""
@@ -129,14 +130,16 @@ class Simulation:
             self._forget(block, pages, heap=limits.heap)
 
     def _inside(self, block: int, limits: Limits) -> tuple[int, int]:
-        """Return the pages of a block that are in a mapping, and those in a heap that is whole."""
+        """Return the pages of a block that are in a mapping, and those with a heap's remedy."""
         start = block * self.block
         low, high = max(limits.first - start, 0), min(limits.end - start, self.block)
         if low >= high:
             return 0, 0
         inside = (1 << high) - (1 << low)
+        if not limits.heap:
+            return inside, inside & self.asked.get(block, 0)
         # glibc's first 2 MiB begin where the heap does. Behind them the heap ends on a block's end.
-        whole = limits.heap and start >= limits.first + self.block
+        whole = start >= limits.first + self.block
         return inside, (1 << self.block) - 1 if whole else 0
 
     def _forget(self, block: int, pages: int, *, heap: bool = False) -> None:

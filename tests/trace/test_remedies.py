@@ -197,11 +197,12 @@ def test_no_huge_page_is_predicted_for_a_program_that_forbids_them(
     not huge_pages_are("madvise"),
     reason="this host gives huge pages to who does not ask, or to nobody",
 )
+@pytest.mark.parametrize("kind", ["heap", "huge"])
 def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
-    firsttouch: Firsttouch, compile_c: Compile
+    firsttouch: Firsttouch, compile_c: Compile, kind: str
 ) -> None:
     program = compile_c("remedies.c")
-    done = firsttouch("trace", "--out", "out", "--try", "1", "--", program, "heap")
+    done = firsttouch("trace", "--out", "out", "--try", "1", "--", program, kind)
     assert done.returncode == 0, done.stderr
     before = read_trace(firsttouch.directory / "out" / FILE_NAME)
     after = read_trace(firsttouch.directory / "out" / "tried" / FILE_NAME)
