@@ -48,7 +48,7 @@ ALLOCATORS = (
         "JVM",
         "libjvm.so",
         {},
-        "java with -Xms as large as -Xmx, and -XX:+AlwaysPreTouch",
+        "java with -Xms as large as -Xmx",
         huge={"JAVA_TOOL_OPTIONS": "-XX:+UseTransparentHugePages"},
         beside=True,
     ),

@@ -178,9 +178,11 @@ class Replay:
         self._simulation.close()
         for name, kept in self._again.items():
             self._outcomes[name].bring(-sum(pages.bit_count() for pages in kept.values()))
-        block, spare = self._simulation.block, 0
+        block, spare, asked = self._simulation.block, 0, self._simulation.asked
         for number, pages in self._pages.items():
-            if (touched := pages.bit_count()) >= _FILLED * block:
+            # A program that takes small blocks from malloc(3) does not know where these will be.
+            small = self._allocated.get(number, 0) & ~asked.get(number, 0)
+            if (touched := (pages & ~small).bit_count()) >= _FILLED * block:
                 self._outcomes[FILLED].saved += self._faults[number]
                 spare += block - touched
         self._outcomes[FILLED].bring(spare)

@@ -62,10 +62,13 @@ def advise(trace: Trace) -> list[Advice]:
         for name in sizes
         if (remedy := worth.get(name)) and remedy.memory <= _TOO_MUCH * touched
     ]
-    named = [remedy for name in (KEEP, KEEP_MALLOC, FILLED) if (remedy := worth.get(name))]
+    # Who writes a program for a runtime does not map its memory.
+    others = (KEEP, KEEP_MALLOC) if used and used.beside else (KEEP, KEEP_MALLOC, FILLED)
+    named = [remedy for name in others if (remedy := worth.get(name))]
     named += [max(huge, key=lambda remedy: remedy.saved)] if huge else []
     # A variable asks nobody for a setting of the host.
-    named += [remedy for remedy in huge if remedy.name == HEAP and remedy not in named]
+    by_variable = (HEAP if used.heap else THP) if used and used.huge else ""
+    named += [remedy for remedy in huge if remedy.name == by_variable and remedy not in named]
     named.sort(key=lambda remedy: -remedy.saved)
     named += [worth[AHEAD]] if AHEAD in worth else []
     return [_advice(trace, remedy) for remedy in named[:_MOST]]

@@ -208,6 +208,8 @@ def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
     after = read_trace(firsttouch.directory / "out" / "tried" / FILE_NAME)
     predicted = before.faults - remedies(before)[HEAP].saved
     assert before.faults > 16384 > 8 * predicted
+    # Of small blocks a program does not know where they will be.
+    assert (remedies(before)[FILLED].saved > 15000) is (kind == "huge")
     # A heap begins at random, and up to two blocks of 512 pages at its beginning are small pages.
     assert after.faults == pytest.approx(predicted, abs=520)
 
@@ -235,6 +237,15 @@ def test_a_kernel_without_sizes_of_huge_pages_is_told_of_none() -> None:
     saving = Remedy(THP, 300, 0), Remedy(MTHP_64, 500, 0)
     for kernel, name in (("6.1.0-50-amd64", THP), ("6.8.0-60-generic", MTHP_64)):
         assert advised(*saving, kernel=kernel) == [name]
+
+
+def test_a_program_of_the_jvm_is_told_what_its_runtime_takes() -> None:
+    saving = (Remedy(FILLED, 900, 0), Remedy(MTHP_64, 800, 0), Remedy(THP, 700, 0))
+    traced = replace(trace(faults=1000), remedies=saving, allocator="JVM", kernel="6.12.9-amd64")
+    assert [advice.remedy.name for advice in advise(traced)] == [MTHP_64, THP]
+    assert remedy_to_try(traced, 1).environment == {
+        "JAVA_TOOL_OPTIONS": "-XX:+UseTransparentHugePages"
+    }
 
 
 def test_only_what_a_variable_applies_can_be_tried() -> None:
