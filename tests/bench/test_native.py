@@ -162,6 +162,7 @@ def test_file_warm_and_cold(ftbench: Ftbench, tmp_path: Path) -> None:
     assert path.read_bytes() == contents
 
 
+@pytest.mark.long
 def test_cold_cache_on_tmpfs_is_found_out(ftbench: Ftbench) -> None:
     """A cache that is not cold must not be measured as one: the self-check can fail."""
     path = Path("/dev/shm", f"ftbench-test-{os.getpid()}")

@@ -150,6 +150,7 @@ def test_the_same_guest_gave_the_same_in_all_sets() -> None:
 _MEASURED_BLOCKS = [name for name, block in _EVIDENCE.blocks.items() if block.kind != "sources"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _MEASURED_BLOCKS)
 def test_a_table_is_of_the_same_kernels(name: str) -> None:
     """One compiler, and for each release one source and one image a kind of arm.

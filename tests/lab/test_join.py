@@ -74,6 +74,7 @@ def _hosts(request: Request) -> dict[str, list[dict[str, object]]]:
     return document
 
 
+@pytest.mark.long
 def test_results_are_those_of_here_byte_for_byte(
     fake_lab: FakeLab, own_cache: Path, follows: Callable[[Request], RunResults]
 ) -> None:
@@ -155,6 +156,7 @@ def test_an_audit_that_differs_fails_the_run(
     assert all("do not agree, on" in str(error) for _, error in outcome.failures)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
 def test_what_the_store_has_can_be_audited(
     fake_lab: FakeLab, follows: Callable[[Request], RunResults], where: str

@@ -84,6 +84,7 @@ def test_what_is_no_recording_fails_its_cell(line: dict[str, str], words: str) -
         _traced(line)
 
 
+@pytest.mark.long
 def test_a_program_that_fails_fails_its_cell(tmp_path: Path) -> None:
     line = {"recording": _recorded(tmp_path, "/bin/false")}
     with pytest.raises(GuestError, match="ended with status 256"):
