@@ -16,6 +16,7 @@ from firsttouch.building.kernels import obtain_image
 from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
+from firsttouch.catalog.releases import release_names
 from firsttouch.lab import parts, timed
 from firsttouch.lab.plan import Request
 from firsttouch.lab.times import Times, read_times
@@ -70,8 +71,10 @@ def _check(times: Times) -> None:
     assert _faults(times, "stock", "several-cpus", by="store", cpus=2) == {_PAGES}
 
 
+@pytest.mark.parametrize("release", ["6.12", pytest.param("7.3", marks=pytest.mark.regress)])
 def test_lab_time_runs_to_its_end_with_debians_image(
     emulated: None,
+    release: str,
     sources: Callable[[str], KernelSource],
     reporter: Reporter,
     monkeypatch: pytest.MonkeyPatch,
@@ -79,11 +82,12 @@ def test_lab_time_runs_to_its_end_with_debians_image(
 ) -> None:
     def debians(kernel: Kernel, *_: object) -> Path:
         debian = replace(kernel, kind="debian", patches=(), fragments=())
-        return obtain_image(debian, sources("6.12"), reporter)
+        return obtain_image(debian, sources(release), reporter)
 
     monkeypatch.setattr(parts, "obtain_image", debians)
     monkeypatch.setattr(timed, "port_for", lambda _kernel: "pci")
-    times = timed.time_cells(replace(_REQUEST, out=tmp_path), real_contract(), 1, reporter)
+    request = replace(_REQUEST, release=release, out=tmp_path)
+    times = timed.time_cells(request, real_contract(), 1, reporter)
     assert [boot.arm for boot in times.boots] == ["stock", "again", "on"]
     assert read_times(tmp_path) == times
     # The kernel's seed is the CPU's secret.
@@ -92,10 +96,11 @@ def test_lab_time_runs_to_its_end_with_debians_image(
 
 
 @pytest.mark.regress
+@pytest.mark.parametrize("release", release_names())
 def test_fault_ahead_takes_fewer_faults_there(
-    emulated: None, reporter: Reporter, tmp_path: Path
+    emulated: None, release: str, reporter: Reporter, tmp_path: Path
 ) -> None:
-    request = replace(_REQUEST, arms=("on", "ahead"), out=tmp_path)
+    request = replace(_REQUEST, release=release, arms=("on", "ahead"), out=tmp_path)
     times = timed.time_cells(request, real_contract(), 1, reporter)
     _check(times)
     assert _faults(times, "on", "populate", by="store") == {_PAGES}
