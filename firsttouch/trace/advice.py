@@ -80,12 +80,15 @@ def _release(kernel: str) -> tuple[int, ...]:
 
 
 def advice_sentences(trace: Trace) -> Iterator[str]:
-    """Yield a sentence for each remedy; those that `--try` can apply have numbers of their own."""
+    """Yield a sentence for each remedy; those that `--try` can apply have numbers of their own.
+
+    A process that ran before its trace began cannot be run again.
+    """
     tries = itertools.count(1)
     for number, advice in enumerate(advise(trace), 1):
         remedy = advice.remedy
         share = format_share(remedy.saved, trace.faults)
-        tried = f" (`--try {next(tries)}`)" if advice.environment else ""
+        tried = f" (`--try {next(tries)}`)" if advice.environment and trace.command else ""
         yield (
             f"Remedy {number} saves {format_number_of(remedy.saved, 'faults')} ({share})"
             f"{_time(remedy)} and costs at most {_memory(remedy.memory)} of "

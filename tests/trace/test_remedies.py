@@ -298,6 +298,7 @@ def test_the_answer_says_how_a_remedy_is_tried() -> None:
     filled, keep = advice_sentences(both)
     assert ("--try" in filled, keep.endswith("(`--try 1`).")) == (False, True)
     assert remedy_to_try(both, 1).remedy.name == KEEP
+    assert not any("--try" in sentence for sentence in advice_sentences(replace(both, command=())))
 
 
 def test_a_remedy_keeps_the_settings_that_are_there() -> None:
