@@ -10,6 +10,7 @@ from firsttouch.finder.events import Fault, Mapped
 from firsttouch.finder.kinds import SECOND
 from firsttouch.finder.simulation import Limits, Simulation, blocks_of
 from firsttouch.finder.spaces import HEAP as HEAP_NAME
+from firsttouch.finder.spaces import MOVED
 from firsttouch.finder.worlds import Ahead, Outcome, World, large
 
 # The remedies by their names in trace.json.
@@ -134,11 +135,11 @@ class Replay:
 
     def limits(self, page: int, mapping: Mapped | None) -> Limits:
         """Return the limits of the mapping of a page."""
-        # A stack grows below what is recorded; nothing is known of what mremap(2) moved.
         if not mapping:
             return Limits(page, page + 1)
+        # A stack grows below what is recorded.
         first, end = min(page, mapping.start >> self._shift), mapping.end >> self._shift
-        return Limits(first, end, mapping.path == HEAP_NAME)
+        return Limits(first, end, mapping.path == HEAP_NAME, mapping.path == MOVED)
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
         """Take a new mapping between two addresses, or what a heap has grown by."""

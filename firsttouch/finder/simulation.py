@@ -10,18 +10,22 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from firsttouch.finder.worlds import World
+from firsttouch.finder.worlds import HUGE_HEAP, World
 
 # Pages of a folio: 64 KiB on a kernel with pages of 4 KiB.
 _FOLIO = 16
 
 
 class Limits(NamedTuple):
-    """The first page of a mapping, and the first behind it; `heap`: brk(2) may move that."""
+    """The first page of a mapping, and the first behind it; `heap`: brk(2) may move that.
+
+    Of memory that was `moved` the pages that came with it are not known, nor quite the end.
+    """
 
     first: int
     end: int
     heap: bool = False
+    moved: bool = False
 
 
 @dataclass
@@ -71,7 +75,7 @@ class Simulation:
         self._touched[block] = self._touched.get(block, 0) | bit
         inside = self._inside(block, limits)
         for world in self.worlds:
-            world.read(block, bit, inside[world.whole_heap])
+            world.read(block, bit, inside[world.kind])
         self._end_return(block, back)
 
     def writes(self, block: int, pages: int, tid: int, limits: Limits) -> None:
@@ -98,7 +102,7 @@ class Simulation:
         self._touched[block] = self._touched.get(block, 0) | pages
         inside = self._inside(block, limits)
         for world in self.worlds:
-            world.writes(block, pages, tid, inside[world.whole_heap])
+            world.writes(block, pages, tid, inside[world.kind])
         self._end_return(block, back)
 
     def _return(self, block: int, pages: int, limits: Limits) -> _Return | None:
@@ -122,25 +126,28 @@ class Simulation:
             del self._returns[block]
             inside = self._inside(block, back.limits)
             for world in self.worlds:
-                world.came_back(block, back.again, inside[world.whole_heap])
+                world.came_back(block, back.again, inside[world.kind])
 
     def map(self, limits: Limits) -> None:
         """Forget what was in the limits: a new mapping is there, or what a heap has grown by."""
         for block, pages in blocks_of(limits, self.block, self._touched):
             self._forget(block, pages, heap=limits.heap)
 
-    def _inside(self, block: int, limits: Limits) -> tuple[int, int]:
-        """Return the pages of a block that are in a mapping, and those with a heap's remedy."""
+    def _inside(self, block: int, limits: Limits) -> tuple[int, int, int]:
+        """Return the pages of a block in which worlds of each kind may bring large folios."""
         start = block * self.block
         low, high = max(limits.first - start, 0), min(limits.end - start, self.block)
         if low >= high:
-            return 0, 0
+            return 0, 0, 0
         inside = (1 << high) - (1 << low)
+        if limits.moved:
+            # A huge page is promised only where nothing else can be.
+            return inside, 0, 0
         if not limits.heap:
-            return inside, inside & self.asked.get(block, 0)
+            return inside, inside, inside & self.asked.get(block, 0)
         # glibc's first 2 MiB begin where the heap does. Behind them the heap ends on a block's end.
         whole = start >= limits.first + self.block
-        return inside, (1 << self.block) - 1 if whole else 0
+        return inside, inside, (1 << self.block) - 1 if whole else 0
 
     def _forget(self, block: int, pages: int, *, heap: bool = False) -> None:
         if block in self._touched:
@@ -148,7 +155,7 @@ class Simulation:
         self._returns.pop(block, None)
         for world in self.worlds:
             # A heap that is whole had these pages before.
-            if not heap or not world.whole_heap:
+            if not heap or world.kind != HUGE_HEAP:
                 world.forget(block, pages)
 
     def forbid_huge(self) -> None:

@@ -9,12 +9,15 @@ from typing import NamedTuple
 from firsttouch.finder.events import Mapped
 
 PROT_EXEC = 4
+_PROT_DATA = 3
 _MAP_SHARED = 1
 # A stack grows below its mapping, and no record says so.
 _STACK = "[stack]"
 _STACK_ROOM = 64 << 20
 HEAP = "[heap]"
 _VDSO = "[vdso]"
+# What mremap(2) moved, where no record says it.
+MOVED = "//anon (moved)"
 # Names of memory without a file. Shared anonymous memory has a file of shmem.
 _ANONYMOUS = ("//anon", HEAP, _STACK, "[anon:", "[stack:")
 
@@ -47,6 +50,8 @@ class Space:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._mapped: list[Mapped] = []
+        # Where memory that mremap(2) moved begins, as far as faults show it; by its end.
+        self._moved: dict[int, int] = {}
 
     def __bool__(self) -> bool:
         """Tell whether anything is mapped."""
@@ -56,17 +61,24 @@ class Space:
         """Return the space of a child."""
         child = Space()
         child._starts, child._mapped = self._starts.copy(), self._mapped.copy()
+        child._moved = self._moved.copy()
         return child
 
     def at(self, address: int) -> Mapped | None:
-        """Return what is mapped at `address`, if that is known."""
+        """Return what is mapped at `address`, if that is known.
+
+        What has a fault and no record was moved by mremap(2). The kernel looks for room from
+        high addresses down, so that memory ends where the next mapping begins.
+        """
         index = bisect_right(self._starts, address)
         if index and address < self._mapped[index - 1].end:
             return self._mapped[index - 1]
         if index < len(self._mapped):
             above = self._mapped[index]
-            if above.path == _STACK and above.start - address < _STACK_ROOM:
-                return above
+            if above.path == _STACK:
+                return above if above.start - address < _STACK_ROOM else None
+            start = self._moved[above.start] = min(address, self._moved.get(above.start, address))
+            return Mapped(above.time, above.pid, start, above.start, 0, _PROT_DATA, 0, MOVED)
         return None
 
     def name_at(self, start: int, end: int) -> str:

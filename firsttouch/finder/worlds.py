@@ -25,11 +25,15 @@ class Outcome:
         self.most = max(self.most, self.spare)
 
 
+# Kinds of worlds, by where they may bring large folios: folios and huge pages in any memory,
+# huge pages in malloc's alone, which then moves the end of its heap by whole blocks.
+FOLIOS, HUGE, HUGE_HEAP = range(3)
+
+
 class World:
     """The anonymous memory of a process with a remedy; without one, each page takes a fault."""
 
-    # Whether the heap alone has the remedy, and its allocator moves its end by whole blocks.
-    whole_heap = False
+    kind = FOLIOS
 
     def __init__(self, outcome: Outcome, block: int) -> None:
         self._outcome = outcome
@@ -201,9 +205,8 @@ class Large(World):
 
 def large(order: int, *, whole: bool = False, whole_heap: bool = False) -> type[Large]:
     """Return the world of huge pages of an order, or of a `whole` page table."""
-    return type(
-        f"Large{order}", (Large,), {"order": order, "whole": whole, "whole_heap": whole_heap}
-    )
+    kind = HUGE_HEAP if whole_heap else HUGE if whole else FOLIOS
+    return type(f"Large{order}", (Large,), {"order": order, "whole": whole, "kind": kind})
 
 
 _MOST_CREDIT, _LEAST_ORDER = 255, 2

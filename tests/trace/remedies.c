@@ -3,7 +3,7 @@
  * A program whose faults a remedy removes: "keep" takes and frees memory again and again,
  * "read" lets read(2) fill such memory, "huge" writes a large block once, "heap" many small
  * ones. "trim" takes and frees small blocks, "thread" does so in a thread, "maps" does not ask
- * malloc(3). "base" as the second word: without huge pages, which it forbids for all its memory;
+ * malloc(3), "grow" lets realloc(3) move a block and writes what is new of it. "base" as the second word: without huge pages, which it forbids for all its memory;
  * "small": for the large blocks alone. A third word and more are executed instead.
  */
 #include <fcntl.h>
@@ -57,6 +57,22 @@ static int maps(size_t size)
 	return 0;
 }
 
+/* mremap(2) moves a block that is so large, and no record says where */
+static int grow(size_t size)
+{
+	size_t written = 0;
+	char *volatile some = NULL;
+
+	for (size_t given = 1 << 20; given <= size; given *= 2) {
+		some = realloc(some, given);
+		if (!some)
+			return 1;
+		memset(some + written, 1, given - written);
+		written = given;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	/* malloc(3) of glibc maps what is larger than 32 MiB, whatever was freed before. */
@@ -71,6 +87,8 @@ int main(int argc, char **argv)
 		return execvp(argv[3], argv + 3);
 	if (argc > 1 && !strcmp(argv[1], "maps"))
 		return maps(size);
+	if (argc > 1 && !strcmp(argv[1], "grow"))
+		return grow(size);
 	if (argc > 1 && !strcmp(argv[1], "trim"))
 		return small_blocks(NULL) != NULL;
 	if (argc > 1 && !strcmp(argv[1], "thread")) {
