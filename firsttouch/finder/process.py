@@ -119,6 +119,8 @@ class Process:
         # brk(2) has one user, malloc(3), whoever touches the memory first.
         if malloc and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
             self.new = event
+        if heap:
+            self.replay.regrow()
         for start, end in fresh:
             self.replay.map(start, end, heap=heap)
         return fresh

@@ -148,6 +148,10 @@ class Replay:
         if heap:
             self._mark(self._allocated, limits, marked=True)
 
+    def regrow(self) -> None:
+        """Let brk(2) move the end of the heap up, after it may have moved down."""
+        self._simulation.regrow()
+
     def begin(self, address: int, new: Mapped, *, allocator: bool) -> None:
         """Take a new mapping that the `allocator`, or other code, touches first at an address.
 

@@ -49,6 +49,7 @@ class Simulation:
     No record tells what madvise(2) gives back. Where a page faults again, it is taken for
     gone with those around it that a folio of 64 KiB would have. If all pages of its block
     fault again before any does so twice, the whole block was given back at once.
+    Nor does one tell how far brk(2) shrinks a heap. It is taken for as far as the last time.
     """
 
     block: int
@@ -58,11 +59,17 @@ class Simulation:
     # By block: pages that have had a fault since they were last given back.
     _touched: dict[int, int] = field(default_factory=dict)
     _returns: dict[int, _Return] = field(default_factory=dict)
+    # Of the heap: the lowest page that faulted again since brk(2) last let it grow, and before.
+    _lowest: int | None = None
+    _kept_below: int = 0
 
     def fork(self) -> Simulation:
         """Return that of a child."""
         worlds = tuple(world.fork() for world in self.worlds)
-        return Simulation(self.block, worlds, self.asked.copy(), self._touched.copy())
+        return Simulation(
+            self.block, worlds, self.asked.copy(), self._touched.copy(),
+            _lowest=self._lowest, _kept_below=self._kept_below,
+        )  # fmt: skip
 
     def fault(self, page: int, tid: int, limits: Limits, *, write: bool, missing: bool) -> None:
         """Take a fault in anonymous memory, on a page that is missing or the zero page."""
@@ -115,6 +122,11 @@ class Simulation:
             back = self._returns[block] = _Return(touched, limits)
         back.again |= pages
         around = _around(pages & -pages)
+        if limits.heap:
+            page = block * self.block + (pages & -pages).bit_length() - 1
+            self._lowest = page if self._lowest is None else min(page, self._lowest)
+            if (kept := self._kept_below - block * self.block) > 0 and page >= self._kept_below:
+                around &= -1 << kept
         if not around & back.gone:
             back.gone |= around
             for world in self.worlds:
@@ -132,6 +144,11 @@ class Simulation:
         """Forget what was in the limits: a new mapping is there, or what a heap has grown by."""
         for block, pages in blocks_of(limits, self.block, self._touched):
             self._forget(block, pages, heap=limits.heap)
+
+    def regrow(self) -> None:
+        """Let brk(2) move the end of the heap up."""
+        if self._lowest is not None:
+            self._kept_below, self._lowest = self._lowest, None
 
     def _inside(self, block: int, limits: Limits) -> tuple[int, int, int]:
         """Return the pages of a block in which worlds of each kind may bring large folios."""

@@ -102,6 +102,9 @@ def test_a_world_serves_writes_at_once_as_each_alone(world: type[World], seed: i
         if dice.random() < 0.1:
             for simulation in (at_once, alone):
                 simulation.map(Limits(block * BLOCK, (block + 1) * BLOCK))
+        if dice.random() < 0.1:
+            for simulation in (at_once, alone):
+                simulation.regrow()
         if dice.random() < 0.2:
             for simulation in (at_once, alone):
                 simulation.fault(pages[0], thread, limits, write=False, missing=True)

@@ -88,6 +88,21 @@ def test_a_huge_page_comes_again_where_all_of_its_block_was_given_back(
     assert replay(large(9, whole=True), touches)[0] == left
 
 
+@pytest.mark.parametrize(("times", "left"), [(0, 8), (1, 8 + 4), (2, 12 + 12), (3, 24 + 12)])
+def test_a_heap_shrinks_as_far_as_the_last_time(times: int, left: int) -> None:
+    """First the whole folio is taken for gone in which it ends, then seven pages are there."""
+    outcome = Outcome()
+    simulation = Simulation(BLOCK, (large(4)(outcome, BLOCK),))
+    again = [*range(128), *[*range(71, 128)] * times]
+    for page in again:
+        if page == 71:
+            simulation.regrow()
+        heap = Limits(START, START + 128, heap=True)
+        simulation.fault(START + page, 1, heap, write=True, missing=True)
+    simulation.close()
+    assert len(again) - outcome.saved == left
+
+
 def test_fault_ahead_replaces_zero_pages_that_were_read_before() -> None:
     reads = [(START + page, False) for page in range(PAGES)]
     taken, _ = replay(Ahead, reads + writes(range(PAGES)))
