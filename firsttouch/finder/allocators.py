@@ -15,7 +15,8 @@ class Allocator:
     `huge` makes it ask for huge pages, where the kernel gives them to who asks, from the
     version `huge_since` on. One with a `heap` takes memory by brk(2), the others map it; and
     beside it the program may have allocators that map theirs, which it does nothing for.
-    One that is `beside` malloc(3) of the C library leaves that in use.
+    One that is `beside` malloc(3) of the C library leaves that in use. One that `unmaps`
+    large blocks does so whatever its setting.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Allocator:
     huge_since: str = ""
     heap: bool = False
     beside: bool = False
+    unmaps: bool = False
 
 
 # Neither mmap(2) for large blocks, nor a top of the heap that shrinks: 1 TiB is never free.
@@ -59,7 +61,7 @@ ALLOCATORS = (
         {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"},
         huge={"MALLOC_CONF": "thp:always"},
     ),
-    Allocator("mimalloc", "libmimalloc", {"MIMALLOC_PURGE_DELAY": "-1"}),
+    Allocator("mimalloc", "libmimalloc", {"MIMALLOC_PURGE_DELAY": "-1"}, unmaps=True),
     Allocator("tcmalloc", "libtcmalloc", {"TCMALLOC_RELEASE_RATE": "0"}),
     GLIBC,
 )

@@ -123,6 +123,8 @@ class Process:
             self.replay.regrow()
         for start, end in fresh:
             self.replay.map(start, end, heap=heap)
+            if used and used.unmaps:
+                self.replay.unmapped(start, end, self.touched.pages)
         return fresh
 
     def begin(self, fault: Fault) -> None:

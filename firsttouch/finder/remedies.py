@@ -75,6 +75,8 @@ class Replay:
         self._pages: dict[int, int] = defaultdict(int)
         # By block, the pages of malloc(3) of the C library.
         self._allocated: dict[int, int] = {}
+        # By block, pages that an allocator unmapped, which its setting does not keep.
+        self._unmapped: dict[int, int] = {}
         # What keeps these pages if they are given back, and what keeps others; "" for nothing.
         self.keeps = KEEP, KEEP
         # By remedy and block: the pages that it keeps.
@@ -86,7 +88,7 @@ class Replay:
         """Return that of a child."""
         child = Replay(self._outcomes, self._simulation.fork(), self._shift)
         child.keeps, child._allocated = self.keeps, self._allocated.copy()
-        child.no_huge = self.no_huge
+        child.no_huge, child._unmapped = self.no_huge, self._unmapped.copy()
         return child
 
     def forbid_huge(self) -> None:
@@ -124,6 +126,7 @@ class Replay:
             self._pages[block] |= others
 
     def _keep(self, block: int, again: int) -> None:
+        again &= ~self._unmapped.get(block, 0)
         allocated = again & self._allocated.get(block, 0)
         for name, pages in zip(self.keeps, (allocated, again ^ allocated), strict=True):
             if name and pages:
@@ -147,6 +150,12 @@ class Replay:
         self._simulation.map(limits)
         if heap:
             self._mark(self._allocated, limits, marked=True)
+
+    def unmapped(self, start: int, end: int, touched: Mapping[int, int]) -> None:
+        """Take what was `touched`, by block, where memory is mapped again, for unmapped before."""
+        limits = Limits(start >> self._shift, end >> self._shift)
+        for block, pages in blocks_of(limits, self._simulation.block, touched):
+            self._unmapped[block] = self._unmapped.get(block, 0) | pages & touched[block]
 
     def regrow(self) -> None:
         """Let brk(2) move the end of the heap up, after it may have moved down."""

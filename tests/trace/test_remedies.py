@@ -71,12 +71,31 @@ def test_what_is_predicted_of_an_allocator_is_measured(
     assert measured == pytest.approx(predicted, rel=0.1)
 
 
+def named_library(file: Path) -> Path:
+    """Make a library that has a name and nothing else, by which an allocator is known."""
+    subprocess.run(["gcc", "-shared", "-x", "c", "/dev/null", "-o", file], check=True)
+    return file
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "kept"), [("libjemalloc.so.2", 6 * 16384), ("libmimalloc.so", 0)])
+def test_what_an_allocator_unmaps_is_kept_by_no_setting(
+    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path, name: str, kept: int
+) -> None:
+    preloaded = f"LD_PRELOAD={named_library(tmp_path / name)}"
+    firsttouch(
+        "trace", "--no-survey", "--", "env", preloaded, compile_c("remedies.c"), "maps", "base"
+    )
+    traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    assert traced.fault_kinds["again"] > 6 * 16000
+    assert remedies(traced)[KEEP].saved == pytest.approx(kept, rel=0.05)
+
+
 @pytest.mark.long
 def test_what_a_jvm_gives_back_is_kept_apart_from_what_its_malloc_does(
     firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path
 ) -> None:
-    library = tmp_path / "libjvm.so"
-    subprocess.run(["gcc", "-shared", "-x", "c", "/dev/null", "-o", library], check=True)
+    library = named_library(tmp_path / "libjvm.so")
     program = compile_c("remedies.c")
     for kind, kept, kept_by_malloc in (("thread", 0, 3 * 8000), ("maps", 3 * 16384, 3 * 16384)):
         preloaded = ("env", f"LD_PRELOAD={library}", program, kind, "base")
