@@ -257,12 +257,14 @@ def test_two_faults_become_one_on_every_machine_with_the_instruction(drawing: Dr
     assert len(rows) == 2 * len(drawing.dataset("machines-6.12").platforms())
     for by, machine, row in rows:
         figures = row.split(" | ")
-        for faults, fewer, invalidations, none, _ in (figures[:5], figures[5:]):
+        for faults, fewer, invalidations, left, _ in (figures[:5], figures[5:]):
             if by == "ldadd" and machine in ("cortex-a53", "cortex-a72"):
                 assert faults == fewer == "-"
-            else:
-                assert (faults, fewer, none) == ("2", "1", "0"), machine
-                assert invalidations in ("2", "3")
+                continue
+            upgraded = by == "ldadd"
+            assert (faults, fewer) == ("2", "1" if upgraded else "2"), machine
+            assert invalidations in ("2", "3")
+            assert left == ("0" if upgraded else invalidations)
 
 
 def test_faults_that_map_no_zero_page_pay_less_than_one_per_cent_on_7_3(drawing: Drawing) -> None:
@@ -326,16 +328,15 @@ def test_more_zero_pages_help_no_program_and_three_lose(drawing: Drawing) -> Non
     assert len(changes) == 12
     for (program, metric), (color, color_l2) in changes.items():
         if metric == "l2_misses":
-            assert program == "holes-grep" or max(abs(color), abs(color_l2)) < 0.01, program
+            assert max(abs(color), abs(color_l2)) < 0.011, program
         elif program in ("numpy-sum", "scipy-zeros", "scipy-solver"):
             assert abs(color) < 0.01, program
     l1d = {
         program: change for (program, metric), change in changes.items() if metric == "l1d_misses"
     }
-    assert l1d["numpy-matrix"] == pytest.approx((2 / 3, 2), abs=0.1)
+    assert l1d["numpy-matrix"] == pytest.approx((1 / 3, 3 / 2), abs=0.1)
     assert l1d["numpy-sum"][1] == pytest.approx(1 / 3, abs=0.05)
     assert l1d["scipy-zeros"][1] == pytest.approx(1 / 20, abs=0.01)
-    assert 0.01 < changes["holes-grep", "l2_misses"][1] < 0.05
 
 
 @pytest.mark.parametrize(("name", "layouts"), [("layouts", 100), ("layouts-on-7.3", 20)])
