@@ -117,8 +117,9 @@ class Process:
             self.replay.keeps = KEEP_MALLOC, KEEP
         heap = event.path == HEAP
         # brk(2) has one user, malloc(3), whoever touches the memory first.
-        if malloc and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
-            self.new = event
+        if malloc and fresh and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
+            # What the kernel has merged with its neighbours is there in full.
+            self.new = event._replace(start=fresh[0][0], end=fresh[-1][1])
         if heap:
             self.replay.regrow()
         for start, end in fresh:

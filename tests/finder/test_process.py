@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a process says of a fault's chain of calls."""
+"""What a process says of a fault's chain of calls, and whose it takes a mapping for."""
 
 from __future__ import annotations
 
 import pytest
 
+from firsttouch.finder.events import Fault
 from firsttouch.finder.process import Process
 from firsttouch.finder.remedies import Remedies
 from firsttouch.finder.spaces import Place, Space
@@ -30,3 +31,18 @@ def test_callers_end_where_no_code_is(chain: tuple[int, ...], places: tuple[Plac
     process.map(mapped(DATA, DATA + 0x1000, "/bin/true"))
     process.map(mapped(JIT, JIT + 0x1000, prot=ALL))
     assert process.callers(1, chain) == places
+
+
+def test_a_mapping_begins_where_the_kernel_has_merged_nothing() -> None:
+    process = Process(1, Space(), 0, 512, Remedies(4096, 512).process())
+    process.map(mapped(CODE, CODE + 0x1000, "/lib/libc.so.6", prot=READ_EXECUTE))
+    for start, first, begun in (
+        (0x800000, 0x800000, True),
+        # The next one ends where that begins. A fault in the old one begins nothing.
+        (0x400000, 0x900000, False),
+        (0x400000, 0x400000, True),
+    ):
+        if process.new is None:
+            process.map(mapped(start, 0xA00000))
+        process.begin(Fault(0, 1, 1, CODE, first, True, ()))
+        assert (process.new is None) is begun
