@@ -4,7 +4,8 @@
 
     recorder/bench/overhead.py FTRECORD [ROUNDS] -- COMMAND...
 
-Runs the command in turn alone, recorded, and recorded with chains of calls.
+Runs the command in turn alone, with the kernel's events that nobody reads (unread.c),
+recorded, and recorded with chains of calls.
 Prints the median over the rounds of each pair's quotient, with its quartiles, of
 two figures: the time on processors, of the command and the recorder together,
 which other load on the host changes little; and the time on the wall.
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ FIGURES = {
 }
 
 
-def run(command: Sequence[str]) -> Taken:
+def run(command: Sequence[str | Path]) -> Taken:
     """Run a command, with its output thrown away."""
     begin = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
@@ -57,9 +59,12 @@ def main() -> int:
     recorder, command = sys.argv[1], sys.argv[at + 1 :]
     rounds = int(sys.argv[2]) if at == 3 else 15
     with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "trace.data")  # noqa: PTH118
-        ways = {
+        file, unread = Path(folder, "trace.data"), Path(folder, "unread")
+        source = Path(__file__).with_name("unread.c")
+        subprocess.run(["gcc", "-O2", "-D_GNU_SOURCE", "-o", unread, source], check=True)
+        ways: dict[str, Sequence[str | Path]] = {
             "alone": command,
+            "unread": [unread, *command],
             "recorded": [recorder, "-o", file, "--", *command],
             "with chains": [recorder, "-c", "-o", file, "--", *command],
         }
