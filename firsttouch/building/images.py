@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch import processes
-from firsttouch.building import overlay, patching
+from firsttouch.building import host_tools, overlay, patching
 from firsttouch.building.compiler_cache import (
     build_estimate,
     cache_environment,
@@ -156,6 +156,7 @@ class KernelImage:
     def _build(self, workplace: Path, product: Path, reporter: Reporter) -> None:
         """Build in `workplace`, and resume a killed build that it finds there."""
         check_path(workplace)
+        host_tools.check_headers(self.architecture)
         resumed = (workplace / "configured").exists()
         if not resumed:
             shutil.rmtree(workplace / "tree", ignore_errors=True)
