@@ -17,7 +17,7 @@ from firsttouch.finder.allocators import GO, allocator_with
 from firsttouch.finder.code import Code
 from firsttouch.finder.events import Ended, Executed, Fault, Forbade, Forked, Mapped, Named
 from firsttouch.finder.instructions import distance
-from firsttouch.finder.kinds import FAULT_KINDS, SECOND, kind_of
+from firsttouch.finder.kinds import FAULT_KINDS, FILE, PRIVATE, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import First, Process
 from firsttouch.finder.records import Recording
@@ -28,6 +28,7 @@ from firsttouch.finder.spaces import (
     PROT_EXEC,
     Place,
     Space,
+    is_loader,
     memory_kind,
 )
 from firsttouch.finder.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
@@ -117,6 +118,7 @@ class _Finder:
         old = self._processes.get(event.pid)
         replay = self._remedies.process()
         if old:
+            old.execute()
             old.close(self._totals)
             if old.replay.no_huge:
                 replay.forbid_huge()
@@ -207,6 +209,10 @@ class _Finder:
         if anonymous:
             again = before and mapped == 0
             process.replay.fault(fault, kind, mapping, write=access.may_write, again=again)
+        elif kind == FILE and mapping:
+            process.replay.read_file(page, mapping)
+        elif kind == PRIVATE and is_loader(process.place(fault.pid, fault.pc)):
+            process.replay.relocate()
         totals.in_kernel += not fault.user
         totals.anonymous += anonymous
         totals.timeline.add(fault.time - self._start, kind)

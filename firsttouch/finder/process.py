@@ -11,7 +11,14 @@ from typing import NamedTuple
 from firsttouch.finder.accesses import Access, Instruction
 from firsttouch.finder.allocators import GLIBC, Allocator, allocator_with, is_of
 from firsttouch.finder.events import Fault, Mapped
-from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FIRST_WRITE, ZERO_PAGE
+from firsttouch.finder.kinds import (
+    AFTER_FORK,
+    AGAIN,
+    FAULT_KINDS,
+    FIRST_WRITE,
+    IN_KERNEL,
+    ZERO_PAGE,
+)
 from firsttouch.finder.remedies import KEEP, KEEP_MALLOC, Replay
 from firsttouch.finder.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of
 from firsttouch.finder.totals import Totals, Touched
@@ -60,9 +67,15 @@ class Process:
         # The allocator, and a new mapping of memory that nobody has touched yet.
         self.allocator: Allocator | None = None
         self.new: Mapped | None = None
+        # Where that is new: the kernel's record has what it merged with, too.
+        self._fresh = (0, 0)
         # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
         self.forked = False
         self._inherited: dict[int, int] = {}
+        # Whose child it is, whether it executes a program, and its children and those that do.
+        self.parent: Process | None = None
+        self.executes = False
+        self.children = self.spawned = 0
         self.touched = Touched(space)
         # Pages of a block.
         self._block = block
@@ -79,6 +92,12 @@ class Process:
         if place is None:
             place = self._places[pc] = place_of(self.space, pid, pc)
         return place
+
+    def execute(self) -> None:
+        """End its program by exec."""
+        self.executes = True
+        if self.parent:
+            self.parent.spawned += 1
 
     def callers(self, pid: int, chain: tuple[int, ...]) -> tuple[Place, ...]:
         """Return the places of a fault's callers.
@@ -117,9 +136,10 @@ class Process:
             self.replay.keeps = KEEP_MALLOC, KEEP
         heap = event.path == HEAP
         # brk(2) has one user, malloc(3), whoever touches the memory first.
-        if malloc and fresh and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
-            # What the kernel has merged with its neighbours is there in full.
-            self.new = event._replace(start=fresh[0][0], end=fresh[-1][1])
+        if malloc and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
+            # glibc reserves a thread's heap, and changes its protection where it grows.
+            self.new = event
+            self._fresh = (fresh[0][0], fresh[-1][1]) if fresh else (event.start, event.end)
         if heap:
             self.replay.regrow()
         for start, end in fresh:
@@ -134,7 +154,7 @@ class Process:
         malloc(3) writes a word there. memset(3) and the like, which others call, write more.
         """
         new = self.new
-        if new and new.start <= fault.address < new.end:
+        if new and self._fresh[0] <= fault.address < self._fresh[1]:
             self.new = None
             code = self.place(fault.pid, fault.pc).path if fault.user else ""
             instruction = self.decoded.get(fault.pc)
@@ -155,6 +175,8 @@ class Process:
         child = Process(pid, self.space.copy(), name, self._block, self.replay.fork())
         child.allocator = self.allocator
         self.forked = child.forked = True
+        child.parent = self
+        self.children += 1
         child._inherited = self._inherited | {
             block: pages | self._inherited.get(block, 0)
             for block, pages in self.touched.pages.items()
@@ -206,6 +228,11 @@ class Process:
         if kinds and (touches := kinds[FIRST_WRITE] + kinds[ZERO_PAGE] + kinds[AGAIN]):
             totals.allocators[self.allocator.name if self.allocator else ""] += touches
             totals.no_huge += touches if self.replay.no_huge else 0
+        if kinds and self.parent and self.executes:
+            # Until a child that is spawned executes a program it has its parent's page tables.
+            self.replay.spawn(sum(kinds) - kinds[IN_KERNEL])
+        elif kinds and not self.parent and self.children == self.spawned:
+            self.replay.spawn(kinds[AFTER_FORK])
         totals.unwritten += sum(
             first.anonymous and first.instruction.access is Access.READ
             for first in self.first.values()

@@ -14,12 +14,17 @@ from firsttouch.finder.spaces import MOVED
 from firsttouch.finder.worlds import Ahead, Outcome, World, large
 
 # The remedies by their names in trace.json.
-THP, HEAP, MTHP_64, MTHP_16, AHEAD, KEEP, KEEP_MALLOC, FILLED = REMEDY_NAMES = (
+(
+    THP, HEAP, MTHP_64, MTHP_16, AHEAD, KEEP, KEEP_MALLOC, FILLED, SPAWN, RELOCATE, AROUND,
+) = REMEDY_NAMES = (
     "huge pages of 2 MiB", "huge pages for the heap", "huge pages of 64 KiB",
     "huge pages of 16 KiB", "fault-ahead", "keep what is given back",
-    "keep what malloc gives back", "populate what is filled",
+    "keep what malloc gives back", "populate what is filled", "spawn in place of fork",
+    "no relocations", "fault-around of 2 MiB",
 )  # fmt: skip
 _KEPT = KEEP, KEEP_MALLOC
+# What takes away faults of a kind, or of a place, and needs no simulation of pages.
+_COUNTED = *_KEPT, FILLED, SPAWN, RELOCATE, AROUND
 # Where a program touches this share of a block, populating it brings little in vain.
 _FILLED = 0.9
 _KIB = 1024
@@ -50,7 +55,7 @@ class Remedies:
         self, page_size: int, block: int, worlds: Mapping[str, type[World]] | None = None
     ) -> None:
         worlds = worlds or _worlds(page_size)
-        self.outcomes = {name: Outcome() for name in (*worlds, *_KEPT, FILLED)}
+        self.outcomes = {name: Outcome() for name in (*worlds, *_COUNTED)}
         self._shift = page_size.bit_length() - 1
         self._block = block
         self._worlds = worlds
@@ -81,6 +86,8 @@ class Replay:
         self.keeps = KEEP, KEEP
         # By remedy and block: the pages that it keeps.
         self._again: dict[str, dict[int, int]] = {name: defaultdict(int) for name in _KEPT}
+        # Mappings of files, by their begin, and blocks of these that have had a fault.
+        self._around: set[tuple[int, int]] = set()
         # Whether the process has forbidden huge pages; fault-ahead heeds that, too.
         self.no_huge = False
 
@@ -135,6 +142,20 @@ class Replay:
                 if new := pages & ~kept[block]:
                     kept[block] |= new
                     keep.bring(new.bit_count())
+
+    def read_file(self, page: int, mapping: Mapped) -> None:
+        """Take a read of a mapped file: fault-around would map the rest of a page table, too."""
+        where = mapping.start, page // self._simulation.block
+        self._outcomes[AROUND].saved += where in self._around
+        self._around.add(where)
+
+    def relocate(self) -> None:
+        """Take a write of the dynamic loader to a private page of a file."""
+        self._outcomes[RELOCATE].saved += 1
+
+    def spawn(self, faults: int) -> None:
+        """Take faults that a process has because it forks children that execute a program."""
+        self._outcomes[SPAWN].saved += faults
 
     def limits(self, page: int, mapping: Mapped | None) -> Limits:
         """Return the limits of the mapping of a page."""
@@ -203,3 +224,4 @@ class Replay:
         self._outcomes[FILLED].bring(-spare)
         for counted in (*self._again.values(), self._faults, self._pages):
             counted.clear()
+        self._around.clear()

@@ -160,6 +160,11 @@ def memory_kind(mapping: Mapped | None) -> str:
     return SHARED if mapping.flags & _MAP_SHARED else PRIVATE_FILE
 
 
+def is_loader(place: Place) -> bool:
+    """Tell whether a place is in the dynamic loader, as ld-linux-x86-64.so.2."""
+    return place.path.rpartition("/")[2].startswith("ld-")
+
+
 def place_of(space: Space, pid: int, pc: int) -> Place:
     """Return the place of a pc."""
     mapping = space.at(pc)

@@ -13,12 +13,15 @@ from firsttouch.finder.allocators import GLIBC, allocator
 from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, ZERO_PAGE
 from firsttouch.finder.remedies import (
     AHEAD,
+    AROUND,
     FILLED,
     HEAP,
     KEEP,
     KEEP_MALLOC,
     MTHP_16,
     MTHP_64,
+    RELOCATE,
+    SPAWN,
     THP,
 )
 from firsttouch.finder.sites import Remedy, Trace
@@ -35,6 +38,12 @@ _FIRST_TOUCHES = NAMES[FIRST_WRITE], NAMES[ZERO_PAGE]
 # Linux has sizes of anonymous memory between a page and a huge page from this release on.
 _MTHP_SINCE = (6, 8)
 _THP = "/sys/kernel/mm/transparent_hugepage"
+# Of what is done to files and by forks.
+_STARTS = {
+    SPAWN: "posix_spawn(3) or vfork(2) in place of fork(2), for each child executes a program",
+    RELOCATE: "programs that are linked with -static and -no-pie, or started less often",
+    AROUND: "2097152 in /sys/kernel/debug/fault_around_bytes, as root",
+}
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,8 @@ def advise(trace: Trace) -> list[Advice]:
         if (remedy := worth.get(name)) and remedy.memory <= _TOO_MUCH * touched
     ]
     # Who writes a program for a runtime does not map its memory.
-    others = (KEEP, KEEP_MALLOC) if used and used.beside else (KEEP, KEEP_MALLOC, FILLED)
+    filled = () if used and used.beside else (FILLED,)
+    others = (KEEP, KEEP_MALLOC, *filled, SPAWN, RELOCATE, AROUND)
     named = [remedy for name in others if (remedy := worth.get(name))]
     named += [max(huge, key=lambda remedy: remedy.saved)] if huge else []
     # A variable asks nobody for a setting of the host.
@@ -91,8 +101,7 @@ def advice_sentences(trace: Trace) -> Iterator[str]:
         tried = f" (`--try {next(tries)}`)" if advice.environment and trace.command else ""
         yield (
             f"Remedy {number} saves {format_number_of(remedy.saved, 'faults')} ({share})"
-            f"{_time(remedy)} and costs at most {_memory(remedy.memory)} of "
-            f"memory: {advice.action}{tried}."
+            f"{_time(remedy)} and costs {_memory(remedy.memory)}: {advice.action}{tried}."
         )
     yield from _kept_by_none(trace)
     yield from _never_huge(trace)
@@ -130,7 +139,10 @@ def _time(remedy: Remedy) -> str:
 
 
 def _memory(size: int) -> str:
-    return f"{size / 2**20:,.1f} MiB" if size >= 1 << 20 else f"{size // 1024} KiB"
+    if not size:
+        return "no memory"
+    amount = f"{size / 2**20:,.1f} MiB" if size >= 1 << 20 else f"{size // 1024} KiB"
+    return f"at most {amount} of memory"
 
 
 def assignments(environment: Mapping[str, str]) -> str:
@@ -141,6 +153,8 @@ def assignments(environment: Mapping[str, str]) -> str:
 def _advice(trace: Trace, remedy: Remedy) -> Advice:
     if remedy.name in (KEEP, KEEP_MALLOC):
         return _keep(trace, remedy)
+    if remedy.name in _STARTS:
+        return Advice(remedy, _STARTS[remedy.name])
     if remedy.name in (HEAP, THP):
         return _huge(trace, remedy)
     if remedy.name == FILLED:

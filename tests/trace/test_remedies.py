@@ -15,7 +15,18 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.finder.allocators import Allocator, allocator_with
 from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.remedies import AHEAD, FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, THP
+from firsttouch.finder.remedies import (
+    AHEAD,
+    AROUND,
+    FILLED,
+    HEAP,
+    KEEP,
+    KEEP_MALLOC,
+    MTHP_64,
+    RELOCATE,
+    SPAWN,
+    THP,
+)
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.trace.advice import advice_sentences, advise
 from firsttouch.trace.trying import remedy_to_try, with_remedy
@@ -248,6 +259,39 @@ def test_folios_are_predicted_where_mremap_moved_memory(
     assert saved[AHEAD] == pytest.approx(16384 * 4 / 5, rel=0.03)
     # Of these a part may fit: where the memory that came with it lies is not known.
     assert saved[THP] == 0
+
+
+@pytest.mark.long
+def test_what_is_predicted_of_spawning_is_measured(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    program = compile_c("starts.c")
+    traces = []
+    for kind in ("fork", "spawn"):
+        done = firsttouch("trace", "--no-survey", "--", program, kind)
+        assert done.returncode == 0, done.stderr
+        traces.append(read_trace(firsttouch.directory / "out" / FILE_NAME))
+    before, after = traces
+    saved = remedies(before)[SPAWN].saved
+    assert saved > 19 * 500
+    assert after.faults == pytest.approx(before.faults - saved, rel=0.1)
+    # A child has a fault or two of its own before it executes the program.
+    assert remedies(after)[SPAWN].saved <= 2 * 20
+    # Each of the programs relocates its data.
+    assert remedies(after)[RELOCATE].saved >= 20
+
+
+@pytest.mark.long
+def test_faults_that_fault_around_leaves_are_one_for_each_page_table(
+    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(bytes(8 << 20))
+    program = compile_c("starts.c")
+    done = firsttouch("trace", "--no-survey", "--", program, "read", tmp_path / "file")
+    assert done.returncode == 0, done.stderr
+    saved = remedies(read_trace(firsttouch.directory / "out" / FILE_NAME))[AROUND].saved
+    # Of 64 KiB each, or of more if the kernel's own window or folios are larger; and the loader's.
+    assert 100 <= saved + 5 <= 8 * 256 + 60
 
 
 @pytest.mark.parametrize(
