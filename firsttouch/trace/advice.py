@@ -60,7 +60,7 @@ def advise(trace: Trace) -> list[Advice]:
 
     Fault-ahead comes last: only a changed kernel has it.
     """
-    worth = {r.name: r for r in trace.remedies if r.saved and r.saved >= LEAST * trace.faults}
+    worth = {r.name: r for r in trace.remedies if r.saved and r.saved >= _least(r) * trace.faults}
     touched = trace.anonymous * trace.page_size
     used = allocator(trace.allocator)
     sizes = (*((HEAP,) if used and used.heap else ()), THP)
@@ -82,6 +82,11 @@ def advise(trace: Trace) -> list[Advice]:
     named.sort(key=lambda remedy: -remedy.saved)
     named += [worth[AHEAD]] if AHEAD in worth else []
     return [_advice(trace, remedy) for remedy in named[:_MOST]]
+
+
+def _least(remedy: Remedy) -> float:
+    """Return the share of all faults that makes a remedy worth it: more for what is more to do."""
+    return _MANY if remedy.name in (RELOCATE, AROUND) else LEAST
 
 
 def _release(kernel: str) -> tuple[int, ...]:

@@ -307,6 +307,8 @@ def test_faults_that_fault_around_leaves_are_one_for_each_page_table(
         ((Remedy(HEAP, 500, 300 * 4096),), []),
         ((Remedy(AHEAD, 900, 0), Remedy(KEEP, 500, 0)), [KEEP, AHEAD]),
         ((Remedy(KEEP, 19, 0),), []),
+        ((Remedy(AROUND, 99, 0), Remedy(SPAWN, 20, 0)), [SPAWN]),
+        ((Remedy(AROUND, 100, 0), Remedy(RELOCATE, 110, 0)), [RELOCATE, AROUND]),
     ],
 )
 def test_the_best_remedies_are_named_first(saving: tuple[Remedy, ...], names: list[str]) -> None:
