@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
@@ -229,13 +230,19 @@ def test_the_heap_ends_where_it_was(ftbench: Ftbench) -> None:
     assert [line["metrics"]["page_faults"] for line in lines] == [PAGES] * 20
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def swap_file() -> Iterator[str]:
-    """Return a file of a disk: nothing is swapped to a tmpfs, where temporary files may be."""
+    """Return a file of a disk: nothing is swapped to a tmpfs, where temporary files may be.
+
+    The kernel swaps to all areas. What another test's swapoff(2) brings back is resident.
+    """
+    folder = os.open("/var/tmp", os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
     with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:
         file.write(os.urandom(4 * SIZE))
         file.flush()
         yield file.name
+    os.close(folder)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may swap to a file")
