@@ -209,7 +209,7 @@ class _Finder:
         if anonymous:
             again = before and mapped == 0
             process.replay.fault(fault, kind, mapping, write=access.may_write, again=again)
-        elif kind == FILE and mapping:
+        elif kind == FILE and mapping and (access.may_read or not access.may_write):
             process.replay.read_file(page, mapping)
         elif kind == PRIVATE and is_loader(process.place(fault.pid, fault.pc)):
             process.replay.relocate()

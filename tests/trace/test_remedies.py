@@ -298,6 +298,23 @@ def test_faults_that_fault_around_leaves_are_one_for_each_page_table(
     assert 100 <= saved + 5 <= 8 * 256 + 60
 
 
+@pytest.mark.long
+def test_fault_around_leaves_writes_to_shared_mappings(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    program = compile_c("starts.c")
+    # Files of tmpfs are shared memory.
+    with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:
+        file.write(bytes(8 << 20))
+        file.flush()
+        done = firsttouch("trace", "--no-survey", "--", program, "write", file.name)
+    assert done.returncode == 0, done.stderr
+    traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    # One for each folio at least, which may have several pages.
+    assert traced.fault_kinds["file"] > 200
+    assert remedies(traced)[AROUND].saved < 100
+
+
 @pytest.mark.parametrize(
     ("saving", "names"),
     [
