@@ -11,6 +11,12 @@
  * FT_CGROUPS, and _DATA_PAGE_SIZE with FT_MAPPED. Other records of the kernel end in
  * pid, tid and time (sample_id_all). Times are those of CLOCK_MONOTONIC.
  *
+ * The sample of a system call has a type of the recorder's, and PERF_SAMPLE_IDENTIFIER,
+ * _IP, _TID, _TIME, _CALLCHAIN with FT_CALL_CHAINS, and _RAW: the call's arguments, or
+ * what it returned, of 8 bytes each, are the last there but for 4 bytes. With FT_CALL_CHAINS
+ * it also has where its function returns to: x86-64 8 bytes of _STACK_USER, arm64 LR in
+ * _REGS_USER. Both are behind 8 bytes, which are 0 if there is none.
+ *
  * FTTRACE1 had _REGS_USER only with FT_KERNEL, of the pc alone.
  */
 #ifndef FORMAT_H
@@ -35,6 +41,18 @@ enum ft_type {
 	FT_NODES,
 	FT_CGROUP_NAMES,
 	FT_NO_THP,
+	/* The samples of system calls follow, FT_CALLS + enum ft_call. */
+	FT_CALLS,
+};
+
+/* A system call begins, or mremap(2) returns. */
+enum ft_call {
+	FT_MUNMAP,
+	FT_BRK,
+	FT_MADVISE,
+	FT_MREMAP,
+	FT_MREMAPPED,
+	FT_NR_CALLS,
 };
 
 enum ft_flags {
@@ -50,6 +68,8 @@ enum ft_flags {
 	FT_MAPPED	= 32,
 	/* Each sample tells the cgroup; from Linux 5.7 on. */
 	FT_CGROUPS	= 64,
+	/* System calls that give memory back or move it are recorded. */
+	FT_SAYS_CALLS	= 128,
 };
 
 struct ft_start {

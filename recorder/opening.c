@@ -14,11 +14,17 @@
 #include "rings.h"
 
 #define BIT(number)	((uint64_t)1 << (number))
-/* The pc, and what a string instruction of x86-64 reads and writes. */
+/*
+ * Of a fault the pc, and what a string instruction of x86-64 reads and writes. Of a system call
+ * where its function returns to: that has no frame, so the chain of calls begins with the
+ * caller's caller.
+ */
 #ifdef __aarch64__
 #define USER_REGS	BIT(PERF_REG_ARM64_PC)
+#define RETURN		PERF_SAMPLE_REGS_USER
 #else
 #define USER_REGS	(BIT(PERF_REG_X86_SI) | BIT(PERF_REG_X86_DI) | BIT(PERF_REG_X86_IP))
+#define RETURN		PERF_SAMPLE_STACK_USER
 #endif
 
 /* For all rings together, where locked memory has no limit. */
@@ -177,6 +183,50 @@ static int open_on_cpu(struct rings *rings, int cpu, const pid_t *threads,
 	return 0;
 }
 
+static struct perf_event_attr call_event(const struct rings *rings,
+					 uint64_t tracepoint)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.config = tracepoint,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+			       PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
+		.exclude_kernel = 1,
+		.exclude_callchain_kernel = 1,
+	};
+
+	if (rings->flags & FT_CALL_CHAINS) {
+		attr.sample_type |= PERF_SAMPLE_CALLCHAIN | RETURN;
+		attr.sample_max_stack = DEEPEST_CHAIN;
+#ifdef __aarch64__
+		attr.sample_regs_user = BIT(PERF_REG_ARM64_LR);
+#else
+		attr.sample_stack_user = sizeof(uint64_t);
+#endif
+	}
+	return attr;
+}
+
+static bool open_calls(struct rings *rings, const uint64_t *tracepoints,
+		       const pid_t *threads, size_t nr_threads, bool on_exec)
+{
+	if (!calls_room(&rings->calls, rings->nr_rings * nr_threads))
+		return false;
+	for (size_t i = 0; i < rings->nr_rings * nr_threads * FT_NR_CALLS; i++) {
+		const struct ring *ring = &rings->ring[i / FT_NR_CALLS / nr_threads];
+		pid_t thread = threads[i / FT_NR_CALLS % nr_threads];
+		int fd = open_event(call_event(rings, tracepoints[i % FT_NR_CALLS]), thread,
+				    ring->cpu, on_exec);
+
+		if (fd < 0 && errno != ESRCH)
+			return false;
+		if (!calls_add(&rings->calls, fd, ring->fd))
+			return false;
+	}
+	return true;
+}
+
 /* One event for each thread on each CPU: as many files as may be open. */
 static void allow_files(void)
 {
@@ -191,6 +241,7 @@ static void allow_files(void)
 int rings_open(struct rings *rings, const pid_t *threads, size_t nr_threads,
 	       bool on_exec)
 {
+	uint64_t tracepoints[FT_NR_CALLS];
 	cpu_set_t possible;
 	size_t cpus = cpus_possible(&possible), page = sysconf(_SC_PAGESIZE);
 	int error = 0;
@@ -218,7 +269,16 @@ int rings_open(struct rings *rings, const pid_t *threads, size_t nr_threads,
 	}
 	if (!error && !rings->nr_rings)
 		error = -ESRCH;
+	/* Without, such as for want of open files, faults alone are recorded. */
+	if (!error && calls_find(tracepoints)) {
+		if (open_calls(rings, tracepoints, threads, nr_threads, on_exec))
+			rings->flags |= FT_SAYS_CALLS;
+		else
+			calls_close(&rings->calls);
+	}
 	for (size_t i = 0; i < rings->nr_events && !on_exec && !error; i++)
 		ioctl(rings->events[i], PERF_EVENT_IOC_ENABLE, 0);
+	if (!on_exec && !error)
+		calls_set(&rings->calls, PERF_EVENT_IOC_ENABLE);
 	return error;
 }

@@ -11,7 +11,7 @@
 /* So many drains without new code: a program is past its start. */
 #define CALM	8
 
-/* The part of a sample that all samples have. */
+/* The part of a fault's sample that all have. */
 struct sample {
 	struct perf_event_header header;
 	uint64_t ip;
@@ -55,6 +55,16 @@ static bool block_is_kept(const struct rings *rings, uint64_t addr)
 	return ((addr >> FT_BLOCK_SHIFT) * SPREAD >> 32) % rings->sample == 0;
 }
 
+/* Tells whether a sample is that of a system call, which gets a type of its own. */
+static bool is_call(const struct rings *rings, struct sample *sample)
+{
+	int call = calls_which(&rings->calls, sample->ip);
+
+	if (call >= 0)
+		sample->header.type = FT_CALLS + call;
+	return call >= 0;
+}
+
 static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 		  struct output *output)
 {
@@ -76,7 +86,8 @@ static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 		at += record.header.size;
 		if (record.header.size == sizeof(record.header))
 			continue;
-		if (record.header.type == PERF_RECORD_SAMPLE) {
+		if (record.header.type == PERF_RECORD_SAMPLE &&
+		    !is_call(rings, &record.sample)) {
 			rings->samples++;
 			if (!block_is_kept(rings, record.sample.addr))
 				continue;
@@ -132,6 +143,7 @@ void rings_disable(struct rings *rings)
 {
 	for (size_t i = 0; i < rings->nr_events; i++)
 		ioctl(rings->events[i], PERF_EVENT_IOC_DISABLE, 0);
+	calls_set(&rings->calls, PERF_EVENT_IOC_DISABLE);
 	set_wakers(rings, PERF_EVENT_IOC_DISABLE);
 }
 

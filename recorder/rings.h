@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include "calls.h"
 #include "code.h"
 #include "output.h"
 #include "thp.h"
@@ -33,6 +34,8 @@ struct rings {
 	/* All events, those that own a ring and those that write to another's. */
 	int *events;
 	size_t nr_events;
+	/* Those of system calls are apart, since they count no faults. */
+	struct calls calls;
 	uint64_t samples;
 	/* As in struct ft_start. */
 	uint64_t sample;
