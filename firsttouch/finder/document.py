@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from firsttouch.finder.fault_places import FaultPlace, ProcessFaults, ProgramFaults, ThreadFaults
+from firsttouch.finder.fault_places import (
+    FaultPlace,
+    Giver,
+    ProcessFaults,
+    ProgramFaults,
+    ThreadFaults,
+)
 from firsttouch.finder.kinds import NAMES
 from firsttouch.finder.locations import Location
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
@@ -100,6 +106,7 @@ def parse_trace(table: Table) -> Trace:
         sample=table.take("sample", int, 1),
         recorded=table.optional("recorded", int),
         errors=table.table("errors").values_of(float) if table.has("errors") else {},
+        calls=table.take("calls", bool, False),
         fault_places=tuple(map(_read_place, table.tables("fault_places"))),
     )
 
@@ -116,6 +123,9 @@ def _read_place(table: Table) -> FaultPlace:
         table.take("faults", int),
         table.take("memory", int),
         table.strings("callers"),
+        tuple(read(entry, Giver) for entry in table.tables("givers"))
+        if table.has("givers")
+        else (),
     )
 
 

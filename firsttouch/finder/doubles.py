@@ -9,28 +9,22 @@ was there was given back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from firsttouch.finder.accesses import Access, Instruction
 from firsttouch.finder.allocators import GO, allocator_with
 from firsttouch.finder.code import Code
-from firsttouch.finder.events import Ended, Executed, Fault, Forbade, Forked, Mapped, Named
+from firsttouch.finder.events import Call, Ended, Executed, Fault, Forbade, Forked, Mapped, Named
 from firsttouch.finder.instructions import distance
-from firsttouch.finder.kinds import FAULT_KINDS, FILE, PRIVATE, SECOND, kind_of
+from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FILE, PRIVATE, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import First, Process
 from firsttouch.finder.records import Recording
 from firsttouch.finder.remedies import Remedies
 from firsttouch.finder.runs import count_usual, in_runs
 from firsttouch.finder.sampling import scale
-from firsttouch.finder.spaces import (
-    PROT_EXEC,
-    Place,
-    Space,
-    is_loader,
-    memory_kind,
-)
+from firsttouch.finder.spaces import PROT_EXEC, Place, Space, is_loader, memory_kind
 from firsttouch.finder.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
 from firsttouch.finder.worlds import World
 
@@ -87,6 +81,8 @@ class _Finder:
                 self._faults(event)
             elif isinstance(event, Mapped):
                 self._map(event)
+            elif isinstance(event, Call):
+                self._call(event)
             elif isinstance(event, Forked):
                 self._fork(event)
             elif isinstance(event, Executed):
@@ -152,16 +148,25 @@ class _Finder:
             process.moved()
             if self._mapped_files.is_go(Place(event.path, 0, event.pid, event.identity)):
                 process.allocator = allocator_with(process.allocator, GO.mark)
-        fresh = process.map(event)
-        if self._recording.says_mapped:
-            return
-        for start, end in fresh:
-            first, last = start >> self._shift, (end - 1) >> self._shift
-            gone: Iterable[int] = range(first, last + 1)
-            if last - first > len(process.first):
-                gone = [page for page in process.first if first <= page <= last]
-            for page in gone:
-                process.first.pop(page, None)
+        for start, end in process.map(event):
+            self._renew(process, start, end)
+
+    def _call(self, event: Call) -> None:
+        """Take a system call that gives memory back, or moves it."""
+        process = self._process(event.pid)
+        # The kernel takes whole pages; of a heap those behind its end.
+        start, end = (-(-at >> self._shift) << self._shift for at in process.call(event))
+        if start < end:
+            stack = process.stacks.get((event.pc, event.chain))
+            if stack is None:
+                stack = self._stack(process, event)
+            process.give_back(start, end, event, stack)
+            self._renew(process, start, end)
+
+    def _renew(self, process: Process, start: int, end: int) -> None:
+        """Take pages for new. That none was there the fault of a page tells, where it can."""
+        if not self._recording.says_mapped:
+            process.forget_reads(start >> self._shift, (end - 1) >> self._shift)
 
     def _faults(self, faults: list[Fault]) -> None:
         """Take faults of a process."""
@@ -221,6 +226,9 @@ class _Finder:
         if stack is None:
             stack = self._stack(process, fault)
         totals.stack_kinds[stack][kind] += 1
+        if kind == AGAIN and process.givers:
+            giver = process.givers.take(page // self._block, 1 << page % self._block)
+            totals.givers[stack, giver] += 1
         if self._rows:
             totals.faults.page.append(page)
             totals.faults.space.append(process.name)
@@ -267,15 +275,15 @@ class _Finder:
                 return LOAD_STORE
         return APART
 
-    def _stack(self, process: Process, fault: Fault) -> int:
-        """Return the index of a fault's chain of calls, which is new to its process."""
+    def _stack(self, process: Process, event: Fault | Call) -> int:
+        """Return the index of an event's chain of calls, which is new to its process."""
         places = (
-            process.place(fault.pid, fault.pc),
-            *process.callers(fault.pid, fault.chain),
+            process.place(event.pid, event.pc),
+            *process.callers(event.pid, event.chain),
         )
         number = self._stacks.setdefault(places, len(self._stacks))
         if number == len(self._totals.stacks):
             self._totals.stacks.append(places)
             self._totals.stack_kinds.append([0] * len(FAULT_KINDS))
-        process.stacks[fault.pc, fault.chain] = number
+        process.stacks[event.pc, event.chain] = number
         return number

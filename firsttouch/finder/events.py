@@ -96,6 +96,40 @@ class Forbade(NamedTuple):
     pid: int
 
 
+class GaveBack(NamedTuple):
+    """A system call that gives memory back: munmap(2), madvise(2) or brk(2), named by `call`.
+
+    `end` is 0 for brk(2), behind whose `start` the heap has nothing. `pc` and `chain` are as
+    in `Fault`. The pages are there again as new when they are touched.
+    """
+
+    time: int
+    pid: int
+    pc: int
+    chain: tuple[int, ...]
+    call: str
+    start: int
+    end: int
+
+
+class Moved(NamedTuple):
+    """mremap(2): what was mapped in `size` bytes from `start` on is in `new_size` bytes from `to`.
+
+    A mapping that shrinks gives the rest back; `pc` and `chain` are as in `Fault`.
+    """
+
+    time: int
+    pid: int
+    pc: int
+    chain: tuple[int, ...]
+    start: int
+    size: int
+    to: int
+    new_size: int
+
+
+# System calls; a recording may have none.
+Call = GaveBack | Moved
 # What is no fault.
-Change = Mapped | Forked | Executed | Named | Ended | Forbade
+Change = Mapped | Forked | Executed | Named | Ended | Forbade | Call
 Event = Fault | Change

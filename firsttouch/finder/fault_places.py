@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from firsttouch.finder.kinds import NAMES
+from firsttouch.finder.givers import Giver as _Giver
+from firsttouch.finder.kinds import AGAIN, NAMES
 from firsttouch.finder.locations import Location, shortened
 from firsttouch.finder.spaces import Place
 from firsttouch.finder.totals import Tally, Totals
@@ -24,10 +25,23 @@ _Key = TypeVar("_Key", str, tuple[int, str])
 
 
 @dataclass(frozen=True)
+class Giver:
+    """Who gave back pages before they had `faults` again: a system call, and the functions.
+
+    The first function makes the call, and the others are its callers.
+    """
+
+    call: str
+    functions: tuple[str, ...]
+    faults: int
+
+
+@dataclass(frozen=True)
 class FaultPlace:
     """The faults of one kind at one place; `callers` are those of its most frequent chain.
 
-    `memory` is that of so many base pages, in bytes.
+    `memory` is that of so many base pages, in bytes. `givers` are those of kind `again` alone,
+    the first with most faults, where system calls are recorded.
     """
 
     kind: str
@@ -35,6 +49,7 @@ class FaultPlace:
     faults: int
     memory: int
     callers: tuple[str, ...]
+    givers: tuple[Giver, ...] = ()
 
     @property
     def called_by(self) -> str:
@@ -131,12 +146,19 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
     for kind, place in largest:
         location = symbols.locate(place, asking=False)
         groups[kind, location.object, str(location)].append((location, place))
+    givers: dict[int, Counter[_Giver]] = defaultdict(Counter)
+    for (stack, giver), count in totals.givers.items():
+        if giver:
+            givers[stack][giver] += count
     places = []
     for (kind, _, _), members in groups.items():
         stacks = [entry for _, place in members for entry in chains[kind, place]]
         faults = sum(count for count, _ in stacks)
         callers = totals.stacks[max(stacks)[1]][1 : 1 + _CALLERS]
         symbols.demangle(callers)
+        gave: Counter[_Giver] = Counter()
+        for _, stack in stacks if kind == AGAIN else ():
+            gave.update(givers[stack])
         places.append(
             FaultPlace(
                 NAMES[kind],
@@ -144,6 +166,15 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
                 faults,
                 faults * page_size,
                 tuple(symbols.caller(caller) for caller in callers),
+                tuple(_givers(gave, totals, symbols)),
             )
         )
     return tuple(sorted(places, key=lambda place: (-place.faults, str(place.place)))[:MOST])
+
+
+def _givers(gave: Counter[_Giver], totals: Totals, symbols: Symbols) -> Iterator[Giver]:
+    """Yield who gave pages back most often."""
+    for (stack, call), faults in gave.most_common(_CALLERS):
+        functions = totals.stacks[stack][: 1 + _CALLERS]
+        symbols.demangle(functions)
+        yield Giver(call, tuple(map(symbols.caller, functions)), faults)

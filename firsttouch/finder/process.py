@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from itertools import takewhile
 from typing import NamedTuple
 
 from firsttouch.finder.accesses import Access, Instruction
 from firsttouch.finder.allocators import GLIBC, Allocator, allocator_with, is_of
-from firsttouch.finder.events import Fault, Mapped
+from firsttouch.finder.blocks import Limits, move_pages
+from firsttouch.finder.events import Call, Fault, GaveBack, Mapped, Moved
+from firsttouch.finder.givers import Giver, Givers
 from firsttouch.finder.kinds import (
     AFTER_FORK,
     AGAIN,
@@ -21,7 +24,7 @@ from firsttouch.finder.kinds import (
 )
 from firsttouch.finder.remedies import KEEP, KEEP_MALLOC, Replay
 from firsttouch.finder.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of
-from firsttouch.finder.totals import Totals, Touched
+from firsttouch.finder.totals import BLOCK, Totals, Touched
 
 # Instructions of x86-64 and arm64 that write more than a word: their vectors and repetitions.
 _BLOCKS = re.compile(r"\b[xyz]mm\d|\b[qvz]\d|^(rep|dc|set|cpy)")
@@ -77,6 +80,9 @@ class Process:
         self.executes = False
         self.children = self.spawned = 0
         self.touched = Touched(space)
+        self.givers = Givers(block)
+        # Where brk(2) has put the end of the heap; 0 if that was not recorded.
+        self._break = 0
         # Pages of a block.
         self._block = block
         # Doubles in anonymous memory, by pair and block.
@@ -148,6 +154,48 @@ class Process:
                 self.replay.unmapped(start, end, self.touched.pages)
         return fresh
 
+    def call(self, event: Call) -> tuple[int, int]:
+        """Move memory; return between which addresses the call gives some back, if any."""
+        if isinstance(event, Moved):
+            self._move(event)
+            return event.start + event.new_size, event.start + event.size
+        if event.end:
+            return event.start, event.end
+        heap = self.space.at(event.start)
+        end, self._break = self._break, event.start
+        return event.start, end or (heap.end if heap and heap.path == HEAP else 0)
+
+    def give_back(self, start: int, end: int, event: Call, stack: int) -> None:
+        """Take memory for given back between addresses of pages, by the code of a `stack`."""
+        call = event.call if isinstance(event, GaveBack) else "mremap"
+        first, last = (address * self._block // BLOCK for address in (start, end))
+        self.givers.give_back(Limits(first, last), self.touched.pages, Giver(stack, call))
+        self.replay.give_back(start, end, heap=call == "brk")
+        if call != "madvise":
+            self._near = None
+            self.space.unmap(start, end)
+
+    def forget_reads(self, first: int, last: int) -> None:
+        """Forget what was read of the pages from the first to the last: others are there."""
+        gone: Iterable[int] = range(first, last + 1)
+        if last - first > len(self.first):
+            gone = [page for page in self.first if first <= page <= last]
+        for page in gone:
+            self.first.pop(page, None)
+
+    def _move(self, event: Moved) -> None:
+        """Take what mremap(2) moves or lets grow."""
+        self._near = None
+        size = min(event.size, event.new_size)
+        if event.to != event.start:
+            self.replay.move(event.start, size, event.to, event.new_size)
+            pages = self._block * size // BLOCK
+            first, to = (self._block * address // BLOCK for address in (event.start, event.to))
+            move_pages(self.touched.pages, first, pages, to, self._block)
+            for page in [page for page in self.first if first <= page < first + pages]:
+                self.first[page - first + to] = self.first.pop(page)
+        self.space.move(event.start, size, event.to, event.new_size)
+
     def begin(self, fault: Fault) -> None:
         """Tell whose the new mapping is by the first fault in it: who maps memory begins it.
 
@@ -166,7 +214,11 @@ class Process:
         near = self._near
         if near is None or not near.start <= address < near.end:
             # Most faults are in the mapping of the one before.
-            near = self._near = self.space.at(address)
+            near = self.space.at(address)
+            if near and address < near.start:
+                # A stack grows below what is recorded.
+                near = near._replace(start=address)
+            self._near = near
             self._near_anonymous = is_anonymous(near)
         return near, self._near_anonymous
 
@@ -175,7 +227,7 @@ class Process:
         child = Process(pid, self.space.copy(), name, self._block, self.replay.fork())
         child.allocator = self.allocator
         self.forked = child.forked = True
-        child.parent = self
+        child.parent, child._break = self, self._break
         self.children += 1
         child._inherited = self._inherited | {
             block: pages | self._inherited.get(block, 0)

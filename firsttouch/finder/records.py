@@ -28,8 +28,8 @@ _MAGICS = b"FTTRACE1", b"FTTRACE2"
 # Types of records: two of the kernel's, then those of recorder/format.h.
 _SAMPLE, _CGROUP = 9, 19
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES = range(100, 108)
-_BUILD_IDS, _NODES, _CGROUP_NAMES, _NO_THP = range(109, 113)
-_CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED, _SAYS_CGROUP = 1, 2, 4, 32, 64
+_BUILD_IDS, _NODES, _CGROUP_NAMES, _NO_THP, _CALLS = range(109, 114)
+_CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED, _SAYS_CGROUP, _SAYS_CALLS = 1, 2, 4, 32, 64, 128
 _PAGE_SIZES = 4096, 16384, 65536
 _MACHINES = {62: "x86_64", 183: "aarch64"}
 
@@ -86,10 +86,11 @@ class Recording:
     call_chains: bool
     kernel: bool
     attached: bool
-    # Of the file's format, and whether its faults have `mapped`.
+    # Of the file's format, whether its faults have `mapped`, and whether it has system calls.
     version: int = 2
     says_mapped: bool = False
     says_cgroup: bool = False
+    says_calls: bool = False
     sample: int = 1
     kernel_release: str = ""
     command: tuple[str, ...] = ()
@@ -139,6 +140,8 @@ class Recording:
                 self._code(data, waiting)
             elif kind == _CGROUP:
                 self._name_cgroup(data)
+            elif kind >= _CALLS:
+                waiting += samples.calls(data, kind - _CALLS)
             elif kind < _START:
                 event = change_of(data, kind, misc)
                 if event:
@@ -231,7 +234,8 @@ def open_recording(file: Path) -> Recording:
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
         bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
-        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CGROUP), sample,
+        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CGROUP),
+        bool(flags & _SAYS_CALLS), sample,
     )  # fmt: skip
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from firsttouch.finder.blocks import Limits, blocks_of, move_pages
 from firsttouch.finder.events import Fault, Mapped
 from firsttouch.finder.kinds import SECOND
-from firsttouch.finder.simulation import Limits, Simulation, blocks_of
+from firsttouch.finder.simulation import Simulation
 from firsttouch.finder.spaces import HEAP as HEAP_NAME
 from firsttouch.finder.spaces import MOVED
 from firsttouch.finder.worlds import Ahead, Outcome, World, large
@@ -161,8 +162,7 @@ class Replay:
         """Return the limits of the mapping of a page."""
         if not mapping:
             return Limits(page, page + 1)
-        # A stack grows below what is recorded.
-        first, end = min(page, mapping.start >> self._shift), mapping.end >> self._shift
+        first, end = mapping.start >> self._shift, mapping.end >> self._shift
         return Limits(first, end, mapping.path == HEAP_NAME, mapping.path == MOVED)
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
@@ -171,6 +171,24 @@ class Replay:
         self._simulation.map(limits)
         if heap:
             self._mark(self._allocated, limits, marked=True)
+
+    def give_back(self, start: int, end: int, *, heap: bool) -> None:
+        """Take what a system call gives back between two addresses."""
+        self._simulation.give_back(Limits(start >> self._shift, end >> self._shift, heap))
+
+    def move(self, start: int, size: int, to: int, new_size: int) -> None:
+        """Take what mremap(2) moves; `size` bytes of pages, to what nothing else is mapped."""
+        self.give_back(to, to + new_size, heap=False)
+        block = self._simulation.block
+        first, count, target, end = (
+            value >> self._shift for value in (start, size, to, to + new_size)
+        )
+        self._simulation.move(first, count, target)
+        for pages_of in (self._allocated, self._simulation.asked):
+            move_pages(pages_of, first, count, target, block)
+            last, bit = divmod(target + count - 1, block)
+            # What malloc(3) has mapped grows.
+            self._mark(pages_of, Limits(target, end), marked=bool(pages_of.get(last, 0) >> bit & 1))
 
     def unmapped(self, start: int, end: int, touched: Mapping[int, int]) -> None:
         """Take what was `touched`, by block, where memory is mapped again, for unmapped before."""

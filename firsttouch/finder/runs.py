@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from firsttouch.finder.accesses import Access
+from firsttouch.finder.blocks import Limits
 from firsttouch.finder.events import Change, Event, Fault, Mapped
 from firsttouch.finder.kinds import AGAIN, kind_of
 from firsttouch.finder.process import First, Process
-from firsttouch.finder.simulation import Limits
 from firsttouch.finder.spaces import PROT_EXEC
 from firsttouch.finder.totals import BLOCK, Totals
 
@@ -58,6 +58,7 @@ def count_usual(
     stack_kinds, timeline = totals.stack_kinds, totals.timeline
     parts, part_shift, last_part = timeline.kinds, timeline.shift, timeline.PARTS
     touched, of_kinds = process.touched.pages, process.touched.kinds
+    givers = process.givers
     last_of_block = (BLOCK >> shift) - 1
     block_shift = last_of_block.bit_length()
     low = high = fresh = 0
@@ -98,6 +99,8 @@ def count_usual(
         if again:
             first.pop(page, None)
             kind = AGAIN
+            if givers:
+                totals.givers[stack, givers.take(block, bit)] += 1
         else:
             touched[block] = before | bit
             kind = fresh if access.may_write and not access.may_read else _kind(access, mapping)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Takes a sample of a page fault apart: recorder/format.h says what is in it."""
+"""Takes samples of faults and of system calls apart: recorder/format.h says what is in them."""
 
 from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from firsttouch.finder.events import Fault
+from firsttouch.finder.events import Call, Fault, GaveBack, Moved
 
 _MODES, _USER = 7, 2
 # In a chain of calls, where the kernel's part ends and the user's begins.
@@ -17,6 +18,17 @@ _COUNT = struct.Struct("<Q")
 # Of the program: RSI, RDI and the pc on x86-64, the pc on arm64; behind their ABI.
 _REGISTERS = {"x86_64": "3Q", "aarch64": "Q"}
 _NONE, _ABI_32 = 0, 1
+# Of a system call: the event, the pc, the process, the thread and the time.
+_CALL = struct.Struct("<QQIIQ")
+_SIZE = struct.Struct("<I")
+# enum ft_call, and how many values each has.
+_MUNMAP, _BRK, _MADVISE, _MREMAP, _MREMAPPED = range(5)
+_VALUES = 2, 1, 3, 5, 1
+# MADV_DONTNEED and MADV_DONTNEED_LOCKED. Pages of MADV_FREE may stay.
+_DONTNEED = 4, 24
+_DONTUNMAP = 4
+# Behind the end of user space, or the number of an error.
+_NOWHERE = 1 << 63
 # Chains that are remembered; most faults have that of another.
 _MOST_CHAINS = 1 << 16
 
@@ -33,6 +45,8 @@ class Samples:
     says_cgroup: bool
     cgroups: Counter[int]
     _chains: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
+    # By thread, the arguments of an mremap(2) that has not returned.
+    _moving: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         last = "Q" * self.says_cgroup + "Q" * self.says_mapped
@@ -81,6 +95,41 @@ class Samples:
             return Fault(time, pid, tid, values[1], address, user, chain, mapped, 0, 0, bits)
         _, source, destination, pc = values[:4]
         return Fault(time, pid, tid, pc, address, user, chain, mapped, source, destination, bits)
+
+    def calls(self, data: bytes, call: int) -> Iterator[Call]:
+        """Yield what a system call does, if it does anything.
+
+        Raises struct.error or ValueError if the bytes are damaged.
+        """
+        if call >= len(_VALUES):
+            raise ValueError
+        _, pc, pid, tid, time = _CALL.unpack_from(data)
+        at = _CALL.size
+        chain: tuple[int, ...] = ()
+        if self.call_chains:
+            (depth,) = _COUNT.unpack_from(data, at)
+            chain = self._chain(data[at + 8 :][: 8 * depth])
+            at += 8 + 8 * depth
+        (size,) = _SIZE.unpack_from(data, at)
+        at += _SIZE.size + size
+        # The kernel pads them by four bytes.
+        values = struct.unpack_from(f"<{_VALUES[call]}Q", data, at - 4 - 8 * _VALUES[call])
+        if self.call_chains and _COUNT.unpack_from(data, at)[0]:
+            chain = (*_COUNT.unpack_from(data, at + 8), *chain)
+        if call == _MREMAP:
+            self._moving[tid] = values
+        elif call == _MREMAPPED:
+            start, size, new_size, flags, _ = self._moving.pop(tid, (0,) * 5)
+            (to,) = values
+            somewhere = max(to + new_size, start + size) < _NOWHERE
+            if somewhere and size and not flags & _DONTUNMAP:
+                yield Moved(time, pid, pc, chain, start, size, to, new_size)
+        elif call == _BRK:
+            if 0 < values[0] < _NOWHERE:
+                yield GaveBack(time, pid, pc, chain, "brk", values[0], 0)
+        elif sum(values[:2]) < _NOWHERE and (call == _MUNMAP or values[2] in _DONTNEED):
+            name = "munmap" if call == _MUNMAP else "madvise"
+            yield GaveBack(time, pid, pc, chain, name, values[0], sum(values[:2]))
 
     def _chain(self, data: bytes) -> tuple[int, ...]:
         """Return the callers in a chain of calls."""

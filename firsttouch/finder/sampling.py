@@ -17,7 +17,7 @@ from firsttouch.finder.kinds import NAMES
 from firsttouch.finder.records import Recording
 from firsttouch.finder.totals import Totals
 
-_Key = TypeVar("_Key", int, str)
+_Key = TypeVar("_Key")
 
 
 def scale(totals: Totals, recording: Recording) -> None:
@@ -38,6 +38,7 @@ def scale(totals: Totals, recording: Recording) -> None:
         _scale_counter(numbered, factor)
     for named in (totals.allocators, totals.cgroups):
         _scale_counter(named, factor)
+    _scale_counter(totals.givers, factor)
     for outcome in totals.outcomes.values():
         outcome.saved = round(outcome.saved * factor)
         outcome.most = round(outcome.most * factor)

@@ -6,26 +6,13 @@ Each world sees the recorded faults in their order, and counts those that would 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from firsttouch.finder.blocks import Limits, blocks_of, move_pages
 from firsttouch.finder.worlds import HUGE_HEAP, World
 
 # Pages of a folio: 64 KiB on a kernel with pages of 4 KiB.
 _FOLIO = 16
-
-
-class Limits(NamedTuple):
-    """The first page of a mapping, and the first behind it; `heap`: brk(2) may move that.
-
-    Of memory that was `moved` the pages that came with it are not known, nor quite the end.
-    """
-
-    first: int
-    end: int
-    heap: bool = False
-    moved: bool = False
 
 
 @dataclass
@@ -46,10 +33,10 @@ class _Return:
 class Simulation:
     """A process in all worlds, and what was given back in its own.
 
-    No record tells what madvise(2) gives back. Where a page faults again, it is taken for
-    gone with those around it that a folio of 64 KiB would have. If all pages of its block
+    A recording may not have the calls that give back. Where a page faults again, it is taken
+    for gone with those around it that a folio of 64 KiB would have. If all pages of its block
     fault again before any does so twice, the whole block was given back at once.
-    Nor does one tell how far brk(2) shrinks a heap. It is taken for as far as the last time.
+    How far brk(2) shrinks a heap is taken for as far as the last time.
     """
 
     block: int
@@ -145,6 +132,21 @@ class Simulation:
         for block, pages in blocks_of(limits, self.block, self._touched):
             self._forget(block, pages, heap=limits.heap)
 
+    def give_back(self, limits: Limits) -> None:
+        """Forget what a system call gave back."""
+        for block, pages in blocks_of(limits, self.block, self._touched):
+            # A heap of huge pages gives whole blocks back.
+            whole = pages.bit_count() == self.block
+            self._forget(block, pages, heap=limits.heap and not whole)
+
+    def move(self, first: int, count: int, to: int) -> None:
+        """Move pages, each as it is."""
+        move_pages(self._touched, first, count, to, self.block)
+        for block, _ in blocks_of(Limits(first, first + count), self.block, self._returns):
+            del self._returns[block]
+        for world in self.worlds:
+            world.move(first, count, to)
+
     def regrow(self) -> None:
         """Let brk(2) move the end of the heap up."""
         if self._lowest is not None:
@@ -193,21 +195,3 @@ class Simulation:
 def _around(bit: int) -> int:
     """Return the pages of the folio that has the page of a bit."""
     return (1 << _FOLIO) - 1 << (bit.bit_length() - 1 & -_FOLIO)
-
-
-def blocks_of(
-    limits: Limits, size: int, touched: Collection[int] | None = None
-) -> Iterator[tuple[int, int]]:
-    """Yield the blocks of `size` pages between limits, and which of their pages are there.
-
-    If `touched` is given, only the blocks in it, however far apart the limits are.
-    """
-    span = range(limits.first // size, (limits.end - 1) // size + 1)
-    blocks: Iterable[int] = span
-    if touched is not None:
-        shorter, longer = (touched, span) if len(span) > len(touched) else (span, touched)
-        blocks = [block for block in shorter if block in longer]
-    for block in blocks:
-        low = max(limits.first - block * size, 0)
-        high = min(limits.end - block * size, size)
-        yield block, (1 << high) - (1 << low)

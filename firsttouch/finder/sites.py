@@ -93,6 +93,7 @@ class Trace:
     `sample` is N where the faults in one of N blocks of 2 MiB were recorded, `recorded` of
     them; then all counts are estimates, and `errors` has two standard errors of each kind's,
     as a share of it.
+    `calls` tells whether the system calls that give memory back were recorded.
     `system` is the system time in seconds, None if it is not known, `processor` the CPU,
     "" if it is not known.
     """
@@ -137,6 +138,7 @@ class Trace:
     sample: int = 1
     recorded: int | None = None
     errors: Mapping[str, float] = field(default_factory=dict)
+    calls: bool = False
 
     @property
     def doubles(self) -> int:

@@ -95,31 +95,46 @@ class Space:
 
         The kernel records a mapping when it is made, when one grows or merges
         with its neighbours (the record then has all of it), and when its
-        protection changes. It does not record munmap(2), mremap(2) and
-        madvise(2). So:
+        protection changes. So:
 
-        - a record that extends a mapping adds the rest of its range;
+        - a record that extends a mapping, or fills a hole in it, adds the rest of its range;
         - one with another protection of the same memory adds nothing;
         - any other one replaces what was there.
 
-        The last is a guess if a hole in a mapping is filled again.
+        The last is a guess if a hole is filled of which `unmap` was not told.
         """
-        first = bisect_right(self._starts, new.start)
-        if first and self._mapped[first - 1].end > new.start:
+        return _fresh(self._replace(new.start, new.end, [new]), new)
+
+    def unmap(self, start: int, end: int) -> None:
+        """Take away what is mapped between two addresses."""
+        self._replace(start, end, [])
+
+    def move(self, start: int, size: int, to: int, new_size: int) -> None:
+        """Take what mremap(2) moves, or lets grow where it is, as `Moved`."""
+        old = self.at(start)
+        self.unmap(start, start + size)
+        if not old:
+            return
+        new = old._replace(start=to, end=to + new_size, offset=old.offset + start - old.start)
+        if to == start:
+            new = new._replace(start=old.start, offset=old.offset)
+        self._replace(new.start, new.end, [new])
+
+    def _replace(self, start: int, end: int, pieces: list[Mapped]) -> list[Mapped]:
+        """Put `pieces` between two addresses; return the mappings that had a part there."""
+        first = bisect_right(self._starts, start)
+        if first and self._mapped[first - 1].end > start:
             first -= 1
-        last = bisect_left(self._starts, new.end)
+        last = bisect_left(self._starts, end)
         old = self._mapped[first:last]
-        fresh = _fresh(old, new)
-        pieces = [new]
-        if old and old[0].start < new.start:
-            pieces.insert(0, old[0]._replace(end=new.start))
-        if old and old[-1].end > new.end:
-            tail = old[-1]
-            offset = tail.offset + new.end - tail.start
-            pieces.append(tail._replace(start=new.end, offset=offset))
+        if old and old[0].start < start:
+            pieces = [old[0]._replace(end=start), *pieces]
+        if old and old[-1].end > end:
+            offset = old[-1].offset + end - old[-1].start
+            pieces = [*pieces, old[-1]._replace(start=end, offset=offset)]
         self._mapped[first:last] = pieces
         self._starts[first:last] = [mapping.start for mapping in pieces]
-        return fresh
+        return old
 
 
 def _fresh(old: list[Mapped], new: Mapped) -> list[tuple[int, int]]:
@@ -128,11 +143,11 @@ def _fresh(old: list[Mapped], new: Mapped) -> list[tuple[int, int]]:
         return [(new.start, new.end)]
     if not all(_same_memory(mapping, new) for mapping in old):
         return [(new.start, new.end)]
-    grown = new.start < old[0].start or new.end > old[-1].end
-    if not grown and new.path != HEAP and all(m.prot == new.prot for m in old):
-        return [(new.start, new.end)]
     ends = [new.start, *(edge for m in old for edge in (m.start, m.end)), new.end]
-    return [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=True) if a < b]
+    fresh = [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=True) if a < b]
+    if not fresh and new.path != HEAP and all(m.prot == new.prot for m in old):
+        return [(new.start, new.end)]
+    return fresh
 
 
 def _same_memory(old: Mapped, new: Mapped) -> bool:

@@ -80,6 +80,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         sample=recording.sample,
         recorded=totals.recorded,
         errors=errors(totals, recording.sample),
+        calls=recording.says_calls,
     )
 
 

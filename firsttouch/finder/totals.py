@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from firsttouch.finder.givers import Giver
 from firsttouch.finder.kinds import FAULT_KINDS
 from firsttouch.finder.spaces import Place, Space
 from firsttouch.finder.worlds import Outcome
@@ -110,7 +111,8 @@ class Totals:
 
     `filled` counts, by pair, the doubles in anonymous memory by how many pages of
     their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
-    `stack_kinds` counts the faults of each by kind. `programs` and `threads` do so by name,
+    `stack_kinds` counts the faults of each by kind, `givers` those of kind `again` by who gave
+    the page back, if that was seen. `programs` and `threads` do so by name,
     `processes` by number and program. `outcomes` has what remedies would have saved, and
     `allocators` counts the first touches of anonymous memory by the allocator of the process.
     `no_huge` are such touches of processes that forbid huge pages for themselves.
@@ -132,6 +134,7 @@ class Totals:
     stacks: list[tuple[Place, ...]] = field(default_factory=list)
     stack_kinds: list[list[int]] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    givers: Counter[tuple[int, Giver | None]] = field(default_factory=Counter)
     allocators: Counter[str] = field(default_factory=Counter)
     programs: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
     threads: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))

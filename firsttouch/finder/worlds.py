@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from firsttouch.finder.blocks import Limits, blocks_of, move_pages
+
 
 @dataclass
 class Outcome:
@@ -91,6 +93,11 @@ class World:
         if idle := self._idle.get(block, 0) & pages:
             self._idle[block] ^= idle
             self._outcome.bring(-idle.bit_count())
+
+    def move(self, first: int, count: int, to: int) -> None:
+        """Move pages, each as it is: mremap(2) moves entries of page tables."""
+        for pages_of in (self._present, self._zero, self._idle):
+            move_pages(pages_of, first, count, to, self._block)
 
     def came_back(self, block: int, pages: int, inside: int) -> None:
         """Take all pages of a block for given back at once, before each took a fault again."""
@@ -187,6 +194,12 @@ class Large(World):
         """As in any world."""
         super().forget(block, pages)
         self._huge.discard(block)
+
+    def move(self, first: int, count: int, to: int) -> None:
+        """As in any world. Entries of a whole page table become those of its pages."""
+        super().move(first, count, to)
+        for block, _ in blocks_of(Limits(first, first + count), self._block, self._huge):
+            self._huge.discard(block)
 
     def came_back(self, block: int, pages: int, inside: int) -> None:
         """As in any world: the first of the faults brought a huge page, if there is room."""

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from firsttouch.finder.fault_places import ProcessFaults, ThreadFaults
-from firsttouch.finder.kinds import FAULT_KINDS
+from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, NAMES
+from firsttouch.finder.locations import shortened
 from firsttouch.finder.sites import Trace
 from firsttouch.quantities import format_number_of, format_share
 
@@ -39,6 +41,7 @@ def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
         yield (
             f"The first place, with {top.faults:,} ({share}, {top.kind}), is {top.place}{callers}."
         )
+    yield from _given_back(trace)
     if len(trace.programs) > 1:
         yield _by("program", [(p.name, p.faults, p.processes) for p in trace.programs], "processes")
     if threads := named_threads(trace):
@@ -47,6 +50,25 @@ def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
         if len(counts) > 1:
             yield _by(what, [(name, faults, 1) for name, faults in counts.items()], "")
     yield from _sample(trace)
+
+
+def _given_back(trace: Trace) -> Iterator[str]:
+    """Yield who gave back most of the pages that came again, if that was recorded."""
+    gave = Counter[tuple[str, tuple[str, ...]]]()
+    for place in trace.fault_places:
+        for giver in place.givers:
+            gave[giver.call, giver.functions] += giver.faults
+    again = trace.fault_kinds.get(NAMES[AGAIN], 0)
+    if not gave or again < _LEAST * trace.faults:
+        return
+    (((call, functions), faults),) = gave.most_common(1)
+    # The C library's function has the system call's name, and perhaps underscores before it.
+    callers = [shortened(name) for name in functions if name.strip("_") != call]
+    called = f", called by {', '.join(callers)}" if callers else ""
+    yield (
+        f"Of what came again {format_share(faults, again)} ({faults:,}) was given back by "
+        f"{call}(2){called}."
+    )
 
 
 def _sample(trace: Trace) -> Iterator[str]:

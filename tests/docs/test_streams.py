@@ -15,7 +15,8 @@ from docs.evidence.draw.streams import (
     keep_simulated,
     read_simulated,
 )
-from firsttouch.finder.simulation import Limits, Simulation
+from firsttouch.finder.blocks import Limits
+from firsttouch.finder.simulation import Simulation
 from firsttouch.finder.worlds import Outcome
 
 _BLOCK, _PAGES = 512, 400

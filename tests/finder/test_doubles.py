@@ -15,6 +15,8 @@ from firsttouch.finder.records import open_recording
 
 _FORK, _SAMPLE, _START, _CODE = 7, 9, 100, 102
 _UPGRADE, _UPGRADES = 108, 16
+_CALLS = 113
+MUNMAP, BRK, MADVISE, MREMAP, MREMAPPED = range(5)
 _USER, _SAYS_MAPPED, _ABI_32, _ABI_64 = 2, 32, 1, 2
 AT, PAGE, HUGE = 0x7000_0000_0000, 4096, 2 << 20
 # Instructions of x86-64: mov (%rdi), %al; mov %al, (%rdi); rep movsb.
@@ -54,7 +56,26 @@ def fork() -> bytes:
     return record(_FORK, struct.pack("<4IQ2IQ", 2, 1, 2, 1, 0, 1, 1, next(_times)))
 
 
+def call(which: int, *values: int) -> bytes:
+    """Return a system call of enum ft_call, with the tracepoint's own fields before its values."""
+    raw = bytes(16) + struct.pack(f"<{len(values)}Q", *values) + bytes(4)
+    head = struct.pack("<QQIIQI", 7, 0x400000, 1, 1, next(_times), len(raw))
+    return record(_CALLS + which, head + raw)
+
+
+def moved(start: int, to: int, size: int) -> bytes:
+    return call(MREMAP, start, size, size, 1, 0) + call(MREMAPPED, to)
+
+
 CASES = {
+    "read, moved, written": (
+        (sample(LOAD, AT, 0), moved(AT, AT + HUGE, PAGE), sample(STORE, AT + HUGE, PAGE)),
+        1,
+    ),
+    "read, not moved, written elsewhere": (
+        (sample(LOAD, AT, 0), moved(AT, -12 % 2**64, PAGE), sample(STORE, AT + HUGE, PAGE)),
+        0,
+    ),
     "read, written while mapped": ((sample(LOAD, AT, 0), sample(STORE, AT, PAGE)), 1),
     "read, given back, written": ((sample(LOAD, AT, 0), sample(STORE, AT, 0)), 0),
     "read, written, given back, written": (

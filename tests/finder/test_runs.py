@@ -9,19 +9,25 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.finder.blocks import Limits
 from firsttouch.finder.doubles import find
 from firsttouch.finder.records import open_recording
-from firsttouch.finder.simulation import Limits, Simulation
+from firsttouch.finder.simulation import Simulation
 from firsttouch.finder.totals import Totals
 from firsttouch.finder.worlds import Ahead, Outcome, World, large
 from tests.finder.test_doubles import (
     AT,
+    BRK,
     COPY,
     HUGE,
     LOAD,
+    MADVISE,
+    MUNMAP,
     PAGE,
     STORE,
+    call,
     fork,
+    moved,
     record,
     sample,
     start,
@@ -59,6 +65,19 @@ def some_events(seed: int) -> bytes:
             data.append(fault if dice.random() < 0.1 else fault[: -(8 + 16 + 64)])
         if dice.random() < 0.01:
             data.append(fork())
+        if dice.random() < 0.05:
+            start_of, to = (AT + dice.randrange(4 * BLOCK) * PAGE for _ in range(2))
+            size = dice.randrange(1, BLOCK) * PAGE
+            data.append(
+                dice.choice(
+                    [
+                        call(MUNMAP, start_of, size),
+                        call(BRK, start_of),
+                        call(MADVISE, start_of, size, 4),
+                        moved(start_of, to, size),
+                    ]
+                )
+            )
     return b"".join(data)
 
 
@@ -67,7 +86,7 @@ def told(totals: Totals) -> tuple[object, ...]:
     return (
         totals.outcomes, totals.stacks, totals.stack_kinds, totals.pairs, totals.counts,
         totals.filled, totals.timeline.kinds, totals.timeline.last, totals.programs, totals.threads,
-        totals.unwritten, totals.anonymous, totals.in_kernel, totals.undecoded,
+        totals.unwritten, totals.givers, totals.anonymous, totals.in_kernel, totals.undecoded,
         largest.faults, largest.pages, largest.kinds,
     )  # fmt: skip
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.finder.simulation import Limits, Simulation
+from firsttouch.finder.blocks import Limits, move_pages
+from firsttouch.finder.simulation import Simulation
 from firsttouch.finder.worlds import Ahead, Large, Outcome, World, large
 
 BLOCK = 512
@@ -175,3 +176,44 @@ def test_who_forbids_huge_pages_has_had_none() -> None:
         simulation.fault(page, 1, LIMITS, write=write, missing=True)
     simulation.close()
     assert (outcome.saved, outcome.spare) == (0, 0)
+
+
+@pytest.mark.parametrize("world", [Ahead, large(4), large(9, whole=True)])
+def test_what_a_call_gives_back_is_as_new(world: type[World]) -> None:
+    """A part of it, too, which no fault would tell."""
+    outcome = Outcome()
+    simulation = Simulation(BLOCK, (world(outcome, BLOCK),))
+    for pages in (range(BLOCK), range(BLOCK), range(16)):
+        for page in pages:
+            simulation.fault(START + page, 1, LIMITS, write=True, missing=True)
+        simulation.give_back(LIMITS)
+    simulation.close()
+    new = [replay(world, writes(range(n)))[0] for n in (BLOCK, BLOCK, 16)]
+    assert 2 * BLOCK + 16 - outcome.saved == pytest.approx(sum(new), abs=3)
+
+
+def test_what_mremap_moves_leaves_no_room_for_a_huge_page_but_what_follows_does() -> None:
+    outcome = Outcome()
+    simulation = Simulation(BLOCK, (large(9, whole=True)(outcome, BLOCK),))
+    few = BLOCK // 4
+    small, target = Limits(START + 7, START + 7 + few), START + 64 * BLOCK
+    for page in range(small.first, small.end):
+        simulation.fault(page, 1, small, write=True, missing=True)
+    simulation.move(small.first, few, target)
+    grown = Limits(target, target + 2 * BLOCK)
+    for page in range(target + few, grown.end):
+        simulation.fault(page, 1, grown, write=True, missing=True)
+    simulation.close()
+    # Each page of the first block takes a fault, and the second block one.
+    assert outcome.saved == BLOCK - 1
+
+
+def test_pages_move_by_any_number() -> None:
+    pages_of = {0: 1 | 1 << 511, 1: 1, 5: 8}
+    move_pages(pages_of, 1, 512, 3 * 512 + 300, BLOCK)
+    assert {block: pages for block, pages in pages_of.items() if pages} == {
+        0: 1,
+        # Page 511 goes to 1836 + 510, and page 512 behind it.
+        4: 0b11 << 298,
+        5: 8,
+    }

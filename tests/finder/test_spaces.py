@@ -29,6 +29,11 @@ CASES = {
     ),
     "mapped again": ([mapped(0x1000, 0x5000)], mapped(0x1000, 0x5000), [(0x1000, 0x5000)]),
     "a part mapped again": ([mapped(0x1000, 0x5000)], mapped(0x2000, 0x3000), [(0x2000, 0x3000)]),
+    "a hole that is filled": (
+        [mapped(0x1000, 0x2000), mapped(0x4000, 0x5000)],
+        mapped(0x1000, 0x5000),
+        [(0x2000, 0x4000)],
+    ),
     "protected": ([mapped(0x1000, 0x5000)], mapped(0x2000, 0x3000, prot=READ), []),
     "heap that shrank and grew": (
         [mapped(0x1000, 0x5000, "[heap]")],
@@ -89,6 +94,38 @@ def test_places_and_kinds_of_memory() -> None:
     shared = mapped(0x1000, 0x2000, "/dev/zero (deleted)")._replace(flags=SHARED)
     assert memory_kind(shared) == "shared"
     assert is_anonymous(None)
+
+
+def test_what_is_unmapped_is_a_hole_until_it_is_filled() -> None:
+    space = Space()
+    space.map(mapped(0x1000, 0x9000, "/lib/x", offset=0))
+    space.unmap(0x3000, 0x5000)
+    left, right = space.at(0x2FFF), space.at(0x5000)
+    assert left is not None and (left.start, left.end) == (0x1000, 0x3000)
+    assert right is not None and (right.end, right.offset) == (0x9000, 0x4000)
+    assert space.map(mapped(0x1000, 0x9000, "/lib/x", offset=0)) == [(0x3000, 0x5000)]
+
+
+@pytest.mark.parametrize(
+    ("to", "new_size", "mapping"),
+    [
+        (0x10000, 0x4000, (0x10000, 0x14000, 0x1000)),
+        (0x10000, 0x1000, (0x10000, 0x11000, 0x1000)),
+        # Where it is it grows, and is still one with what is before it.
+        (0x2000, 0x8000, (0x1000, 0xA000, 0)),
+    ],
+)
+def test_mremap_moves_a_part_of_a_mapping(
+    to: int, new_size: int, mapping: tuple[int, int, int]
+) -> None:
+    space = Space()
+    space.map(mapped(0x1000, 0x9000, offset=0))
+    space.move(0x2000, 0x2000, to, new_size)
+    moved, behind = space.at(to), space.at(0x8000)
+    assert moved is not None and (moved.start, moved.end, moved.offset) == mapping
+    assert behind is not None
+    if to != 0x2000:
+        assert (behind.start, behind.end, behind.offset) == (0x4000, 0x9000, 0x3000)
 
 
 def test_a_child_has_a_copy() -> None:

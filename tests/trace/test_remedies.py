@@ -30,9 +30,10 @@ from firsttouch.finder.remedies import (
 )
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.trace.advice import advice_sentences, advise
+from firsttouch.trace.reading import read_recording
 from firsttouch.trace.trying import remedy_to_try, with_remedy
 from tests.conftest import Firsttouch
-from tests.trace.conftest import Compile
+from tests.trace.conftest import NOBODY, Compile, make_public
 from tests.trace.test_results import trace
 
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -247,19 +248,19 @@ def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
 
 @pytest.mark.long
 @pytest.mark.skipif(huge_pages_are("always"), reason="this host gives huge pages to all")
+@pytest.mark.parametrize("user", [None, NOBODY], ids=["root", "nobody"])
 def test_folios_are_predicted_where_mremap_moved_memory(
-    firsttouch: Firsttouch, compile_c: Compile
+    recorder: Path, compile_c: Compile, tmp_path: Path, user: int | None
 ) -> None:
-    done = firsttouch("trace", "--no-survey", "--", compile_c("remedies.c"), "grow")
-    assert done.returncode == 0, done.stderr
-    saved = {
-        name: of.saved
-        for name, of in remedies(read_trace(firsttouch.directory / "out" / FILE_NAME)).items()
-    }
+    public = [make_public(file, tmp_path) for file in (recorder, compile_c("remedies.c"))]
+    file = tmp_path / "trace.data"
+    subprocess.run([public[0], "-o", file, "--", public[1], "grow"], user=user, check=True)
+    saved = {name: of.saved for name, of in remedies(read_recording(file).trace).items()}
     assert saved[MTHP_64] == pytest.approx(16384 * 15 / 16, rel=0.03)
     assert saved[AHEAD] == pytest.approx(16384 * 4 / 5, rel=0.03)
-    # Of these a part may fit: where the memory that came with it lies is not known.
-    assert saved[THP] == 0
+    # A part of a huge page may be there already: who does not see where memory comes from and
+    # goes to promises none. The last of six times it doubles, from 32 MiB.
+    assert saved[THP] > 16384 / 2 - 1024 if user is None else saved[THP] == 0
 
 
 @pytest.mark.long

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Sets of pages: by block of them, a number whose bit n is the block's page n."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+
+class Limits(NamedTuple):
+    """The first page of a mapping, and the first behind it; `heap`: brk(2) may move that.
+
+    Of memory that was `moved` the pages that came with it are not known, nor quite the end.
+    """
+
+    first: int
+    end: int
+    heap: bool = False
+    moved: bool = False
+
+
+def blocks_of(
+    limits: Limits, size: int, touched: Collection[int] | None = None
+) -> Iterator[tuple[int, int]]:
+    """Yield the blocks of `size` pages between limits, and which of their pages are there.
+
+    If `touched` is given, only the blocks in it, however far apart the limits are.
+    """
+    span = range(limits.first // size, (limits.end - 1) // size + 1)
+    blocks: Iterable[int] = span
+    if touched is not None:
+        shorter, longer = (touched, span) if len(span) > len(touched) else (span, touched)
+        blocks = [block for block in shorter if block in longer]
+    for block in blocks:
+        low = max(limits.first - block * size, 0)
+        high = min(limits.end - block * size, size)
+        yield block, (1 << high) - (1 << low)
+
+
+def move_pages(pages_of: dict[int, int], first: int, count: int, to: int, size: int) -> None:
+    """Move the pages of `count` from the first on in a set with blocks of `size` pages."""
+    moved: dict[int, int] = defaultdict(int)
+    for block, pages in blocks_of(Limits(first, first + count), size, pages_of):
+        there = pages_of[block] & pages
+        pages_of[block] ^= there
+        target, shift = divmod(block * size - first + to, size)
+        moved[target] |= there << shift & (1 << size) - 1
+        moved[target + 1] |= there << shift >> size
+    for block, pages in moved.items():
+        if pages:
+            pages_of[block] = pages_of.get(block, 0) | pages
