@@ -118,8 +118,10 @@ def predict(
              folder / "predicted.c"],
             check=True,
         )  # fmt: skip
-        for program, script in {**experiment.scripts, **declared.scripts}.items():
+        for program, lines in {**experiment.scripts, **declared.scripts}.items():
             reporter.say(f"Tracing {program}")
+            # A second run would find what Python compiled in the first.
+            script = f"export PYTHONDONTWRITEBYTECODE=1\n{lines}"
             trace = trace_script(program, script, root, reporter)
             tried = []
             for remedy, variables in _remedies(trace, advised=name == ADVISED):
