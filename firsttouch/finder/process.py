@@ -186,15 +186,16 @@ class Process:
     def _move(self, event: Moved) -> None:
         """Take what mremap(2) moves or lets grow."""
         self._near = None
-        size = min(event.size, event.new_size)
+        page = BLOCK // self._block
+        old, new_size = (-(-size // page) * page for size in (event.size, event.new_size))
+        size = min(old, new_size)
         if event.to != event.start:
-            self.replay.move(event.start, size, event.to, event.new_size)
-            pages = self._block * size // BLOCK
-            first, to = (self._block * address // BLOCK for address in (event.start, event.to))
+            self.replay.move(event.start, size, event.to, new_size)
+            first, pages, to = (value // page for value in (event.start, size, event.to))
             move_pages(self.touched.pages, first, pages, to, self._block)
             for page in [page for page in self.first if first <= page < first + pages]:
                 self.first[page - first + to] = self.first.pop(page)
-        self.space.move(event.start, size, event.to, event.new_size)
+        self.space.move(event.start, size, event.to, new_size)
 
     def begin(self, fault: Fault) -> None:
         """Tell whose the new mapping is by the first fault in it: who maps memory begins it.

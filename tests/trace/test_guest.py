@@ -12,18 +12,22 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.kernels import obtain_image
 from firsttouch.building.programs import build_init, build_recorder
+from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.architectures import Port
+from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
 from firsttouch.finder.events import Fault
 from firsttouch.finder.records import open_recording
 from firsttouch.progress import Reporter
 from firsttouch.trace.reading import Reading, read_recording
-from firsttouch.vm.guest import Guest
+from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.protocol import read_channel
 from firsttouch.vm.qemu import RESULTS, command
 from tests.trace.conftest import Compile
+from tests.trace.test_kinds import GIVERS, by_function
 from tests.trace.test_kinds import KNOWN as KINDS
-from tests.trace.test_kinds import by_function
 from tests.trace.test_known import KNOWN, line_of, own_sites
 
 pytestmark = pytest.mark.kernel
@@ -63,7 +67,7 @@ class Run:
         return read_recording(self.file, self.root)
 
 
-def record(image: Path, program: Path, folder: Path) -> Path:
+def record(image: Path, program: Path, folder: Path, port: Port = "mmio") -> Path:
     """Return the recording of a program in a guest, of which QEMU logs the exceptions."""
     reporter = Reporter()
     guest = Guest(
@@ -76,6 +80,7 @@ def record(image: Path, program: Path, folder: Path) -> Path:
             "/ftrecord -x /tmp/trace.data",
         ),
         {"/ftrecord": build_recorder(reporter, native=False), f"/{program.name}": program},
+        port=port,
     )
     started = command(guest, folder, folder / "log")
     subprocess.run([*started, "-d", "int", "-D", folder / "exceptions"], check=True, timeout=600)
@@ -161,3 +166,21 @@ def test_each_fault_has_its_kind_on_arm64(
     assert sum(trace.fault_kinds.values()) == trace.faults and trace.lost == 0
     assert trace.cgroups == {"/system.slice/cell.service": trace.faults}
     assert trace.nodes == {"0": trace.faults}
+
+
+def test_who_gave_memory_back_is_told_on_arm64(
+    sources: Callable[[str], KernelSource], compile_c: Compile, tmp_path: Path, reporter: Reporter
+) -> None:
+    """By Debian's kernel, which has the tracepoints."""
+    kernel = load_arm("debian").kernel
+    image = obtain_image(kernel, sources("6.12"), reporter)
+    kinds = compile_c("kinds.c", "-static", compiler=f"{cross_compile()}gcc")
+    file = record(image, kinds, tmp_path, port_for(kernel))
+    trace = read_recording(file, kinds.parent).trace
+    counted = by_function(trace)
+    assert {name: counted[name] for name in GIVERS} == {name: KINDS[name] for name in GIVERS}
+    assert {
+        place.place.function: (giver.call, giver.functions[1], giver.faults)
+        for place in trace.fault_places
+        for giver in place.givers
+    } == {name: (call, "main", KINDS[name]["again"]) for name, call in GIVERS.items()}
