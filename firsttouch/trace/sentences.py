@@ -57,8 +57,8 @@ def few_doubles(trace: Trace) -> bool:
 
 
 def command_line(trace: Trace) -> str:
-    """Return the traced command as a shell would read it, shortened."""
-    line = shlex.join(trace.command) or "the process"
+    """Return the traced command as a shell would read it, on one line and shortened."""
+    line = " ".join(shlex.join(trace.command).split()) or "the process"
     return line if len(line) <= _LONGEST_COMMAND else f"{line[: _LONGEST_COMMAND - 3]}..."
 
 

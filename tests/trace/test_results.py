@@ -15,7 +15,7 @@ import pytest
 
 from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
-from firsttouch.finder.fault_places import FaultPlace
+from firsttouch.finder.fault_places import FaultPlace, Giver
 from firsttouch.finder.locations import JIT, Location, shortened
 from firsttouch.finder.remedies import AHEAD, FILLED, KEEP
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
@@ -49,6 +49,27 @@ def trace(*sites: Site, faults: int = 1000, lost: int = 0) -> Trace:
     )  # fmt: skip
 
 
+_AGAIN = FaultPlace(
+    "again", HERE, 500, 500 << 12, ("main",),
+    (Giver("munmap", ("__munmap", "unmap<int>", "main"), 300), Giver("brk", ("brk",), 200)),
+)  # fmt: skip
+
+
+def test_who_gave_back_is_said_without_the_librarys_function() -> None:
+    traced = replace(trace(), fault_places=(_AGAIN,), fault_kinds={"again": 500, "file": 500})
+    said = " ".join(conclude(traced))
+    told = "Of what came again 60.0 % (300) was given back by munmap(2), called by unmap<>, main."
+    assert told in said
+    assert "given back by" not in " ".join(
+        conclude(replace(traced, fault_kinds={"again": 9, "file": 991}))
+    )
+
+
+def test_a_command_of_several_lines_is_said_on_one() -> None:
+    traced = replace(trace(), command=("sh", "-c", "echo a\n  echo b"))
+    assert conclude(traced)[0].startswith("sh -c 'echo a echo b': of 1,000 page faults")
+
+
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     written = replace(
         trace(site(40, source=39), site(2, "load-store")),
@@ -58,6 +79,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         remedies=(Remedy(KEEP, 9, 0, 4500.0), Remedy(FILLED, 9, 0)),
         system=0.5,
         processor="a CPU",
+        calls=True,
+        fault_places=(_AGAIN, replace(_AGAIN, givers=())),
     )
     file = tmp_path / FILE_NAME
     file.write_text(trace_document(written, ["sentence"]))
