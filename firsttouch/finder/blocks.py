@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 
@@ -36,6 +36,12 @@ def blocks_of(
         low = max(limits.first - block * size, 0)
         high = min(limits.end - block * size, size)
         yield block, (1 << high) - (1 << low)
+
+
+def pages_in(pages_of: Mapping[int, int], first: int, end: int, size: int) -> int:
+    """Return how many pages of a set are from the first to before the end."""
+    inside = blocks_of(Limits(first, end), size, pages_of)
+    return sum((pages & pages_of[block]).bit_count() for block, pages in inside)
 
 
 def move_pages(pages_of: dict[int, int], first: int, count: int, to: int, size: int) -> None:

@@ -70,8 +70,8 @@ class Process:
         # The allocator, and a new mapping of memory that nobody has touched yet.
         self.allocator: Allocator | None = None
         self.new: Mapped | None = None
-        # Where that is new: the kernel's record has what it merged with, too.
-        self._fresh = (0, 0)
+        # Where that begins to be new: the kernel's record has what it merged with, too.
+        self._fresh = 0
         # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
         self.forked = False
         self._inherited: dict[int, int] = {}
@@ -144,8 +144,8 @@ class Process:
         # brk(2) has one user, malloc(3), whoever touches the memory first.
         if malloc and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
             # glibc reserves a thread's heap, and changes its protection where it grows.
-            self.new = event
-            self._fresh = (fresh[0][0], fresh[-1][1]) if fresh else (event.start, event.end)
+            self.new = event._replace(end=fresh[-1][1]) if fresh else event
+            self._fresh = fresh[0][0] if fresh else event.start
         if heap:
             self.replay.regrow()
         for start, end in fresh:
@@ -170,7 +170,7 @@ class Process:
         call = event.call if isinstance(event, GaveBack) else "mremap"
         first, last = (address * self._block // BLOCK for address in (start, end))
         self.givers.give_back(Limits(first, last), self.touched.pages, Giver(stack, call))
-        self.replay.give_back(start, end, heap=call == "brk")
+        self.replay.give_back(start, end, call)
         if call != "madvise":
             self._near = None
             self.space.unmap(start, end)
@@ -203,7 +203,7 @@ class Process:
         malloc(3) writes a word there. memset(3) and the like, which others call, write more.
         """
         new = self.new
-        if new and self._fresh[0] <= fault.address < self._fresh[1]:
+        if new and self._fresh <= fault.address < new.end:
             self.new = None
             code = self.place(fault.pid, fault.pc).path if fault.user else ""
             instruction = self.decoded.get(fault.pc)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from firsttouch.finder.blocks import Limits, blocks_of, move_pages
+from firsttouch.finder.blocks import Limits, blocks_of, move_pages, pages_in
 from firsttouch.finder.events import Fault, Mapped
+from firsttouch.finder.kept import KeptBlocks
 from firsttouch.finder.kinds import SECOND
 from firsttouch.finder.simulation import Simulation
 from firsttouch.finder.spaces import HEAP as HEAP_NAME
@@ -87,6 +88,9 @@ class Replay:
         self.keeps = KEEP, KEEP
         # By remedy and block: the pages that it keeps.
         self._again: dict[str, dict[int, int]] = {name: defaultdict(int) for name in _KEPT}
+        # Blocks that malloc(3) unmapped, where that was recorded.
+        self._blocks = KeptBlocks()
+        self._unmaps = False
         # Mappings of files, by their begin, and blocks of these that have had a fault.
         self._around: set[tuple[int, int]] = set()
         # Whether the process has forbidden huge pages; fault-ahead heeds that, too.
@@ -135,6 +139,8 @@ class Replay:
 
     def _keep(self, block: int, again: int) -> None:
         again &= ~self._unmapped.get(block, 0)
+        if self._unmaps:
+            again &= ~self._simulation.asked.get(block, 0)
         allocated = again & self._allocated.get(block, 0)
         for name, pages in zip(self.keeps, (allocated, again ^ allocated), strict=True):
             if name and pages:
@@ -171,19 +177,36 @@ class Replay:
         self._simulation.map(limits)
         if heap:
             self._mark(self._allocated, limits, marked=True)
+            self._take(limits)
 
-    def give_back(self, start: int, end: int, *, heap: bool) -> None:
+    def _take(self, limits: Limits) -> None:
+        """Let malloc(3) take memory from blocks that it would have kept."""
+        self._blocks.take(limits.first, limits.end, self._outcomes[self.keeps[0]])
+
+    def give_back(self, start: int, end: int, call: str) -> None:
         """Take what a system call gives back between two addresses."""
-        self._simulation.give_back(Limits(start >> self._shift, end >> self._shift, heap))
+        limits = Limits(start >> self._shift, end >> self._shift, call == "brk")
+        asked = self._simulation.asked
+        first, block = limits.first, self._simulation.block
+        if call != "madvise" and pages_in(asked, first, first + 1, block):
+            # A block of malloc(3), or the end of one that shrinks.
+            self._unmaps = True
+            touched = self._simulation.touched(first, limits.end)
+            outcome = self._outcomes[self.keeps[0]]
+            self._blocks.give_back(first, limits.end, touched, outcome)
+            for pages_of in (asked, self._allocated):
+                self._mark(pages_of, limits, marked=False)
+        self._simulation.give_back(limits)
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
         """Take what mremap(2) moves; `size` bytes of pages, to what nothing else is mapped."""
-        self.give_back(to, to + new_size, heap=False)
+        self._simulation.give_back(Limits(to >> self._shift, to + new_size >> self._shift))
         block = self._simulation.block
         first, count, target, end = (
             value >> self._shift for value in (start, size, to, to + new_size)
         )
         self._simulation.move(first, count, target)
+        self._blocks.move(first, target, end)
         for pages_of in (self._allocated, self._simulation.asked):
             move_pages(pages_of, first, count, target, block)
             last, bit = divmod(target + count - 1, block)
@@ -215,6 +238,8 @@ class Replay:
         self._mark(self._allocated, limits, marked=allocator and (of_thread or header))
         # glibc asks for huge pages for large blocks, and never for a thread's heap.
         self._mark(self._simulation.asked, limits, marked=allocator and header and not of_thread)
+        if allocator and header and not of_thread:
+            self._take(limits)
 
     def _mark(self, pages_of: dict[int, int], limits: Limits, *, marked: bool) -> None:
         """Set or clear the pages between limits."""
@@ -231,6 +256,7 @@ class Replay:
         self._simulation.close()
         for name, kept in self._again.items():
             self._outcomes[name].bring(-sum(pages.bit_count() for pages in kept.values()))
+        self._blocks.close(self._touched_in, self._outcomes[self.keeps[0]])
         block, spare, asked = self._simulation.block, 0, self._simulation.asked
         for number, pages in self._pages.items():
             # A program that takes small blocks from malloc(3) does not know where these will be.
@@ -243,3 +269,10 @@ class Replay:
         for counted in (*self._again.values(), self._faults, self._pages):
             counted.clear()
         self._around.clear()
+
+    def _touched_in(self, first: int, end: int) -> int:
+        """Return how many pages have had faults: those there, and what a heap gave back since."""
+        return max(
+            self._simulation.touched(first, end),
+            pages_in(self._pages, first, end, self._simulation.block),
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from firsttouch.finder.blocks import Limits, blocks_of, move_pages
+from firsttouch.finder.blocks import Limits, blocks_of, move_pages, pages_in
 from firsttouch.finder.worlds import HUGE_HEAP, World
 
 # Pages of a folio: 64 KiB on a kernel with pages of 4 KiB.
@@ -138,6 +138,10 @@ class Simulation:
             # A heap of huge pages gives whole blocks back.
             whole = pages.bit_count() == self.block
             self._forget(block, pages, heap=limits.heap and not whole)
+
+    def touched(self, first: int, end: int) -> int:
+        """Return how many pages from the first to before the end are there."""
+        return pages_in(self._touched, first, end, self.block)
 
     def move(self, first: int, count: int, to: int) -> None:
         """Move pages, each as it is."""

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A program whose faults a remedy removes: "keep" takes and frees memory again and again,
- * "read" lets read(2) fill such memory, "huge" writes a large block once, "heap" many small
- * ones. "trim" takes and frees small blocks, "thread" does so in a thread, "maps" does not ask
- * malloc(3), "grow" lets realloc(3) move a block and writes what is new of it. "base" as the second word: without huge pages, which it forbids for all its memory;
- * "small": for the large blocks alone. A third word and more are executed instead.
+ * "elsewhere" at other addresses each time, "read" lets read(2) fill such memory, "huge" writes a
+ * large block once, "heap" many small ones. "trim" takes and frees small blocks, "thread" does so
+ * in a thread, "maps" does not ask malloc(3), "grow" lets realloc(3) move a block and writes what
+ * is new of it. "base" as the second word: without huge pages, which it forbids for all its
+ * memory; "small": for the large blocks alone. A third word and more are executed instead.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -79,6 +80,7 @@ int main(int argc, char **argv)
 	const int small = argc > 1 && !strcmp(argv[1], "heap");
 	const int rounds = argc > 1 && strcmp(argv[1], "huge") && !small ? ROUNDS : 1;
 	const int zeros = argc > 1 && !strcmp(argv[1], "read") ? open("/dev/zero", O_RDONLY) : -1;
+	const int elsewhere = argc > 1 && !strcmp(argv[1], "elsewhere");
 	const size_t size = 64 << 20;
 
 	if (argc > 2 && !strcmp(argv[2], "base"))
@@ -118,6 +120,9 @@ int main(int argc, char **argv)
 		else if (read(zeros, some, size) != (ssize_t)size)
 			return 1;
 		free(some);
+		/* With a page where this one began the next block has no room there. */
+		if (elsewhere)
+			mmap(some - 16, 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	}
 	return 0;
 }

@@ -62,6 +62,13 @@ def advised(*saving: Remedy, kernel: str = "6.12.9-amd64") -> list[str]:
         ("trim", 3 * 8000, 3 * 8000),
         ("thread", 3 * 8000, 3 * 8000),
         ("maps", 6 * 16384, 3 * 16384),
+        # Only who sees munmap(2) knows that the blocks are the same to malloc(3).
+        pytest.param(
+            "elsewhere",
+            0,
+            3 * (16384 + 1),
+            marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root sees system calls"),
+        ),
     ],
 )
 def test_what_is_predicted_of_an_allocator_is_measured(
@@ -79,7 +86,7 @@ def test_what_is_predicted_of_an_allocator_is_measured(
     before = read_trace(firsttouch.directory / "out" / FILE_NAME)
     after = read_trace(firsttouch.directory / "out" / "tried" / FILE_NAME)
     assert (before.allocator, after.faults) == ("glibc", measured)
-    assert before.fault_kinds["again"] == pytest.approx(again, rel=0.05)
+    assert before.fault_kinds.get("again", 0) == pytest.approx(again, rel=0.05, abs=100)
     assert remedies(before)[KEEP].saved == pytest.approx(kept, rel=0.05)
     assert measured == pytest.approx(predicted, rel=0.1)
 
