@@ -43,11 +43,6 @@ class KeptBlocks:
         insort(self._free, (end - first, there))
         outcome.bring(there)
 
-    def move(self, first: int, target: int, end: int) -> None:
-        """Take a block to where mremap(2) moves it, up to another end."""
-        if first in self._taken:
-            self._taken[target] = end, self._taken.pop(first)[1]
-
     def close(self, touched: Callable[[int, int], int], outcome: Outcome) -> None:
         """End the process; `touched` counts the pages with faults from one to before another."""
         for first, (end, taken) in self._taken.items():

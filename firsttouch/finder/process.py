@@ -189,8 +189,8 @@ class Process:
         page = BLOCK // self._block
         old, new_size = (-(-size // page) * page for size in (event.size, event.new_size))
         size = min(old, new_size)
+        self.replay.move(event.start, size, event.to, new_size)
         if event.to != event.start:
-            self.replay.move(event.start, size, event.to, new_size)
             first, pages, to = (value // page for value in (event.start, size, event.to))
             move_pages(self.touched.pages, first, pages, to, self._block)
             for page in [page for page in self.first if first <= page < first + pages]:

@@ -91,8 +91,8 @@ class Replay:
         # Blocks that malloc(3) unmapped, where that was recorded.
         self._blocks = KeptBlocks()
         self._unmaps = False
-        # Mappings of files, by their begin, and blocks of these that have had a fault.
-        self._around: set[tuple[int, int]] = set()
+        # Mappings of files, by when and where they begin, and blocks that have had a fault.
+        self._around: set[tuple[int, int, int]] = set()
         # Whether the process has forbidden huge pages; fault-ahead heeds that, too.
         self.no_huge = False
 
@@ -152,7 +152,7 @@ class Replay:
 
     def read_file(self, page: int, mapping: Mapped) -> None:
         """Take a read of a mapped file: fault-around would map the rest of a page table, too."""
-        where = mapping.start, page // self._simulation.block
+        where = mapping.time, mapping.start, page // self._simulation.block
         self._outcomes[AROUND].saved += where in self._around
         self._around.add(where)
 
@@ -199,19 +199,27 @@ class Replay:
         self._simulation.give_back(limits)
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
-        """Take what mremap(2) moves; `size` bytes of pages, to what nothing else is mapped."""
-        self._simulation.give_back(Limits(to >> self._shift, to + new_size >> self._shift))
-        block = self._simulation.block
+        """Take `size` bytes of pages that mremap(2) moves, or that grow where they are."""
+        block, asked = self._simulation.block, self._simulation.asked
         first, count, target, end = (
             value >> self._shift for value in (start, size, to, to + new_size)
         )
-        self._simulation.move(first, count, target)
-        self._blocks.move(first, target, end)
-        for pages_of in (self._allocated, self._simulation.asked):
-            move_pages(pages_of, first, count, target, block)
-            last, bit = divmod(target + count - 1, block)
-            # What malloc(3) has mapped grows.
-            self._mark(pages_of, Limits(target, end), marked=bool(pages_of.get(last, 0) >> bit & 1))
+        grows = new_size > size and pages_in(asked, first, first + 1, block)
+        if grows:
+            # In a heap realloc(3) copies what was touched to another block.
+            touched = self._simulation.touched(first, first + count)
+            outcome = self._outcomes[self.keeps[0]]
+            self._blocks.give_back(first, first + count, touched, outcome)
+            outcome.saved -= touched
+        if first != target:
+            self._simulation.give_back(Limits(target, end))
+            self._simulation.move(first, count, target)
+            for pages_of in (self._allocated, asked):
+                move_pages(pages_of, first, count, target, block)
+        if grows:
+            for pages_of in (self._allocated, asked):
+                self._mark(pages_of, Limits(target, end), marked=True)
+            self._take(Limits(target, end))
 
     def unmapped(self, start: int, end: int, touched: Mapping[int, int]) -> None:
         """Take what was `touched`, by block, where memory is mapped again, for unmapped before."""

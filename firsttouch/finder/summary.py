@@ -16,11 +16,13 @@ from firsttouch.finder.fault_places import (
 )
 from firsttouch.finder.kinds import NAMES, UNKNOWN_KIND
 from firsttouch.finder.records import Recording
+from firsttouch.finder.remedies import AROUND
 from firsttouch.finder.sampling import errors
 from firsttouch.finder.sites import HUGE, POPULATE, REMEDIES, RMW, SOURCE, Remedy, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, Place
 from firsttouch.finder.symbols import Symbols
 from firsttouch.finder.totals import ATOMIC, BLOCK, Pair, Totals
+from firsttouch.finder.worlds import Outcome
 
 # Shares of the pages of such a block that the program touches: from the first on it is worth
 # while to populate all of it, from the second on a huge page wastes less than it holds.
@@ -69,7 +71,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         threads=threads(totals),
         processes=processes(totals),
         remedies=tuple(
-            Remedy(name, outcome.saved, outcome.most * recording.page_size)
+            Remedy(name, _saved(name, outcome, recording), outcome.most * recording.page_size)
             for name, outcome in totals.outcomes.items()
         ),
         allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
@@ -82,6 +84,17 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         errors=errors(totals, recording.sample),
         calls=recording.says_calls,
     )
+
+
+def _saved(name: str, outcome: Outcome, recording: Recording) -> int:
+    """Return the faults that a remedy saves.
+
+    Fault-around maps what is in the page cache. A fault that has to read from a disk stays, and
+    so does the next, which finds what that one read.
+    """
+    if name != AROUND or not recording.ending:
+        return outcome.saved
+    return max(0, outcome.saved - 2 * recording.ending.major)
 
 
 def _zero_pages(recording: Recording) -> int | None:

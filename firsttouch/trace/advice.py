@@ -115,7 +115,7 @@ def advice_sentences(trace: Trace) -> Iterator[str]:
 def _kept_by_none(trace: Trace) -> Iterator[str]:
     """Yield whose memory is given back that the allocator's setting does not keep."""
     used = allocator(trace.allocator)
-    kept = sum(remedy.saved for remedy in trace.remedies if remedy.name == KEEP)
+    kept = sum(max(remedy.saved, 0) for remedy in trace.remedies if remedy.name == KEEP)
     others = trace.fault_kinds.get(NAMES[AGAIN], 0) - kept
     if used and used.heap and others >= _MANY * trace.faults and others:
         yield (

@@ -47,6 +47,5 @@ def test_a_block_that_was_taken_is_kept_with_what_was_there() -> None:
     blocks.give_back(1000, 1100, 10, outcome)
     assert outcome.saved == 10
     blocks.take(2000, 2100, outcome)
-    blocks.move(2000, 3000, 3150)
     blocks.close(lambda first, end: end - first, outcome)
     assert outcome.saved == 110

@@ -268,6 +268,9 @@ def test_folios_are_predicted_where_mremap_moved_memory(
     # A part of a huge page may be there already: who does not see where memory comes from and
     # goes to promises none. The last of six times it doubles, from 32 MiB.
     assert saved[THP] > 16384 / 2 - 1024 if user is None else saved[THP] == 0
+    # In a heap realloc(3) may have to copy the block six times, of 256 pages first.
+    copied = 63 * 256 if user is None else 0
+    assert saved[KEEP] == pytest.approx(-copied, abs=8)
 
 
 @pytest.mark.long
@@ -301,7 +304,9 @@ def test_faults_that_fault_around_leaves_are_one_for_each_page_table(
         file.flush()
         done = firsttouch("trace", "--no-survey", "--", program, "read", file.name)
     assert done.returncode == 0, done.stderr
-    saved = remedies(read_trace(firsttouch.directory / "out" / FILE_NAME))[AROUND].saved
+    traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    # What had to be read from a disk stays, and a fault for each.
+    saved = remedies(traced)[AROUND].saved + 2 * traced.major
     # Of 64 KiB each, or of more if the kernel's own window or folios are larger; and the loader's.
     assert 100 <= saved + 5 <= 8 * 256 + 60
 
