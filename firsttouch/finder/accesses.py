@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class Access(enum.Enum):
@@ -37,3 +38,12 @@ class Instruction:
 
 
 UNKNOWN = Instruction("", Access.UNKNOWN)
+
+
+class First(NamedTuple):
+    """A fault that may be the first of a double."""
+
+    pc: int
+    address: int
+    instruction: Instruction
+    anonymous: bool

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from firsttouch.finder.accesses import Access, Instruction
+from firsttouch.finder.accesses import Access, First, Instruction
 from firsttouch.finder.allocators import GO, allocator_with
 from firsttouch.finder.code import Code
 from firsttouch.finder.events import Call, Ended, Executed, Fault, Forbade, Forked, Mapped, Named
 from firsttouch.finder.instructions import distance
 from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FILE, PRIVATE, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
-from firsttouch.finder.process import First, Process
+from firsttouch.finder.process import Process
 from firsttouch.finder.records import Recording
 from firsttouch.finder.remedies import Remedies
 from firsttouch.finder.runs import count_usual, in_runs

@@ -7,9 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import takewhile
-from typing import NamedTuple
 
-from firsttouch.finder.accesses import Access, Instruction
+from firsttouch.finder.accesses import Access, First, Instruction
 from firsttouch.finder.allocators import GLIBC, Allocator, allocator_with, is_of
 from firsttouch.finder.blocks import Limits, move_pages
 from firsttouch.finder.events import Call, Fault, GaveBack, Mapped, Moved
@@ -28,15 +27,6 @@ from firsttouch.finder.totals import BLOCK, Totals, Touched
 
 # Instructions of x86-64 and arm64 that write more than a word: their vectors and repetitions.
 _BLOCKS = re.compile(r"\b[xyz]mm\d|\b[qvz]\d|^(rep|dc|set|cpy)")
-
-
-class First(NamedTuple):
-    """A fault that may be the first of a double."""
-
-    pc: int
-    address: int
-    instruction: Instruction
-    anonymous: bool
 
 
 class Process:
@@ -131,6 +121,9 @@ class Process:
 
     def map(self, event: Mapped) -> list[tuple[int, int]]:
         """Take over a mapping, as Space.map."""
+        if event.end == self._break and is_anonymous(event):
+            # What brk(2) maps first has no name yet.
+            event = event._replace(path=HEAP)
         self._near = None
         fresh = self.space.map(event)
         self.allocator = allocator_with(self.allocator, event.path)

@@ -182,6 +182,8 @@ class Replay:
     def _take(self, limits: Limits) -> None:
         """Let malloc(3) take memory from blocks that it would have kept."""
         self._blocks.take(limits.first, limits.end, self._outcomes[self.keeps[0]])
+        if not limits.heap:
+            self._simulation.ask(limits)
 
     def give_back(self, start: int, end: int, call: str) -> None:
         """Take what a system call gives back between two addresses."""
@@ -211,6 +213,8 @@ class Replay:
             outcome = self._outcomes[self.keeps[0]]
             self._blocks.give_back(first, first + count, touched, outcome)
             outcome.saved -= touched
+            if self._simulation.leave(first) and HEAP in self._outcomes:
+                self._outcomes[HEAP].saved -= touched
         if first != target:
             self._simulation.give_back(Limits(target, end))
             self._simulation.move(first, count, target)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from firsttouch.finder.accesses import Access
+from firsttouch.finder.accesses import Access, First
 from firsttouch.finder.blocks import Limits
 from firsttouch.finder.events import Change, Event, Fault, Mapped
 from firsttouch.finder.kinds import AGAIN, kind_of
-from firsttouch.finder.process import First, Process
+from firsttouch.finder.process import Process
 from firsttouch.finder.spaces import PROT_EXEC
 from firsttouch.finder.totals import BLOCK, Totals
 

@@ -43,6 +43,12 @@ class Simulation:
     worlds: tuple[World, ...]
     # By block: pages outside the heap for which malloc(3) asks for huge pages as for the heap.
     asked: dict[int, int] = field(default_factory=dict)
+    # Of the heap the first page and the end, and by first page the sizes of large blocks that
+    # a heap with whole huge pages has room for.
+    _heap: tuple[int, int] = 0, 0
+    _roomy: dict[int, int] = field(default_factory=dict)
+    # By block: pages of such blocks that were given back.
+    _left: dict[int, int] = field(default_factory=dict)
     # By block: pages that have had a fault since they were last given back.
     _touched: dict[int, int] = field(default_factory=dict)
     _returns: dict[int, _Return] = field(default_factory=dict)
@@ -54,7 +60,8 @@ class Simulation:
         """Return that of a child."""
         worlds = tuple(world.fork() for world in self.worlds)
         return Simulation(
-            self.block, worlds, self.asked.copy(), self._touched.copy(),
+            self.block, worlds, self.asked.copy(), self._heap, self._roomy.copy(),
+            self._left.copy(), self._touched.copy(),
             _lowest=self._lowest, _kept_below=self._kept_below,
         )  # fmt: skip
 
@@ -129,15 +136,29 @@ class Simulation:
 
     def map(self, limits: Limits) -> None:
         """Forget what was in the limits: a new mapping is there, or what a heap has grown by."""
+        if limits.heap:
+            self._heap = self._heap[0] or limits.first, limits.end
         for block, pages in blocks_of(limits, self.block, self._touched):
             self._forget(block, pages, heap=limits.heap)
 
     def give_back(self, limits: Limits) -> None:
         """Forget what a system call gave back."""
+        if limits.heap:
+            self._heap = self._heap[0], limits.first
+        roomy = self._roomy.pop(limits.first, 0)
         for block, pages in blocks_of(limits, self.block, self._touched):
             # A heap of huge pages gives whole blocks back.
             whole = pages.bit_count() == self.block
-            self._forget(block, pages, heap=limits.heap and not whole)
+            self._forget(block, pages, heap=bool(roomy) or (limits.heap and not whole))
+            if roomy:
+                self._left[block] = self._left.get(block, 0) | pages
+
+    def ask(self, limits: Limits) -> None:
+        """Take a large block of malloc(3): behind the end of a heap of huge pages may be room."""
+        first, end = self._heap
+        room = (first - end) % self.block - sum(self._roomy.values())
+        if limits.end - limits.first <= room:
+            self._roomy[limits.first] = limits.end - limits.first
 
     def touched(self, first: int, end: int) -> int:
         """Return how many pages from the first to before the end are there."""
@@ -150,6 +171,10 @@ class Simulation:
             del self._returns[block]
         for world in self.worlds:
             world.move(first, count, to)
+
+    def leave(self, first: int) -> bool:
+        """End a block that realloc(3) lets grow; tell whether it was in the room of a heap."""
+        return self._roomy.pop(first, 0) > 0
 
     def regrow(self) -> None:
         """Let brk(2) move the end of the heap up."""
@@ -176,10 +201,15 @@ class Simulation:
         if block in self._touched:
             self._touched[block] &= ~pages
         self._returns.pop(block, None)
+        left = self._left.get(block, 0)
         for world in self.worlds:
-            # A heap that is whole had these pages before.
-            if not heap or world.kind != HUGE_HEAP:
+            if world.kind != HUGE_HEAP:
                 world.forget(block, pages)
+            elif not heap:
+                # A heap that is whole had the others before.
+                world.forget(block, pages & ~left)
+        if left:
+            self._left[block] = left & ~pages
 
     def forbid_huge(self) -> None:
         """Leave all worlds, as if the process had never had large folios.
