@@ -182,8 +182,6 @@ class Replay:
     def _take(self, limits: Limits) -> None:
         """Let malloc(3) take memory from blocks that it would have kept."""
         self._blocks.take(limits.first, limits.end, self._outcomes[self.keeps[0]])
-        if not limits.heap:
-            self._simulation.ask(limits)
 
     def give_back(self, start: int, end: int, call: str) -> None:
         """Take what a system call gives back between two addresses."""
@@ -213,8 +211,6 @@ class Replay:
             outcome = self._outcomes[self.keeps[0]]
             self._blocks.give_back(first, first + count, touched, outcome)
             outcome.saved -= touched
-            if self._simulation.leave(first) and HEAP in self._outcomes:
-                self._outcomes[HEAP].saved -= touched
         if first != target:
             self._simulation.give_back(Limits(target, end))
             self._simulation.move(first, count, target)
@@ -224,6 +220,7 @@ class Replay:
             for pages_of in (self._allocated, asked):
                 self._mark(pages_of, Limits(target, end), marked=True)
             self._take(Limits(target, end))
+            self._simulation.begin(Limits(target, end), malloc=True)
 
     def unmapped(self, start: int, end: int, touched: Mapping[int, int]) -> None:
         """Take what was `touched`, by block, where memory is mapped again, for unmapped before."""
@@ -249,8 +246,10 @@ class Replay:
         limits = Limits(first, new.end >> self._shift)
         self._mark(self._allocated, limits, marked=allocator and (of_thread or header))
         # glibc asks for huge pages for large blocks, and never for a thread's heap.
-        self._mark(self._simulation.asked, limits, marked=allocator and header and not of_thread)
-        if allocator and header and not of_thread:
+        block = allocator and header and not of_thread
+        self._mark(self._simulation.asked, limits, marked=block)
+        self._simulation.begin(limits, malloc=block)
+        if block:
             self._take(limits)
 
     def _mark(self, pages_of: dict[int, int], limits: Limits, *, marked: bool) -> None:

@@ -153,12 +153,23 @@ class Simulation:
             if roomy:
                 self._left[block] = self._left.get(block, 0) | pages
 
-    def ask(self, limits: Limits) -> None:
-        """Take a large block of malloc(3): behind the end of a heap of huge pages may be room."""
+    def begin(self, limits: Limits, *, malloc: bool) -> None:
+        """Take a new mapping, a large block of malloc(3) or not.
+
+        Behind the end of a heap of huge pages there may be room for it. Otherwise it has none of
+        the pages that blocks with room have left.
+        """
         first, end = self._heap
         room = (first - end) % self.block - sum(self._roomy.values())
-        if limits.end - limits.first <= room:
+        if malloc and limits.end - limits.first <= room:
             self._roomy[limits.first] = limits.end - limits.first
+            return
+        for block, pages in blocks_of(limits, self.block, self._left):
+            left = self._left[block] & pages
+            self._left[block] ^= left
+            for world in self.worlds:
+                if world.kind == HUGE_HEAP:
+                    world.forget(block, left)
 
     def touched(self, first: int, end: int) -> int:
         """Return how many pages from the first to before the end are there."""
@@ -171,10 +182,6 @@ class Simulation:
             del self._returns[block]
         for world in self.worlds:
             world.move(first, count, to)
-
-    def leave(self, first: int) -> bool:
-        """End a block that realloc(3) lets grow; tell whether it was in the room of a heap."""
-        return self._roomy.pop(first, 0) > 0
 
     def regrow(self) -> None:
         """Let brk(2) move the end of the heap up."""
@@ -208,8 +215,6 @@ class Simulation:
             elif not heap:
                 # A heap that is whole had the others before.
                 world.forget(block, pages & ~left)
-        if left:
-            self._left[block] = left & ~pages
 
     def forbid_huge(self) -> None:
         """Leave all worlds, as if the process had never had large folios.

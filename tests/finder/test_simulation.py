@@ -219,17 +219,23 @@ def test_pages_move_by_any_number() -> None:
     }
 
 
-@pytest.mark.parametrize(("heap", "saved"), [(33, 66), (BLOCK - 65, 0), (0, 0)])
-def test_a_block_for_which_a_heap_of_huge_pages_has_room_stays_there(heap: int, saved: int) -> None:
+@pytest.mark.parametrize(
+    ("heap", "again", "saved"),
+    [(33, True, 66), (33, False, 0), (BLOCK - 65, True, 0), (0, True, 0)],
+)
+def test_a_block_for_which_a_heap_of_huge_pages_has_room_stays_there(
+    heap: int, again: bool, saved: int
+) -> None:
+    """Unless what is mapped there next is not malloc's."""
     outcome = Outcome()
     world = large(9, whole=True, whole_heap=True)(outcome, BLOCK)
     simulation = Simulation(BLOCK, (world,))
     if heap:
         simulation.map(Limits(START, START + heap, heap=True))
     block = Limits(START + 8 * BLOCK, START + 8 * BLOCK + 66)
-    for _ in range(2):
+    for malloc in (True, again):
         simulation.map(block)
-        simulation.ask(block)
+        simulation.begin(block, malloc=malloc)
         for page in range(block.first, block.end):
             simulation.fault(page, 1, block, write=True, missing=True)
         simulation.give_back(block)
