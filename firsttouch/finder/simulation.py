@@ -159,6 +159,7 @@ class Simulation:
         Behind the end of a heap of huge pages there may be room for it. Otherwise it has none of
         the pages that blocks with room have left.
         """
+        self._roomy.pop(limits.first, None)
         first, end = self._heap
         room = (first - end) % self.block - sum(self._roomy.values())
         if malloc and limits.end - limits.first <= room:
@@ -177,6 +178,7 @@ class Simulation:
 
     def move(self, first: int, count: int, to: int) -> None:
         """Move pages, each as it is."""
+        self._roomy.pop(first, None)
         move_pages(self._touched, first, count, to, self.block)
         for block, _ in blocks_of(Limits(first, first + count), self.block, self._returns):
             del self._returns[block]

@@ -241,3 +241,24 @@ def test_a_block_for_which_a_heap_of_huge_pages_has_room_stays_there(
         simulation.give_back(block)
     simulation.close()
     assert outcome.saved == saved
+
+
+def test_a_block_that_moves_or_grows_leaves_its_room() -> None:
+    outcome = Outcome()
+    world = large(9, whole=True, whole_heap=True)(outcome, BLOCK)
+    simulation = Simulation(BLOCK, (world,))
+    simulation.map(Limits(START, START + BLOCK // 2, heap=True))
+    for number in range(1, 9):
+        block = START + number * BLOCK
+        simulation.begin(Limits(block, block + BLOCK // 4), malloc=True)
+        # Larger than the room.
+        simulation.begin(Limits(block, block + BLOCK), malloc=True)
+        simulation.begin(Limits(block, block + BLOCK // 4), malloc=True)
+        simulation.move(block, BLOCK // 4, START + 99 * BLOCK)
+    last = Limits(START + 20 * BLOCK, START + 20 * BLOCK + BLOCK // 2)
+    for _ in range(2):
+        simulation.begin(last, malloc=True)
+        simulation.fault(last.first, 1, last, write=True, missing=True)
+        simulation.give_back(last)
+    simulation.close()
+    assert outcome.saved == 1
