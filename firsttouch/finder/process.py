@@ -121,7 +121,7 @@ class Process:
 
     def map(self, event: Mapped) -> list[tuple[int, int]]:
         """Take over a mapping, as Space.map."""
-        if event.end == self._break and is_anonymous(event):
+        if 0 <= event.end - self._break < BLOCK // self._block and is_anonymous(event):
             # What brk(2) maps first has no name yet.
             event = event._replace(path=HEAP)
         self._near = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.finder.events import Fault
+from firsttouch.finder.events import Fault, GaveBack
 from firsttouch.finder.process import Process
 from firsttouch.finder.remedies import Remedies
 from firsttouch.finder.spaces import Place, Space
@@ -46,3 +46,14 @@ def test_a_mapping_begins_where_the_kernel_has_merged_nothing() -> None:
             process.map(mapped(start, 0xA00000))
         process.begin(Fault(0, 1, 1, CODE, first, True, ()))
         assert (process.new is None) is begun
+
+
+@pytest.mark.parametrize(("end", "heap"), [(0x3000, True), (0x2F10, True), (0x2000, False)])
+def test_what_brk_maps_first_is_the_heap_without_its_name(end: int, heap: bool) -> None:
+    process = Process(1, Space(), 0, 512, Remedies(4096, 512).process())
+    assert process.call(GaveBack(0, 1, CODE, (), "brk", end, 0)) == (end, 0)
+    process.map(mapped(0x1000, 0x3000))
+    space = process.space.at(0x1000)
+    assert space is not None and (space.path == "[heap]") is heap
+    # What it gives back is what is behind the new end, up to the one before.
+    assert process.call(GaveBack(0, 1, CODE, (), "brk", 0x1800, 0)) == (0x1800, end)
