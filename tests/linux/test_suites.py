@@ -133,10 +133,11 @@ _SETUPS = (
     ),
     *_SPECIAL,
 )
-# Prints all settings that suites may change; the first two only act when they are written.
+# Prints all settings that suites may change; the first two only act when they are written, and
+# khugepaged computes the third anew whenever a policy of huge pages is written.
 _SETTINGS = """\
 find /proc/sys/vm /proc/sys/kernel/core_pattern /sys/kernel/mm -type f -perm -200 |
-grep -v -e /drop_caches -e /compact_memory | sort | while read -r file; do
+grep -v -e /drop_caches -e /compact_memory -e /min_free_kbytes | sort | while read -r file; do
 	echo "$file: $(cat $file 2>/dev/null)"
 done
 cat /proc/mounts /proc/swaps /sys/fs/cgroup/cgroup.subtree_control
