@@ -9,7 +9,7 @@ from pathlib import Path
 
 from firsttouch.finder.fault_places import (
     FaultPlace,
-    Giver,
+    GiverPlace,
     ProcessFaults,
     ProgramFaults,
     ThreadFaults,
@@ -123,7 +123,7 @@ def _read_place(table: Table) -> FaultPlace:
         table.take("faults", int),
         table.take("memory", int),
         table.strings("callers"),
-        tuple(read(entry, Giver) for entry in table.tables("givers"))
+        tuple(read(entry, GiverPlace) for entry in table.tables("givers"))
         if table.has("givers")
         else (),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from firsttouch.finder.givers import Giver as _Giver
+from firsttouch.finder.givers import Giver
 from firsttouch.finder.kinds import AGAIN, NAMES
 from firsttouch.finder.locations import Location, shortened
 from firsttouch.finder.spaces import Place
@@ -25,7 +25,7 @@ _Key = TypeVar("_Key", str, tuple[int, str])
 
 
 @dataclass(frozen=True)
-class Giver:
+class GiverPlace:
     """Who gave back pages before they had `faults` again: a system call, and the functions.
 
     The first function makes the call, and the others are its callers.
@@ -49,7 +49,7 @@ class FaultPlace:
     faults: int
     memory: int
     callers: tuple[str, ...]
-    givers: tuple[Giver, ...] = ()
+    givers: tuple[GiverPlace, ...] = ()
 
     @property
     def called_by(self) -> str:
@@ -146,7 +146,7 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
     for kind, place in largest:
         location = symbols.locate(place, asking=False)
         groups[kind, location.object, str(location)].append((location, place))
-    givers: dict[int, Counter[_Giver]] = defaultdict(Counter)
+    givers: dict[int, Counter[Giver]] = defaultdict(Counter)
     for (stack, giver), count in totals.givers.items():
         if giver:
             givers[stack][giver] += count
@@ -156,7 +156,7 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
         faults = sum(count for count, _ in stacks)
         callers = totals.stacks[max(stacks)[1]][1 : 1 + _CALLERS]
         symbols.demangle(callers)
-        gave: Counter[_Giver] = Counter()
+        gave: Counter[Giver] = Counter()
         for _, stack in stacks if kind == AGAIN else ():
             gave.update(givers[stack])
         places.append(
@@ -172,9 +172,9 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
     return tuple(sorted(places, key=lambda place: (-place.faults, str(place.place)))[:MOST])
 
 
-def _givers(gave: Counter[_Giver], totals: Totals, symbols: Symbols) -> Iterator[Giver]:
+def _givers(gave: Counter[Giver], totals: Totals, symbols: Symbols) -> Iterator[GiverPlace]:
     """Yield who gave pages back most often."""
     for (stack, call), faults in gave.most_common(_CALLERS):
         functions = totals.stacks[stack][: 1 + _CALLERS]
         symbols.demangle(functions)
-        yield Giver(call, tuple(map(symbols.caller, functions)), faults)
+        yield GiverPlace(call, tuple(map(symbols.caller, functions)), faults)

@@ -15,7 +15,7 @@ import pytest
 
 from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
-from firsttouch.finder.fault_places import FaultPlace, Giver
+from firsttouch.finder.fault_places import FaultPlace, GiverPlace
 from firsttouch.finder.locations import JIT, Location, shortened
 from firsttouch.finder.remedies import AHEAD, FILLED, KEEP
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
@@ -51,7 +51,10 @@ def trace(*sites: Site, faults: int = 1000, lost: int = 0) -> Trace:
 
 _AGAIN = FaultPlace(
     "again", HERE, 500, 500 << 12, ("main",),
-    (Giver("munmap", ("__munmap", "unmap<int>", "main"), 300), Giver("brk", ("brk",), 200)),
+    (
+        GiverPlace("munmap", ("__munmap", "unmap<int>", "main"), 300),
+        GiverPlace("brk", ("brk",), 200),
+    ),
 )  # fmt: skip
 
 
