@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <string.h>
+
 #include "region.h"
 #include "result.h"
+
+/* The first with the area of rseq(2), and with this header */
+#define HAS_RSEQ (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 35))
+
+#if HAS_RSEQ
+#include <sys/rseq.h>
+#endif
 
 const struct metric *region_metric(size_t place)
 {
@@ -43,6 +52,21 @@ static void take_end(const struct region *region, struct snapshot *s)
 	vmstat_take(&s->vmstat);
 }
 
+/*
+ * The kernel writes the CPU's number to this area when it lets the thread run
+ * again (rseq(2)). A child may share the page since fork(2).
+ */
+static void touch_rseq(void)
+{
+#if HAS_RSEQ
+	struct rseq *area = (void *)((char *)__builtin_thread_pointer() +
+				     __rseq_offset);
+
+	/* The program is in no critical section, so 0 is there already. */
+	memset(&area->rseq_cs, 0, sizeof(area->rseq_cs));
+#endif
+}
+
 void region_begin_of(struct run *run, const char *name, int who)
 {
 	struct region *region = run->region;
@@ -53,6 +77,7 @@ void region_begin_of(struct run *run, const char *name, int who)
 	 * A dry run of both ends touches their code, their data, the vDSO and
 	 * the stack. Otherwise these would fault inside the region.
 	 */
+	touch_rseq();
 	take_begin(region, &region->begin);
 	take_end(region, &region->end);
 	timeline_start(&region->timeline);

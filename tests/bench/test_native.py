@@ -115,6 +115,15 @@ def test_each_page_takes_one_fault_that_gains_nothing(ftbench: Ftbench, kind: st
     assert faults(ftbench.line("other-faults", "--kind", kind, "--size", SIZE)) == PAGES
 
 
+@pytest.mark.skipif(PAGE != 4096, reason="needs pages of 4096 bytes")
+def test_preemption_after_fork_adds_no_fault(ftbench: Ftbench) -> None:
+    """The kernel then writes to rseq(2)'s area, whose page the child shares."""
+    lines = ftbench.lines(
+        "other-faults", "--kind", "cow-after-fork", "--size", SIZE, "--repeat", "100"
+    )
+    assert {faults(line) for line in lines} == {PAGES}
+
+
 def test_a_writable_file_lies_where_one_says(ftbench: Ftbench, tmp_path: Path) -> None:
     words = ("other-faults", "--kind", "writable-file", "--size", SIZE, "--dir")
     assert 0 < faults(ftbench.line(*words, str(tmp_path))) <= PAGES
