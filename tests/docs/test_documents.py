@@ -174,11 +174,13 @@ def test_a_table_is_of_the_same_kernels(name: str) -> None:
     assert len(set().union(*images.values())) == len(images)
 
 
+@pytest.mark.long
 def test_sets_without_a_newer_qemu_are_of_one() -> None:
     usual = [r for each in _EVIDENCE.sets.values() if not each.qemu for r in _results(each.name)]
     assert len(_values(usual, "QEMU")) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _MEASURED_BLOCKS)
 def test_a_table_is_of_one_set_of_instruments(name: str) -> None:
     """One PMU, one init and one ftbench: what a reader compares was counted in the same way."""
