@@ -39,7 +39,7 @@ class Code:
         if not fault.user:
             return UNKNOWN
         if 0 <= fault.address - fault.pc <= _LONGEST and fault.address >> self._shift:
-            mapping, _ = process.mapping(fault.address)
+            mapping = process.areas.at(fault.address).mapping
             if mapping and mapping.prot & PROT_EXEC:
                 return _FETCH
         pc = fault.pc

@@ -22,7 +22,7 @@ from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import Process
 from firsttouch.finder.records import Recording
 from firsttouch.finder.remedies import Remedies
-from firsttouch.finder.runs import count_usual, in_runs
+from firsttouch.finder.runs import count_faults, in_runs
 from firsttouch.finder.sampling import scale
 from firsttouch.finder.spaces import PROT_EXEC, Place, Space, is_loader, memory_kind
 from firsttouch.finder.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
@@ -171,13 +171,11 @@ class _Finder:
     def _faults(self, faults: list[Fault]) -> None:
         """Take faults of a process."""
         process = self._process(faults[0].pid)
-        at = 0
-        while at < len(faults):
-            if not self._rows:
-                at = count_usual(faults, at, process, self._totals, self._start, self._shift)
-            if at < len(faults):
-                self._fault(faults[at])
-                at += 1
+        if not self._rows:
+            count_faults(faults, process, self._totals, self._start, self._shift, self._fault)
+            return
+        for fault in faults:
+            self._fault(fault)
 
     def _fault(self, fault: Fault) -> None:
         # Here almost all of the time goes: attributes that are used twice are local.
@@ -189,7 +187,8 @@ class _Finder:
         if mapped == 0:
             process.first.pop(page, None)
         instruction = self._code.instruction(process, fault)
-        mapping, anonymous = process.mapping(address)
+        area = process.areas.at(address)
+        mapping, anonymous = area.mapping, area.anonymous
         if process.new:
             process.begin(fault)
         access = instruction.access
@@ -213,7 +212,7 @@ class _Finder:
             )  # fmt: skip
         if anonymous:
             again = before and mapped == 0
-            process.replay.fault(fault, kind, mapping, write=access.may_write, again=again)
+            process.replay.fault(fault, kind, area.limits, write=access.may_write, again=again)
         elif kind == FILE and mapping and (access.may_read or not access.may_write):
             process.replay.read_file(page, mapping)
         elif kind == PRIVATE and is_loader(process.place(fault.pid, fault.pc)):

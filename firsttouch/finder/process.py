@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from firsttouch.finder.accesses import Access, First, Instruction
 from firsttouch.finder.allocators import GLIBC, Allocator, allocator_with, is_of
+from firsttouch.finder.areas import Areas
 from firsttouch.finder.blocks import Limits, move_pages
 from firsttouch.finder.events import Call, Fault, GaveBack, Mapped, Moved
 from firsttouch.finder.givers import Giver, Givers
@@ -77,8 +78,7 @@ class Process:
         self._block = block
         # Doubles in anonymous memory, by pair and block.
         self._dense: Counter[tuple[int, int]] = Counter()
-        self._near: Mapped | None = None
-        self._near_anonymous = False
+        self.areas = Areas(space, BLOCK // block)
 
     def place(self, pid: int, pc: int) -> Place:
         """Return the place of a pc."""
@@ -124,7 +124,7 @@ class Process:
         if 0 <= event.end - self._break < BLOCK // self._block and is_anonymous(event):
             # What brk(2) maps first has no name yet.
             event = event._replace(path=HEAP)
-        self._near = None
+        self.areas.forget()
         fresh = self.space.map(event)
         self.allocator = allocator_with(self.allocator, event.path)
         used = self.allocator
@@ -165,7 +165,7 @@ class Process:
         self.givers.give_back(Limits(first, last), self.touched.pages, Giver(stack, call))
         self.replay.give_back(start, end, call)
         if call != "madvise":
-            self._near = None
+            self.areas.forget()
             self.space.unmap(start, end)
 
     def forget_reads(self, first: int, last: int) -> None:
@@ -178,7 +178,7 @@ class Process:
 
     def _move(self, event: Moved) -> None:
         """Take what mremap(2) moves or lets grow."""
-        self._near = None
+        self.areas.forget()
         page = BLOCK // self._block
         old, new_size = (-(-size // page) * page for size in (event.size, event.new_size))
         size = min(old, new_size)
@@ -202,19 +202,6 @@ class Process:
             instruction = self.decoded.get(fault.pc)
             word = instruction is not None and not _BLOCKS.search(instruction.text)
             self.replay.begin(fault.address, new, allocator=word and is_of(GLIBC, code))
-
-    def mapping(self, address: int) -> tuple[Mapped | None, bool]:
-        """Return what is mapped at an address, and whether that is anonymous memory."""
-        near = self._near
-        if near is None or not near.start <= address < near.end:
-            # Most faults are in the mapping of the one before.
-            near = self.space.at(address)
-            if near and address < near.start:
-                # A stack grows below what is recorded.
-                near = near._replace(start=address)
-            self._near = near
-            self._near_anonymous = is_anonymous(near)
-        return near, self._near_anonymous
 
     def fork(self, pid: int, name: int) -> Process:
         """Return the child that a fork makes."""

@@ -11,8 +11,6 @@ from firsttouch.finder.events import Fault, Mapped
 from firsttouch.finder.kept import KeptBlocks
 from firsttouch.finder.kinds import SECOND
 from firsttouch.finder.simulation import Simulation
-from firsttouch.finder.spaces import HEAP as HEAP_NAME
-from firsttouch.finder.spaces import MOVED
 from firsttouch.finder.worlds import Ahead, Outcome, World, large
 
 # The remedies by their names in trace.json.
@@ -108,15 +106,15 @@ class Replay:
         self.no_huge = True
         self._simulation.forbid_huge()
 
-    def fault(
-        self, fault: Fault, kind: int, mapping: Mapped | None, *, write: bool, again: bool
-    ) -> None:
-        """Take a fault in anonymous memory; `again` if its page was there and was given back."""
+    def fault(self, fault: Fault, kind: int, limits: Limits, *, write: bool, again: bool) -> None:
+        """Take a fault in anonymous memory; `again` if its page was there and was given back.
+
+        `limits` are those of its mapping.
+        """
         missing = not fault.mapped and kind != SECOND
         if not missing and kind != SECOND:
             return
         page = fault.address >> self._shift
-        limits = self.limits(page, mapping)
         self._simulation.fault(page, fault.tid, limits, write=write, missing=missing)
         block, number = divmod(page, self._simulation.block)
         if again:
@@ -163,13 +161,6 @@ class Replay:
     def spawn(self, faults: int) -> None:
         """Take faults that a process has because it forks children that execute a program."""
         self._outcomes[SPAWN].saved += faults
-
-    def limits(self, page: int, mapping: Mapped | None) -> Limits:
-        """Return the limits of the mapping of a page."""
-        if not mapping:
-            return Limits(page, page + 1)
-        first, end = mapping.start >> self._shift, mapping.end >> self._shift
-        return Limits(first, end, mapping.path == HEAP_NAME, mapping.path == MOVED)
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
         """Take a new mapping between two addresses, or what a heap has grown by."""

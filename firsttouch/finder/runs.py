@@ -6,19 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
 
-from firsttouch.finder.accesses import Access, First
+from firsttouch.finder.accesses import UNKNOWN, Access, First
 from firsttouch.finder.blocks import Limits
 from firsttouch.finder.events import Change, Event, Fault, Mapped
 from firsttouch.finder.kinds import AGAIN, kind_of
 from firsttouch.finder.process import Process
-from firsttouch.finder.spaces import PROT_EXEC
 from firsttouch.finder.totals import BLOCK, Totals
 
-# What such a fault was needs more than its instruction.
-_UNCLEAR = (Access.EITHER, Access.UNKNOWN, Access.FETCH)
 # Faults in a list.
 _MOST = 1 << 10
 
@@ -43,55 +39,58 @@ def in_runs(events: Iterable[Event]) -> Iterator[Change | list[Fault]]:
         yield run
 
 
-def count_usual(
-    faults: list[Fault], begin: int, process: Process, totals: Totals, start: int, shift: int
-) -> int:
-    """Count a process's faults from an index on; return the index of the first unusual fault.
+def count_faults(
+    faults: list[Fault],
+    process: Process,
+    totals: Totals,
+    start: int,
+    shift: int,
+    unusual: Callable[[Fault], None],
+) -> None:
+    """Count faults of a process; `unusual` counts those that need more than is done here.
 
     `start` is when the recording began, in ns; a page has 1 << `shift` bytes.
     """
-    if process.executing:
-        return begin
-    mapping: Mapped | None = None
     # Attributes are local, for here most of the time goes.
     replay, stacks, decoded, first = process.replay, process.stacks, process.decoded, process.first
     stack_kinds, timeline = totals.stack_kinds, totals.timeline
     parts, part_shift, last_part = timeline.kinds, timeline.shift, timeline.PARTS
     touched, of_kinds = process.touched.pages, process.touched.kinds
-    givers = process.givers
+    givers, new = process.givers, process.new
     last_of_block = (BLOCK >> shift) - 1
     block_shift = last_of_block.bit_length()
     low = high = fresh = 0
+    mapping: Mapped | None = None
     limits = Limits(0, 0)
     thread, of_thread = -1, [0]
     # Writes that the replay has not seen yet: of one thread, to pages of a block, upwards.
     run_block = run = run_again = 0
-    latest = 0
-    end = begin
-    for fault in islice(faults, begin, None):
+    latest = count = 0
+    for fault in faults:
         time, _, tid, pc, address, user, chain, mapped, _, _, _, code = fault
-        if mapped != 0 or not user or code:
-            break
-        stack, instruction = stacks.get((pc, chain)), decoded.get(pc)
-        if stack is None or instruction is None:
-            break
+        # While exec goes on, nothing is decoded.
+        instruction, stack = decoded.get(pc, UNKNOWN), stacks.get((pc, chain), -1)
         access = instruction.access
-        if access in _UNCLEAR:
-            break
-        page = address >> shift
-        if not low <= address < high or tid != thread:
-            mapping, anonymous = process.mapping(address)
-            if not anonymous or (mapping and mapping.prot & PROT_EXEC):
-                break
+        usual = mapped == 0 and user and not code and access.clear and stack >= 0
+        if run and not (usual and low <= address < high and tid == thread):
+            replay.writes(run_block, run, run_again, thread, limits)
+            run = run_again = 0
+        if usual and not low <= address < high:
+            low, high, mapping, _, usual, limits, fresh = process.areas.at(address)
+        if not usual:
+            unusual(fault)
+            low = high = 0
+            new, parts, part_shift = process.new, timeline.kinds, timeline.shift
+            continue
+        if new:
             if run:
                 replay.writes(run_block, run, run_again, thread, limits)
                 run = run_again = 0
-            if process.new:
-                process.begin(fault)
-            low, high = (mapping.start, mapping.end) if mapping else (address, address)
-            limits = replay.limits(page, mapping)
+            process.begin(fault)
+            new = process.new
+        if tid != thread:
             thread, of_thread = tid, process.of_thread(tid)
-            fresh = _kind(Access.WRITE, mapping)
+        page = address >> shift
         block = page >> block_shift
         bit = 1 << (page & last_of_block)
         before = touched.get(block, 0)
@@ -130,14 +129,13 @@ def count_usual(
             if run:
                 replay.writes(run_block, run, run_again, tid, limits)
                 run = run_again = 0
-            replay.fault(fault, kind, mapping, write=False, again=bool(again))
-        end += 1
+            replay.fault(fault, kind, limits, write=False, again=bool(again))
+        count += 1
     if run:
         replay.writes(run_block, run, run_again, thread, limits)
     timeline.last = max(timeline.last, latest - start)
-    process.touched.faults += end - begin
-    totals.anonymous += end - begin
-    return end
+    process.touched.faults += count
+    totals.anonymous += count
 
 
 def _kind(access: Access, mapping: Mapped | None) -> int:

@@ -156,10 +156,11 @@ class Large(World):
         """As in any world, but a step for each folio, not for each page."""
         del tid
         outcome, idle = self._outcome, self._idle.get(block, 0)
-        present, zero = self._present.get(block, 0), self._zero.get(block, 0)
+        present = self._present.get(block, 0)
         left = pages & ~present
         saved, brought = pages.bit_count(), 0
         if left:
+            zero = self._zero.get(block, 0)
             # The huge zero page is replaced as a whole.
             there = present if self.whole and zero == self._every else present | zero
             while left:
@@ -187,7 +188,7 @@ class Large(World):
         if used := idle & pages:
             idle ^= used
             outcome.bring(-used.bit_count())
-        if idle or block in self._idle:
+        if used or brought:
             self._idle[block] = idle
 
     def forget(self, block: int, pages: int) -> None:
@@ -239,13 +240,14 @@ class Ahead(World):
     def _written(self, block: int, page: int, tid: int, inside: int) -> int:
         number = block * self._block + page.bit_length() - 1
         streams = self._streams.setdefault(tid, [])
-        near = (n for n, end in enumerate(streams) if -1 <= number - end <= 1)
-        position = next(near, None)
-        if position is None:
+        for position in range(len(streams)):
+            end = streams[position]
+            if -1 <= number - end <= 1:
+                break
+        else:
             streams.insert(0, number)
             del streams[self.streams :]
             return page
-        end = streams[position]
         if number == end:
             return page
         credit = self._credit[tid]

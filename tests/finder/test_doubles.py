@@ -22,7 +22,7 @@ AT, PAGE, HUGE = 0x7000_0000_0000, 4096, 2 << 20
 # Instructions of x86-64: mov (%rdi), %al; mov %al, (%rdi); rep movsb.
 LOAD, STORE, COPY = b"\x8a\x07", b"\x88\x07", b"\xf3\xa4"
 
-_times = itertools.count(1)
+times = itertools.count(1)
 
 
 def record(kind: int, body: bytes, misc: int = 0) -> bytes:
@@ -43,7 +43,7 @@ def sample(
 
 def old_sample(code: bytes, address: int, more: bytes = b"") -> bytes:
     """Return a fault as the first version of the file has it."""
-    body = struct.pack("<QIIQQ", _pc(code), 1, 1, next(_times), address) + more
+    body = struct.pack("<QIIQQ", _pc(code), 1, 1, next(times), address) + more
     sample = struct.pack("<IIQ", 1, len(code), _pc(code)) + code.ljust(64, b"\0")
     return record(_SAMPLE, body, _USER) + record(_CODE, sample)
 
@@ -53,13 +53,13 @@ def _pc(code: bytes) -> int:
 
 
 def fork() -> bytes:
-    return record(_FORK, struct.pack("<4IQ2IQ", 2, 1, 2, 1, 0, 1, 1, next(_times)))
+    return record(_FORK, struct.pack("<4IQ2IQ", 2, 1, 2, 1, 0, 1, 1, next(times)))
 
 
 def call(which: int, *values: int) -> bytes:
     """Return a system call of enum ft_call, with the tracepoint's own fields before its values."""
     raw = bytes(16) + struct.pack(f"<{len(values)}Q", *values) + bytes(4)
-    head = struct.pack("<QQIIQI", 7, 0x400000, 1, 1, next(_times), len(raw))
+    head = struct.pack("<QQIIQI", 7, 0x400000, 1, 1, next(times), len(raw))
     return record(_CALLS + which, head + raw)
 
 
@@ -126,7 +126,7 @@ def test_without_it_the_order_decides(version: int, tmp_path: Path) -> None:
 
 
 def test_what_an_older_recorder_wrote_of_upgrades_is_passed_over(tmp_path: Path) -> None:
-    upgrade = record(_UPGRADE, struct.pack("<IIQQ", 1, 1, next(_times), AT))
+    upgrade = record(_UPGRADE, struct.pack("<IIQQ", 1, 1, next(times), AT))
     file = tmp_path / "trace.data"
     file.write_bytes(
         start(flags=_SAYS_MAPPED | _UPGRADES)

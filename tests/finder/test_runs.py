@@ -31,17 +31,19 @@ from tests.finder.test_doubles import (
     record,
     sample,
     start,
+    times,
 )
 
 _MMAP2, _ROUND = 10, 101
 BLOCK = 512
 
 
-def mapping(begin: int, end: int, path: bytes = b"//anon", prot: int = 3) -> bytes:
+def mapping(
+    begin: int, end: int, path: bytes = b"//anon", prot: int = 3, *, time: int = 0
+) -> bytes:
     body = struct.pack("<IIQQQ24sII", 1, 1, begin, end - begin, 0, b"", prot, 2)
     body += path.ljust(-len(path) // 8 * -8 + 8, b"\0")
-    # Before all faults that follow, as the kernel records it.
-    return record(_MMAP2, body + struct.pack("<IIQ", 1, 1, 0))
+    return record(_MMAP2, body + struct.pack("<IIQ", 1, 1, time))
 
 
 def some_events(seed: int) -> bytes:
@@ -49,6 +51,8 @@ def some_events(seed: int) -> bytes:
     dice = random.Random(seed)
     data = [
         start(),
+        # All code is malloc's.
+        mapping(0x400000, 0x410000, b"/lib/libc.so.6", 5),
         mapping(AT, AT + HUGE + 20 * PAGE),
         mapping(AT + HUGE + 20 * PAGE, AT + 3 * HUGE, b"[stack]"),
         mapping(AT + 3 * HUGE, AT + 4 * HUGE, b"/lib/some.so"),
@@ -65,6 +69,11 @@ def some_events(seed: int) -> bytes:
             data.append(fault if dice.random() < 0.1 else fault[: -(8 + 16 + 64)])
         if dice.random() < 0.01:
             data.append(fork())
+        if dice.random() < 0.05:
+            # One that fills a hole, or that the kernel merges with others.
+            first = dice.randrange(2 * BLOCK)
+            end = first + dice.randrange(1, BLOCK)
+            data.append(mapping(AT + first * PAGE, AT + end * PAGE, time=next(times)))
         if dice.random() < 0.05:
             start_of, to = (AT + dice.randrange(4 * BLOCK) * PAGE for _ in range(2))
             size = dice.randrange(1, BLOCK) * PAGE
