@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <inttypes.h>
+#include <fcntl.h>
+#include <linux/mount.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "calls.h"
@@ -15,35 +17,60 @@ static const char * const names[FT_NR_CALLS] = {
 	[FT_MREMAPPED] = "sys_exit_mremap",
 };
 
+/* tracefs as it is mounted, or else as a mount that nobody else sees (Linux 5.2); -1 for none. */
+static int open_tracefs(void)
+{
+	int tracing = open("/sys/kernel/tracing", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int context;
+
+	if (tracing >= 0) {
+		if (!faccessat(tracing, "events", F_OK, 0))
+			return tracing;
+		close(tracing);
+		tracing = -1;
+	}
+	context = syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+	if (context < 0)
+		return -1;
+	if (!syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		tracing = syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+	close(context);
+	return tracing;
+}
+
 /* 0 if it cannot be read: of a kernel without CONFIG_FTRACE_SYSCALLS, or by a user. */
-static uint64_t tracepoint(const char *tracing, const char *name)
+static uint64_t tracepoint(int tracing, const char *name)
 {
 	uint64_t number = 0;
-	char path[96];
-	FILE *file;
+	char path[96], text[24];
+	ssize_t size = -1;
+	int file;
 
-	snprintf(path, sizeof(path), "%s/events/syscalls/%s/id", tracing, name);
-	file = fopen(path, "re");
-	if (file && fscanf(file, "%" SCNu64, &number) != 1)
-		number = 0;
-	if (file)
-		fclose(file);
+	snprintf(path, sizeof(path), "events/syscalls/%s/id", name);
+	file = openat(tracing, path, O_RDONLY | O_CLOEXEC);
+	if (file >= 0) {
+		size = read(file, text, sizeof(text) - 1);
+		close(file);
+	}
+	if (size > 0) {
+		text[size] = '\0';
+		number = strtoull(text, NULL, 10);
+	}
 	return number;
 }
 
 bool calls_find(uint64_t tracepoints[FT_NR_CALLS])
 {
-	const char *tracing = "/sys/kernel/tracing";
+	const int tracing = open_tracefs();
+	bool all = tracing >= 0;
 
-	/* The kernel mounts tracefs there if nobody has mounted it. */
-	if (access("/sys/kernel/tracing/events", F_OK))
-		tracing = "/sys/kernel/debug/tracing";
-	for (size_t call = 0; call < FT_NR_CALLS; call++) {
+	for (size_t call = 0; all && call < FT_NR_CALLS; call++) {
 		tracepoints[call] = tracepoint(tracing, names[call]);
-		if (!tracepoints[call])
-			return false;
+		all = tracepoints[call];
 	}
-	return true;
+	if (tracing >= 0)
+		close(tracing);
+	return all;
 }
 
 bool calls_room(struct calls *calls, size_t threads)

@@ -98,6 +98,13 @@ def test_each_fault_has_its_kind(
             assert place.givers[0].functions[1] == "main"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees system calls")
+def test_calls_are_seen_where_nobody_has_mounted_tracefs(recorder: Path, tmp_path: Path) -> None:
+    script = f"umount /sys/kernel/tracing 2>/dev/null; {recorder} -o trace.data -- /bin/true"
+    subprocess.run(["unshare", "--mount", "sh", "-c", script], cwd=tmp_path, check=True)
+    assert read_recording(tmp_path / "trace.data").trace.calls
+
+
 def test_the_answer_says_what_most_faults_are(firsttouch: Firsttouch, compile_c: Compile) -> None:
     done = firsttouch("trace", "--out", "out", "--", compile_c("kinds.c"))
     said = " ".join(done.stderr.split())
