@@ -28,6 +28,8 @@ from firsttouch.finder.totals import BLOCK, Totals, Touched
 
 # Instructions of x86-64 and arm64 that write more than a word: their vectors and repetitions.
 _BLOCKS = re.compile(r"\b[xyz]mm\d|\b[qvz]\d|^(rep|dc|set|cpy)")
+# At most, in bytes: what pthread_create(3) leaves below a stack, a page or 64 KiB (arm64).
+_GUARD = 64 << 10
 
 
 class Process:
@@ -63,6 +65,8 @@ class Process:
         self.new: Mapped | None = None
         # Where that begins to be new: the kernel's record has what it merged with, too.
         self._fresh = 0
+        # What was mapped last that nothing may access yet.
+        self._reserved = 0, 0
         # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
         self.forked = False
         self._inherited: dict[int, int] = {}
@@ -126,6 +130,12 @@ class Process:
             event = event._replace(path=HEAP)
         self.areas.forget()
         fresh = self.space.map(event)
+        start, end = self._reserved
+        if event.end == end and start < event.start <= start + _GUARD and is_anonymous(event):
+            # A thread's stack: pthread_create(3) maps it, then lets it be accessed but for a
+            # guard. Linux gives none of it large folios (MAP_STACK, 6.7).
+            self.replay.forbid_folios(event.start, event.end)
+        self._reserved = fresh[-1] if fresh and not event.prot else (0, 0)
         self.allocator = allocator_with(self.allocator, event.path)
         used = self.allocator
         malloc = used is not None and (used.heap or used.beside)

@@ -166,9 +166,15 @@ class Replay:
         """Take a new mapping between two addresses, or what a heap has grown by."""
         limits = Limits(start >> self._shift, end >> self._shift, heap)
         self._simulation.map(limits)
+        self._mark(self._simulation.single, limits, marked=False)
         if heap:
             self._mark(self._allocated, limits, marked=True)
             self._take(limits)
+
+    def forbid_folios(self, start: int, end: int) -> None:
+        """Serve no fault between two addresses by large folios, until something else is there."""
+        limits = Limits(start >> self._shift, end >> self._shift)
+        self._mark(self._simulation.single, limits, marked=True)
 
     def _take(self, limits: Limits) -> None:
         """Let malloc(3) take memory from blocks that it would have kept."""

@@ -43,6 +43,8 @@ class Simulation:
     worlds: tuple[World, ...]
     # By block: pages outside the heap for which malloc(3) asks for huge pages as for the heap.
     asked: dict[int, int] = field(default_factory=dict)
+    # By block: pages that get no large folio, whatever is set.
+    single: dict[int, int] = field(default_factory=dict)
     # Of the heap the first page and the end, and by first page the sizes of large blocks that
     # a heap with whole huge pages has room for.
     _heap: tuple[int, int] = 0, 0
@@ -60,8 +62,8 @@ class Simulation:
         """Return that of a child."""
         worlds = tuple(world.fork() for world in self.worlds)
         return Simulation(
-            self.block, worlds, self.asked.copy(), self._heap, self._roomy.copy(),
-            self._left.copy(), self._touched.copy(),
+            self.block, worlds, self.asked.copy(), self.single.copy(), self._heap,
+            self._roomy.copy(), self._left.copy(), self._touched.copy(),
             _lowest=self._lowest, _kept_below=self._kept_below,
         )  # fmt: skip
 
@@ -196,7 +198,7 @@ class Simulation:
         low, high = max(limits.first - start, 0), min(limits.end - start, self.block)
         if low >= high:
             return 0, 0, 0
-        inside = (1 << high) - (1 << low)
+        inside = ((1 << high) - (1 << low)) & ~self.single.get(block, 0)
         if limits.moved:
             # A huge page is promised only where nothing else can be.
             return inside, 0, 0

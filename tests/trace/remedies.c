@@ -4,7 +4,7 @@
  * "elsewhere" at other addresses each time, "read" lets read(2) fill such memory, "huge" writes a
  * large block once, "heap" many small ones. "trim" takes and frees small blocks, "thread" does so
  * in a thread, "maps" does not ask malloc(3), "grow" lets realloc(3) move a block and writes what
- * is new of it. "base" as the second word: without huge pages, which it forbids for all its
+ * is new of it. "stack" writes 4 MiB of a thread's stack. "base" as the second word: without huge pages, which it forbids for all its
  * memory; "small": for the large blocks alone. A third word and more are executed instead.
  */
 #include <fcntl.h>
@@ -34,6 +34,22 @@ static void *small_blocks(void *unused)
 			free(some[n]);
 	}
 	return unused;
+}
+
+static void *deep(void *unused)
+{
+	volatile char some[4 << 20];
+
+	for (size_t at = sizeof(some); at; at -= 4096)
+		some[at - 1] = 1;
+	return unused;
+}
+
+static int in_thread(void *(*work)(void *))
+{
+	pthread_t thread;
+
+	return pthread_create(&thread, NULL, work, NULL) || pthread_join(thread, NULL);
 }
 
 /* An allocator beside malloc(3): its mappings may be merged with those of that */
@@ -93,11 +109,10 @@ int main(int argc, char **argv)
 		return grow(size);
 	if (argc > 1 && !strcmp(argv[1], "trim"))
 		return small_blocks(NULL) != NULL;
-	if (argc > 1 && !strcmp(argv[1], "thread")) {
-		pthread_t thread;
-
-		return pthread_create(&thread, NULL, small_blocks, NULL) || pthread_join(thread, NULL);
-	}
+	if (argc > 1 && !strcmp(argv[1], "thread"))
+		return in_thread(small_blocks);
+	if (argc > 1 && !strcmp(argv[1], "stack"))
+		return in_thread(deep);
 	for (size_t given = 0; small && given < size; given += 4000) {
 		char *volatile some = malloc(4000);
 

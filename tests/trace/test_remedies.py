@@ -190,6 +190,16 @@ def test_a_file_where_the_second_run_would_be_is_named(
 
 
 @pytest.mark.long
+def test_no_folio_is_promised_for_the_stack_of_a_thread(
+    firsttouch: Firsttouch, compile_c: Compile
+) -> None:
+    firsttouch("trace", "--no-survey", "--out", "out", "--", compile_c("remedies.c"), "stack")
+    traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    assert traced.faults > 1024
+    assert all(remedies(traced)[name].saved < 40 for name in (AHEAD, MTHP_64, THP))
+
+
+@pytest.mark.long
 @pytest.mark.skipif(
     not huge_pages_are("always"),
     reason="this host gives huge pages to nobody who does not ask",
