@@ -140,7 +140,8 @@ def run_both(
         return stock, on
 
     def _run(arm: str, commands: list[str], files: list[Path], more: dict[str, Any]) -> Outcome:
-        guest = add_script(make_guest(release, _KERNEL, *_BOOT, arm=arm), _PREPARE)
+        boot = *_BOOT, *_DATA["mm"]["boot"].get(commands[0], ())
+        guest = add_script(make_guest(release, _KERNEL, *boot, arm=arm), _PREPARE)
         guest = replace(
             guest,
             commands=(*guest.commands, *(f"/{command}" for command in commands)),
