@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -32,10 +31,14 @@ def blocks_of(
     if touched is not None:
         shorter, longer = (touched, span) if len(span) > len(touched) else (span, touched)
         blocks = [block for block in shorter if block in longer]
+    every = (1 << size) - 1
     for block in blocks:
-        low = max(limits.first - block * size, 0)
-        high = min(limits.end - block * size, size)
-        yield block, (1 << high) - (1 << low)
+        low = limits.first - block * size
+        high = limits.end - block * size
+        if low <= 0 and high >= size:
+            yield block, every
+        else:
+            yield block, (1 << min(high, size)) - (1 << max(low, 0))
 
 
 def pages_in(pages_of: Mapping[int, int], first: int, end: int, size: int) -> int:
@@ -46,13 +49,21 @@ def pages_in(pages_of: Mapping[int, int], first: int, end: int, size: int) -> in
 
 def move_pages(pages_of: dict[int, int], first: int, count: int, to: int, size: int) -> None:
     """Move the pages of `count` from the first on in a set with blocks of `size` pages."""
-    moved: dict[int, int] = defaultdict(int)
-    for block, pages in blocks_of(Limits(first, first + count), size, pages_of):
-        there = pages_of[block] & pages
-        pages_of[block] ^= there
-        target, shift = divmod(block * size - first + to, size)
-        moved[target] |= there << shift & (1 << size) - 1
-        moved[target + 1] |= there << shift >> size
-    for block, pages in moved.items():
-        if pages:
-            pages_of[block] = pages_of.get(block, 0) | pages
+    every = (1 << size) - 1
+    # All blocks move as far: by whole blocks, and by some pages.
+    blocks, pages = divmod(to - first, size)
+    moved: dict[int, int] = {}
+    for block, inside in blocks_of(Limits(first, first + count), size, pages_of):
+        had = pages_of.pop(block)
+        if had & ~inside:
+            pages_of[block] = had & ~inside
+        there = (had & inside) << pages
+        if not there:
+            continue
+        target = block + blocks
+        moved[target] = moved.get(target, 0) | there & every
+        if behind := there >> size:
+            moved[target + 1] = moved.get(target + 1, 0) | behind
+    for block, there in moved.items():
+        if there:
+            pages_of[block] = pages_of.get(block, 0) | there

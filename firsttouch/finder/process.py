@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 from itertools import takewhile
 
 from firsttouch.finder.accesses import Access, First, Instruction
@@ -180,11 +179,14 @@ class Process:
 
     def forget_reads(self, first: int, last: int) -> None:
         """Forget what was read of the pages from the first to the last: others are there."""
-        gone: Iterable[int] = range(first, last + 1)
+        for page in self._reads(first, last):
+            del self.first[page]
+
+    def _reads(self, first: int, last: int) -> list[int]:
+        """Return the pages from the first to the last that were read and not written."""
         if last - first > len(self.first):
-            gone = [page for page in self.first if first <= page <= last]
-        for page in gone:
-            self.first.pop(page, None)
+            return [page for page in self.first if first <= page <= last]
+        return [page for page in range(first, last + 1) if page in self.first]
 
     def _move(self, event: Moved) -> None:
         """Take what mremap(2) moves or lets grow."""
@@ -196,7 +198,7 @@ class Process:
         if event.to != event.start:
             first, pages, to = (value // page for value in (event.start, size, event.to))
             move_pages(self.touched.pages, first, pages, to, self._block)
-            for page in [page for page in self.first if first <= page < first + pages]:
+            for page in self._reads(first, first + pages - 1):
                 self.first[page - first + to] = self.first.pop(page)
         self.space.move(event.start, size, event.to, new_size)
 

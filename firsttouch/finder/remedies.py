@@ -215,7 +215,7 @@ class Replay:
                 move_pages(pages_of, first, count, target, block)
         if grows:
             for pages_of in (self._allocated, asked):
-                self._mark(pages_of, Limits(target, end), marked=True)
+                self._mark(pages_of, Limits(target + count, end), marked=True)
             self._take(Limits(target, end))
             self._simulation.begin(Limits(target, end), malloc=True)
 
