@@ -202,13 +202,19 @@ class Process:
                 self.first[page - first + to] = self.first.pop(page)
         self.space.move(event.start, size, event.to, new_size)
 
+    @property
+    def untouched(self) -> tuple[int, int]:
+        """Between which addresses a new mapping has had no fault; 0 and 0 if none is new."""
+        return (self._fresh, self.new.end) if self.new else (0, 0)
+
     def begin(self, fault: Fault) -> None:
         """Tell whose the new mapping is by the first fault in it: who maps memory begins it.
 
         malloc(3) writes a word there. memset(3) and the like, which others call, write more.
         """
         new = self.new
-        if new and self._fresh <= fault.address < new.end:
+        start, end = self.untouched
+        if new and start <= fault.address < end:
             self.new = None
             code = self.place(fault.pid, fault.pc).path if fault.user else ""
             instruction = self.decoded.get(fault.pc)

@@ -56,7 +56,7 @@ def count_faults(
     stack_kinds, timeline = totals.stack_kinds, totals.timeline
     parts, part_shift, last_part = timeline.kinds, timeline.shift, timeline.PARTS
     touched, of_kinds = process.touched.pages, process.touched.kinds
-    givers, new = process.givers, process.new
+    givers, (untouched, untouched_end) = process.givers, process.untouched
     last_of_block = (BLOCK >> shift) - 1
     block_shift = last_of_block.bit_length()
     low = high = fresh = 0
@@ -80,14 +80,15 @@ def count_faults(
         if not usual:
             unusual(fault)
             low = high = 0
-            new, parts, part_shift = process.new, timeline.kinds, timeline.shift
+            untouched, untouched_end = process.untouched
+            parts, part_shift = timeline.kinds, timeline.shift
             continue
-        if new:
+        if untouched <= address < untouched_end:
             if run:
                 replay.writes(run_block, run, run_again, thread, limits)
                 run = run_again = 0
             process.begin(fault)
-            new = process.new
+            untouched = untouched_end = 0
         if tid != thread:
             thread, of_thread = tid, process.of_thread(tid)
         page = address >> shift
