@@ -4,7 +4,7 @@
 #include "region.h"
 #include "result.h"
 
-/* The first with the area of rseq(2), and with this header */
+/* glibc 2.35 is the first that has the area of rseq(2), and its header. */
 #define HAS_RSEQ (__GLIBC__ > 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ >= 35))
 
 #if HAS_RSEQ
@@ -73,11 +73,11 @@ void region_begin_of(struct run *run, const char *name, int who)
 
 	region->who = who;
 	run->regions[run->nr_regions++] = name;
+	touch_rseq();
 	/*
 	 * A dry run of both ends touches their code, their data, the vDSO and
 	 * the stack. Otherwise these would fault inside the region.
 	 */
-	touch_rseq();
 	take_begin(region, &region->begin);
 	take_end(region, &region->end);
 	timeline_start(&region->timeline);

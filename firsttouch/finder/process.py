@@ -131,8 +131,8 @@ class Process:
         fresh = self.space.map(event)
         start, end = self._reserved
         if event.end == end and start < event.start <= start + _GUARD and is_anonymous(event):
-            # A thread's stack: pthread_create(3) maps it, then lets it be accessed but for a
-            # guard. Linux gives none of it large folios (MAP_STACK, 6.7).
+            # A thread's stack: pthread_create(3) reserves it, then makes all but a guard
+            # accessible. Linux gives it no large folios (MAP_STACK, 6.7).
             self.replay.forbid_folios(event.start, event.end)
         self._reserved = fresh[-1] if fresh and not event.prot else (0, 0)
         self.allocator = allocator_with(self.allocator, event.path)

@@ -72,7 +72,8 @@ def count_faults(
         instruction, stack = decoded.get(pc, UNKNOWN), stacks.get((pc, chain), -1)
         access = instruction.access
         usual = mapped == 0 and user and not code and access.clear and stack >= 0
-        if run and not (usual and low <= address < high and tid == thread):
+        begins = untouched <= address < untouched_end
+        if run and (begins or not (usual and low <= address < high and tid == thread)):
             replay.writes(run_block, run, run_again, thread, limits)
             run = run_again = 0
         if usual and not low <= address < high:
@@ -83,10 +84,7 @@ def count_faults(
             untouched, untouched_end = process.untouched
             parts, part_shift = timeline.kinds, timeline.shift
             continue
-        if untouched <= address < untouched_end:
-            if run:
-                replay.writes(run_block, run, run_again, thread, limits)
-                run = run_again = 0
+        if begins:
             process.begin(fault)
             untouched = untouched_end = 0
         if tid != thread:

@@ -4,8 +4,9 @@
  * "elsewhere" at other addresses each time, "read" lets read(2) fill such memory, "huge" writes a
  * large block once, "heap" many small ones. "trim" takes and frees small blocks, "thread" does so
  * in a thread, "maps" does not ask malloc(3), "grow" lets realloc(3) move a block and writes what
- * is new of it. "stack" writes 4 MiB of a thread's stack. "base" as the second word: without huge pages, which it forbids for all its
- * memory; "small": for the large blocks alone. A third word and more are executed instead.
+ * is new of it. "stack" writes 4 MiB of a thread's stack. "base" as the second word: without huge
+ * pages, which it forbids for all its memory; "small": for the large blocks alone. A third word and
+ * more are executed instead.
  */
 #include <fcntl.h>
 #include <pthread.h>
