@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The system calls that give memory back or move it, from their tracepoints. */
+/* System calls that the replay of remedies needs, from their tracepoints. */
 #ifndef CALLS_H
 #define CALLS_H
 

@@ -45,13 +45,14 @@ enum ft_type {
 	FT_CALLS,
 };
 
-/* A system call begins, or mremap(2) returns. */
+/* A system call begins, or mremap(2) returns. Of mmap(2) those with MAP_STACK. */
 enum ft_call {
 	FT_MUNMAP,
 	FT_BRK,
 	FT_MADVISE,
 	FT_MREMAP,
 	FT_MREMAPPED,
+	FT_MMAP,
 	FT_NR_CALLS,
 };
 
@@ -68,7 +69,7 @@ enum ft_flags {
 	FT_MAPPED	= 32,
 	/* Each sample tells the cgroup; from Linux 5.7 on. */
 	FT_CGROUPS	= 64,
-	/* System calls that give memory back or move it are recorded. */
+	/* System calls are recorded. */
 	FT_SAYS_CALLS	= 128,
 };
 

@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
+
+# Instructions of x86-64 and arm64 that write more than a word: their vectors and repetitions.
+_BLOCKS = re.compile(r"\b[xyz]mm\d|\b[qvz]\d|^(rep|dc|set|cpy)")
 
 
 class Access(enum.Enum):
@@ -37,6 +41,11 @@ class Instruction:
 
     text: str
     access: Access
+
+    @property
+    def of_words(self) -> bool:
+        """Whether it writes no more than a word, as code does that keeps books."""
+        return not _BLOCKS.search(self.text)
 
 
 UNKNOWN = Instruction("", Access.UNKNOWN)

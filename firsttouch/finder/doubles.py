@@ -15,13 +15,13 @@ from pathlib import Path
 from firsttouch.finder.accesses import Access, First, Instruction
 from firsttouch.finder.allocators import GO, allocator_with
 from firsttouch.finder.code import Code
-from firsttouch.finder.events import Call, Ended, Executed, Fault, Forbade, Forked, Mapped, Named
+from firsttouch.finder.events import Call, Ended, Executed, Fault, Forked, Mapped, Named, Wish
 from firsttouch.finder.instructions import distance
 from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FILE, PRIVATE, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import Process
 from firsttouch.finder.records import Recording
-from firsttouch.finder.remedies import Remedies
+from firsttouch.finder.replay import Remedies
 from firsttouch.finder.runs import count_faults, in_runs
 from firsttouch.finder.sampling import scale
 from firsttouch.finder.spaces import PROT_EXEC, Place, Space, is_loader, memory_kind
@@ -47,7 +47,9 @@ def find(
     `worlds` are simulated in place of the usual remedies, by the names of their outcomes.
     Counts of a recording of some blocks are estimates for all.
     """
-    remedies = Remedies(recording.page_size, BLOCK // recording.page_size, worlds)
+    remedies = Remedies(
+        recording.page_size, BLOCK // recording.page_size, worlds, stacks_told=recording.says_calls
+    )
     totals = _Finder(recording, MappedFiles(root, copies=copies), rows, remedies).run()
     totals.nodes = recording.nodes
     for number, faults in recording.cgroups.items():
@@ -89,8 +91,8 @@ class _Finder:
                 self._execute(event)
             elif isinstance(event, Named):
                 self._process(event.pid).thread_names[event.tid] = event.name
-            elif isinstance(event, Forbade):
-                self._process(event.pid).replay.forbid_huge()
+            elif isinstance(event, Wish):
+                self._process(event.pid).replay.wish(event)
             else:
                 self._end(event)
         for process in self._processes.values():

@@ -128,8 +128,26 @@ class Moved(NamedTuple):
     new_size: int
 
 
-# System calls; a recording may have none.
+class Asked(NamedTuple):
+    """A system call that says whether memory from `start` to `end` may have large folios.
+
+    That is madvise(2) with MADV_HUGEPAGE or MADV_NOHUGEPAGE. Linux also gives none to what
+    mmap(2) maps with MAP_STACK (6.7 on): `start` is 0, and the thread's next mapping of `end`
+    bytes is meant.
+    """
+
+    time: int
+    pid: int
+    tid: int
+    start: int
+    end: int
+    large: bool
+
+
+# System calls that change what is there; a recording may have none.
 Call = GaveBack | Moved
+# What a process wants large folios for.
+Wish = Forbade | Asked
 # What is no fault.
-Change = Mapped | Forked | Executed | Named | Ended | Forbade | Call
+Change = Mapped | Forked | Executed | Named | Ended | Wish | Call
 Event = Fault | Change

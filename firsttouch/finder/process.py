@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from itertools import takewhile
 
@@ -21,14 +20,10 @@ from firsttouch.finder.kinds import (
     IN_KERNEL,
     ZERO_PAGE,
 )
-from firsttouch.finder.remedies import KEEP, KEEP_MALLOC, Replay
+from firsttouch.finder.remedies import KEEP, KEEP_MALLOC
+from firsttouch.finder.replay import Replay
 from firsttouch.finder.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of
 from firsttouch.finder.totals import BLOCK, Totals, Touched
-
-# Instructions of x86-64 and arm64 that write more than a word: their vectors and repetitions.
-_BLOCKS = re.compile(r"\b[xyz]mm\d|\b[qvz]\d|^(rep|dc|set|cpy)")
-# At most, in bytes: what pthread_create(3) leaves below a stack, a page or 64 KiB (arm64).
-_GUARD = 64 << 10
 
 
 class Process:
@@ -64,8 +59,6 @@ class Process:
         self.new: Mapped | None = None
         # Where that begins to be new: the kernel's record has what it merged with, too.
         self._fresh = 0
-        # What was mapped last that nothing may access yet.
-        self._reserved = 0, 0
         # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
         self.forked = False
         self._inherited: dict[int, int] = {}
@@ -129,12 +122,6 @@ class Process:
             event = event._replace(path=HEAP)
         self.areas.forget()
         fresh = self.space.map(event)
-        start, end = self._reserved
-        if event.end == end and start < event.start <= start + _GUARD and is_anonymous(event):
-            # A thread's stack: pthread_create(3) reserves it, then makes all but a guard
-            # accessible. Linux gives it no large folios (MAP_STACK, 6.7).
-            self.replay.forbid_folios(event.start, event.end)
-        self._reserved = fresh[-1] if fresh and not event.prot else (0, 0)
         self.allocator = allocator_with(self.allocator, event.path)
         used = self.allocator
         malloc = used is not None and (used.heap or used.beside)
@@ -154,6 +141,7 @@ class Process:
             self.replay.map(start, end, heap=heap)
             if used and used.unmaps:
                 self.replay.unmapped(start, end, self.touched.pages)
+        self.replay.map_stack(event, fresh)
         return fresh
 
     def call(self, event: Call) -> tuple[int, int]:
@@ -218,7 +206,7 @@ class Process:
             self.new = None
             code = self.place(fault.pid, fault.pc).path if fault.user else ""
             instruction = self.decoded.get(fault.pc)
-            word = instruction is not None and not _BLOCKS.search(instruction.text)
+            word = instruction is not None and instruction.of_words
             self.replay.begin(fault.address, new, allocator=word and is_of(GLIBC, code))
 
     def fork(self, pid: int, name: int) -> Process:

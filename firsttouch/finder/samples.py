@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from firsttouch.finder.events import Call, Fault, GaveBack, Moved
+from firsttouch.finder.events import Asked, Call, Fault, GaveBack, Moved
 
 _MODES, _USER = 7, 2
 # In a chain of calls, where the kernel's part ends and the user's begins.
@@ -22,10 +22,11 @@ _NONE, _ABI_32 = 0, 1
 _CALL = struct.Struct("<QQIIQ")
 _SIZE = struct.Struct("<I")
 # enum ft_call, and how many values each has.
-_MUNMAP, _BRK, _MADVISE, _MREMAP, _MREMAPPED = range(5)
-_VALUES = 2, 1, 3, 5, 1
+_MUNMAP, _BRK, _MADVISE, _MREMAP, _MREMAPPED, _MMAP = range(6)
+_VALUES = 2, 1, 3, 5, 1, 6
 # MADV_DONTNEED and MADV_DONTNEED_LOCKED. Pages of MADV_FREE may stay.
 _DONTNEED = 4, 24
+_HUGEPAGE, _NOHUGEPAGE = 14, 15
 _DONTUNMAP = 4
 # Behind the end of user space, or the number of an error.
 _NOWHERE = 1 << 63
@@ -96,7 +97,7 @@ class Samples:
         _, source, destination, pc = values[:4]
         return Fault(time, pid, tid, pc, address, user, chain, mapped, source, destination, bits)
 
-    def calls(self, data: bytes, call: int) -> Iterator[Call]:
+    def calls(self, data: bytes, call: int) -> Iterator[Call | Asked]:
         """Yield what a system call does, if it does anything.
 
         Raises struct.error or ValueError if the bytes are damaged.
@@ -127,9 +128,15 @@ class Samples:
         elif call == _BRK:
             if 0 < values[0] < _NOWHERE:
                 yield GaveBack(time, pid, pc, chain, "brk", values[0], 0)
-        elif sum(values[:2]) < _NOWHERE and (call == _MUNMAP or values[2] in _DONTNEED):
-            name = "munmap" if call == _MUNMAP else "madvise"
-            yield GaveBack(time, pid, pc, chain, name, values[0], sum(values[:2]))
+        elif call == _MMAP:
+            if values[1] < _NOWHERE:
+                yield Asked(time, pid, tid, 0, values[1], large=False)
+        elif (end := sum(values[:2])) < _NOWHERE:
+            if call == _MUNMAP or values[2] in _DONTNEED:
+                name = "munmap" if call == _MUNMAP else "madvise"
+                yield GaveBack(time, pid, pc, chain, name, values[0], end)
+            elif values[2] in (_HUGEPAGE, _NOHUGEPAGE) and values[0]:
+                yield Asked(time, pid, tid, values[0], end, large=values[2] == _HUGEPAGE)
 
     def _chain(self, data: bytes) -> tuple[int, ...]:
         """Return the callers in a chain of calls."""

@@ -16,7 +16,7 @@ from firsttouch.finder.records import open_recording
 _FORK, _SAMPLE, _START, _CODE = 7, 9, 100, 102
 _UPGRADE, _UPGRADES = 108, 16
 _CALLS = 113
-MUNMAP, BRK, MADVISE, MREMAP, MREMAPPED = range(5)
+MUNMAP, BRK, MADVISE, MREMAP, MREMAPPED, MMAP = range(6)
 _USER, _SAYS_MAPPED, _ABI_32, _ABI_64 = 2, 32, 1, 2
 AT, PAGE, HUGE = 0x7000_0000_0000, 4096, 2 << 20
 # Instructions of x86-64: mov (%rdi), %al; mov %al, (%rdi); rep movsb.

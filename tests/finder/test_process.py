@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.finder.events import Fault, GaveBack, Mapped
+from firsttouch.finder.events import Fault, GaveBack
 from firsttouch.finder.process import Process
-from firsttouch.finder.remedies import AHEAD, MTHP_64, THP, Remedies
+from firsttouch.finder.replay import Remedies
 from firsttouch.finder.spaces import Place, Space
 from tests.finder.test_spaces import mapped
 
@@ -57,55 +57,3 @@ def test_what_brk_maps_first_is_the_heap_without_its_name(end: int, heap: bool) 
     assert space is not None and (space.path == "[heap]") is heap
     # What it gives back is what is behind the new end, up to the one before.
     assert process.call(GaveBack(0, 1, CODE, (), "brk", 0x1800, 0)) == (0x1800, end)
-
-
-RESERVED = 0
-STACK, TOP = 0x7F0000000000, 0x7F0000801000
-
-
-@pytest.mark.parametrize(
-    ("maps", "saved"),
-    [
-        # pthread_create(3): all but the guard can be accessed.
-        ((mapped(STACK, TOP, prot=RESERVED), mapped(STACK + 0x1000, TOP)), 0),
-        # The kernel merged what is reserved with the guard of the stack above.
-        (
-            (
-                mapped(TOP, TOP + 0x1000, prot=RESERVED),
-                mapped(STACK, TOP + 0x1000, prot=RESERVED),
-                mapped(STACK + 0x1000, TOP),
-            ),
-            0,
-        ),
-        # A heap grows from where it begins, others take what they reserved in parts.
-        ((mapped(STACK, TOP, prot=RESERVED), mapped(STACK, TOP)), 511),
-        ((mapped(STACK, TOP, prot=RESERVED), mapped(STACK + 0x1000, TOP - 0x1000)), 511),
-        # Other memory is where a stack was, and a file since.
-        (
-            (
-                mapped(STACK, TOP, prot=RESERVED),
-                mapped(STACK + 0x1000, TOP),
-                mapped(STACK, TOP, "/a/file"),
-                mapped(STACK, TOP),
-            ),
-            511,
-        ),
-    ],
-)
-def test_no_folio_is_promised_where_a_thread_has_its_stack(
-    maps: tuple[Mapped, ...], saved: int
-) -> None:
-    remedies = Remedies(4096, 512)
-    process = Process(1, Space(), 0, 512, remedies.process())
-    for event in maps:
-        process.map(event)
-    block = (STACK >> 12) // 512 + 2
-    area = process.areas.at(block << 21)
-    process.replay.writes(block, (1 << 512) - 1, 0, 1, area.limits)
-    process.replay.close()
-    assert remedies.outcomes[THP].saved == saved
-    assert (
-        (remedies.outcomes[MTHP_64].saved > 0)
-        is (remedies.outcomes[AHEAD].saved > 0)
-        is (saved > 0)
-    )

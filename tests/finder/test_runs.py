@@ -83,6 +83,7 @@ def some_events(seed: int) -> bytes:
                         call(MUNMAP, start_of, size),
                         call(BRK, start_of),
                         call(MADVISE, start_of, size, 4),
+                        call(MADVISE, start_of, size, dice.choice([14, 15])),
                         moved(start_of, to, size),
                     ]
                 )

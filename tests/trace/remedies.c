@@ -4,9 +4,9 @@
  * "elsewhere" at other addresses each time, "read" lets read(2) fill such memory, "huge" writes a
  * large block once, "heap" many small ones. "trim" takes and frees small blocks, "thread" does so
  * in a thread, "maps" does not ask malloc(3), "grow" lets realloc(3) move a block and writes what
- * is new of it. "stack" writes 4 MiB of a thread's stack. "base" as the second word: without huge
- * pages, which it forbids for all its memory; "small": for the large blocks alone. A third word and
- * more are executed instead.
+ * is new of it. "stack" writes 4 MiB of a thread's stack; "bare" as the second word: without a
+ * guard. "base": without huge pages, which it forbids for all its memory; "small": for the large
+ * blocks alone. A third word and more are executed instead.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -46,11 +46,14 @@ static void *deep(void *unused)
 	return unused;
 }
 
-static int in_thread(void *(*work)(void *))
+static int in_thread(void *(*work)(void *), int guarded)
 {
+	pthread_attr_t attributes;
 	pthread_t thread;
 
-	return pthread_create(&thread, NULL, work, NULL) || pthread_join(thread, NULL);
+	return pthread_attr_init(&attributes) ||
+	       (!guarded && pthread_attr_setguardsize(&attributes, 0)) ||
+	       pthread_create(&thread, &attributes, work, NULL) || pthread_join(thread, NULL);
 }
 
 /* An allocator beside malloc(3): its mappings may be merged with those of that */
@@ -111,9 +114,9 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "trim"))
 		return small_blocks(NULL) != NULL;
 	if (argc > 1 && !strcmp(argv[1], "thread"))
-		return in_thread(small_blocks);
+		return in_thread(small_blocks, 1);
 	if (argc > 1 && !strcmp(argv[1], "stack"))
-		return in_thread(deep);
+		return in_thread(deep, argc < 3 || strcmp(argv[2], "bare"));
 	for (size_t given = 0; small && given < size; given += 4000) {
 		char *volatile some = malloc(4000);
 

@@ -190,13 +190,25 @@ def test_a_file_where_the_second_run_would_be_is_named(
 
 
 @pytest.mark.long
-def test_no_folio_is_promised_for_the_stack_of_a_thread(
-    firsttouch: Firsttouch, compile_c: Compile
+@pytest.mark.parametrize(
+    ("words", "sure"), [("stack", True), ("stack bare", False), ("huge small", False)]
+)
+@pytest.mark.parametrize("user", [None, NOBODY], ids=["root", "nobody"])
+def test_no_folio_is_promised_where_linux_gives_none(
+    recorder: Path, compile_c: Compile, tmp_path: Path, user: int | None, words: str, sure: bool
 ) -> None:
-    firsttouch("trace", "--no-survey", "--out", "out", "--", compile_c("remedies.c"), "stack")
-    traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
+    """Stacks of threads, and memory that the program wants none for.
+
+    Who does not see system calls recognizes stacks with a guard alone.
+    """
+    public = [make_public(file, tmp_path) for file in (recorder, compile_c("remedies.c"))]
+    file = tmp_path / "trace.data"
+    program = [str(public[1]), *words.split()]
+    subprocess.run([public[0], "-o", file, "--", *program], user=user, check=True)
+    traced = read_recording(file).trace
     assert traced.faults > 1024
-    assert all(remedies(traced)[name].saved < 40 for name in (AHEAD, MTHP_64, THP))
+    promised = [remedies(traced)[name].saved > 40 for name in (AHEAD, MTHP_64, THP)]
+    assert promised == [not sure and user is not None] * 3
 
 
 @pytest.mark.long
@@ -205,14 +217,16 @@ def test_no_folio_is_promised_for_the_stack_of_a_thread(
     reason="this host gives huge pages to nobody who does not ask",
 )
 def test_what_is_predicted_of_huge_pages_is_measured(
-    firsttouch: Firsttouch, compile_c: Compile
+    recorder: Path, compile_c: Compile, tmp_path: Path
 ) -> None:
-    program = compile_c("remedies.c")
+    public = [make_public(file, tmp_path) for file in (recorder, compile_c("remedies.c"))]
+    file = tmp_path / "trace.data"
     traces = []
     for words in (("huge", "small"), ("huge",)):
-        done = firsttouch("trace", "--out", "out", "--", program, *words)
-        assert done.returncode == 0, done.stderr
-        traces.append(read_trace(firsttouch.directory / "out" / FILE_NAME))
+        # Nobody's recording does not say that the program wants no huge pages.
+        program = [str(public[1]), *words]
+        subprocess.run([public[0], "-o", file, "--", *program], user=NOBODY, check=True)
+        traces.append(read_recording(file).trace)
     base, huge = traces
     saved = remedies(base)[THP].saved
     # The ends of the block have no huge page.
