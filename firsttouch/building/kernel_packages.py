@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,10 +17,6 @@ from firsttouch.progress import Reporter
 
 # What bindeb-pkg calls beyond what an image needs.
 _TOOLS = ("dpkg-buildpackage", "dh_builddeb", "depmod")
-# Objects of a build for each option that a configuration builds in, and for each module: so
-# that Debian's cloud-arm64 of 6.12 has 6,717 (1,895 and 1,085) and its arm64 21,054 (3,056 and
-# 4,164).
-_OBJECTS = {"y": 1.12, "m": 4.23}
 
 
 @dataclass(frozen=True)
@@ -88,10 +83,6 @@ class KernelPackage(KernelImage):
 
     def _note_duration(self, objects: Path, seconds: float) -> None:
         """Note nothing: only the time of images is estimated before they are built."""
-
-    def _number_of_objects(self) -> int:
-        options = re.findall(r"=([ym])$", self.source.configuration().read_text(), re.M)
-        return round(sum(_OBJECTS[value] for value in options))
 
 
 def kernel_package(

@@ -10,7 +10,7 @@ from firsttouch.finder.worlds import Ahead, World, large
 # The remedies by their names in trace.json.
 (
     THP, HEAP, MTHP_64, MTHP_16, AHEAD, KEEP, KEEP_MALLOC, FILLED, SPAWN, RELOCATE, AROUND,
-) = REMEDY_NAMES = (
+) = (
     "huge pages of 2 MiB", "huge pages for the heap", "huge pages of 64 KiB",
     "huge pages of 16 KiB", "fault-ahead", "keep what is given back",
     "keep what malloc gives back", "populate what is filled", "spawn in place of fork",
