@@ -6,6 +6,7 @@ Each world sees the recorded faults in their order, and counts those that would 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from firsttouch.finder.blocks import Limits, blocks_of, move_pages, pages_in
@@ -46,9 +47,12 @@ class Simulation:
     # By block: pages that get no large folio, whatever is set.
     single: dict[int, int] = field(default_factory=dict)
     # Of the heap the first page and the end, and by first page the sizes of large blocks that
-    # a heap with whole huge pages has room for.
+    # a heap with whole huge pages has room for. Of some all pages are there with such a page.
     _heap: tuple[int, int] = 0, 0
     _roomy: dict[int, int] = field(default_factory=dict)
+    _served: set[int] = field(default_factory=set)
+    # Pages that such blocks left free in that heap when they moved.
+    _lost: int = 0
     # By block: pages of such blocks that were given back.
     _left: dict[int, int] = field(default_factory=dict)
     # By block: pages that have had a fault since they were last given back.
@@ -63,8 +67,8 @@ class Simulation:
         worlds = tuple(world.fork() for world in self.worlds)
         return Simulation(
             self.block, worlds, self.asked.copy(), self.single.copy(), self._heap,
-            self._roomy.copy(), self._left.copy(), self._touched.copy(),
-            _lowest=self._lowest, _kept_below=self._kept_below,
+            self._roomy.copy(), self._served.copy(), self._lost, self._left.copy(),
+            self._touched.copy(), _lowest=self._lowest, _kept_below=self._kept_below,
         )  # fmt: skip
 
     def fault(self, page: int, tid: int, limits: Limits, *, write: bool, missing: bool) -> None:
@@ -148,6 +152,7 @@ class Simulation:
         if limits.heap:
             self._heap = self._heap[0], limits.first
         roomy = self._roomy.pop(limits.first, 0)
+        self._served.discard(limits.first)
         for block, pages in blocks_of(limits, self.block, self._touched):
             # A heap of huge pages gives whole blocks back.
             whole = pages.bit_count() == self.block
@@ -156,23 +161,33 @@ class Simulation:
                 self._left[block] = self._left.get(block, 0) | pages
 
     def begin(self, limits: Limits, *, malloc: bool) -> None:
-        """Take a new mapping, a large block of malloc(3) or not.
+        """Take a new mapping, a large block of malloc(3) or not, or one that has grown in place.
 
         Behind the end of a heap of huge pages there may be room for it. Otherwise it has none of
         the pages that blocks with room have left.
         """
         self._roomy.pop(limits.first, None)
+        self._served.discard(limits.first)
         first, end = self._heap
-        room = (first - end) % self.block - sum(self._roomy.values())
-        if malloc and limits.end - limits.first <= room:
+        end += sum(self._roomy.values()) + self._lost
+        # glibc's first 2 MiB begin where the heap does, what follows ends on a block's end.
+        room = max(first + self.block - end, -end % self.block)
+        if malloc and first and limits.end - limits.first <= room:
             self._roomy[limits.first] = limits.end - limits.first
+            if end // self.block > -(-first // self.block):
+                self._served.add(limits.first)
+                for world in self._huge_heaps():
+                    for block, pages in blocks_of(limits, self.block):
+                        world.serve(block, pages)
             return
         for block, pages in blocks_of(limits, self.block, self._left):
             left = self._left[block] & pages
             self._left[block] ^= left
-            for world in self.worlds:
-                if world.kind == HUGE_HEAP:
-                    world.forget(block, left)
+            for world in self._huge_heaps():
+                world.forget(block, left)
+
+    def _huge_heaps(self) -> Iterator[World]:
+        return (world for world in self.worlds if world.kind == HUGE_HEAP)
 
     def touched(self, first: int, end: int) -> int:
         """Return how many pages from the first to before the end are there."""
@@ -180,7 +195,14 @@ class Simulation:
 
     def move(self, first: int, count: int, to: int) -> None:
         """Move pages, each as it is."""
-        self._roomy.pop(first, None)
+        if size := self._roomy.pop(first, 0):
+            # In a heap realloc(3) copies the block, and nothing as large fits where it was.
+            self._lost += size
+            if first in self._served:
+                self._served.remove(first)
+                copied = self.touched(first, first + count)
+                for world in self._huge_heaps():
+                    world.copy(copied)
         move_pages(self._touched, first, count, to, self.block)
         for block, _ in blocks_of(Limits(first, first + count), self.block, self._returns):
             del self._returns[block]

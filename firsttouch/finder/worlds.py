@@ -85,6 +85,14 @@ class World:
                 outcome.bring(brought.bit_count() - 1)
             pages &= -bit << 1
 
+    def serve(self, block: int, pages: int) -> None:
+        """Take pages of a block that came with others before."""
+        self._present[block] = self._present.get(block, 0) | pages
+
+    def copy(self, pages: int) -> None:
+        """Take faults that were not recorded: of pages to which others are copied."""
+        self._saved -= pages
+
     def forget(self, block: int, pages: int) -> None:
         """Take pages of a block away: they were given back."""
         for pages_of in (self._present, self._zero):
