@@ -25,7 +25,7 @@ static char *map(void *at, size_t pages, int flags, int file)
 
 static char *anonymous(size_t pages)
 {
-	return map(NULL, pages, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	return map(NULL, pages, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1);
 }
 
 #define WRITES(name)							\
