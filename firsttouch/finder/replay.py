@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from firsttouch.finder.blocks import Limits, blocks_of, move_pages, pages_in
+from firsttouch.finder.blocks import Limits, blocks_of, pages_in
 from firsttouch.finder.events import Fault, Forbade, Mapped, Wish
 from firsttouch.finder.kept import KeptBlocks
 from firsttouch.finder.kinds import SECOND
+from firsttouch.finder.ranges import Ranges
 from firsttouch.finder.remedies import (
     AROUND,
     COUNTED,
@@ -76,8 +77,8 @@ class Replay:
         # By block: the faults on pages that were not given back before, and these pages.
         self._faults: dict[int, int] = defaultdict(int)
         self._pages: dict[int, int] = defaultdict(int)
-        # By block, the pages of malloc(3) of the C library.
-        self._allocated: dict[int, int] = {}
+        # The pages of malloc(3) of the C library.
+        self._allocated = Ranges()
         # By block, pages that an allocator unmapped, which its setting does not keep.
         self._unmapped: dict[int, int] = {}
         # What keeps these pages if they are given back, and what keeps others; "" for nothing.
@@ -137,8 +138,8 @@ class Replay:
     def _keep(self, block: int, again: int) -> None:
         again &= ~self._unmapped.get(block, 0)
         if self._unmaps:
-            again &= ~self._simulation.asked.get(block, 0)
-        allocated = again & self._allocated.get(block, 0)
+            again &= ~self._simulation.asked.of_block(block, self._simulation.block)
+        allocated = again & self._allocated.of_block(block, self._simulation.block)
         for name, pages in zip(self.keeps, (allocated, again ^ allocated), strict=True):
             if name and pages:
                 keep, kept = self._outcomes[name], self._again[name]
@@ -165,9 +166,9 @@ class Replay:
         """Take a new mapping between two addresses, or what a heap has grown by."""
         limits = Limits(start >> self._shift, end >> self._shift, heap)
         self._simulation.map(limits)
-        self._mark(self._simulation.single, limits, marked=False)
+        self._simulation.single.mark(limits, marked=False)
         if heap:
-            self._mark(self._allocated, limits, marked=True)
+            self._allocated.mark(limits, marked=True)
             self._take(limits)
 
     def map_stack(self, event: Mapped, fresh: Sequence[tuple[int, int]]) -> None:
@@ -187,7 +188,7 @@ class Replay:
     def _allow_folios(self, start: int, end: int, *, large: bool) -> None:
         """Serve faults between addresses by `large` folios or none, until others are mapped."""
         limits = Limits(start >> self._shift, -(-end >> self._shift))
-        self._mark(self._simulation.single, limits, marked=not large)
+        self._simulation.single.mark(limits, marked=not large)
 
     def _take(self, limits: Limits) -> None:
         """Let malloc(3) take memory from blocks that it would have kept."""
@@ -197,24 +198,24 @@ class Replay:
         """Take what a system call gives back between two addresses."""
         limits = Limits(start >> self._shift, end >> self._shift, call == "brk")
         asked = self._simulation.asked
-        first, block = limits.first, self._simulation.block
-        if call != "madvise" and pages_in(asked, first, first + 1, block):
+        first = limits.first
+        if call != "madvise" and first in asked:
             # A block of malloc(3), or the end of one that shrinks.
             self._unmaps = True
             touched = self._simulation.touched(first, limits.end)
             outcome = self._outcomes[self.keeps[0]]
             self._blocks.give_back(first, limits.end, touched, outcome)
             for pages_of in (asked, self._allocated):
-                self._mark(pages_of, limits, marked=False)
+                pages_of.mark(limits, marked=False)
         self._simulation.give_back(limits)
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
         """Take `size` bytes of pages that mremap(2) moves, or that grow where they are."""
-        block, asked = self._simulation.block, self._simulation.asked
+        asked = self._simulation.asked
         first, count, target, end = (
             value >> self._shift for value in (start, size, to, to + new_size)
         )
-        grows = new_size > size and pages_in(asked, first, first + 1, block)
+        grows = new_size > size and first in asked
         if grows:
             # In a heap realloc(3) copies what was touched to another block.
             touched = self._simulation.touched(first, first + count)
@@ -225,10 +226,10 @@ class Replay:
             self._simulation.give_back(Limits(target, end))
             self._simulation.move(first, count, target)
             for pages_of in (self._allocated, asked, self._simulation.single):
-                move_pages(pages_of, first, count, target, block)
+                pages_of.move(first, count, target)
         if grows:
             for pages_of in (self._allocated, asked):
-                self._mark(pages_of, Limits(target + count, end), marked=True)
+                pages_of.mark(Limits(target + count, end), marked=True)
             self._take(Limits(target, end))
             self._simulation.begin(Limits(target, end), malloc=True)
 
@@ -254,23 +255,13 @@ class Replay:
         first = (new.start if of_thread else address) >> self._shift
         header = address % (1 << self._shift) < _HEADER
         limits = Limits(first, new.end >> self._shift)
-        self._mark(self._allocated, limits, marked=allocator and (of_thread or header))
+        self._allocated.mark(limits, marked=allocator and (of_thread or header))
         # glibc asks for huge pages for large blocks, and never for a thread's heap.
         block = allocator and header and not of_thread
-        self._mark(self._simulation.asked, limits, marked=block)
+        self._simulation.asked.mark(limits, marked=block)
         self._simulation.begin(limits, malloc=block)
         if block:
             self._take(limits)
-
-    def _mark(self, pages_of: dict[int, int], limits: Limits, *, marked: bool) -> None:
-        """Set or clear the pages between limits."""
-        size = self._simulation.block
-        if marked:
-            for block, pages in blocks_of(limits, size):
-                pages_of[block] = pages_of.get(block, 0) | pages
-        else:
-            for block, pages in blocks_of(limits, size, pages_of):
-                pages_of[block] &= ~pages
 
     def close(self) -> None:
         """End the process."""
@@ -281,7 +272,7 @@ class Replay:
         block, spare, asked = self._simulation.block, 0, self._simulation.asked
         for number, pages in self._pages.items():
             # A program that takes small blocks from malloc(3) does not know where these will be.
-            small = self._allocated.get(number, 0) & ~asked.get(number, 0)
+            small = self._allocated.of_block(number, block) & ~asked.of_block(number, block)
             if (touched := (pages & ~small).bit_count()) >= _FILLED * block:
                 self._outcomes[FILLED].saved += self._faults[number]
                 spare += block - touched

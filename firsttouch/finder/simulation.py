@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from firsttouch.finder.blocks import Limits, blocks_of, move_pages, pages_in
+from firsttouch.finder.ranges import Ranges
 from firsttouch.finder.worlds import HUGE_HEAP, World
 
 # Pages of a folio: 64 KiB on a kernel with pages of 4 KiB.
@@ -42,10 +43,10 @@ class Simulation:
 
     block: int
     worlds: tuple[World, ...]
-    # By block: pages outside the heap for which malloc(3) asks for huge pages as for the heap.
-    asked: dict[int, int] = field(default_factory=dict)
-    # By block: pages that get no large folio, whatever is set.
-    single: dict[int, int] = field(default_factory=dict)
+    # Pages outside the heap for which malloc(3) asks for huge pages as for the heap.
+    asked: Ranges = field(default_factory=Ranges)
+    # Pages that get no large folio, whatever is set.
+    single: Ranges = field(default_factory=Ranges)
     # Of the heap the first page and the end, and by first page the sizes of large blocks that
     # a heap with whole huge pages has room for. Of some all pages are there with such a page.
     _heap: tuple[int, int] = 0, 0
@@ -220,12 +221,12 @@ class Simulation:
         low, high = max(limits.first - start, 0), min(limits.end - start, self.block)
         if low >= high:
             return 0, 0, 0
-        inside = ((1 << high) - (1 << low)) & ~self.single.get(block, 0)
+        inside = ((1 << high) - (1 << low)) & ~self.single.of_block(block, self.block)
         if limits.moved:
             # A huge page is promised only where nothing else can be.
             return inside, 0, 0
         if not limits.heap:
-            return inside, inside, inside & self.asked.get(block, 0)
+            return inside, inside, inside & self.asked.of_block(block, self.block)
         # glibc's first 2 MiB begin where the heap does. Behind them the heap ends on a block's end.
         whole = start >= limits.first + self.block
         return inside, inside, (1 << self.block) - 1 if whole else 0
