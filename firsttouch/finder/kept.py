@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable
 
+from firsttouch.finder.blocks import Limits
 from firsttouch.finder.worlds import Outcome
 
 
@@ -22,26 +23,51 @@ class KeptBlocks:
         self._free: list[tuple[int, int]] = []
         # By first page: the end, and the pages that are there without a fault.
         self._taken: dict[int, tuple[int, int]] = {}
+        # The first page of the block at the heap's end; -1 if there is something else.
+        self._last = -1
 
-    def take(self, first: int, end: int, outcome: Outcome) -> None:
-        """Put a new block into a free one, if there is any; or so much of a heap that grows."""
-        at = bisect_left(self._free, (end - first, 0))
-        if at == len(self._free):
+    def take(self, block: Limits, outcome: Outcome) -> None:
+        """Put a new block into a free one, or else at the heap's end."""
+        if not self._fill(block, outcome):
+            self._last = block.first
+
+    def extend(self, heap: Limits, outcome: Outcome) -> None:
+        """Take what the heap has grown by from a free block, or else from the heap's end."""
+        if not self._fill(heap, outcome):
+            self._last = -1
+
+    def grow(self, block: Limits, grown: Limits, touched: int, outcome: Outcome) -> None:
+        """Let realloc(3) copy a block of which so much was touched, if it is not the last."""
+        if block.first == self._last:
+            self._last = grown.first
             return
-        size, there = self._free.pop(at)
-        taken = min(there, end - first)
-        if size > end - first:
-            insort(self._free, (size - end + first, there - taken))
-        self._taken[first] = end, taken
-        outcome.bring(-taken)
+        self.give_back(block, touched, outcome)
+        outcome.saved -= touched
+        self.take(grown, outcome)
 
-    def give_back(self, first: int, end: int, touched: int, outcome: Outcome) -> None:
+    def give_back(self, block: Limits, touched: int, outcome: Outcome) -> None:
         """Keep a block of which so many pages were touched since it was taken."""
-        _, taken = self._taken.pop(first, (0, 0))
+        _, taken = self._taken.pop(block.first, (0, 0))
         outcome.saved += min(taken, touched)
         there = max(taken, touched)
-        insort(self._free, (end - first, there))
+        insort(self._free, (block.end - block.first, there))
         outcome.bring(there)
+        if block.first == self._last:
+            self._last = -1
+
+    def _fill(self, block: Limits, outcome: Outcome) -> bool:
+        """Put a block into the smallest free one in which there is room; tell whether there is."""
+        pages = block.end - block.first
+        at = bisect_left(self._free, (pages, 0))
+        if at == len(self._free):
+            return False
+        size, there = self._free.pop(at)
+        taken = min(there, pages)
+        if size > pages:
+            insort(self._free, (size - pages, there - taken))
+        self._taken[block.first] = block.end, taken
+        outcome.bring(-taken)
+        return True
 
     def close(self, touched: Callable[[int, int], int], outcome: Outcome) -> None:
         """End the process; `touched` counts the pages with faults from one to before another."""

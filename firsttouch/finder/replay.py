@@ -169,7 +169,7 @@ class Replay:
         self._simulation.single.mark(limits, marked=False)
         if heap:
             self._allocated.mark(limits, marked=True)
-            self._take(limits)
+            self._blocks.extend(limits, self._outcomes[self.keeps[0]])
 
     def map_stack(self, event: Mapped, fresh: Sequence[tuple[int, int]]) -> None:
         """Take a mapping, if it is a thread's stack; `fresh` was not there before."""
@@ -190,10 +190,6 @@ class Replay:
         limits = Limits(start >> self._shift, -(-end >> self._shift))
         self._simulation.single.mark(limits, marked=not large)
 
-    def _take(self, limits: Limits) -> None:
-        """Let malloc(3) take memory from blocks that it would have kept."""
-        self._blocks.take(limits.first, limits.end, self._outcomes[self.keeps[0]])
-
     def give_back(self, start: int, end: int, call: str) -> None:
         """Take what a system call gives back between two addresses."""
         limits = Limits(start >> self._shift, end >> self._shift, call == "brk")
@@ -204,7 +200,7 @@ class Replay:
             self._unmaps = True
             touched = self._simulation.touched(first, limits.end)
             outcome = self._outcomes[self.keeps[0]]
-            self._blocks.give_back(first, limits.end, touched, outcome)
+            self._blocks.give_back(limits, touched, outcome)
             for pages_of in (asked, self._allocated):
                 pages_of.mark(limits, marked=False)
         self._simulation.give_back(limits)
@@ -217,11 +213,9 @@ class Replay:
         )
         grows = new_size > size and first in asked
         if grows:
-            # In a heap realloc(3) copies what was touched to another block.
             touched = self._simulation.touched(first, first + count)
-            outcome = self._outcomes[self.keeps[0]]
-            self._blocks.give_back(first, first + count, touched, outcome)
-            outcome.saved -= touched
+            block, grown = Limits(first, first + count), Limits(target, end)
+            self._blocks.grow(block, grown, touched, self._outcomes[self.keeps[0]])
         if first != target:
             self._simulation.give_back(Limits(target, end))
             self._simulation.move(first, count, target)
@@ -230,8 +224,7 @@ class Replay:
         if grows:
             for pages_of in (self._allocated, asked):
                 pages_of.mark(Limits(target + count, end), marked=True)
-            self._take(Limits(target, end))
-            self._simulation.begin(Limits(target, end), malloc=True)
+            self._simulation.begin(grown, malloc=True)
 
     def unmapped(self, start: int, end: int, touched: Mapping[int, int]) -> None:
         """Take what was `touched`, by block, where memory is mapped again, for unmapped before."""
@@ -261,7 +254,7 @@ class Replay:
         self._simulation.asked.mark(limits, marked=block)
         self._simulation.begin(limits, malloc=block)
         if block:
-            self._take(limits)
+            self._blocks.take(limits, self._outcomes[self.keeps[0]])
 
     def close(self) -> None:
         """End the process."""

@@ -5,8 +5,13 @@ from __future__ import annotations
 
 import pytest
 
+from firsttouch.finder.blocks import Limits
 from firsttouch.finder.kept import KeptBlocks
 from firsttouch.finder.worlds import Outcome
+
+
+def block(number: int, pages: int = 100) -> Limits:
+    return Limits(1000 * number, 1000 * number + pages)
 
 
 @pytest.mark.parametrize(
@@ -31,21 +36,47 @@ def test_a_block_comes_out_of_the_smallest_free_one(
 ) -> None:
     blocks, outcome = KeptBlocks(), Outcome()
     for number, (size, touched) in enumerate(freed):
-        blocks.give_back(1000 * number, 1000 * number + size, touched, outcome)
+        blocks.give_back(block(number, size), touched, outcome)
     assert outcome.most == sum(touched for _, touched in freed)
     for number, size in enumerate(taken):
-        blocks.take(5000 + 1000 * number, 5000 + 1000 * number + size, outcome)
+        blocks.take(block(10 + number, size), outcome)
     blocks.close(lambda first, end: end - first, outcome)
     assert (outcome.saved, outcome.spare) == (saved, 0)
 
 
 def test_a_block_that_was_taken_is_kept_with_what_was_there() -> None:
     blocks, outcome = KeptBlocks(), Outcome()
-    blocks.give_back(0, 100, 100, outcome)
-    blocks.take(1000, 1100, outcome)
+    blocks.give_back(block(0), 100, outcome)
+    blocks.take(block(1), outcome)
     # Only these were written; the others are there all the same.
-    blocks.give_back(1000, 1100, 10, outcome)
+    blocks.give_back(block(1), 10, outcome)
     assert outcome.saved == 10
-    blocks.take(2000, 2100, outcome)
+    blocks.take(block(2), outcome)
     blocks.close(lambda first, end: end - first, outcome)
     assert outcome.saved == 110
+
+
+@pytest.mark.parametrize(
+    ("between", "copied"),
+    [
+        ("", 0),
+        # A block that finds room before it, and the heap, leave it at the heap's end.
+        ("taken from a free block", 0),
+        ("heap in a free block", 0),
+        ("block", 100),
+        ("heap", 100),
+    ],
+)
+def test_a_block_at_the_heaps_end_grows_without_a_copy(between: str, copied: int) -> None:
+    blocks, outcome = KeptBlocks(), Outcome()
+    if "free block" in between:
+        blocks.give_back(block(0), 0, outcome)
+    blocks.take(block(1, 101), outcome)
+    if between.startswith("heap"):
+        blocks.extend(block(2), outcome)
+    elif between:
+        blocks.take(block(2), outcome)
+    blocks.grow(block(1, 101), block(1, 201), 100, outcome)
+    # It is at the end in any case now, also where it moved to.
+    blocks.grow(block(1, 201), block(3, 301), 200, outcome)
+    assert outcome.saved == -copied
