@@ -169,7 +169,7 @@ class Replay:
         self._simulation.single.mark(limits, marked=False)
         if heap:
             self._allocated.mark(limits, marked=True)
-            self._blocks.extend(limits, self._outcomes[self.keeps[0]])
+            self._blocks.take(limits, self._outcomes[self.keeps[0]])
 
     def map_stack(self, event: Mapped, fresh: Sequence[tuple[int, int]]) -> None:
         """Take a mapping, if it is a thread's stack; `fresh` was not there before."""
