@@ -129,6 +129,9 @@ def predict(
                 changed = f"export {setting}\n{script}" if variables else script
                 huge = remedy.name != KEEP
                 after = trace_script(program, changed, root, reporter, huge=huge)
+                if huge and after.no_huge:
+                    # The program forbids them itself, as Ruby: a user's trace promises none.
+                    continue
                 predicted = trace.faults - remedy.saved
                 tried.append(Tried(remedy.name, setting or policy, predicted, after.faults))
             yield Program(program, trace.kernel, trace.fault_kinds, tuple(tried))
