@@ -88,7 +88,8 @@ def test_all_counts_of_a_sample_sum_up_to_what_the_kernel_counted(whole: Path) -
     totals = find(recording)
     assert recording.ending is not None
     everything = recording.ending.samples
-    assert totals.recorded is not None and totals.recorded < everything / 2
+    # A third of 40 blocks, which by chance may have more than half of the faults.
+    assert totals.recorded is not None and 0 < totals.recorded < everything
     assert totals.count == everything == sum(_kinds(totals).values())
     for tallies in (totals.programs, totals.threads, totals.processes):
         assert sum(tally.faults for tally in tallies.values()) == everything
