@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What it costs to see a program's munmap(2): ns of a call of it, of an mmap(2) that a filter
- * leaves out, and of getppid(2), which nobody asks for. Alone; with the samples of tracepoints that the recorder takes, which nobody reads;
- * and with a seccomp filter that asks another thread, which lets the call continue. As root.
+ * leaves out, and of getppid(2), which nobody asks for. Alone; with the samples of tracepoints
+ * that the recorder takes, which nobody reads; and with a seccomp filter that asks another thread,
+ * which lets the call continue. As root.
  */
 #include <linux/filter.h>
 #include <linux/perf_event.h>
