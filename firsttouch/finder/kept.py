@@ -67,8 +67,8 @@ class KeptBlocks:
         for first, part in self._taken.items():
             outcome.saved += min(part.there, touched(first, first + part.size))
         outcome.bring(-sum(part.there for part in self._free.values()))
-        self._taken.clear()
-        self._free.clear()
+        for parts in (self._free, self._ends, self._sizes, self._taken):
+            parts.clear()
 
     def _taken_as(self, block: Limits) -> _Part:
         """Return what a block has of the heap; at its end if it is older than the recording."""

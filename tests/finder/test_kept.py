@@ -130,3 +130,17 @@ def test_parts_of_the_heap_never_overlap(seed: int) -> None:
         assert sum(part.there for part in blocks._free.values()) == outcome.spare
     blocks.close(lambda first, end: end - first, outcome)
     assert outcome.spare == 0
+
+
+def test_the_other_threads_of_a_process_go_on_after_its_end() -> None:
+    """The first thread may end before them."""
+    blocks, outcome = KeptBlocks(), Outcome()
+    for number in range(3):
+        blocks.take(block(number), outcome)
+    blocks.give_back(block(2), 100, outcome)
+    blocks.close(lambda first, end: end - first, outcome)
+    for number in range(3):
+        blocks.give_back(block(number), 100, outcome)
+    blocks.take(block(3, 300), outcome)
+    blocks.close(lambda first, end: end - first, outcome)
+    assert (outcome.saved, outcome.spare) == (300, 0)
