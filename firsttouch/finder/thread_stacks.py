@@ -34,10 +34,11 @@ class ThreadStacks:
         """Return from and to which addresses a mapping is a stack; `fresh` was not there before."""
         if self.told:
             size = sum(end - start for start, end in fresh)
-            for tid in [tid for tid, asked in self._asked.items() if asked == size][:1]:
-                del self._asked[tid]
-                return fresh
-            return ()
+            tid = next((tid for tid, asked in self._asked.items() if asked == size), None)
+            if tid is None:
+                return ()
+            del self._asked[tid]
+            return fresh
         start, end = self._reserved
         self._reserved = fresh[-1] if fresh and not event.prot else (0, 0)
         if event.end == end and start < event.start <= start + _GUARD and is_anonymous(event):
