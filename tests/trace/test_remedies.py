@@ -7,33 +7,24 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from firsttouch.errors import UserError
-from firsttouch.finder.allocators import Allocator, allocator_with
 from firsttouch.finder.document import FILE_NAME, read_trace
 from firsttouch.finder.remedies import (
     AHEAD,
-    AROUND,
     FILLED,
     HEAP,
     KEEP,
     KEEP_MALLOC,
     MTHP_64,
-    RELOCATE,
-    SPAWN,
     THP,
 )
 from firsttouch.finder.sites import Remedy, Trace
-from firsttouch.trace.advice import advice_sentences, advise
 from firsttouch.trace.reading import read_recording
-from firsttouch.trace.trying import remedy_to_try, with_remedy
 from tests.conftest import Firsttouch
 from tests.trace.conftest import NOBODY, Compile, make_public
-from tests.trace.test_results import trace
 
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
@@ -44,11 +35,6 @@ def huge_pages_are(policy: str) -> bool:
 
 def remedies(traced: Trace) -> Mapping[str, Remedy]:
     return {remedy.name: remedy for remedy in traced.remedies}
-
-
-def advised(*saving: Remedy, kernel: str = "6.12.9-amd64") -> list[str]:
-    traced = replace(trace(faults=1000), remedies=saving, allocator="glibc", kernel=kernel)
-    return [advice.remedy.name for advice in advise(traced)]
 
 
 # 16,384 pages are in a large block, 8,000 in a heap; all blocks but the first come again.
@@ -293,117 +279,3 @@ def test_folios_are_predicted_where_mremap_moved_memory(
     assert saved[THP] > 16384 / 2 - 1024 if user is None else saved[THP] == 0
     # At the end of a heap realloc(3) lets the block grow where it is.
     assert saved[KEEP] == pytest.approx(0, abs=8)
-
-
-@pytest.mark.parametrize(
-    ("saving", "names"),
-    [
-        ((Remedy(KEEP, 500, 0), Remedy(FILLED, 600, 0)), [FILLED, KEEP]),
-        ((Remedy(THP, 500, 0), Remedy(MTHP_64, 400, 0)), [THP]),
-        # More than a quarter of what is touched in vain.
-        ((Remedy(THP, 500, 300 * 4096), Remedy(MTHP_64, 400, 0)), [MTHP_64]),
-        # What a variable does is named beside what saves more, and needs the host's setting.
-        ((Remedy(MTHP_64, 500, 0), Remedy(HEAP, 400, 0)), [MTHP_64, HEAP]),
-        ((Remedy(THP, 400, 0), Remedy(HEAP, 500, 0)), [HEAP]),
-        ((Remedy(HEAP, 500, 300 * 4096),), []),
-        ((Remedy(AHEAD, 900, 0), Remedy(KEEP, 500, 0)), [KEEP, AHEAD]),
-        ((Remedy(KEEP, 19, 0),), []),
-        ((Remedy(AROUND, 99, 0), Remedy(SPAWN, 20, 0)), [SPAWN]),
-        ((Remedy(AROUND, 100, 0), Remedy(RELOCATE, 110, 0)), [RELOCATE, AROUND]),
-    ],
-)
-def test_the_best_remedies_are_named_first(saving: tuple[Remedy, ...], names: list[str]) -> None:
-    assert advised(*saving) == names
-
-
-def test_a_kernel_without_sizes_of_huge_pages_is_told_of_none() -> None:
-    saving = Remedy(THP, 300, 0), Remedy(MTHP_64, 500, 0)
-    for kernel, name in (("6.1.0-50-amd64", THP), ("6.8.0-60-generic", MTHP_64)):
-        assert advised(*saving, kernel=kernel) == [name]
-
-
-def test_a_program_of_the_jvm_is_told_what_its_runtime_takes() -> None:
-    saving = (Remedy(FILLED, 900, 0), Remedy(MTHP_64, 800, 0), Remedy(THP, 700, 0))
-    traced = replace(trace(faults=1000), remedies=saving, allocator="JVM", kernel="6.12.9-amd64")
-    assert [advice.remedy.name for advice in advise(traced)] == [MTHP_64, THP]
-    assert remedy_to_try(traced, 1).environment == {
-        "JAVA_TOOL_OPTIONS": "-XX:+UseTransparentHugePages"
-    }
-
-
-def test_only_what_a_variable_applies_can_be_tried() -> None:
-    keep = replace(trace(faults=1000), remedies=(Remedy(KEEP, 500, 0),))
-    assert "dirty_decay_ms" in str(remedy_to_try(replace(keep, allocator="jemalloc"), 1))
-    for traced in (keep, replace(keep, allocator="JVM"), trace(faults=1000)):
-        with pytest.raises(UserError, match="can apply no remedy"):
-            remedy_to_try(traced, 1)
-    with pytest.raises(UserError, match="apply 1 of the remedies"):
-        remedy_to_try(replace(keep, allocator="glibc"), 2)
-
-
-@pytest.mark.parametrize(
-    ("allocator", "remedy", "variable"),
-    [
-        ("glibc", HEAP, "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"),
-        ("JVM", THP, "JAVA_TOOL_OPTIONS=-XX:+UseTransparentHugePages"),
-        ("jemalloc", THP, "MALLOC_CONF=thp:always"),
-    ],
-)
-def test_a_variable_asks_for_huge_pages(allocator: str, remedy: str, variable: str) -> None:
-    traced = replace(trace(faults=1000), remedies=(Remedy(remedy, 500, 0),), allocator=allocator)
-    (sentence,) = advice_sentences(traced)
-    assert f"by {variable} before the command, where " in sentence
-    assert remedy_to_try(traced, 1).remedy.name == remedy
-
-
-def test_huge_pages_are_a_setting_of_the_host_where_no_variable_asks_for_them() -> None:
-    for allocator in ("glibc", "Go", ""):
-        traced = replace(trace(faults=1000), remedies=(Remedy(THP, 500, 0),), allocator=allocator)
-        (sentence,) = advice_sentences(traced)
-        assert "`always` in /sys/kernel/mm/transparent_hugepage/enabled" in sentence
-
-
-def test_memory_that_no_setting_keeps_is_named() -> None:
-    own = replace(trace(faults=1000), allocator="glibc", fault_kinds={"again": 300})
-    (sentence,) = advice_sentences(replace(own, remedies=(Remedy(KEEP, 10, 0),)))
-    assert sentence.startswith("290 faults (29.0 %) were on memory that the program maps itself")
-    assert not list(advice_sentences(replace(own, allocator="jemalloc")))
-    (kept,) = advice_sentences(replace(own, remedies=(Remedy(KEEP, 290, 0),)))
-    assert kept.startswith("Remedy 1 saves 290 faults")
-
-
-def test_the_answer_says_how_a_remedy_is_tried() -> None:
-    both = replace(
-        trace(faults=1000),
-        remedies=(Remedy(FILLED, 600, 0), Remedy(KEEP, 500, 0)),
-        allocator="glibc",
-    )
-    filled, keep = advice_sentences(both)
-    assert ("--try" in filled, keep.endswith("(`--try 1`).")) == (False, True)
-    assert remedy_to_try(both, 1).remedy.name == KEEP
-    assert not any("--try" in sentence for sentence in advice_sentences(replace(both, command=())))
-
-
-def test_a_remedy_keeps_the_settings_that_are_there() -> None:
-    added = with_remedy({"GLIBC_TUNABLES": "b=2"}, {"GLIBC_TUNABLES": "a=1"})
-    assert added == {"GLIBC_TUNABLES": "a=1:b=2"}
-    assert with_remedy({"GODEBUG": "b=2"}, {"GODEBUG": "a=1"}) == {"GODEBUG": "a=1,b=2"}
-    assert with_remedy({"MIMALLOC_PURGE_DELAY": "-1"}, {"MIMALLOC_PURGE_DELAY": "10"}) == {
-        "MIMALLOC_PURGE_DELAY": "-1"
-    }
-
-
-@pytest.mark.parametrize(
-    ("paths", "name"),
-    [
-        (("/usr/lib/libc.so.6", "/usr/lib/libjemalloc.so.2"), "jemalloc"),
-        (("/usr/lib/libc.so.6", "[heap]"), "glibc"),
-        (("[anon: Go: heap]",), "Go"),
-        (("/bin/static", "[heap]"), ""),
-    ],
-)
-def test_an_allocator_is_told_by_what_a_process_maps(paths: tuple[str, ...], name: str) -> None:
-    used: Allocator | None = None
-    for path in paths:
-        used = allocator_with(used, path)
-    assert (used.name if used else "") == name
