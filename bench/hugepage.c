@@ -1,23 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "hugepage.h"
 #include "result.h"
 #include "thp.h"
 
-#define POOL		"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+#define POOL_DIR	"/sys/kernel/mm/hugepages/hugepages-2048kB"
+#define POOL		POOL_DIR "/nr_hugepages"
+#define SURPLUS		POOL_DIR "/surplus_hugepages"
 #define MAP_2MB		(21 << 26)	/* log2 of the size, at MAP_HUGE_SHIFT */
 
-static bool read_pool(size_t *pages)
+static bool read_pages(const char *path, size_t *pages)
 {
-	FILE *file = fopen(POOL, "re");
+	FILE *file = fopen(path, "re");
 	bool ok = file && fscanf(file, "%zu", pages) == 1;
 
 	if (file)
 		fclose(file);
 	return ok;
+}
+
+/*
+ * Returns what was written to nr_hugepages. What is read there has the pages,
+ * too, that leave the pool as soon as their user unmaps them.
+ */
+static bool read_pool(size_t *pages)
+{
+	size_t surplus;
+
+	if (!read_pages(POOL, pages) || !read_pages(SURPLUS, &surplus))
+		return false;
+	*pages -= surplus;
+	return true;
 }
 
 static void write_pool(size_t pages)
@@ -31,6 +50,19 @@ static void write_pool(size_t pages)
 	fclose(file);
 }
 
+/*
+ * Two runs at once would read the same size, and the pool keep what one of them
+ * adds. Returns what close() unlocks, or -1 where there is no pool.
+ */
+static int lock_pool(void)
+{
+	int fd = open(POOL, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+	return fd;
+}
+
 static char *map_pages(char *at, size_t size)
 {
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_2MB;
@@ -40,31 +72,54 @@ static char *map_pages(char *at, size_t size)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-void hugetlb_give_back(size_t added)
+static void shrink_pool(size_t added)
 {
 	size_t now;
 
-	if (added && read_pool(&now) && now >= added)
+	if (read_pool(&now) && now >= added)
 		write_pool(now - added);
+}
+
+void hugetlb_give_back(size_t added)
+{
+	int lock;
+
+	if (!added)
+		return;
+	lock = lock_pool();
+	shrink_pool(added);
+	close(lock);
+}
+
+static char *enlarge_and_map(char *at, size_t size, size_t copies,
+			     size_t *added)
+{
+	size_t before, after;
+	char *start;
+
+	if (!read_pool(&before))
+		return NULL;
+	write_pool(before + copies * size / HUGEPAGE_BYTES);
+	if (read_pool(&after) && after > before)
+		*added = after - before;
+	start = map_pages(at, size);
+	if (!start && *added) {
+		shrink_pool(*added);
+		*added = 0;
+	}
+	return start;
 }
 
 char *hugetlb_map(char *at, size_t size, bool enlarge, size_t copies,
 		  size_t *added)
 {
+	int lock = lock_pool();
 	char *start = map_pages(at, size);
-	size_t before, after;
 
 	*added = 0;
-	if (start || !enlarge || !read_pool(&before))
-		return start;
-	write_pool(before + copies * size / HUGEPAGE_BYTES);
-	if (read_pool(&after) && after > before)
-		*added = after - before;
-	start = map_pages(at, size);
-	if (!start) {
-		hugetlb_give_back(*added);
-		*added = 0;
-	}
+	if (!start && enlarge)
+		start = enlarge_and_map(at, size, copies, added);
+	close(lock);
 	return start;
 }
 

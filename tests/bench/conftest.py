@@ -46,6 +46,13 @@ class Ftbench:
         return line
 
 
+def faults(line: Line) -> int:
+    """Return a result's page faults, which are its minor and its major faults."""
+    metrics = line["metrics"]
+    assert metrics["page_faults"] == metrics["minor_faults"] + metrics["major_faults"]
+    return int(metrics["page_faults"])
+
+
 def make_ftbench(prefix: str, output: Path, name: str = "ftbench") -> Path:
     done = subprocess.run(
         ["make", "-s", "-j2", "-C", BENCH, f"CROSS_COMPILE={prefix}", f"OUTPUT={output}",

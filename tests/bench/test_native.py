@@ -13,18 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.conftest import Ftbench, Line, run_as_nobody
+from tests.bench.conftest import Ftbench, faults, run_as_nobody
 
 PAGE = os.sysconf("SC_PAGESIZE")
 PAGES = 512
 SIZE = str(PAGES * PAGE)
 ATOMICS = ("ldadd", "swp", "cas", "casp")
-
-
-def faults(line: Line) -> int:
-    metrics = line["metrics"]
-    assert metrics["page_faults"] == metrics["minor_faults"] + metrics["major_faults"]
-    return int(metrics["page_faults"])
 
 
 def expected(kind: str) -> set[int]:
@@ -201,44 +195,6 @@ def test_scratch_file_goes_away(ftbench: Ftbench) -> None:
     assert not list(Path("/var/tmp").glob("ftbench.*"))
 
 
-CACHE = ("--ways", "4", "--way_size", str(4 * PAGE))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reads"),
-    [
-        (("set-conflict", "--n", "9", "--rounds", "100"), {"reads": 900}),
-        (("set-conflict", "--n", "9", "--rounds", "100", "--loads", "dependent"), {"reads": 900}),
-        (("set-conflict", "--n", "40", "--rounds", "10", "--stride", "64K"), {"reads": 400}),
-        (("zero-conflict", *CACHE, "--hot_color", "3", "--rounds", "100"), {"reads": 500}),
-        (
-            ("zero-scan", "--stride", "64", "--rounds", "3", "--zero_pages", "2",
-             "--working_set", "8K"),
-            {"set_reads": 3 * 128, "zero_reads": 3 * 2 * PAGE // 64},
-        ),
-        (
-            ("zero-scan", "--stride", str(PAGE), "--rounds", "3", "--zero_pages", "16"),
-            {"set_reads": 0, "zero_reads": 48},
-        ),
-        (("colors-here", *CACHE, "--colors", "4", "--rounds", "100"), {"reads": 500}),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)  # fmt: skip
-def test_cache_experiments_fault_nothing(
-    ftbench: Ftbench, arguments: tuple[str, ...], reads: dict[str, int]
-) -> None:
-    line = ftbench.line(*arguments)
-    if not line["metrics"]:
-        (reason,) = set(line["unavailable"].values())
-        assert "as root, echo" in reason or "this kernel" in reason
-        return
-    assert faults(line) == 0
-    assert {name: line["metrics"][name] for name in reads} == reads
-    if "zero_frames" in line["metrics"]:
-        assert line["metrics"]["zero_frames"] == (4 if arguments[0] == "colors-here" else 1)
-        assert line["metrics"]["hot_lines_checked"] == 4
-
-
 def perf_is_allowed() -> bool:
     """Ask the kernel itself for a page-fault event, apart from ftbench."""
     attr = (ctypes.c_uint64 * 16)()
@@ -309,31 +265,6 @@ def test_counters_are_numbers_or_have_a_remedy(ftbench: Ftbench) -> None:
         if "instructions_user" in line["metrics"]:
             # Four instructions of the loop for each page, and little else.
             assert 4 * PAGES <= line["metrics"]["instructions_user"] <= 40 * PAGES
-
-
-_POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("set-conflict", "--rounds", "10"),
-        ("zero-scan", "--working_set", "64K", "--rounds", "2"),
-        ("colors-here", "--ways", "8", "--way_size", "32K", "--rounds", "10"),
-    ],
-    ids=lambda arguments: arguments[0],
-)
-def test_the_hugetlb_pool_is_enlarged_only_when_asked(
-    ftbench: Ftbench, arguments: tuple[str, ...]
-) -> None:
-    """A run that is killed could not restore its size."""
-    if int((_POOL / "free_hugepages").read_text()):
-        pytest.fail("the test needs an empty pool: echo 0 > /proc/sys/vm/nr_hugepages")
-    line = ftbench.line(*arguments)
-    assert line.get("backing") != "hugeTLB"
-    if os.geteuid() == 0 and line["metrics"]:
-        assert ftbench.line(*arguments, "--set-pool")["backing"] == "hugeTLB"
-    assert int((_POOL / "nr_hugepages").read_text()) == 0
 
 
 # Instructions of seccomp's filter: code, steps if true and if false, value.
