@@ -12,8 +12,8 @@ import re
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 # Files whose tests share a module's fixture, as a guest, a tree, an installed
-# package, the results behind the documents; or the machine's hugeTLB pool. Where a test's parameters begin
-# with a release, they do so by release.
+# package, the results behind the documents; or the machine's hugeTLB pool.
+# Where a test's parameters begin with a release, they do so by release.
 TOGETHER = (
     "tests/bench/test_guest.py",
     "tests/bench/test_hugepages.py",
