@@ -26,16 +26,14 @@ static bool read_pages(const char *path, size_t *pages)
 }
 
 /*
- * Returns what was written to nr_hugepages. What is read there has the pages,
- * too, that leave the pool as soon as their user unmaps them.
+ * *pages: what was written to nr_hugepages. *surplus: more that leave the pool
+ * as soon as their user unmaps them. What is read there is their sum.
  */
-static bool read_pool(size_t *pages)
+static bool read_pool(size_t *pages, size_t *surplus)
 {
-	size_t surplus;
-
-	if (!read_pages(POOL, pages) || !read_pages(SURPLUS, &surplus))
+	if (!read_pages(POOL, pages) || !read_pages(SURPLUS, surplus))
 		return false;
-	*pages -= surplus;
+	*pages -= *surplus;
 	return true;
 }
 
@@ -74,9 +72,9 @@ static char *map_pages(char *at, size_t size)
 
 static void shrink_pool(size_t added)
 {
-	size_t now;
+	size_t now, surplus;
 
-	if (read_pool(&now) && now >= added)
+	if (read_pool(&now, &surplus) && now >= added)
 		write_pool(now - added);
 }
 
@@ -94,13 +92,14 @@ void hugetlb_give_back(size_t added)
 static char *enlarge_and_map(char *at, size_t size, size_t copies,
 			     size_t *added)
 {
-	size_t before, after;
+	size_t before, after, surplus;
 	char *start;
 
-	if (!read_pool(&before))
+	if (!read_pool(&before, &surplus))
 		return NULL;
-	write_pool(before + copies * size / HUGEPAGE_BYTES);
-	if (read_pool(&after) && after > before)
+	/* The first that a pool gets are its surplus, which others use. */
+	write_pool(before + surplus + copies * size / HUGEPAGE_BYTES);
+	if (read_pool(&after, &surplus) && after > before)
 		*added = after - before;
 	start = map_pages(at, size);
 	if (!start && *added) {
