@@ -63,6 +63,10 @@ class Simulation:
     _lowest: int | None = None
     _kept_below: int = 0
 
+    def __post_init__(self) -> None:
+        # Blocks of a page table.
+        self._table = max((world.blocks for world in self.worlds), default=1)
+
     def fork(self) -> Simulation:
         """Return that of a child."""
         worlds = tuple(world.fork() for world in self.worlds)
@@ -225,11 +229,16 @@ class Simulation:
         if limits.moved:
             # A huge page is promised only where nothing else can be.
             return inside, 0, 0
+        huge = inside
+        if self._table > 1:
+            first = (block - block % self._table) * self.block
+            if limits.first > first or limits.end < first + self._table * self.block:
+                huge = 0
         if not limits.heap:
-            return inside, inside, inside & self.asked.of_block(block, self.block)
+            return inside, huge, inside & self.asked.of_block(block, self.block)
         # glibc's first 2 MiB begin where the heap does. Behind them the heap ends on a block's end.
         whole = start >= limits.first + self.block
-        return inside, inside, (1 << self.block) - 1 if whole else 0
+        return inside, huge, (1 << self.block) - 1 if whole else 0
 
     def _forget(self, block: int, pages: int, *, heap: bool = False) -> None:
         if block in self._touched:

@@ -36,6 +36,8 @@ class World:
     """The anonymous memory of a process with a remedy; without one, each page takes a fault."""
 
     kind = FOLIOS
+    # Of how many blocks its largest folio is.
+    blocks = 1
 
     def __init__(self, outcome: Outcome, block: int) -> None:
         self._outcome = outcome
@@ -104,7 +106,7 @@ class World:
 
     def move(self, first: int, count: int, to: int) -> None:
         """Move pages, each as it is: mremap(2) moves entries of page tables."""
-        for pages_of in (self._present, self._zero, self._idle):
+        for pages_of in filter(None, (self._present, self._zero, self._idle)):
             move_pages(pages_of, first, count, to, self._block)
 
     def came_back(self, block: int, pages: int, inside: int) -> None:

@@ -9,20 +9,19 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from firsttouch.finder.allocators import GLIBC, allocator
+from firsttouch.finder.allocators import GLIBC, Allocator, allocator
 from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, ZERO_PAGE
 from firsttouch.finder.remedies import (
     AHEAD,
     AROUND,
     FILLED,
+    FOLIOS,
     HEAP,
     KEEP,
     KEEP_MALLOC,
-    MTHP_16,
-    MTHP_64,
     RELOCATE,
     SPAWN,
-    THP,
+    table_bytes,
 )
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.quantities import format_number_of, format_share
@@ -63,9 +62,10 @@ def advise(trace: Trace) -> list[Advice]:
     worth = {r.name: r for r in trace.remedies if r.saved and r.saved >= _least(r) * trace.faults}
     touched = trace.anonymous * trace.page_size
     used = allocator(trace.allocator)
-    sizes = (*((HEAP,) if used and used.heap else ()), THP)
-    if _release(trace.kernel) >= _MTHP_SINCE:
-        sizes += (MTHP_64, MTHP_16)
+    some = _release(trace.kernel) >= _MTHP_SINCE
+    sizes = [HEAP] if used and used.heap else []
+    # The largest first: of those that save as much it asks for one setting, not for several.
+    sizes += [name for name in reversed(FOLIOS) if some or _fills_table(name, trace)]
     huge = [
         remedy
         for name in sizes
@@ -77,8 +77,11 @@ def advise(trace: Trace) -> list[Advice]:
     named = [remedy for name in others if (remedy := worth.get(name))]
     named += [max(huge, key=lambda remedy: remedy.saved)] if huge else []
     # A variable asks nobody for a setting of the host.
-    by_variable = (HEAP if used.heap else THP) if used and used.huge else ""
-    named += [remedy for remedy in huge if remedy.name == by_variable and remedy not in named]
+    named += [
+        remedy
+        for remedy in huge
+        if used and _by_variable(remedy, trace, used) and remedy not in named
+    ]
     named.sort(key=lambda remedy: -remedy.saved)
     named += [worth[AHEAD]] if AHEAD in worth else []
     return [_advice(trace, remedy) for remedy in named[:_MOST]]
@@ -160,7 +163,7 @@ def _advice(trace: Trace, remedy: Remedy) -> Advice:
         return _keep(trace, remedy)
     if remedy.name in _STARTS:
         return Advice(remedy, _STARTS[remedy.name])
-    if remedy.name in (HEAP, THP):
+    if remedy.name == HEAP or remedy.name in FOLIOS:
         return _huge(trace, remedy)
     if remedy.name == FILLED:
         places = (p.place for p in trace.fault_places if p.kind in _FIRST_TOUCHES)
@@ -170,24 +173,33 @@ def _advice(trace: Trace, remedy: Remedy) -> Advice:
             "MADV_POPULATE_WRITE or MAP_POPULATE where memory is mapped that the program fills "
             f"anyway{where}",
         )
-    if remedy.name == AHEAD:
-        size = 16 * trace.page_size // 1024
-        return Advice(remedy, f"a kernel with fault-ahead, {size} in /sys/kernel/mm/fault_ahead_kb")
-    file = {
-        MTHP_64: f"{_THP}/hugepages-64kB/enabled",
-        MTHP_16: f"{_THP}/hugepages-16kB/enabled",
-    }[remedy.name]
-    return Advice(remedy, f"{remedy.name}, `always` in {file}")
+    assert remedy.name == AHEAD
+    size = 16 * trace.page_size // 1024
+    return Advice(remedy, f"a kernel with fault-ahead, {size} in /sys/kernel/mm/fault_ahead_kb")
+
+
+def _fills_table(name: str, trace: Trace) -> bool:
+    """Tell whether a large folio of this name is a whole page table, as in any release."""
+    return FOLIOS[name] == table_bytes(trace.page_size)
+
+
+def _by_variable(remedy: Remedy, trace: Trace, used: Allocator) -> bool:
+    """Tell whether a variable of the allocator asks for what a remedy has."""
+    if used.heap or remedy.name == HEAP:
+        return bool(used.huge) and remedy.name == HEAP
+    return bool(used.huge) and _fills_table(remedy.name, trace)
 
 
 def _huge(trace: Trace, remedy: Remedy) -> Advice:
     used = allocator(trace.allocator)
-    always = f"`always` in {_THP}/enabled"
-    if used is None or not used.huge or used.heap != (remedy.name == HEAP):
-        return Advice(remedy, f"{remedy.name}, {always}")
-    since = f" from {used.huge_since} on" if used.huge_since else ""
-    by = f"by {assignments(used.huge)} before the command, where {_THP}/enabled says madvise"
-    return Advice(remedy, f"{remedy.name} ({used.name}{since}), {by}", used.huge)
+    if used and _by_variable(remedy, trace, used):
+        since = f" from {used.huge_since} on" if used.huge_since else ""
+        by = f"by {assignments(used.huge)} before the command, where {_THP}/enabled says madvise"
+        return Advice(remedy, f"{remedy.name} ({used.name}{since}), {by}", used.huge)
+    file = "enabled"
+    if not _fills_table(remedy.name, trace):
+        file = f"hugepages-{FOLIOS[remedy.name] // 1024}kB/enabled"
+    return Advice(remedy, f"{remedy.name}, `always` in {_THP}/{file}")
 
 
 def _keep(trace: Trace, remedy: Remedy) -> Advice:

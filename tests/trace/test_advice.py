@@ -58,6 +58,24 @@ def test_a_kernel_without_sizes_of_huge_pages_is_told_of_none() -> None:
         assert advised(*saving, kernel=kernel) == [name]
 
 
+@pytest.mark.parametrize(
+    ("page_size", "size", "file"),
+    [
+        (4096, "2 MiB", "enabled"),
+        (4096, "128 KiB", "hugepages-128kB/enabled"),
+        (16384, "2 MiB", "hugepages-2048kB/enabled"),
+        (16384, "32 MiB", "enabled"),
+        (65536, "512 MiB", "enabled"),
+    ],
+)
+def test_a_size_of_huge_pages_has_its_setting(page_size: int, size: str, file: str) -> None:
+    """`transparent_hugepage/enabled` gives those of a whole page table, whatever their size."""
+    saving = (Remedy(f"huge pages of {size}", 500, 0),)
+    (advice,) = advise(replace(trace(faults=1000), remedies=saving, page_size=page_size))
+    path = f"/sys/kernel/mm/transparent_hugepage/{file}"
+    assert advice.action == f"huge pages of {size}, `always` in {path}"
+
+
 def test_a_program_of_the_jvm_is_told_what_its_runtime_takes() -> None:
     saving = (Remedy(FILLED, 900, 0), Remedy(MTHP_64, 800, 0), Remedy(THP, 700, 0))
     traced = replace(trace(faults=1000), remedies=saving, allocator="JVM", kernel="6.12.9-amd64")
