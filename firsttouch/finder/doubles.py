@@ -21,7 +21,7 @@ from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FILE, PRIVATE, SECOND, k
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import Process
 from firsttouch.finder.records import Recording
-from firsttouch.finder.replay import Remedies
+from firsttouch.finder.replay import Remedies, Replay
 from firsttouch.finder.runs import count_faults, in_runs
 from firsttouch.finder.sampling import scale
 from firsttouch.finder.spaces import PROT_EXEC, Place, Space, is_loader, memory_kind
@@ -104,9 +104,12 @@ class _Finder:
         process = self._processes.get(pid)
         if process is None:
             process = self._processes[pid] = Process(
-                pid, Space(), self._name(f"process {pid}"), self._block, self._remedies.process()
+                pid, Space(), self._name(f"process {pid}"), self._block, self._replay()
             )
         return process
+
+    def _replay(self) -> Replay:
+        return self._remedies.process(self._recording.kernel_release)
 
     def _name(self, name: str) -> int:
         self._totals.names.append(name)
@@ -114,7 +117,7 @@ class _Finder:
 
     def _execute(self, event: Executed) -> None:
         old = self._processes.get(event.pid)
-        replay = self._remedies.process()
+        replay = self._replay()
         if old:
             old.execute()
             old.close(self._totals)

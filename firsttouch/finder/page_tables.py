@@ -57,9 +57,9 @@ class PageTables(World):
         return [other for other in range(first, first + self.blocks) if other != block]
 
     def _all_zero(self, block: int) -> bool:
-        """Tell whether a block's table maps the huge zero page."""
-        return self._zero.get(block) == self._every and all(
-            self._zero.get(other) == self._every for other in self._others(block)
+        """Tell whether a block's table maps the huge zero page, to be replaced as a whole."""
+        return not self.splits and all(
+            self._zero.get(other) == self._every for other in (block, *self._others(block))
         )
 
     def _takes(self, block: int, inside: int) -> bool:

@@ -19,6 +19,7 @@ from firsttouch.finder.remedies import (
     KEPT,
     RELOCATE,
     SPAWN,
+    release_of,
     worlds_of,
 )
 from firsttouch.finder.simulation import Simulation
@@ -27,6 +28,8 @@ from firsttouch.finder.worlds import Outcome, World
 
 # Where a program touches this share of a block, populating it brings little in vain.
 _FILLED = 0.9
+# From this release on a write replaces the huge zero page by a huge page.
+_REPLACES_HUGE_ZERO = (6, 13)
 # Of glibc: the bytes at the beginning of a large block, in which it writes how large that is;
 # and the largest size of a thread's heap (malloc/arena.c, HEAP_MAX_SIZE).
 _HEADER = 16
@@ -51,11 +54,13 @@ class Remedies:
         self._worlds = worlds
         self._stacks_told = stacks_told
 
-    def process(self) -> Replay:
-        """Return a new process."""
+    def process(self, kernel: str = "") -> Replay:
+        """Return a new process on a release of the kernel; the newest if that is not known."""
         worlds = tuple(
             made(self.outcomes[name], self._block) for name, made in self._worlds.items()
         )
+        for world in worlds:
+            world.splits = () < release_of(kernel) < _REPLACES_HUGE_ZERO
         stacks = ThreadStacks(told=self._stacks_told)
         return Replay(self.outcomes, Simulation(self._block, worlds), self._shift, stacks)
 

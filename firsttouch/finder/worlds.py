@@ -38,6 +38,8 @@ class World:
     kind = FOLIOS
     # Of how many blocks its largest folio is.
     blocks = 1
+    # Whether a write splits the huge zero page, and each page is replaced for itself.
+    splits = False
 
     def __init__(self, outcome: Outcome, block: int) -> None:
         self._outcome = outcome
@@ -52,6 +54,7 @@ class World:
     def fork(self) -> World:
         """Return that of a child. What nobody has written is the parent's."""
         child = type(self)(self._outcome, self._block)
+        child.splits = self.splits
         child._present, child._zero = self._present.copy(), self._zero.copy()
         return child
 
@@ -171,8 +174,8 @@ class Large(World):
         saved, brought = pages.bit_count(), 0
         if left:
             zero = self._zero.get(block, 0)
-            # The huge zero page is replaced as a whole.
-            there = present if self.whole and zero == self._every else present | zero
+            replaced = self.whole and not self.splits and zero == self._every
+            there = present if replaced else present | zero
             while left:
                 bit = left & -left
                 folio = self._folio << (bit.bit_length() - 1 & -self._size)

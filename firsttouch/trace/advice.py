@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from firsttouch.finder.remedies import (
     KEEP_MALLOC,
     RELOCATE,
     SPAWN,
+    release_of,
     table_bytes,
 )
 from firsttouch.finder.sites import Remedy, Trace
@@ -62,7 +62,7 @@ def advise(trace: Trace) -> list[Advice]:
     worth = {r.name: r for r in trace.remedies if r.saved and r.saved >= _least(r) * trace.faults}
     touched = trace.anonymous * trace.page_size
     used = allocator(trace.allocator)
-    some = _release(trace.kernel) >= _MTHP_SINCE
+    some = release_of(trace.kernel) >= _MTHP_SINCE
     sizes = [HEAP] if used and used.heap else []
     # The largest first: of those that save as much it asks for one setting, not for several.
     sizes += [name for name in reversed(FOLIOS) if some or _fills_table(name, trace)]
@@ -90,11 +90,6 @@ def advise(trace: Trace) -> list[Advice]:
 def _least(remedy: Remedy) -> float:
     """Return the share of all faults that makes a remedy worth it: more for what is more to do."""
     return _MANY if remedy.name in (RELOCATE, AROUND) else LEAST
-
-
-def _release(kernel: str) -> tuple[int, ...]:
-    """Return the first two numbers of a kernel's release, such as 6.12.9-amd64."""
-    return tuple(int(number) for number in re.findall(r"\d+", kernel)[:2])
 
 
 def advice_sentences(trace: Trace) -> Iterator[str]:

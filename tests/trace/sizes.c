@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * First touches as huge pages of every size meet them: `sizes MIB` prints how many
+ * page faults it took. MIB is what a page table maps. `sizes FILE POLICY` writes a
+ * size's setting, in a process of its own, so that another has it from its start.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static size_t page;
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void set(const char *path, const char *policy)
+{
+	FILE *file = fopen(path, "we");
+
+	if (!file || fputs(policy, file) < 0 || fclose(file))
+		fail(path);
+}
+
+static char *map(size_t size)
+{
+	char *start = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (start == MAP_FAILED)
+		fail("mmap");
+	return start;
+}
+
+static void write_each(char *start, size_t size, size_t step)
+{
+	for (size_t at = 0; at < size; at += step)
+		((volatile char *)start)[at] = 1;
+}
+
+static void read_each(char *start, size_t size)
+{
+	for (size_t at = 0; at < size; at += page)
+		(void)((volatile char *)start)[at];
+}
+
+/* In order, and no size of huge page ends where the mapping does. */
+static void fill(size_t size)
+{
+	char *start = map(size);
+
+	write_each(start, size, page);
+	munmap(start, size);
+}
+
+/* Zero pages that are written, and a part that is given back. */
+static void read_first(size_t size)
+{
+	char *start = map(size);
+
+	read_each(start, size);
+	write_each(start, size, page);
+	madvise(start + size / 4, size / 16, MADV_DONTNEED);
+	write_each(start, size, page);
+	munmap(start, size);
+}
+
+static void grow(size_t size, size_t larger)
+{
+	char *start = map(size);
+
+	write_each(start, size, page);
+	start = mremap(start, size, larger, MREMAP_MAYMOVE);
+	if (start == MAP_FAILED)
+		fail("mremap");
+	write_each(start, larger, page);
+	munmap(start, larger);
+}
+
+static void leave_holes(size_t size)
+{
+	char *start = map(size);
+
+	write_each(start, size, 3 * page);
+	munmap(start, size);
+}
+
+static long faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_minflt;
+}
+
+int main(int argc, char **argv)
+{
+	size_t table = argc > 1 ? strtoul(argv[1], NULL, 10) << 20 : 0;
+
+	if (argc > 2) {
+		set(argv[1], argv[2]);
+		return 0;
+	}
+	page = sysconf(_SC_PAGESIZE);
+	fill(2 * table + 83 * page);
+	read_first(2 * table);
+	grow(table / 2, 2 * table);
+	leave_holes(2 * table);
+	printf("%ld\n", faults());
+	return 0;
+}
