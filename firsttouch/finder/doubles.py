@@ -17,6 +17,7 @@ from firsttouch.finder.allocators import GO, allocator_with
 from firsttouch.finder.code import Code
 from firsttouch.finder.events import Call, Ended, Executed, Fault, Forked, Mapped, Named, Wish
 from firsttouch.finder.instructions import distance
+from firsttouch.finder.kernel_rules import rules_of
 from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FILE, PRIVATE, SECOND, kind_of
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import Process
@@ -109,7 +110,8 @@ class _Finder:
         return process
 
     def _replay(self) -> Replay:
-        return self._remedies.process(self._recording.kernel_release)
+        recording = self._recording
+        return self._remedies.process(rules_of(recording.kernel_release, recording.machine))
 
     def _name(self, name: str) -> int:
         self._totals.names.append(name)

@@ -23,21 +23,31 @@ class PageTables(World):
         self._every = (1 << block) - 1
         # Tables that had a page when a fault looked, and have given none back since.
         self._used: set[int] = set()
+        # Tables in whose place a huge page is.
+        self._huge: set[int] = set()
 
-    def forget(self, block: int, pages: int) -> None:
+    def forget(self, block: int, pages: int, *, mapped: bool = False) -> None:
         """As in any world."""
         super().forget(block, pages)
-        self._used.discard(block // self.blocks)
+        table = block // self.blocks
+        # Where a huge page was there is no table, if all of it is given back.
+        if not mapped or not self.rules.keeps_tables or table in self._huge:
+            self._used.discard(table)
+        self._huge.discard(table)
 
     def move(self, first: int, count: int, to: int) -> None:
         """As in any world."""
         super().move(first, count, to)
         self._used.clear()
+        self._huge.clear()
 
     def _written(self, block: int, page: int, tid: int, inside: int) -> int:
         del tid
+        table = block // self.blocks
         if not self._all_zero(block) and not self._takes(block, inside):
+            self._huge.discard(table)
             return page
+        self._huge.add(table)
         for other in self._others(block):
             self._present[other] = self._idle[other] = self._every
             self._zero.pop(other, None)
@@ -47,6 +57,7 @@ class PageTables(World):
     def _read(self, block: int, page: int, inside: int) -> int:
         if not self._takes(block, inside):
             return page
+        self._huge.add(block // self.blocks)
         for other in self._others(block):
             self._zero[other] = self._every
         return self._every
@@ -58,7 +69,7 @@ class PageTables(World):
 
     def _all_zero(self, block: int) -> bool:
         """Tell whether a block's table maps the huge zero page, to be replaced as a whole."""
-        return not self.splits and all(
+        return not self.rules.splits_zero and all(
             self._zero.get(other) == self._every for other in (block, *self._others(block))
         )
 

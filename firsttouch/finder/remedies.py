@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from firsttouch.finder.page_tables import page_tables
@@ -26,11 +25,6 @@ HEAP, AHEAD, KEEP, KEEP_MALLOC, FILLED, SPAWN, RELOCATE, AROUND = (
 KEPT = KEEP, KEEP_MALLOC
 # What takes away faults of a kind, or of a place, and needs no simulation of pages.
 COUNTED = *KEPT, FILLED, SPAWN, RELOCATE, AROUND
-
-
-def release_of(kernel: str) -> tuple[int, ...]:
-    """Return the first two numbers of a kernel's release, such as 6.12.9-amd64."""
-    return tuple(int(number) for number in re.findall(r"\d+", kernel)[:2])
 
 
 def table_bytes(page_size: int) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from firsttouch.finder.blocks import Limits, blocks_of, pages_in
 from firsttouch.finder.events import Fault, Forbade, Mapped, Wish
 from firsttouch.finder.kept import KeptBlocks
+from firsttouch.finder.kernel_rules import KernelRules
 from firsttouch.finder.kinds import SECOND
 from firsttouch.finder.ranges import Ranges
 from firsttouch.finder.remedies import (
@@ -19,7 +20,6 @@ from firsttouch.finder.remedies import (
     KEPT,
     RELOCATE,
     SPAWN,
-    release_of,
     worlds_of,
 )
 from firsttouch.finder.simulation import Simulation
@@ -28,8 +28,6 @@ from firsttouch.finder.worlds import Outcome, World
 
 # Where a program touches this share of a block, populating it brings little in vain.
 _FILLED = 0.9
-# From this release on a write replaces the huge zero page by a huge page.
-_REPLACES_HUGE_ZERO = (6, 13)
 # Of glibc: the bytes at the beginning of a large block, in which it writes how large that is;
 # and the largest size of a thread's heap (malloc/arena.c, HEAP_MAX_SIZE).
 _HEADER = 16
@@ -54,13 +52,13 @@ class Remedies:
         self._worlds = worlds
         self._stacks_told = stacks_told
 
-    def process(self, kernel: str = "") -> Replay:
-        """Return a new process on a release of the kernel; the newest if that is not known."""
+    def process(self, rules: KernelRules | None = None) -> Replay:
+        """Return a new process, on the newest kernel if no `rules` are given."""
         worlds = tuple(
             made(self.outcomes[name], self._block) for name, made in self._worlds.items()
         )
         for world in worlds:
-            world.splits = () < release_of(kernel) < _REPLACES_HUGE_ZERO
+            world.rules = rules or world.rules
         stacks = ThreadStacks(told=self._stacks_told)
         return Replay(self.outcomes, Simulation(self._block, worlds), self._shift, stacks)
 
@@ -208,7 +206,7 @@ class Replay:
             self._blocks.give_back(limits, touched, outcome)
             for pages_of in (asked, self._allocated):
                 pages_of.mark(limits, marked=False)
-        self._simulation.give_back(limits)
+        self._simulation.give_back(limits, mapped=call == "madvise")
 
     def move(self, start: int, size: int, to: int, new_size: int) -> None:
         """Take `size` bytes of pages that mremap(2) moves, or that grow where they are."""

@@ -152,8 +152,8 @@ class Simulation:
         for block, pages in blocks_of(limits, self.block, self._touched):
             self._forget(block, pages, heap=limits.heap)
 
-    def give_back(self, limits: Limits) -> None:
-        """Forget what a system call gave back."""
+    def give_back(self, limits: Limits, *, mapped: bool = False) -> None:
+        """Forget what a system call gave back, and perhaps left `mapped`."""
         if limits.heap:
             self._heap = self._heap[0], limits.first
         roomy = self._roomy.pop(limits.first, 0)
@@ -161,7 +161,8 @@ class Simulation:
         for block, pages in blocks_of(limits, self.block, self._touched):
             # A heap of huge pages gives whole blocks back.
             whole = pages.bit_count() == self.block
-            self._forget(block, pages, heap=bool(roomy) or (limits.heap and not whole))
+            heap = bool(roomy) or (limits.heap and not whole)
+            self._forget(block, pages, heap=heap, mapped=mapped)
             if roomy:
                 self._left[block] = self._left.get(block, 0) | pages
 
@@ -240,17 +241,17 @@ class Simulation:
         whole = start >= limits.first + self.block
         return inside, huge, (1 << self.block) - 1 if whole else 0
 
-    def _forget(self, block: int, pages: int, *, heap: bool = False) -> None:
+    def _forget(self, block: int, pages: int, *, heap: bool = False, mapped: bool = False) -> None:
         if block in self._touched:
             self._touched[block] &= ~pages
         self._returns.pop(block, None)
         left = self._left.get(block, 0)
         for world in self.worlds:
             if world.kind != HUGE_HEAP:
-                world.forget(block, pages)
+                world.forget(block, pages, mapped=mapped)
             elif not heap:
                 # A heap that is whole had the others before.
-                world.forget(block, pages & ~left)
+                world.forget(block, pages & ~left, mapped=mapped)
 
     def forbid_huge(self) -> None:
         """Leave all worlds, as if the process had never had large folios.

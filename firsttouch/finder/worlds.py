@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from firsttouch.finder.blocks import Limits, blocks_of, move_pages
+from firsttouch.finder.kernel_rules import KernelRules
 
 
 @dataclass
@@ -38,8 +39,7 @@ class World:
     kind = FOLIOS
     # Of how many blocks its largest folio is.
     blocks = 1
-    # Whether a write splits the huge zero page, and each page is replaced for itself.
-    splits = False
+    rules = KernelRules()
 
     def __init__(self, outcome: Outcome, block: int) -> None:
         self._outcome = outcome
@@ -54,7 +54,7 @@ class World:
     def fork(self) -> World:
         """Return that of a child. What nobody has written is the parent's."""
         child = type(self)(self._outcome, self._block)
-        child.splits = self.splits
+        child.rules = self.rules
         child._present, child._zero = self._present.copy(), self._zero.copy()
         return child
 
@@ -98,8 +98,9 @@ class World:
         """Take faults that were not recorded: of pages to which others are copied."""
         self._saved -= pages
 
-    def forget(self, block: int, pages: int) -> None:
-        """Take pages of a block away: they were given back."""
+    def forget(self, block: int, pages: int, *, mapped: bool = False) -> None:
+        """Take pages of a block away: they were given back, and may stay `mapped`."""
+        del mapped
         for pages_of in (self._present, self._zero):
             if block in pages_of:
                 pages_of[block] &= ~pages
@@ -164,6 +165,8 @@ class Large(World):
         self._every = (1 << block) - 1
         # Blocks whose huge page came whole, and has lost no page since.
         self._huge: set[int] = set()
+        # Blocks whose page table was left when all of their pages were given back.
+        self._tables: set[int] = set()
 
     def writes(self, block: int, pages: int, tid: int, inside: int) -> None:
         """As in any world, but a step for each folio, not for each page."""
@@ -171,17 +174,17 @@ class Large(World):
         outcome, idle = self._outcome, self._idle.get(block, 0)
         present = self._present.get(block, 0)
         left = pages & ~present
-        saved, brought = pages.bit_count(), 0
+        saved, brought, has_table = pages.bit_count(), 0, block in self._tables
         if left:
             zero = self._zero.get(block, 0)
-            replaced = self.whole and not self.splits and zero == self._every
+            replaced = self.whole and not self.rules.splits_zero and zero == self._every
             there = present if replaced else present | zero
             while left:
                 bit = left & -left
                 folio = self._folio << (bit.bit_length() - 1 & -self._size)
                 alone = left & folio
                 left ^= alone
-                if there & folio or folio & ~inside:
+                if there & folio or folio & ~inside or has_table:
                     brought |= alone
                     saved -= alone.bit_count()
                     continue
@@ -204,16 +207,21 @@ class Large(World):
         if used or brought:
             self._idle[block] = idle
 
-    def forget(self, block: int, pages: int) -> None:
+    def forget(self, block: int, pages: int, *, mapped: bool = False) -> None:
         """As in any world."""
+        if mapped and self.whole and not self._frees_table(block, pages):
+            self._tables.add(block)
+        else:
+            self._tables.discard(block)
         super().forget(block, pages)
         self._huge.discard(block)
 
     def move(self, first: int, count: int, to: int) -> None:
         """As in any world. Entries of a whole page table become those of its pages."""
         super().move(first, count, to)
-        for block, _ in blocks_of(Limits(first, first + count), self._block, self._huge):
-            self._huge.discard(block)
+        for blocks in (self._huge, self._tables):
+            for block, _ in blocks_of(Limits(first, first + count), self._block, blocks):
+                blocks.discard(block)
 
     def came_back(self, block: int, pages: int, inside: int) -> None:
         """As in any world: the first of the faults brought a huge page, if there is room."""
@@ -227,7 +235,14 @@ class Large(World):
         self._present[block] = self._every
 
     def _read(self, block: int, page: int, inside: int) -> int:
-        return (self.whole and self._empty(block, page, self.order, inside, False)) or page
+        if not self.whole or block in self._tables:
+            return page
+        return self._empty(block, page, self.order, inside, False) or page
+
+    def _frees_table(self, block: int, pages: int) -> bool:
+        """Tell whether no page table is left of a block where pages are given back."""
+        huge = block in self._huge or self._zero.get(block) == self._every
+        return pages == self._every and (huge or not self.rules.keeps_tables)
 
 
 def large(order: int, *, whole: bool = False, whole_heap: bool = False) -> type[Large]:

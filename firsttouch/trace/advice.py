@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from firsttouch.finder.allocators import GLIBC, Allocator, allocator
+from firsttouch.finder.kernel_rules import release_of
 from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, ZERO_PAGE
 from firsttouch.finder.remedies import (
     AHEAD,
@@ -20,7 +21,6 @@ from firsttouch.finder.remedies import (
     KEEP_MALLOC,
     RELOCATE,
     SPAWN,
-    release_of,
     table_bytes,
 )
 from firsttouch.finder.sites import Remedy, Trace

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import pytest
 
 from firsttouch.finder.blocks import Limits
 from firsttouch.finder.events import Fault
+from firsttouch.finder.kernel_rules import rules_of
 from firsttouch.finder.kinds import SECOND, ZERO_PAGE
 from firsttouch.finder.remedies import FOLIOS, HEAP, table_bytes, worlds_of
 from firsttouch.finder.replay import Remedies
@@ -62,7 +65,7 @@ def test_a_read_brings_the_huge_zero_page_which_a_write_replaces(
 ) -> None:
     """Before Linux 6.13 it splits it: a guest with pages of 16 KiB took 1 + 2,048 faults."""
     remedies = Remedies(page_size, (2 << 20) // page_size)
-    replay, table = remedies.process(kernel), table_bytes(page_size)
+    replay, table = remedies.process(rules_of(kernel, "aarch64")), table_bytes(page_size)
     pages = range(table // page_size)
     mapping = Limits(0, len(pages))
     for kind, write in ((ZERO_PAGE, False), (SECOND, True)):
@@ -117,3 +120,39 @@ def test_each_page_size_has_the_sizes_of_its_kernels(page_size: int, names: list
     assert FOLIOS[f"huge pages of {names[-1]}"] == table_bytes(page_size)
     # What glibc asks for is replayed for huge pages of 2 MiB.
     assert (HEAP in worlds) == (page_size == 4096)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "machine", "keeps"),
+    [
+        ("6.12.9-arm64", "aarch64", True),
+        ("6.13.0", "x86_64", True),
+        ("6.14.0", "x86_64", False),
+        ("6.18.3", "aarch64", True),
+        ("7.0.0", "aarch64", False),
+        ("", "aarch64", False),
+    ],
+)
+@pytest.mark.parametrize("page_size", [4096, 16384])
+def test_no_huge_page_comes_where_a_page_table_is_left(
+    page_size: int, kernel: str, machine: str, keeps: bool
+) -> None:
+    """madvise(2) frees it from some release on, munmap(2) always; under a huge page is none."""
+    table, block = table_bytes(page_size) // page_size, (2 << 20) // page_size
+    (name,) = (name for name, size in FOLIOS.items() if size == table_bytes(page_size))
+    limits, all_pages = Limits(0, table), range(table)
+    for split, mapped in ((True, True), (False, True), (True, False)):
+        outcome = Outcome()
+        world = worlds_of(page_size)[name](outcome, block)
+        world.rules = rules_of(kernel, machine)
+        simulation = Simulation(block, (world,))
+        parts = [range(1)] * split + [all_pages]
+        touched = [all_pages, *parts]
+        for pages, given in zip_longest(touched, parts):
+            for page in pages:
+                simulation.fault(page, 1, limits, write=True, missing=True)
+            if given:
+                simulation.give_back(Limits(given.start, given.stop), mapped=mapped)
+        simulation.close()
+        left = sum(map(len, touched)) - outcome.saved
+        assert left == 1 + split + (table if keeps and split and mapped else 1)
