@@ -90,6 +90,45 @@ static void leave_holes(size_t size)
 	munmap(start, size);
 }
 
+static void touch_backwards(size_t size)
+{
+	char *start = map(size);
+
+	for (size_t at = size; at; at -= page)
+		((volatile char *)start)[at - page] = 1;
+	munmap(start, size);
+}
+
+/* Half as often as there are pages, by a linear congruence. */
+static void scatter(size_t size)
+{
+	char *start = map(size);
+	unsigned int next = 1;
+
+	for (size_t i = 0; i < size / page / 2; i++) {
+		next = next * 1664525 + 1013904223;
+		((volatile char *)start)[(next >> 8) % (size / page) * page] = 1;
+	}
+	munmap(start, size);
+}
+
+/* As runtimes do: memory is reserved, and made usable part by part. */
+static void reserve(size_t size)
+{
+	size_t part = size / 8;
+	char *start = mmap(NULL, size, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (start == MAP_FAILED)
+		fail("mmap");
+	for (size_t at = 0; at < size; at += part) {
+		if (mprotect(start, at + part, PROT_READ | PROT_WRITE))
+			fail("mprotect");
+		write_each(start + at, part, page);
+	}
+	munmap(start, size);
+}
+
 static long faults(void)
 {
 	struct rusage usage;
@@ -111,6 +150,9 @@ int main(int argc, char **argv)
 	read_first(2 * table);
 	grow(table / 2, 2 * table);
 	leave_holes(2 * table);
+	touch_backwards(2 * table);
+	scatter(2 * table);
+	reserve(2 * table);
 	printf("%ld\n", faults());
 	return 0;
 }

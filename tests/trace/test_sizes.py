@@ -75,7 +75,7 @@ def test_each_size_saves_what_is_promised(
             "/ftrecord -x /tmp/trace.data",
         ),
         {"/ftrecord": build_recorder(reporter, native=False), "/sizes": program},
-        memory=8 << 30,
+        memory=max(4 << 30, 16 * table),
     )
     subprocess.run(command(guest, tmp_path, tmp_path / "log"), check=True, timeout=600)
     done = read_channel((tmp_path / RESULTS).read_text())
