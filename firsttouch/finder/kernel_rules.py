@@ -14,7 +14,7 @@ _FREES_TABLES_X86, _FREES_TABLES = (6, 14), (7, 0)
 
 @dataclass(frozen=True)
 class KernelRules:
-    """The rules of a kernel; those of the newest where its release is not known.
+    """The rules of a kernel.
 
     `splits_zero`: a write to the huge zero page splits it, and each page is replaced for itself.
     `keeps_tables`: a page table that madvise(2) has emptied stays, and no huge page comes there
@@ -25,11 +25,17 @@ class KernelRules:
     keeps_tables: bool = False
 
 
+NEWEST = KernelRules()
+
+
 def rules_of(kernel: str, machine: str) -> KernelRules:
-    """Return the rules of a kernel by its release and machine, as uname(2) gives them."""
+    """Return the rules of a kernel by its release and machine, as uname(2) gives them.
+
+    An old recording has no release.
+    """
     release = release_of(kernel)
     if not release:
-        return KernelRules()
+        return NEWEST
     frees = _FREES_TABLES_X86 if machine == "x86_64" else _FREES_TABLES
     return KernelRules(release < _REPLACES_ZERO, release < frees)
 

@@ -69,8 +69,10 @@ class PageTables(World):
 
     def _all_zero(self, block: int) -> bool:
         """Tell whether a block's table maps the huge zero page, to be replaced as a whole."""
-        return not self.rules.splits_zero and all(
-            self._zero.get(other) == self._every for other in (block, *self._others(block))
+        return (
+            not self.rules.splits_zero
+            and self._zero.get(block) == self._every
+            and all(self._zero.get(other) == self._every for other in self._others(block))
         )
 
     def _takes(self, block: int, inside: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from firsttouch.finder.blocks import Limits, blocks_of, pages_in
 from firsttouch.finder.events import Fault, Forbade, Mapped, Wish
 from firsttouch.finder.kept import KeptBlocks
-from firsttouch.finder.kernel_rules import KernelRules
+from firsttouch.finder.kernel_rules import NEWEST, KernelRules
 from firsttouch.finder.kinds import SECOND
 from firsttouch.finder.ranges import Ranges
 from firsttouch.finder.remedies import (
@@ -52,13 +52,13 @@ class Remedies:
         self._worlds = worlds
         self._stacks_told = stacks_told
 
-    def process(self, rules: KernelRules | None = None) -> Replay:
-        """Return a new process, on the newest kernel if no `rules` are given."""
+    def process(self, rules: KernelRules = NEWEST) -> Replay:
+        """Return a new process on a kernel with these rules."""
         worlds = tuple(
             made(self.outcomes[name], self._block) for name, made in self._worlds.items()
         )
         for world in worlds:
-            world.rules = rules or world.rules
+            world.rules = rules
         stacks = ThreadStacks(told=self._stacks_told)
         return Replay(self.outcomes, Simulation(self._block, worlds), self._shift, stacks)
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from firsttouch.finder.blocks import Limits, blocks_of, move_pages
-from firsttouch.finder.kernel_rules import KernelRules
+from firsttouch.finder.kernel_rules import NEWEST
 
 
 @dataclass
@@ -39,7 +39,7 @@ class World:
     kind = FOLIOS
     # Of how many blocks its largest folio is.
     blocks = 1
-    rules = KernelRules()
+    rules = NEWEST
 
     def __init__(self, outcome: Outcome, block: int) -> None:
         self._outcome = outcome
