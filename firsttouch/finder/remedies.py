@@ -16,7 +16,7 @@ FOLIOS = {
     **{f"huge pages of {mib} MiB": mib * _KIB * _KIB for mib in (2, 32, 512)},
 }
 # The remedies by their names in trace.json.
-MTHP_16, _, MTHP_64, _, THP, _, _ = FOLIOS
+_, _, MTHP_64, MTHP_128, THP, _, _ = FOLIOS
 HEAP, AHEAD, KEEP, KEEP_MALLOC, FILLED, SPAWN, RELOCATE, AROUND = (
     "huge pages for the heap", "fault-ahead", "keep what is given back",
     "keep what malloc gives back", "populate what is filled", "spawn in place of fork",

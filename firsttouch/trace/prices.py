@@ -10,7 +10,7 @@ from pathlib import Path
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
-from firsttouch.finder.remedies import FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, THP
+from firsttouch.finder.remedies import FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, MTHP_128, THP
 from firsttouch.finder.sites import Cost, Price, Remedy, Trace
 from firsttouch.lab.results import FILE_NAME as RESULTS
 from firsttouch.survey.document import read_survey
@@ -24,7 +24,8 @@ PRICES = "prices.json"
 _ABOVE_FLOOR = "kernel_above_floor"
 # A survey's names of architectures.
 _ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
-_HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k"}
+# What a survey measures; a page in a folio of 128 KiB takes no longer than in one of 64 KiB.
+_HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k", MTHP_128: "64k"}
 
 
 def price(trace: Trace, directory: Path) -> Trace:

@@ -17,7 +17,7 @@ from firsttouch.errors import UserError
 from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
 from firsttouch.finder.fault_places import FaultPlace, GiverPlace
 from firsttouch.finder.locations import JIT, Location, shortened
-from firsttouch.finder.remedies import AHEAD, FILLED, KEEP
+from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, THP
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
 from firsttouch.output.terminal import output_console
 from firsttouch.places import EXPERIMENTS, REPOSITORY
@@ -306,6 +306,20 @@ def test_a_survey_of_another_host_prices_nothing(
     assert (traced.prices, traced.costs) == ((), ())
     assert any(reason in sentence for sentence in conclude(traced))
     assert price(here, tmp_path).costs
+
+
+def test_a_huge_page_is_cleared_as_a_whole(tmp_path: Path) -> None:
+    """The host of this survey has no folios of 64 KiB, which price those of 128 KiB, too."""
+    shutil.copy(_SURVEYED, tmp_path / "prices.json")
+    size = 4096
+    others = (f"huge pages of {kib} KiB" for kib in (32, 64, 128))
+    saving = tuple(Remedy(name, 900, 50 * size) for name in (THP, *others))
+    traced = price(replace(on_host(_SURVEYED, {}), remedies=saving), tmp_path)
+    findings = examine(read_survey(_SURVEYED))
+    store, huge = findings.touch("store"), findings.touch("store", "2m")
+    assert store and store.busy and huge and huge.busy
+    saved = 900 * store.busy.median - 950 * huge.busy.median * size / huge.page_size
+    assert [remedy.ns for remedy in traced.remedies] == [pytest.approx(saved), None, None, None]
 
 
 def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
