@@ -48,18 +48,30 @@ def pages_in(pages_of: Mapping[int, int], first: int, end: int, size: int) -> in
 
 
 def move_pages(pages_of: dict[int, int], first: int, count: int, to: int, size: int) -> None:
-    """Move the pages of `count` from the first on in a set with blocks of `size` pages."""
+    """Move the pages of `count` from the first on in a set with blocks of `size` pages.
+
+    A list that grows is moved often, so this does by itself what `blocks_of` does.
+    """
     every = (1 << size) - 1
+    low, begin = divmod(first, size)
+    high, last = divmod(first + count - 1, size)
+    if len(pages_of) < high - low:
+        inside = [block for block in pages_of if low <= block <= high]
+    else:
+        inside = [block for block in range(low, high + 1) if block in pages_of]
     # All blocks move as far: by whole blocks, and by some pages.
     blocks, pages = divmod(to - first, size)
     moved: dict[int, int] = {}
-    for block, inside in blocks_of(Limits(first, first + count), size, pages_of):
-        had = pages_of.pop(block)
-        if had & ~inside:
-            pages_of[block] = had & ~inside
-        there = (had & inside) << pages
+    for block in inside:
+        there = pages_of.pop(block)
+        if block in (low, high):
+            part = (2 << last if block == high else every + 1) - (1 << begin if block == low else 1)
+            if stays := there & ~part:
+                pages_of[block] = stays
+            there &= part
         if not there:
             continue
+        there <<= pages
         target = block + blocks
         moved[target] = moved.get(target, 0) | there & every
         if behind := there >> size:

@@ -174,8 +174,9 @@ class Large(World):
         outcome, idle = self._outcome, self._idle.get(block, 0)
         present = self._present.get(block, 0)
         left = pages & ~present
-        saved, brought, has_table = pages.bit_count(), 0, block in self._tables
+        saved, brought = pages.bit_count(), 0
         if left:
+            has_table = block in self._tables
             zero = self._zero.get(block, 0)
             replaced = self.whole and not self.rules.splits_zero and zero == self._every
             there = present if replaced else present | zero

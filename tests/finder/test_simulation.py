@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from firsttouch.finder.blocks import Limits, move_pages
+from firsttouch.finder.blocks import Limits
 from firsttouch.finder.simulation import Simulation
 from firsttouch.finder.worlds import Ahead, Large, Outcome, World, large
 
@@ -206,17 +206,6 @@ def test_what_mremap_moves_leaves_no_room_for_a_huge_page_but_what_follows_does(
     simulation.close()
     # Each page of the first block takes a fault, and the second block one.
     assert outcome.saved == BLOCK - 1
-
-
-def test_pages_move_by_any_number() -> None:
-    pages_of = {0: 1 | 1 << 511, 1: 1, 5: 8}
-    move_pages(pages_of, 1, 512, 3 * 512 + 300, BLOCK)
-    assert {block: pages for block, pages in pages_of.items() if pages} == {
-        0: 1,
-        # Page 511 goes to 1836 + 510, and page 512 behind it.
-        4: 0b11 << 298,
-        5: 8,
-    }
 
 
 @pytest.mark.parametrize(
