@@ -32,17 +32,21 @@ def table_bytes(page_size: int) -> int:
     return page_size * page_size // 8
 
 
-def worlds_of(page_size: int) -> Mapping[str, type[World]]:
-    """Return the remedies that a simulation has for a page size."""
+def worlds_of(page_size: int, *, sampled: bool = False) -> Mapping[str, type[World]]:
+    """Return the remedies that a simulation has for a page size.
+
+    A recording that is `sampled` does not have all blocks of a page table.
+    """
     worlds: dict[str, type[World]] = {AHEAD: Ahead}
     for name, size in FOLIOS.items():
         order = (size // page_size).bit_length() - 1
         whole = size == table_bytes(page_size)
-        if whole and size > BLOCK:
-            worlds[name] = page_tables(size // BLOCK)
+        if size > BLOCK:
+            if whole and not sampled:
+                worlds[name] = page_tables(size // BLOCK)
         # Two pages are no large folio of anonymous memory.
-        elif order >= 2 and size <= BLOCK:
+        elif order >= 2:
             worlds[name] = large(order, whole=whole)
-        if whole and size == BLOCK:
-            worlds[HEAP] = large(order, whole=True, whole_heap=True)
+            if whole:
+                worlds[HEAP] = large(order, whole=True, whole_heap=True)
     return worlds
