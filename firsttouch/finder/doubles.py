@@ -22,7 +22,6 @@ from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FILE, PRIVATE, SECOND, k
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import Process
 from firsttouch.finder.records import Recording
-from firsttouch.finder.remedies import worlds_of
 from firsttouch.finder.replay import Remedies, Replay
 from firsttouch.finder.runs import count_faults, in_runs
 from firsttouch.finder.sampling import scale
@@ -49,14 +48,15 @@ def find(
     `worlds` are simulated in place of the usual remedies, by the names of their outcomes.
     Counts of a recording of some blocks are estimates for all.
     """
-    size = recording.page_size
-    worlds = worlds or worlds_of(size, sampled=recording.sample > 1)
-    remedies = Remedies(size, BLOCK // size, worlds, stacks_told=recording.says_calls)
+    size, sampled = recording.page_size, recording.sample > 1
+    remedies = Remedies(
+        size, BLOCK // size, worlds, sampled=sampled, stacks_told=recording.says_calls
+    )
     totals = _Finder(recording, MappedFiles(root, copies=copies), rows, remedies).run()
     totals.nodes = recording.nodes
     for number, faults in recording.cgroups.items():
         totals.cgroups[recording.cgroup_names.get(number, f"cgroup {number}, gone")] += faults
-    if recording.sample > 1:
+    if sampled:
         scale(totals, recording)
     return totals
 

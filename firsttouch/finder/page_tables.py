@@ -76,7 +76,7 @@ class PageTables(World):
         )
 
     def _takes(self, block: int, inside: int) -> bool:
-        """Tell whether a huge page may come in a block's table, which is used then."""
+        """Tell whether a huge page comes in place of a block's table, which is used from now on."""
         table = block // self.blocks
         if inside != self._every or table in self._used:
             return False

@@ -32,6 +32,11 @@ def table_bytes(page_size: int) -> int:
     return page_size * page_size // 8
 
 
+def largest(page_size: int) -> str:
+    """Return the name of the huge pages of a whole page table; "" for a page size of no kernel."""
+    return next((name for name, size in FOLIOS.items() if size == table_bytes(page_size)), "")
+
+
 def worlds_of(page_size: int, *, sampled: bool = False) -> Mapping[str, type[World]]:
     """Return the remedies that a simulation has for a page size.
 

@@ -43,9 +43,10 @@ class Remedies:
         block: int,
         worlds: Mapping[str, type[World]] | None = None,
         *,
+        sampled: bool = False,
         stacks_told: bool = False,
     ) -> None:
-        worlds = worlds or worlds_of(page_size)
+        worlds = worlds or worlds_of(page_size, sampled=sampled)
         self.outcomes = {name: Outcome() for name in (*worlds, *COUNTED)}
         self._shift = page_size.bit_length() - 1
         self._block = block

@@ -37,7 +37,7 @@ class World:
     """The anonymous memory of a process with a remedy; without one, each page takes a fault."""
 
     kind = FOLIOS
-    # Of how many blocks its largest folio is.
+    # The blocks of its largest folio.
     blocks = 1
     rules = NEWEST
 

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from firsttouch.finder.allocators import GLIBC, Allocator, allocator
+from firsttouch.finder.allocators import GLIBC, allocator
 from firsttouch.finder.kernel_rules import release_of
 from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, ZERO_PAGE
 from firsttouch.finder.remedies import (
@@ -21,7 +21,7 @@ from firsttouch.finder.remedies import (
     KEEP_MALLOC,
     RELOCATE,
     SPAWN,
-    table_bytes,
+    largest,
 )
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.quantities import format_number_of, format_share
@@ -62,10 +62,11 @@ def advise(trace: Trace) -> list[Advice]:
     worth = {r.name: r for r in trace.remedies if r.saved and r.saved >= _least(r) * trace.faults}
     touched = trace.anonymous * trace.page_size
     used = allocator(trace.allocator)
+    whole = largest(trace.page_size)
     some = release_of(trace.kernel) >= _MTHP_SINCE
     sizes = [HEAP] if used and used.heap else []
-    # The largest first: of those that save as much it asks for one setting, not for several.
-    sizes += [name for name in reversed(FOLIOS) if some or _fills_table(name, trace)]
+    # The largest first: it is named where others save as much.
+    sizes += [name for name in reversed(FOLIOS) if some or name == whole]
     huge = [
         remedy
         for name in sizes
@@ -77,11 +78,8 @@ def advise(trace: Trace) -> list[Advice]:
     named = [remedy for name in others if (remedy := worth.get(name))]
     named += [max(huge, key=lambda remedy: remedy.saved)] if huge else []
     # A variable asks nobody for a setting of the host.
-    named += [
-        remedy
-        for remedy in huge
-        if used and _by_variable(remedy, trace, used) and remedy not in named
-    ]
+    variable = by_variable(trace)
+    named += [remedy for remedy in huge if remedy.name == variable and remedy not in named]
     named.sort(key=lambda remedy: -remedy.saved)
     named += [worth[AHEAD]] if AHEAD in worth else []
     return [_advice(trace, remedy) for remedy in named[:_MOST]]
@@ -173,26 +171,23 @@ def _advice(trace: Trace, remedy: Remedy) -> Advice:
     return Advice(remedy, f"a kernel with fault-ahead, {size} in /sys/kernel/mm/fault_ahead_kb")
 
 
-def _fills_table(name: str, trace: Trace) -> bool:
-    """Tell whether a large folio of this name is a whole page table, as in any release."""
-    return FOLIOS[name] == table_bytes(trace.page_size)
-
-
-def _by_variable(remedy: Remedy, trace: Trace, used: Allocator) -> bool:
-    """Tell whether a variable of the allocator asks for what a remedy has."""
-    if used.heap or remedy.name == HEAP:
-        return bool(used.huge) and remedy.name == HEAP
-    return bool(used.huge) and _fills_table(remedy.name, trace)
+def by_variable(trace: Trace) -> str:
+    """Return the remedy that a variable of the program's allocator asks for; "" for none."""
+    used = allocator(trace.allocator)
+    if used is None or not used.huge:
+        return ""
+    return HEAP if used.heap else largest(trace.page_size)
 
 
 def _huge(trace: Trace, remedy: Remedy) -> Advice:
     used = allocator(trace.allocator)
-    if used and _by_variable(remedy, trace, used):
+    if used and remedy.name == by_variable(trace):
         since = f" from {used.huge_since} on" if used.huge_since else ""
         by = f"by {assignments(used.huge)} before the command, where {_THP}/enabled says madvise"
         return Advice(remedy, f"{remedy.name} ({used.name}{since}), {by}", used.huge)
     file = "enabled"
-    if not _fills_table(remedy.name, trace):
+    # The heap's are those of a page table.
+    if remedy.name not in (HEAP, largest(trace.page_size)):
         file = f"hugepages-{FOLIOS[remedy.name] // 1024}kB/enabled"
     return Advice(remedy, f"{remedy.name}, `always` in {_THP}/{file}")
 

@@ -11,7 +11,7 @@ from firsttouch.finder.blocks import Limits
 from firsttouch.finder.events import Fault
 from firsttouch.finder.kernel_rules import rules_of
 from firsttouch.finder.kinds import SECOND, ZERO_PAGE
-from firsttouch.finder.remedies import FOLIOS, HEAP, table_bytes, worlds_of
+from firsttouch.finder.remedies import FOLIOS, HEAP, largest, table_bytes, worlds_of
 from firsttouch.finder.replay import Remedies
 from firsttouch.finder.simulation import Simulation
 from firsttouch.finder.worlds import Outcome
@@ -73,7 +73,7 @@ def test_a_read_brings_the_huge_zero_page_which_a_write_replaces(
             fault = Fault(page, 1, 1, 0, page * page_size, user=True, chain=())
             replay.fault(fault, kind, mapping, write=write, again=False)
     replay.close()
-    (name,) = (name for name, size in FOLIOS.items() if size == table)
+    name = largest(page_size)
     splits = kernel.startswith("6.12")
     left = 2 * len(pages) - remedies.outcomes[name].saved
     assert left == (1 + len(pages) if splits else 2)
@@ -143,7 +143,7 @@ def test_no_huge_page_comes_where_a_page_table_is_left(
 ) -> None:
     """madvise(2) frees it from some release on, munmap(2) always; under a huge page is none."""
     table, block = table_bytes(page_size) // page_size, (2 << 20) // page_size
-    (name,) = (name for name, size in FOLIOS.items() if size == table_bytes(page_size))
+    name = largest(page_size)
     limits, all_pages = Limits(0, table), range(table)
     for split, mapped in ((True, True), (False, True), (True, False)):
         outcome = Outcome()

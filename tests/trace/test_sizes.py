@@ -13,7 +13,7 @@ from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import build_init, build_recorder
 from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.machines import load_machine
-from firsttouch.finder.remedies import AHEAD, FOLIOS, table_bytes
+from firsttouch.finder.remedies import AHEAD, FOLIOS, table_bytes, worlds_of
 from firsttouch.progress import Reporter
 from firsttouch.trace.reading import read_recording
 from firsttouch.vm.guest import Guest
@@ -49,11 +49,8 @@ def test_each_size_saves_what_is_promised(
 ) -> None:
     program = compile_c("sizes.c", "-static", compiler=f"{cross_compile()}gcc")
     table = table_bytes(page_size)
-    # Two pages are no large folio, and no folio is larger than a page table.
-    sizes = {name: size for name, size in FOLIOS.items() if 4 * page_size <= size <= table}
-    if page_size == 65536:
-        # An order that `trace` does not replay.
-        del sizes["huge pages of 32 MiB"]
+    # tests/finder/test_page_tables.py has the names.
+    sizes = {name: size for name, size in FOLIOS.items() if name in worlds_of(page_size)}
     settings = {name: (_setting(size, table), "always", "never") for name, size in sizes.items()}
     if changed:
         settings[AHEAD] = "/sys/kernel/mm/fault_ahead_kb", str(16 * page_size >> 10), "0"

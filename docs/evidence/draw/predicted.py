@@ -20,13 +20,13 @@ from firsttouch.catalog.experiments import Experiment, Packages
 from firsttouch.errors import HostError
 from firsttouch.finder.allocators import allocator
 from firsttouch.finder.kinds import NAMES
-from firsttouch.finder.remedies import HEAP, KEEP, THP
+from firsttouch.finder.remedies import KEEP, THP
 from firsttouch.finder.sites import Remedy, Trace
 from firsttouch.output.markdown import markdown_table
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_share
 from firsttouch.tables import read_toml
-from firsttouch.trace.advice import LEAST, assignments
+from firsttouch.trace.advice import LEAST, assignments, by_variable
 from firsttouch.typed import read
 
 # The blocks: all programs, those of predicted.toml, and kinds: a table, and half a sentence.
@@ -144,7 +144,7 @@ def _remedies(trace: Trace, *, advised: bool) -> Iterator[tuple[Remedy, Mapping[
         if remedy.saved < LEAST * trace.faults:
             continue
         if advised:
-            if used and used.huge and remedy.name == (HEAP if used.heap else THP):
+            if used and remedy.name == by_variable(trace):
                 yield remedy, used.huge
         elif remedy.name == THP:
             yield remedy, {}
