@@ -50,7 +50,7 @@ def find(
     """
     size, sampled = recording.page_size, recording.sample > 1
     remedies = Remedies(
-        size, BLOCK // size, worlds, sampled=sampled, stacks_told=recording.says_calls
+        size, BLOCK // size, worlds, sampled=sampled, says_stacks=recording.says_calls
     )
     totals = _Finder(recording, MappedFiles(root, copies=copies), rows, remedies).run()
     totals.nodes = recording.nodes

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from firsttouch.finder.blocks import Limits, blocks_of, pages_in
 from firsttouch.finder.events import Fault, Forbade, Mapped, Wish
-from firsttouch.finder.kept import KeptBlocks
+from firsttouch.finder.kept_blocks import KeptBlocks
 from firsttouch.finder.kernel_rules import NEWEST, KernelRules
 from firsttouch.finder.kinds import SECOND
 from firsttouch.finder.ranges import Ranges
@@ -44,14 +44,14 @@ class Remedies:
         worlds: Mapping[str, type[World]] | None = None,
         *,
         sampled: bool = False,
-        stacks_told: bool = False,
+        says_stacks: bool = False,
     ) -> None:
         worlds = worlds or worlds_of(page_size, sampled=sampled)
         self.outcomes = {name: Outcome() for name in (*worlds, *COUNTED)}
         self._shift = page_size.bit_length() - 1
         self._block = block
         self._worlds = worlds
-        self._stacks_told = stacks_told
+        self._says_stacks = says_stacks
 
     def process(self, rules: KernelRules = NEWEST) -> Replay:
         """Return a new process on a kernel with these rules."""
@@ -60,7 +60,7 @@ class Remedies:
         )
         for world in worlds:
             world.rules = rules
-        stacks = ThreadStacks(told=self._stacks_told)
+        stacks = ThreadStacks(says_stacks=self._says_stacks)
         return Replay(self.outcomes, Simulation(self._block, worlds), self._shift, stacks)
 
 
@@ -99,7 +99,7 @@ class Replay:
 
     def fork(self) -> Replay:
         """Return that of a child."""
-        stacks = ThreadStacks(told=self._stacks.told)
+        stacks = ThreadStacks(says_stacks=self._stacks.says_stacks)
         child = Replay(self._outcomes, self._simulation.fork(), self._shift, stacks)
         child.keeps, child._allocated = self.keeps, self._allocated.copy()
         child.no_huge, child._unmapped = self.no_huge, self._unmapped.copy()
@@ -146,10 +146,10 @@ class Replay:
         allocated = again & self._allocated.of_block(block, self._simulation.block)
         for name, pages in zip(self.keeps, (allocated, again ^ allocated), strict=True):
             if name and pages:
-                keep, kept = self._outcomes[name], self._again[name]
+                keep, counted = self._outcomes[name], self._again[name]
                 keep.saved += pages.bit_count()
-                if new := pages & ~kept[block]:
-                    kept[block] |= new
+                if new := pages & ~counted[block]:
+                    counted[block] |= new
                     keep.bring(new.bit_count())
 
     def read_file(self, page: int, mapping: Mapped) -> None:
@@ -263,8 +263,8 @@ class Replay:
     def close(self) -> None:
         """End the process."""
         self._simulation.close()
-        for name, kept in self._again.items():
-            self._outcomes[name].bring(-sum(pages.bit_count() for pages in kept.values()))
+        for name, counted in self._again.items():
+            self._outcomes[name].bring(-sum(pages.bit_count() for pages in counted.values()))
         self._blocks.close(self._touched_in, self._outcomes[self.keeps[0]])
         block, spare, asked = self._simulation.block, 0, self._simulation.asked
         for number, pages in self._pages.items():

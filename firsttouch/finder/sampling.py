@@ -2,7 +2,7 @@
 """Estimates from a recording that has the faults in some blocks of addresses alone.
 
 A block of 2 MiB is recorded as a whole, with all its faults, or not at all. So what is
-told from a page's history and from its neighbours is as exact as in a whole recording;
+given from a page's history and from its neighbours is as exact as in a whole recording;
 only how many there are is estimated.
 """
 
@@ -74,9 +74,9 @@ def _scale_counter(counter: Counter[_Key], factor: float) -> None:
 
 
 def _scaled(numbers: Iterable[int], factor: float) -> list[int]:
-    scaled, whole, told = [], 0, 0
+    scaled, whole, given = [], 0, 0
     for number in numbers:
         whole += number
-        scaled.append(round(whole * factor) - told)
-        told += scaled[-1]
+        scaled.append(round(whole * factor) - given)
+        given += scaled[-1]
     return scaled

@@ -130,8 +130,8 @@ class Simulation:
         if limits.heap:
             page = block * self.block + (pages & -pages).bit_length() - 1
             self._lowest = page if self._lowest is None else min(page, self._lowest)
-            if (kept := self._kept_below - block * self.block) > 0 and page >= self._kept_below:
-                around &= -1 << kept
+            if (below := self._kept_below - block * self.block) > 0 and page >= self._kept_below:
+                around &= -1 << below
         if not around & back.gone:
             back.gone |= around
             for world in self.worlds:

@@ -13,14 +13,14 @@ _GUARD = 64 << 10
 
 
 class ThreadStacks:
-    """Those of a process. `told`: the recording has each mmap(2) with MAP_STACK.
+    """Those of a process. `says_stacks`: the recording has each mmap(2) with MAP_STACK.
 
     Otherwise a stack is recognized by how pthread_create(3) maps it: it reserves memory, then
     makes all but a guard accessible.
     """
 
-    def __init__(self, *, told: bool) -> None:
-        self.told = told
+    def __init__(self, *, says_stacks: bool) -> None:
+        self.says_stacks = says_stacks
         # By thread, the bytes of a stack that is not mapped yet.
         self._asked: dict[int, int] = {}
         # What was mapped last that nothing may access yet.
@@ -32,7 +32,7 @@ class ThreadStacks:
 
     def parts(self, event: Mapped, fresh: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
         """Return from and to which addresses a mapping is a stack; `fresh` was not there before."""
-        if self.told:
+        if self.says_stacks:
             size = sum(end - start for start, end in fresh)
             tid = next((tid for tid, asked in self._asked.items() if asked == size), None)
             if tid is None:

@@ -60,7 +60,7 @@ class Array:
     reporter: Reporter
     job: str = ""
     _said: str = ""
-    _told: set[tuple[str, str]] = field(default_factory=set)
+    _shown: set[tuple[str, str]] = field(default_factory=set)
     _next: float = 0.0
     _gone: bool = False
     _done_before: int | None = None
@@ -165,8 +165,8 @@ class Array:
         """Say why a task ended that cannot go on, with its node; the others go on."""
         for log, said in self._said_by_tasks().items():
             for line in filter(_is_final, said):
-                if (log, line) not in self._told:
-                    self._told.add((log, line))
+                if (log, line) not in self._shown:
+                    self._shown.add((log, line))
                     node = log.rpartition("-")[2]
                     self.reporter.say(f"A job on {node} ended: {line.partition(': ')[2]}")
 

@@ -195,7 +195,7 @@ class _Bench:
         # Every boot has a layout of its own, the same for everybody; 0 would be no seed. Without
         # a device tree the kernel takes its seed from the CPU, and tells nobody.
         seed = int(digest_bytes(f"{arm} round {number}".encode())[:16], 16) or 1
-        told = f"{seed:#x}" if self._architecture.device_tree else ""
+        seed_word = f"{seed:#x}" if self._architecture.device_tree else ""
         log = self._request.out / "log" / f"time-{number}-{arm}.log"
         samples: list[Sample] = []
         begin = time.monotonic()
@@ -206,7 +206,7 @@ class _Bench:
                 samples += [_sample(place, line) for line in lines]
         log.unlink()
         taken = round(time.monotonic() - begin, 2)
-        return Boot(number, arm, told, taken, condition(self.cpus), tuple(samples))
+        return Boot(number, arm, seed_word, taken, condition(self.cpus), tuple(samples))
 
 
 def _sample(place: int, line: Mapping[str, Json]) -> Sample:

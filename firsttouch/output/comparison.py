@@ -32,7 +32,7 @@ class Line:
     """A figure of both sides; `change_percent` is b against a, None if a is 0.
 
     `of` says what it is of, for programs. For people, `names` says it in the
-    columns of the comparison, and `told` has a, b and the change. `changed`
+    columns of the comparison, and `texts` has a, b and the change. `changed`
     tells whether b differs from a by more than noise. `group` is the heading of
     its table and what that is about; only `shown` lines are in the tables.
     """
@@ -42,7 +42,7 @@ class Line:
     a: float
     b: float
     change_percent: float | None
-    told: tuple[str, str, str]
+    texts: tuple[str, str, str]
     changed: bool
     group: tuple[str, str] = ("", "")
     shown: bool = True
@@ -122,7 +122,7 @@ def _table(columns: Sequence[str], lines: Sequence[Line], *, whole: bool = False
     for line in lines:
         first, *names = line.names
         shown = "" if first == last and not whole else first
-        table.add_row(*map(plain, (shown, *names, *line.told)))
+        table.add_row(*map(plain, (shown, *names, *line.texts)))
         last = first
     return table
 

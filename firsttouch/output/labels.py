@@ -51,10 +51,10 @@ def value_label(value: float | None, unit: str) -> str:
 
 def change_head(pairs: Collection[tuple[str, str] | None], experiment: Experiment) -> str:
     """Return the head of a column of changes; it names the arms if they are not the usual pair."""
-    told = {pair for pair in pairs if pair}
-    if len(told) != 1 or told == {(BASE, experiment.compare)}:
+    named = {pair for pair in pairs if pair}
+    if len(named) != 1 or named == {(BASE, experiment.compare)}:
         return "change"
-    ((base, compared),) = told
+    ((base, compared),) = named
     return f"change {base} -> {compared}"
 
 

@@ -84,8 +84,8 @@ def print_profile(
         changes = [] if row.change is None else [signed(row.change)]
         table.add_row(*map(plain, [row.function, *values, *changes]))
     console.print(heading(case_title(case)))
-    told = [f"{number:,.0f} {basis.unit}s on {arm}" for arm, number in basis.divisors.items()]
-    about = "" if basis.unit == CELL else f": {', '.join(told)}"
+    divisors = [f"{number:,.0f} {basis.unit}s on {arm}" for arm, number in basis.divisors.items()]
+    about = "" if basis.unit == CELL else f": {', '.join(divisors)}"
     console.print(plain(f"{unit_label(basis, count)}{about}"), soft_wrap=True)
     for arm, profile in profiles.items():
         if count in profile.missing:

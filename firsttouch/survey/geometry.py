@@ -49,7 +49,7 @@ class Knee:
 
 @dataclass(frozen=True)
 class CacheFinding:
-    """One cache: its geometry in sysfs (`told`), and that from times of reads (`measured`).
+    """One cache: its geometry in sysfs (`reported`), and that from times of reads (`measured`).
 
     `curves` has a curve for each stride in bytes. If the curve of the way size
     is not complete, `unavailable` says why. The other figures are ns per read of
@@ -59,7 +59,7 @@ class CacheFinding:
     """
 
     level: str
-    told: Geometry | None
+    reported: Geometry | None
     measured: Geometry | None
     curves: Mapping[int, Curve]
     agreement: str
@@ -72,7 +72,7 @@ class CacheFinding:
     @property
     def used(self) -> Geometry | None:
         """The geometry that the other experiments use: that of sysfs, or else the measured one."""
-        return self.told or self.measured
+        return self.reported or self.measured
 
 
 @dataclass(frozen=True)
@@ -132,18 +132,20 @@ def find_knee(times: Curve, hit: float | None = None) -> Knee | None:
     return Knee(fit, min(n for n, time in times.items() if n > fit and time >= risen))
 
 
-def find_geometry(level: str, knees: Mapping[int, Knee], told: Geometry | None) -> Geometry | None:
-    """Return the geometry from the knees of several strides; `told` if all knees allow it.
+def find_geometry(
+    level: str, knees: Mapping[int, Knee], reported: Geometry | None
+) -> Geometry | None:
+    """Return the geometry from the knees of several strides; `reported` if all knees allow it.
 
     A stride of the way size, or a multiple, puts all lines into one set. Half
     of the way size spreads them over two sets and shows twice the ways.
     """
     if not knees:
         return None
-    if told and max(knees) >= told.way_size:
-        expected = {stride: told.ways * max(told.way_size // stride, 1) for stride in knees}
+    if reported and max(knees) >= reported.way_size:
+        expected = {stride: reported.ways * max(reported.way_size // stride, 1) for stride in knees}
         if all(knees[stride].allows(expected[stride]) for stride in knees):
-            return told
+            return reported
     ways = min(knee.ways for knee in knees.values())
     return Geometry(level, ways, min(s for s, knee in knees.items() if knee.ways == ways))
 
@@ -168,14 +170,15 @@ def examine_caches(host: Host, samples: Samples, *, virtual_time: bool) -> list[
             for stride, times in whole.items()
             if (knee := find_knee(times, before.hit_in_next(times, stride) if before else None))
         }
-        told = host.geometry(level)
-        needed = told.way_size if told else min(tried)
+        reported = host.geometry(level)
+        needed = reported.way_size if reported else min(tried)
         missing = conflict_name(needed, len(curves.get(needed, {})) + 1)
         unavailable = "" if needed in whole else blind or samples.reason(missing)
-        measured = None if unavailable else find_geometry(level, knees, told)
+        measured = None if unavailable else find_geometry(level, knees, reported)
         finding = CacheFinding(
-            level, told, measured, curves, _agreement(told, measured, knees, unavailable, host),
-            unavailable, None, None, None,
+            level, reported, measured, curves,
+            _agreement(reported, measured, knees, unavailable, host), unavailable,
+            None, None, None,
         )  # fmt: skip
         if finding.used:
             finding = _timed(finding, finding.used, knees, samples, before)
@@ -223,7 +226,7 @@ def _timed(
 
 
 def _agreement(
-    told: Geometry | None,
+    reported: Geometry | None,
     measured: Geometry | None,
     knees: Mapping[int, Knee],
     unavailable: str,
@@ -233,14 +236,14 @@ def _agreement(
         return f"not measured: {unavailable}"
     if measured is None:
         sentence = "the time of a read does not rise with the lines of one set"
-        if host.virtual and told and told.way_size > host.page_size:
+        if host.virtual and reported and reported.way_size > host.page_size:
             # Guest and host addresses have the same bits only within a page.
             sentence += ", because this virtual machine's physical addresses are not the host's"
         return sentence
     rise = f"the time of a read rises after {measured.ways} lines of one set"
-    if told is None:
+    if reported is None:
         return f"{rise}, which shows {measured}"
-    if told == measured:
+    if reported == measured:
         shown = knees.get(measured.way_size, Knee(measured.ways, measured.ways + 1))
         if (shown.fit, shown.missing) != (measured.ways, measured.ways + 1):
             rise = f"the time of a read rises from {shown.fit} to {shown.missing} lines of one set"

@@ -150,7 +150,7 @@ def _print_caches(findings: Findings, console: Console) -> None:
     columns = ("", "size", "ways", "line", "way", "colours", "hit", "conflict", "2 x ways")
     _print_table(columns, rows, console)
     for finding in findings.caches:
-        unknown = "" if finding.told else "sysfs does not have its ways; "
+        unknown = "" if finding.reported else "sysfs does not have its ways; "
         console.print(plain(f"{finding.level.upper()}: {unknown}{finding.agreement}."))
 
 

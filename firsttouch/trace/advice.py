@@ -111,8 +111,8 @@ def advice_sentences(trace: Trace) -> Iterator[str]:
 def _kept_by_none(trace: Trace) -> Iterator[str]:
     """Yield whose memory is given back that the allocator's setting does not keep."""
     used = allocator(trace.allocator)
-    kept = sum(max(remedy.saved, 0) for remedy in trace.remedies if remedy.name == KEEP)
-    others = trace.fault_kinds.get(NAMES[AGAIN], 0) - kept
+    saved = sum(max(remedy.saved, 0) for remedy in trace.remedies if remedy.name == KEEP)
+    others = trace.fault_kinds.get(NAMES[AGAIN], 0) - saved
     if used and used.heap and others >= _MANY * trace.faults and others:
         yield (
             f"{format_number_of(others, 'faults')} ({format_share(others, trace.faults)}) were on "

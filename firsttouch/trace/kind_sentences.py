@@ -107,9 +107,9 @@ def several_processes(trace: Trace) -> tuple[ProcessFaults, ...]:
 
 def _by(what: str, entries: Sequence[tuple[str, int, int]], members: str) -> str:
     """Return whose the faults are: name, faults, and how many processes or threads."""
-    told = ", ".join(
+    items = ", ".join(
         f"{name} {faults:,}" + (f" in {number:,} {members}" if number > 1 else "")
         for name, faults, number in entries[:_NAMED]
     )
     more = len(entries) - _NAMED
-    return f"By {what}: {told}{f', and {more:,} more' if more > 0 else ''}."
+    return f"By {what}: {items}{f', and {more:,} more' if more > 0 else ''}."

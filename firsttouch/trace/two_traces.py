@@ -91,8 +91,8 @@ def _sampled(name: str, trace: Trace) -> Iterator[str]:
 
 def _line(what: str, a: int, b: int) -> Line:
     change = change_percent(a, b)
-    told = (f"{a:,}", f"{b:,}", format_change(change))
-    return Line({"what": what.strip()}, (what,), a, b, change, told, a != b)
+    texts = (f"{a:,}", f"{b:,}", format_change(change))
+    return Line({"what": what.strip()}, (what,), a, b, change, texts, a != b)
 
 
 def _by_site(trace: Trace) -> Counter[str]:
@@ -157,5 +157,5 @@ def _sentences(a: Trace, b: Trace) -> Iterator[str]:
 def _largest(changed: list[Line]) -> Iterator[str]:
     if changed:
         top = changed[0]
-        before, after, _ = top.told
+        before, after, _ = top.texts
         yield f"The largest change: {before} before and {after} after in {top.names[0]}."

@@ -132,7 +132,7 @@ def test_the_spread_of_a_figure_is_spelled_where_the_encoding_lacks_its_sign(
     tmp_path: Path,
 ) -> None:
     survey = str(RECORDED / "survey-x86-64.json")
-    told: dict[str, list[str]] = {}
+    words: dict[str, list[str]] = {}
     for encoding in ("utf-8", "latin-1", "ascii"):
         for columns in ("60", "80"):
             done = subprocess.run(
@@ -142,9 +142,9 @@ def test_the_spread_of_a_figure_is_spelled_where_the_encoding_lacks_its_sign(
             )  # fmt: skip
             assert done.returncode == 0 and "?" not in done.stdout
             assert all(len(line) <= int(columns) for line in done.stdout.splitlines())
-            told[encoding] = done.stdout.split()
-    assert "±" in told["utf-8"]
-    assert told["ascii"] == [word.replace("±", "+-") for word in told["utf-8"]]
+            words[encoding] = done.stdout.split()
+    assert "±" in words["utf-8"]
+    assert words["ascii"] == [word.replace("±", "+-") for word in words["utf-8"]]
 
 
 def test_a_users_file_is_utf8_whatever_the_locale(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def some_events(seed: int) -> bytes:
     return b"".join(data)
 
 
-def told(totals: Totals) -> tuple[object, ...]:
+def compared(totals: Totals) -> tuple[object, ...]:
     largest = totals.largest
     return (
         totals.outcomes, totals.stacks, totals.stack_kinds, totals.pairs, totals.counts,
@@ -109,7 +109,7 @@ def test_a_finder_counts_the_usual_faults_as_all_others(seed: int, tmp_path: Pat
     quick, slow = find(open_recording(file)), find(open_recording(file), rows=True)
     assert len(slow.faults.page) == quick.count
     assert quick.anonymous > 1000
-    assert told(quick) == told(slow)
+    assert compared(quick) == compared(slow)
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ def test_a_layout_moves_the_kernel_and_reaches_the_programs_environment(
     images: Callable[[str, bool], Path], reporter: Reporter, tmp_path: Path
 ) -> None:
     """/proc/kallsyms says where the kernel is, environ what a command has from init."""
-    told = []
+    addresses = []
     for number in range(3):
         layout = layout_of(number)
         guest = Guest(
@@ -236,5 +236,5 @@ def test_a_layout_moves_the_kernel_and_reaches_the_programs_environment(
         environment, text = run_guest(guest, tmp_path / f"{number}.log").commands
         padding = [word for word in environment.lines[0].split("\0") if word.startswith("LAYOUT=")]
         assert padding == list(layout.words[1:])
-        told.append(text.lines[0].split()[0])
-    assert len(set(told)) == 3
+        addresses.append(text.lines[0].split()[0])
+    assert len(set(addresses)) == 3

@@ -410,12 +410,12 @@ def _memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guests: float) -> N
     """Make the host report memory for this number of guests."""
     real = Path.read_text
 
-    def told(path: Path, *arguments: object, **more: object) -> str:
+    def read(path: Path, *arguments: object, **more: object) -> str:
         if path == Path("/proc/meminfo"):
             return f"MemTotal: 1 kB\nMemAvailable:   {int(guests * MEMORY) >> 10} kB\n"
         return real(path, *arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Path, "read_text", told)
+    monkeypatch.setattr(Path, "read_text", read)
 
 
 @pytest.mark.parametrize(

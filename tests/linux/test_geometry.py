@@ -181,7 +181,7 @@ _TOLD = (
 )
 
 
-def _told(kind: str, level: int, cache: Cache) -> dict[str, str]:
+def _as_sysfs(kind: str, level: int, cache: Cache) -> dict[str, str]:
     figures = (kind, level, f"{cache.size // 1024}K", cache.ways, cache.sets, cache.line)
     return dict(zip(_TOLD, map(str, figures), strict=True))
 
@@ -190,9 +190,9 @@ def _caches(machine: Machine) -> list[list[dict[str, str]]]:
     """What sysfs must say of each CPU's caches."""
     expected = []
     for kind in machine.cpu_kinds():
-        caches = [_told("Data", 1, kind.l1d), _told("Instruction", 1, kind.l1i)]
-        caches += [_told("Unified", 2, kind.l2)] if kind.l2 else []
-        caches += [_told("Unified", 3, machine.l3)] if machine.l3 else []
+        caches = [_as_sysfs("Data", 1, kind.l1d), _as_sysfs("Instruction", 1, kind.l1i)]
+        caches += [_as_sysfs("Unified", 2, kind.l2)] if kind.l2 else []
+        caches += [_as_sysfs("Unified", 3, machine.l3)] if machine.l3 else []
         expected.append(caches)
     return expected
 

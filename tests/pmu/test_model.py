@@ -253,6 +253,6 @@ def test_invalidations_by_name_are_broadcasts_if_they_end_in_their_domain(
     build_model: Callable[..., Path],
 ) -> None:
     program = build_model("invalidations", HERE / "invalidations.c", PMU / "decode.c")
-    told = dict(line.split() for line in must_run(program).splitlines())
-    assert {"vae1", "vae1is", "vae1os", "rvale1is"} <= told.keys()
-    assert told == {name: str(int(name[-2:] in ("is", "os"))) for name in told}
+    decoded = dict(line.split() for line in must_run(program).splitlines())
+    assert {"vae1", "vae1is", "vae1os", "rvale1is"} <= decoded.keys()
+    assert decoded == {name: str(int(name[-2:] in ("is", "os"))) for name in decoded}

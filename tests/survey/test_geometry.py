@@ -57,7 +57,7 @@ def test_caches_are_found_where_sysfs_has_only_their_size(silicon: Silicon) -> N
     """170 of 237 arm64 device trees lack the sets."""
     host = host_with(cache("l1d", None, 16 * K), cache("l2", None, 128 * K))
     caches = _examine(host, silicon)
-    assert caches["l1d"].told is None
+    assert caches["l1d"].reported is None
     assert caches["l1d"].used == Geometry("l1d", silicon.l1_ways, silicon.l1_way)
     assert caches["l2"].used == Geometry("l2", silicon.l2_ways, silicon.l2_way)
 
@@ -155,7 +155,7 @@ def _recorded(name: str) -> tuple[Host, list[Sample]]:
     return dataclasses.replace(host, virtual=True), samples
 
 
-def _found(name: str) -> dict[str, CacheFinding]:
+def _caches_of(name: str) -> dict[str, CacheFinding]:
     host, samples = _recorded(name)
     return {f.level: f for f in examine_caches(host, Samples(samples), virtual_time=False)}
 
@@ -163,20 +163,20 @@ def _found(name: str) -> dict[str, CacheFinding]:
 @pytest.mark.parametrize("name", ["contiguous", "scattered", "scattered-again"])
 def test_a_recorded_l1d_agrees_with_sysfs(name: str) -> None:
     """Its knee is blunt: 11 lines fit, 12 miss in half of the reads, 13 in all."""
-    caches = _found(name)["l1d"]
+    caches = _caches_of(name)["l1d"]
     assert caches.measured == Geometry("l1d", 12, 4 * K)
     assert _agrees(caches)
 
 
 def test_a_recorded_survey_that_was_too_short() -> None:
     """The curve of the way's size was cut off, and that of its half alone shows no ways."""
-    for caches in _found("short").values():
+    for caches in _caches_of("short").values():
         assert caches.measured is None
         assert "there was no time for it" in caches.agreement
 
 
 def test_a_recorded_step_of_the_l1d_is_not_the_l2s_knee() -> None:
-    caches = _found("contiguous")["l2"]
+    caches = _caches_of("contiguous")["l2"]
     assert caches.measured == Geometry("l2", 16, 128 * K)
     assert _agrees(caches)
     assert caches.within and caches.beyond
@@ -186,7 +186,7 @@ def test_a_recorded_step_of_the_l1d_is_not_the_l2s_knee() -> None:
 
 @pytest.mark.parametrize("name", ["scattered", "scattered-again"])
 def test_steps_of_the_tlb_and_the_l1d_are_not_the_l2s_knee(name: str) -> None:
-    caches = _found(name)["l2"]
+    caches = _caches_of(name)["l2"]
     assert caches.measured is None
     assert "physical addresses are not the host's" in caches.agreement
 

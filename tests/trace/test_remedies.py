@@ -38,10 +38,10 @@ def remedies(traced: Trace) -> Mapping[str, Remedy]:
 
 
 # 16,384 pages are in a large block, 8,000 in a heap; all blocks but the first come again.
-# What the program maps beside malloc(3) comes again, too, and is not kept.
+# What the program maps beside malloc(3) comes again, too, and is not pages_saved.
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("kind", "again", "kept"),
+    ("kind", "again", "pages_saved"),
     [
         ("keep", 3 * (16384 + 1), 3 * (16384 + 1)),
         ("trim", 3 * 8000, 3 * 8000),
@@ -57,12 +57,12 @@ def remedies(traced: Trace) -> Mapping[str, Remedy]:
     ],
 )
 def test_what_is_predicted_of_an_allocator_is_measured(
-    firsttouch: Firsttouch, compile_c: Compile, kind: str, again: int, kept: int
+    firsttouch: Firsttouch, compile_c: Compile, kind: str, again: int, pages_saved: int
 ) -> None:
     traced = ("--", compile_c("remedies.c"), kind, "base")
-    told = " ".join(firsttouch("trace", "--out", "out", *traced).stderr.split())
-    remedy = re.search(r"keep memory [^`]+\(`--try (\d)`\)", told)
-    assert remedy, told
+    said = " ".join(firsttouch("trace", "--out", "out", *traced).stderr.split())
+    remedy = re.search(r"keep memory [^`]+\(`--try (\d)`\)", said)
+    assert remedy, said
     done = firsttouch("trace", "--out", "out", "--try", remedy[1], *traced)
     assert done.returncode == 0, done.stderr
     tried = re.search(r"(\d[\d,]*) predicted, (\d[\d,]*) measured", " ".join(done.stderr.split()))
@@ -72,7 +72,7 @@ def test_what_is_predicted_of_an_allocator_is_measured(
     after = read_trace(firsttouch.directory / "out" / "tried" / FILE_NAME)
     assert (before.allocator, after.faults) == ("glibc", measured)
     assert before.fault_kinds.get("again", 0) == pytest.approx(again, rel=0.05, abs=100)
-    assert remedies(before)[KEEP].saved == pytest.approx(kept, rel=0.05)
+    assert remedies(before)[KEEP].saved == pytest.approx(pages_saved, rel=0.05)
     assert measured == pytest.approx(predicted, rel=0.1)
 
 
@@ -83,9 +83,11 @@ def named_library(file: Path) -> Path:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "kept"), [("libjemalloc.so.2", 6 * 16384), ("libmimalloc.so", 0)])
+@pytest.mark.parametrize(
+    ("name", "pages_saved"), [("libjemalloc.so.2", 6 * 16384), ("libmimalloc.so", 0)]
+)
 def test_what_an_allocator_unmaps_is_kept_by_no_setting(
-    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path, name: str, kept: int
+    firsttouch: Firsttouch, compile_c: Compile, tmp_path: Path, name: str, pages_saved: int
 ) -> None:
     preloaded = f"LD_PRELOAD={named_library(tmp_path / name)}"
     firsttouch(
@@ -93,7 +95,7 @@ def test_what_an_allocator_unmaps_is_kept_by_no_setting(
     )
     traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
     assert traced.fault_kinds["again"] > 6 * 16000
-    assert remedies(traced)[KEEP].saved == pytest.approx(kept, rel=0.05)
+    assert remedies(traced)[KEEP].saved == pytest.approx(pages_saved, rel=0.05)
 
 
 @pytest.mark.long
@@ -102,16 +104,16 @@ def test_what_a_jvm_gives_back_is_kept_apart_from_what_its_malloc_does(
 ) -> None:
     library = named_library(tmp_path / "libjvm.so")
     program = compile_c("remedies.c")
-    for kind, kept, kept_by_malloc in (("thread", 0, 3 * 8000), ("maps", 3 * 16384, 3 * 16384)):
+    for kind, by_jvm, by_malloc in (("thread", 0, 3 * 8000), ("maps", 3 * 16384, 3 * 16384)):
         preloaded = ("env", f"LD_PRELOAD={library}", program, kind, "base")
         done = firsttouch("trace", "--no-survey", "--out", "out", "--", *preloaded)
         traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
         assert traced.allocator == "JVM"
         saved = [remedies(traced)[name].saved for name in (KEEP, KEEP_MALLOC)]
-        assert saved == [pytest.approx(pages, rel=0.05) for pages in (kept, kept_by_malloc)]
-        told = " ".join(done.stderr.split())
-        assert "again (glibc), by GLIBC_TUNABLES=" in told
-        assert ("again (JVM): java with -Xms" in told) is (kept > 0)
+        assert saved == [pytest.approx(pages, rel=0.05) for pages in (by_jvm, by_malloc)]
+        said = " ".join(done.stderr.split())
+        assert "again (glibc), by GLIBC_TUNABLES=" in said
+        assert ("again (JVM): java with -Xms" in said) is (by_jvm > 0)
 
 
 @pytest.mark.long
@@ -218,7 +220,7 @@ def test_what_is_predicted_of_huge_pages_is_measured(
     # The ends of the block have no huge page.
     assert saved >= 30 * 511
     assert huge.faults == pytest.approx(base.faults - saved, abs=20)
-    # Who has huge pages is not told to take some.
+    # Who has huge pages is not said to take some.
     assert remedies(huge)[THP].saved < 100
 
 

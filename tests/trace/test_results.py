@@ -61,8 +61,8 @@ _AGAIN = FaultPlace(
 def test_who_gave_back_is_said_without_the_librarys_function() -> None:
     traced = replace(trace(), fault_places=(_AGAIN,), fault_kinds={"again": 500, "file": 500})
     said = " ".join(conclude(traced))
-    told = "Of what came again 60.0 % (300) was given back by munmap(2), called by unmap<>, main."
-    assert told in said
+    clause = "Of what came again 60.0 % (300) was given back by munmap(2), called by unmap<>, main."
+    assert clause in said
     assert "given back by" not in " ".join(
         conclude(replace(traced, fault_kinds={"again": 9, "file": 991}))
     )
@@ -258,8 +258,8 @@ def test_a_flame_graph_has_a_box_for_each_call_of_some_width_and_its_kinds() -> 
         ("main", "rare", "[file]"): 1,
     }
     drawn = flame_graph(faults, 500.0).shapes
-    told = re.findall(r'class="([^"]*)"[^>]* width="([^"]*)"[^>]*><title>([^<:]*)', drawn)
-    boxes = {name: (float(width), kind) for kind, width, name in told}
+    boxes_drawn = re.findall(r'class="([^"]*)"[^>]* width="([^"]*)"[^>]*><title>([^<:]*)', drawn)
+    boxes = {name: (float(width), kind) for kind, width, name in boxes_drawn}
     assert boxes["[again]"] == (300, "kind-3") and boxes["[first write]"][1] == "kind-0"
     # A file without symbols that is called as a kind is none.
     assert boxes["[file]"][1] == boxes["main"][1] == "flame"

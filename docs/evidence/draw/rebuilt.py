@@ -41,7 +41,7 @@ class Rebuilt:
         Raises HostError if its source cannot be fetched, BuildError with the
         last lines of the build if that fails.
         """
-        files = self._known() or self._find()
+        files = self._stored() or self._find()
 
         def make(workplace: Path, into: Path) -> None:
             tree = self._fetch(files, workplace)
@@ -63,7 +63,7 @@ class Rebuilt:
         entry = Entry("programs", recipe, f"{self.name} with debug information")
         return entry.obtain(make, reporter.say) / self.name
 
-    def _known(self) -> list[Listed] | None:
+    def _stored(self) -> list[Listed] | None:
         """Return the source's files that were found last; None if none were."""
         try:
             table = parse_json(self._pointer().read_text(), self._pointer())

@@ -67,12 +67,12 @@ def _description(root: Box, functions: Mapping[str, Box], arms: tuple[str, ...],
     }
     largest = sorted(values.items(), key=lambda item: (-abs(item[1]), item[0]))[:8]
     if len(arms) == 1:
-        told = ", ".join(f"{name} {value:,.2f}" for name, value in largest)
-        return f"{root.total[0]:,.2f} {unit} on {arms[0]}. Most by functions themselves: {told}."
-    told = ", ".join(f"{name} {signed(value)}" for name, value in largest if signed(value) != "0")
+        items = ", ".join(f"{name} {value:,.2f}" for name, value in largest)
+        return f"{root.total[0]:,.2f} {unit} on {arms[0]}. Most by functions themselves: {items}."
+    items = ", ".join(f"{name} {signed(value)}" for name, value in largest if signed(value) != "0")
     return (
         f"{root.total[0]:,.2f} {unit} on {arms[0]}, {root.total[1]:,.2f} on {arms[1]}. "
-        f"Largest changes of functions themselves: {told or 'none'}."
+        f"Largest changes of functions themselves: {items or 'none'}."
     )
 
 
@@ -119,8 +119,8 @@ def _tip(box: Box, arms: tuple[str, ...]) -> str:
     if len(arms) == 1:
         return f"{box.name}: {box.total[0]:,.2f}, itself {box.itself[0]:,.2f}"
     both = {"with its calls": box.total, "itself": box.itself}
-    told = "; ".join(
+    items = "; ".join(
         f"{words} {before:,.2f} on {arms[0]}, {after:,.2f} on {arms[1]}, {signed(after - before)}"
         for words, (before, after) in both.items()
     )
-    return f"{box.name}: {told}"
+    return f"{box.name}: {items}"

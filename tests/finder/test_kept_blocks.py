@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from firsttouch.finder.blocks import Limits
-from firsttouch.finder.kept import KeptBlocks
+from firsttouch.finder.kept_blocks import KeptBlocks
 from firsttouch.finder.worlds import Outcome
 
 
