@@ -141,10 +141,10 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
             if count:
                 chains[kind, totals.stacks[stack][0]].append((count, stack))
     largest = sorted(chains, key=lambda key: -sum(count for count, _ in chains[key]))[: 2 * MOST]
-    symbols.demangle(place for _, place in largest)
+    locations = symbols.locate((place for _, place in largest), asking=False)
     groups: dict[tuple[int, str, str], list[tuple[Location, Place]]] = defaultdict(list)
     for kind, place in largest:
-        location = symbols.locate(place, asking=False)
+        location = locations[place]
         groups[kind, location.object, str(location)].append((location, place))
     givers: dict[int, Counter[Giver]] = defaultdict(Counter)
     for (stack, giver), count in totals.givers.items():

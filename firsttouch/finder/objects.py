@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from firsttouch.finder.binutils import LinesError, source_lines
 from firsttouch.finder.debug_files import DebugFiles, Servers, debug_names
-from firsttouch.finder.lines import Lines
 
 # An entry of a table of symbols, by the file's class: name, then the rest. The reader's own
 # way takes a second for 40,000 of them.
@@ -55,7 +55,6 @@ class Object:
         self._name = path.name
         self._build_id = ""
         self._with_lines: Path | None = None
-        self._lines: Lines | None = None
         # The reader raises whatever a damaged file makes of it: AttributeError, MemoryError.
         try:
             with path.open("rb") as file:
@@ -106,18 +105,15 @@ class Object:
         """Return the function at an offset; "" if it is not known."""
         return self._table.name(self._address(offset))
 
-    def line(self, offset: int) -> tuple[str, int]:
-        """Return the file and the line at an offset; "" and 0 if they are not known."""
-        if self._with_lines is None:
-            return "", 0
-        try:
-            if self._lines is None:
-                self._lines = Lines(self._with_lines)
-        except Exception as error:
-            self.trouble = f"has debug information that cannot be read ({error or type(error)})"
-            self._with_lines = None
-            return "", 0
-        return self._lines.at(self._address(offset))
+    def lines(self, offsets: Sequence[int]) -> list[tuple[str, int]]:
+        """Return the file and the line at each offset; "" and 0 where they are not known."""
+        if self._with_lines is not None:
+            try:
+                return source_lines(self._with_lines, list(map(self._address, offsets)))
+            except LinesError as error:
+                self.trouble = str(error)
+                self._with_lines = None
+        return [("", 0)] * len(offsets)
 
 
 def _functions(elf: ELFFile) -> Iterator[tuple[int, int, str]]:

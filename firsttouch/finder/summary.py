@@ -15,6 +15,7 @@ from firsttouch.finder.fault_places import (
     threads,
 )
 from firsttouch.finder.kinds import NAMES, UNKNOWN_KIND
+from firsttouch.finder.locations import Location
 from firsttouch.finder.records import Recording
 from firsttouch.finder.remedies import AROUND
 from firsttouch.finder.sampling import errors
@@ -110,28 +111,29 @@ def _places(totals: Totals) -> list[Place]:
 
 def _sites(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Site, ...]:
     """Return the sites, the one with most doubles first."""
-    places = _places(totals)
-    symbols.ask(places)
-    symbols.demangle(places)
+    locations = symbols.locate(_places(totals))
     dense = _dense(totals, page_size)
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for index, pair in enumerate(totals.pairs):
-        groups[_key(pair, symbols)].append(index)
+        groups[_key(pair, locations)].append(index)
     sites = [
-        _site(totals, sorted(members, key=lambda m: -totals.counts[m]), dense, symbols)
+        _site(totals, sorted(members, key=lambda m: -totals.counts[m]), dense, locations)
         for members in groups.values()
     ]
     return tuple(sorted(sites, key=lambda site: (-site.doubles, str(site.read), str(site.write))))
 
 
-def _key(pair: Pair, symbols: Symbols) -> tuple[str, ...]:
+def _key(pair: Pair, locations: Mapping[Place, Location]) -> tuple[str, ...]:
     """Return what the pairs of one site have in common: lines, or else functions or places."""
-    places = (symbols.locate(place) for place in (pair.read, pair.write))
+    places = (locations[place] for place in (pair.read, pair.write))
     return (pair.kind, pair.memory, *(f"{place.object} {place}" for place in places))
 
 
 def _site(
-    totals: Totals, members: list[int], dense: Mapping[int, Counter[str]], symbols: Symbols
+    totals: Totals,
+    members: list[int],
+    dense: Mapping[int, Counter[str]],
+    locations: Mapping[Place, Location],
 ) -> Site:
     pair = totals.pairs[members[0]]
     removable = dict.fromkeys(REMEDIES, 0)
@@ -141,8 +143,8 @@ def _site(
     return Site(
         pair.kind,
         pair.memory,
-        symbols.locate(pair.read),
-        symbols.locate(pair.write),
+        locations[pair.read],
+        locations[pair.write],
         pair.reading,
         pair.writing,
         sum(totals.counts[member] for member in members),

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
 from types import MappingProxyType
 
+from firsttouch.finder.binutils import demangled
 from firsttouch.finder.debug_files import DebugFiles, Servers
 from firsttouch.finder.locations import JIT, Location
 from firsttouch.finder.mapped_files import MappedFiles, UnusableError
 from firsttouch.finder.objects import Object, Table
 from firsttouch.finder.spaces import EXEC, Place
 
-# The beginning of names that encode their types, and the tools that decode them.
+# The beginning of names that encode their types.
 _MANGLED = ("_Z", "_R")
-_DECODERS = ("c++filt", "llvm-cxxfilt")
 
 
 class Symbols:
@@ -46,15 +45,10 @@ class Symbols:
         self._jit: dict[int, Table] = {}
         self._plain: dict[str, str] = {}
 
-    def ask(self, places: Iterable[Place]) -> None:
-        """Ask servers for the files of places, to `locate` these: a flame graph has many more."""
-        for place in places:
-            self._asked(place)
-
     def demangle(self, places: Iterable[Place]) -> None:
         """Decode the names of C++ and Rust at places, all at once."""
         names = {self._linked_name(place) for place in places} - set(self._plain)
-        self._plain |= _demangled(sorted(name for name in names if name.startswith(_MANGLED)))
+        self._plain |= demangled(sorted(name for name in names if name.startswith(_MANGLED)))
 
     def function(self, place: Place) -> str:
         """Return the function of a place; "" if it is not known."""
@@ -76,15 +70,27 @@ class Symbols:
         file = self._object(place)
         return file.function(place.offset) if file else ""
 
-    def locate(self, place: Place, *, asking: bool = True) -> Location:
-        """Return what is known of a place; servers are not asked for it unless `asking`."""
-        if not place.path:
-            return Location(JIT, place.offset, self.function(place))
-        if place == EXEC:
-            return Location("", 0, place.path)
-        named = self._asked(place) if asking else self._object(place)
-        file, line = named.line(place.offset) if named else ("", 0)
-        return Location(place.path, place.offset, self.function(place), file, line)
+    def locate(self, places: Iterable[Place], *, asking: bool = True) -> dict[Place, Location]:
+        """Return what is known of places; servers are not asked for their files unless `asking`."""
+        by_object: dict[Object, list[Place]] = defaultdict(list)
+        wanted = list(dict.fromkeys(places))
+        for place in wanted:
+            if place.path and place != EXEC and (file := self._object(place)):
+                if asking and self._servers:
+                    file.ask(self._servers)
+                by_object[file].append(place)
+        self.demangle(wanted)
+        lines: dict[Place, tuple[str, int]] = {}
+        for file, inside in by_object.items():
+            lines |= zip(inside, file.lines([place.offset for place in inside]), strict=True)
+        return {
+            place: Location("", 0, place.path)
+            if place == EXEC
+            else Location(
+                place.path or JIT, place.offset, self.function(place), *lines.get(place, ("", 0))
+            )
+            for place in wanted
+        }
 
     def troubles(self, places: Iterable[Place]) -> tuple[str, ...]:
         """Return why files have no names: a clause each, the file first.
@@ -114,30 +120,11 @@ class Symbols:
         file = self._objects[key]
         return file if isinstance(file, Object) else None
 
-    def _asked(self, place: Place) -> Object | None:
-        """Return a file with all that is to be had for it."""
-        file = self._object(place) if place.path else None
-        if file and self._servers:
-            file.ask(self._servers)
-        return file
-
     def _jitted(self, pid: int) -> Table:
         if pid not in self._jit:
             number = self._numbers.get(pid, pid)
             self._jit[pid] = _perf_map(self._maps / f"perf-{number}.map")
         return self._jit[pid]
-
-
-def _demangled(names: Sequence[str]) -> dict[str, str]:
-    """Return the names without types of arguments; none if no tool is there."""
-    tool = next((path for name in _DECODERS if (path := shutil.which(name))), None)
-    if tool is None or not names:
-        return {}
-    done = subprocess.run(
-        [tool, "-p"], input="\n".join(names), capture_output=True, encoding="utf-8",
-        errors="replace", check=False,
-    )  # fmt: skip
-    return dict(zip(names, done.stdout.splitlines(), strict=False)) if not done.returncode else {}
 
 
 def _perf_map(file: Path) -> Table:

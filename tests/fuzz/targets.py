@@ -7,7 +7,6 @@ Options of libFuzzer follow.
 
 from __future__ import annotations
 
-import os
 import struct
 import sys
 import tempfile
@@ -24,12 +23,8 @@ with atheris.instrument_imports(include=["firsttouch", "elftools"]):
     from firsttouch.trace.page import render_trace
     from firsttouch.trace.reading import read_recording
 
-from tests.fuzz.sections import debug_ranges
-
 _FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm"))
 _PLACES = (0, 64, 0x1000, 0x1040, 0x1139, 0x1160, 0x1200)
-# A program of the tests, whose debug sections the target `dwarf` replaces.
-_PROGRAM = Path(os.environ.get("FUZZ_PROGRAM", "/nonexistent"))
 # Records of recorder/format.h: the start of x86-64, and a part of /proc/PID/maps.
 _START, _MAPS = 100, 103
 
@@ -60,31 +55,16 @@ def fuzz_elf(data: bytes) -> None:
     (_FOLDER / "program").write_bytes(data)
     symbols = Symbols(_FOLDER)
     for offset in _PLACES:
-        symbols.locate(Place("/program", offset, 0))
+        symbols.function(Place("/program", offset, 0))
 
 
-class _Dwarf:
-    def __init__(self) -> None:
-        self._program = _PROGRAM.read_bytes()
-        self._ranges = debug_ranges(_PROGRAM)
-
-    def __call__(self, data: bytes) -> None:
-        """Name places in a program whose debug sections have other bytes."""
-        changed = bytearray(self._program)
-        for start, end in self._ranges:
-            part, data = data[: end - start], data[end - start :]
-            changed[start : start + len(part)] = part
-        fuzz_elf(bytes(changed))
-
-
-TARGETS: dict[str, Callable[[], Callable[[bytes], None]]] = {
-    "recording": lambda: fuzz_recording,
-    "maps": lambda: fuzz_maps,
-    "elf": lambda: fuzz_elf,
-    "dwarf": _Dwarf,
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "recording": fuzz_recording,
+    "maps": fuzz_maps,
+    "elf": fuzz_elf,
 }
 
 if __name__ == "__main__":
     name = sys.argv.pop(1)
-    atheris.Setup(sys.argv, TARGETS[name]())
+    atheris.Setup(sys.argv, TARGETS[name])
     atheris.Fuzz()
