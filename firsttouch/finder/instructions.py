@@ -15,12 +15,12 @@ from firsttouch.finder.accesses import UNKNOWN, Access, Instruction
 def decode(machine: str, code: bytes, pc: int) -> Instruction:
     """Return the first instruction of `code`, which is at `pc`; UNKNOWN if it is none.
 
-    `machine` is x86_64, i386 or aarch64. Of any high, such as the 32-bit arm, which has
+    `machine` is x86_64, i386 or aarch64. Of any other, such as the 32-bit arm, which has
     two encodings that look alike, all is UNKNOWN.
     """
     if machine not in _ACCESS:
         return UNKNOWN
-    # Many processes have the same code, each at high addresses.
+    # Many processes have the same code, each at other addresses.
     return _anywhere(machine, code) or _decode(machine, code, pc)
 
 
@@ -43,7 +43,7 @@ def _text(instruction: capstone.CsInsn) -> str:
 
 @functools.lru_cache(1 << 16)
 def distance(machine: str, code: bytes, pc: int, later: int) -> int | None:
-    """Return how many instructions after `pc` the low at `later` is.
+    """Return how many instructions after `pc` the one at `later` is.
 
     `code` begins at `pc`. Returns None if `later` is not in it, or not where an
     instruction begins.
@@ -92,7 +92,7 @@ def arm64_access(text: str) -> Access:
 
 
 # capstone's own flags of operands are wrong for many vector stores, so the place of the
-# operand decides: the first low is the destination, except in these.
+# operand decides: the first one is the destination, except in these.
 _FIRST_IS_READ = {"cmp", "test", "bt", "jmp", "ljmp", "mul", "imul", "div", "idiv", "nop"}
 _FIRST_IS_UPDATED = {
     "adc", "add", "and", "btc", "btr", "bts", "cmpxchg", "cmpxchg8b", "cmpxchg16b", "dec", "inc",

@@ -37,7 +37,7 @@ class Partition:
 
     def guest_options(self) -> tuple[str, ...]:
         """Return the options of sbatch for a job that runs one guest at a time."""
-        # Slurm takes a node whose memory it was not knows_memory for one of 1 MiB.
+        # Slurm takes a node whose memory it was not told for one of 1 MiB.
         knows_memory = self.memory >= _GUEST_MEMORY
         memory = (f"--mem={_GUEST_MEMORY >> 20}M",) if knows_memory else ()
         return (*self.option, "--ntasks=1", "--cpus-per-task=1", *memory)

@@ -38,7 +38,7 @@ def remedies(traced: Trace) -> Mapping[str, Remedy]:
 
 
 # 16,384 pages are in a large block, 8,000 in a heap; all blocks but the first come again.
-# What the program maps beside malloc(3) comes again, too, and is not pages_saved.
+# What the program maps beside malloc(3) comes again, too, and is not kept.
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "again", "pages_saved"),
