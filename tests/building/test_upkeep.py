@@ -84,6 +84,12 @@ def test_what_the_store_holds_is_listed_with_what_was_used_last_first(filled: Pa
     assert not any(item.in_use for item in listed)
 
 
+def test_a_sparse_file_counts_as_what_it_takes_on_the_disk(filled: Path) -> None:
+    with (_entry("a").path / "file").open("r+b") as disk:
+        disk.truncate(1 << 30)
+    assert all(100 * KIB < item.size < 120 * KIB for item in items() if item.kind == "kind")
+
+
 def test_what_was_used_longest_ago_goes_first(filled: Path) -> None:
     assert [item.title for item in prune(250 * KIB)] == ["thing e", "thing d", "thing c"]
     assert _left() == {"a", "b"}
