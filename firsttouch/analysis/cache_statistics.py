@@ -11,7 +11,6 @@ from firsttouch.analysis.cases import Case, Platform
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params, Value
-from firsttouch.catalog.machines import PAGE_SIZE, Cache
 
 # Lines fit into a set if at most this share of their reads misses: 1 %. Timer ticks of
 # Debian's kernel make a set of lines that fits miss once in some hundred accesses.
@@ -26,21 +25,6 @@ _ARMS_OF = {"l1d": ("color", "color-alone"), "l2": ("color-l2",)}
 def knee(values: Mapping[int, float], limit: float) -> int | None:
     """Return the largest N at which the value is at most `limit`; None if there is none."""
     return max((n for n, value in values.items() if value <= limit), default=None)
-
-
-def predicted_knee(cache: Cache, stride: int) -> int:
-    """Return the largest number of lines, `stride` bytes apart, that an LRU `cache` holds.
-
-    Lines that are one way size apart fall into the same set. With a smaller
-    stride they spread over several sets; misses begin as soon as one set gets
-    more lines than it has ways.
-    """
-    return cache.ways * sets_in_turn(cache, stride)
-
-
-def sets_in_turn(cache: Cache, stride: int) -> int:
-    """Return the number of sets over which lines `stride` bytes apart spread."""
-    return max(1, cache.way_size // max(stride, 1))
 
 
 def running(dataset: Dataset, platform: Platform, benchmark: str) -> list[Case]:
@@ -77,11 +61,6 @@ class Curve:
     rest: Params
     cases: Sequence[Case]
     arms: Mapping[str, Mapping[int, float]]
-
-    @property
-    def stride(self) -> int:
-        """Distance between the lines in bytes."""
-        return self.cases[0].number("stride") or PAGE_SIZE
 
 
 def conflict_curves(cases: Iterable[Case]) -> list[Curve]:

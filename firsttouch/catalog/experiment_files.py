@@ -20,14 +20,15 @@ from firsttouch.catalog.experiments import (
     Published,
     Value,
 )
+from firsttouch.catalog.machine_values import MARKS
 from firsttouch.errors import nearest
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Table, names_in, read_named
 from firsttouch.typed import read
 
-# The first two draw any experiment, the others one kind of experiment each.
-CHARTS = ("dumbbells", "lines", "timeline", "set-conflict", "zero-conflict")
+# The first two draw any experiment, the last one samples of faults.
+CHARTS = ("dumbbells", "lines", "timeline")
 
 
 def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
@@ -110,12 +111,15 @@ def _check_references(table: Table, experiment: Experiment) -> None:
         ]
     for number, drawn in enumerate(experiment.figures):
         named.append((f"figure[{number}].metric", drawn.metric, metrics))
-        if drawn.per:
-            allowed = [PAGES, *experiment.parameters]
-            named.append((f"figure[{number}].per", drawn.per, allowed))
-        named += [
-            (f"figure[{number}].groups", name, list(experiment.parameters)) for name in drawn.groups
-        ]
+        parameters = list(experiment.parameters)
+        for key, given, allowed in (
+            ("per", drawn.per, [PAGES, *metrics, *parameters]),
+            ("across", drawn.across, parameters),
+            ("mark", drawn.mark, MARKS),
+        ):
+            named += [(f"figure[{number}].{key}", given, allowed)] if given else []
+        named += [(f"figure[{number}].groups", name, parameters) for name in drawn.groups]
+        named += [(f"figure[{number}].where.{key}", key, parameters) for key in drawn.where]
     for place, name, allowed in named:
         if name not in allowed:
             what = "is not a parameter" if place.endswith(f".{name}") else f"is {name!r}"

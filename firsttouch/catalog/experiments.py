@@ -51,16 +51,24 @@ class Derived:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure of the report: a metric in a row for each cell, divided by `per` if that is set.
+    """A figure of the report: a metric of the cells that match `where`, divided by `per` if set.
 
-    `per` is `PAGES` as in `Derived`, or a parameter that is a number. `groups` are the
-    parameters whose values each have a heading.
+    `per` is `PAGES` as in `Derived`, another metric, or a parameter that is a number.
+    Each cell has a row, and `groups` are the parameters whose values each have a heading;
+    or the values are drawn `across` a parameter that is a number, in a figure for each
+    combination of the others. A line joins an arm's values if they are `joined`;
+    otherwise the numbers are names, and a table has the spread of each arm's values.
+    `mark` names a property of the machine, such as ``@l1d.ways``, which is marked.
     """
 
     metric: str
     caption: str
     per: str = ""
     groups: tuple[str, ...] = ()
+    where: Params = field(default_factory=dict)
+    across: str = ""
+    joined: bool = True
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,9 +128,9 @@ class Experiment:
     `scripts`: what a shell runs, by the value of the parameter ``program``.
     `cited`: published figures that are not a change from stock to `compare`;
     the report shows them, with their source, beside what is measured.
-    `chart`: the picture in the report, unless `figures` say what it shows; ``dumbbells``
-    and ``lines`` draw any experiment. `quick`: the values that `firsttouch lab --quick` uses
-    instead of those in `parameters`; an experiment where it is None has no quick form.
+    `chart`: the picture in the report, unless `figures` say what it shows. `quick`: the
+    values that `firsttouch lab --quick` uses instead of those in `parameters`; an experiment
+    where it is None has no quick form.
     `layouts`: how many layouts (lab/layouts.py) each cell runs in.
     """
 

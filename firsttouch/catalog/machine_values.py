@@ -3,8 +3,8 @@
 
 CACHE is ``l1d``, ``l2``, or ``level`` for the cache that the parameter
 ``level`` of the same cell names. PROPERTY is ``way_size`` or ``size`` in
-bytes, ``colors`` (0 to the number of colours - 1) or ``places`` (1 to
-2 x ways + 2). The caches are those of the machine's first CPU, where
+bytes, ``ways``, ``colors`` (0 to the number of colours - 1) or ``places`` (1
+to 2 x ways + 2). The caches are those of the machine's first CPU, where
 experiments run.
 """
 
@@ -20,9 +20,12 @@ from firsttouch.errors import UserError, nearest
 _PROPERTIES: dict[str, Callable[[Cache], list[Value]]] = {
     "way_size": lambda cache: [cache.way_size],
     "size": lambda cache: [cache.size],
+    "ways": lambda cache: [cache.ways],
     "colors": lambda cache: list(range(cache.colors)),
     "places": lambda cache: list(range(1, 2 * cache.ways + 3)),
 }
+# What a figure may mark.
+MARKS = ["@l1d.ways", "@l2.ways", "@level.ways"]
 
 
 def expand(params: Params, machine: Machine) -> list[Params]:

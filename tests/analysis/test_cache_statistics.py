@@ -14,7 +14,6 @@ from firsttouch.analysis.cache_statistics import (
     conflict_curves,
     footprints,
     knee,
-    predicted_knee,
     running,
     sweeps,
 )
@@ -50,18 +49,9 @@ def test_the_knee_is_the_largest_number_within_the_limit(
     assert knee(values, limit) == expected
 
 
-@pytest.mark.parametrize(
-    ("machine", "stride", "expected"),
-    [("thunderx2", 4096, 8), ("neoverse-n1", 16384, 4), ("neoverse-n1", 4096, 16),
-     ("neoverse-n1", 1 << 20, 4)],
-)  # fmt: skip
-def test_the_geometry_predicts_the_knee(machine: str, stride: int, expected: int) -> None:
-    assert predicted_knee(load_machine(machine).cpus[0].l1d, stride) == expected
-
-
 def test_a_curve_has_misses_per_read_and_its_knee(dataset: Dataset) -> None:
     (curve,) = conflict_curves(running(dataset, PLATFORM, "set-conflict"))
-    assert (curve.rest, curve.stride) == ({"rounds": 1000, "stride": 16384}, 16384)
+    assert curve.rest == {"rounds": 1000, "stride": 16384}
     assert curve.arms["stock"][4] == 0.001 and curve.arms["stock"][5] == 1
     assert knee(curve.arms["stock"], FITTING) == 4
 
@@ -74,7 +64,7 @@ def test_curves_of_different_strides_are_kept_apart(tmp_path: Path) -> None:
     ]
     dataset = made_results.dataset(tmp_path, results)
     curves = conflict_curves(running(dataset, PLATFORM, "set-conflict"))
-    assert [curve.stride for curve in curves] == [4096, 16384]
+    assert [curve.rest["stride"] for curve in curves] == [4096, 16384]
 
 
 def test_a_sweep_is_per_round_and_in_order_of_colour(dataset: Dataset) -> None:

@@ -66,8 +66,8 @@ def _write_changed(source: Path, change: tuple[str, str], file: Path) -> None:
             r"figure\[0\]\.metric is 'faults': did you mean 'page_faults'",
         ),
         (
-            ('per = "pages"\ngroups', 'per = "page_faults"\ngroups'),
-            r"figure\[0\]\.per is 'page_faults': did you mean",
+            ('per = "pages"\ngroups', 'per = "pagess"\ngroups'),
+            r"figure\[0\]\.per is 'pagess': did you mean",
         ),
         (('groups = ["page",', 'groups = ["pages",'), r"figure\[0\]\.groups is 'pages'"),
         (("order = 1\n", 'order = 1\nchart = "lines"\n'), r"chart chooses the figure that \[\[fig"),

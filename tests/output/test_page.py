@@ -17,7 +17,6 @@ from firsttouch.analysis.published import published_figures
 from firsttouch.catalog.experiment_files import CHARTS as KNOWN_CHARTS
 from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.lab.hosts import Audited, Record
-from firsttouch.output.html.cache_charts import knee_words
 from firsttouch.output.html.page import render, write_report
 from firsttouch.output.html.provenance import origins
 from firsttouch.output.html.published import published_lines
@@ -77,25 +76,6 @@ def test_published_figures_that_are_no_change_are_quoted_and_lead_to_their_pictu
     assert anchors
     for anchor in anchors:
         assert f'<section id="{anchor}">' in page
-
-
-@pytest.mark.parametrize(
-    ("machine", "stride", "knee"),
-    # ThunderX2 is the postings' geometry; N1 has 4 ways of 16 KiB.
-    [("thunderx2", 4096, 8), ("neoverse-n1", 16384, 4), ("neoverse-n1", 4096, 16)],
-)
-def test_the_knee_is_predicted_from_the_geometry(
-    tmp_path: Path, machine: str, stride: int, knee: int
-) -> None:
-    made = [replace(result, machine=machine) for result in _populate(by="store")]
-    assert knee_words(made_results.dataset(tmp_path, made), machine, stride)[0] == knee
-
-
-def test_no_knee_is_predicted_for_an_unknown_machine(tmp_path: Path) -> None:
-    made = [replace(result, machine="pdp-11") for result in _populate(by="store")]
-    knee, why = knee_words(made_results.dataset(tmp_path, made), "pdp-11", 4096)
-    assert knee is None
-    assert why.startswith("No knee is predicted: unknown machine 'pdp-11'")
 
 
 def test_each_experiment_has_its_section_in_order_with_figure_and_table(
@@ -182,7 +162,7 @@ def test_every_chart_that_a_file_may_name_is_there() -> None:
 
 
 def test_a_chart_without_what_it_needs_leaves_the_table(tmp_path: Path) -> None:
-    """Lines need a number that varies; a special chart needs the metric it was made for."""
+    """Lines need a number that varies, a timeline samples."""
     folder = made_results.experiments(tmp_path)
     for chart in CHARTS:
         (folder / "own.toml").write_text(
@@ -231,9 +211,25 @@ def test_marks_come_from_the_arms_files_and_a_foreign_arm_gets_a_cross(tmp_path:
     assert 'class="m m-foreign"' in page and ".m-foreign {" in page
 
 
-def test_the_best_mean_and_worst_of_the_sweep_are_given(page: str) -> None:
+def test_the_ways_of_the_machine_are_marked_where_it_is_known(tmp_path: Path) -> None:
+    made = [
+        Made(
+            "set-conflict", {"n": n, "stride": 16384, "rounds": 10}, "stock",
+            {"l1d_misses": 10 * n * (n > 4), "reads": 10 * n},
+        )
+        for n in range(1, 11)
+    ]  # fmt: skip
+    for machine, marked in (("neoverse-n1", True), ("pdp-11", False)):
+        results = [replace(result, machine=machine) for result in made]
+        page = render(made_results.dataset(tmp_path / machine, results))
+        (picture, *_) = re.findall(r"<svg\b.*?</svg>", _section(page, "set-conflict"), re.DOTALL)
+        assert ("l1d ways: 4" in picture) == marked
+        assert "stock: 1 0, 2 0, 3 0, 4 0, 5 1, 6 1, 7 1, 8 1, 9 1, 10 1." in picture
+
+
+def test_the_spread_of_a_sweep_is_given(page: str) -> None:
     text = _text(page)
-    assert "arm best mean worst hot colours stock 0.01 2.26 9 4 of 4" in text
+    assert "arm least mean most hot_color stock 0.01 2.26 9 4 of 4" in text
     assert "color 2.25 2.25 2.25 4 of 4" in text
 
 

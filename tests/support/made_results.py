@@ -92,13 +92,12 @@ def experiments(folder: Path) -> Path:
         values = "".join(f"{key} = {json.dumps(value)}\n" for key, value in parameters.items())
         metrics = "".join(
             f'[[metrics]]\nname = "{metric}"\nunit = "misses"\nshown = true\n'
-            for metric in ("l1d_misses", "l2_misses")
+            for metric in ("l1d_misses", "l2_misses", "reads")
         )
         real = (copy / f"{name}.toml").read_text()
-        chart = f'chart = "{name}"\n' if "[[figure]]" not in real else ""
         _, described, figures = real.partition("[[figure]]")
         (copy / f"{name}.toml").write_text(
-            f'title = "{name}"\nquestion = "?"\ndefault = true\n{chart}'
+            f'title = "{name}"\nquestion = "?"\ndefault = true\n'
             f'arms = ["stock", "{compare}"]\ncompare = "{compare}"\n'
             f"[parameters]\n{values}{metrics}{described}{figures}"
         )
@@ -143,7 +142,7 @@ def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
     rounds = int(params.get("rounds", 1))
     if name == "set-conflict":
         n = int(params["n"])
-        return {"l1d_misses": n if n <= 4 else n * rounds, "l2_misses": n}
+        return {"l1d_misses": n if n <= 4 else n * rounds, "l2_misses": n, "reads": n * rounds}
     if name == "zero-conflict":
         if arm == "stock":
             misses = 9 * rounds if params["hot_color"] == ZERO_COLOR else 9

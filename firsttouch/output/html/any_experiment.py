@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
 
 from firsttouch.analysis.cache_statistics import alike
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import PAGES, Drawn, Experiment, Metric, Params
+from firsttouch.catalog.machine_values import expand
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
 from firsttouch.output.html.figure import (
     Figure,
-    Picture,
     SmallTable,
     cell_lines,
     pictures,
@@ -33,35 +35,45 @@ def dumbbells(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure
     metric = _metric(cases)
     if metric is None:
         return []
-    arms = [arm for arm in dataset.arms(cases) if any(case.arms.get(arm) for case in cases)]
-    if len(cases) == 1:
-        groups, axis = _by_metric(cases[0]), "as a multiple of stock"
-        what = "Each metric as a multiple of its value on stock"
-    else:
-        groups, axis = _by_case(cases, metric), _axis(metric)
-        what = f"{metric.name}, in {_unit(metric)[1]}"
-    return [
-        Figure(
-            str(cases[0].platform), f"{what}.",
-            *_rows(dataset, cases, arms, name, groups, (what, axis)),
-            telling_cells(cases, arms, metric.name, metric.unit),
-            cell_lines(cases, arms, metric.name, metric.unit),
-        )
-    ]  # fmt: skip
+    if len(cases) > 1:
+        names = _varying(cases)
+        groups = tuple(names[:1]) if len(names) > 1 else ()
+        caption = f"{metric.name}, in {_unit(metric)[1]}."
+        return described(dataset, cases, name, Drawn(metric.name, caption, groups=groups))
+    what = "Each metric as a multiple of its value on stock"
+    axis = "as a multiple of stock"
+    arms = [arm for arm in dataset.arms(cases) if cases[0].arms.get(arm)]
+    bars = [Group("", tuple(_multiples(cases[0])))]
+    return [_rows(dataset, cases, arms, name, bars, metric, (f"{what}.", what, axis))]
+
+
+def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
+    """Return figures of a metric against the first parameter that is a number and varies.
+
+    If no number varies, the chart is that of `dumbbells`.
+    """
+    metric, across = _metric(cases), _first_number(cases)
+    if metric is None or across is None:
+        return dumbbells(dataset, cases, name)
+    caption = f"{metric.name}, in {_unit(metric)[1]}, by {across}."
+    return described(dataset, cases, name, Drawn(metric.name, caption, across=across))
 
 
 def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) -> list[Figure]:
-    """Return the figure that an experiment's file describes; none if no case measured it."""
+    """Return the figures that an experiment's file describes; none if no case measured them."""
+    cases = [case for case in cases if drawn.where.items() <= case.params.items()]
+    if drawn.across:
+        return [
+            _lines(dataset, members, drawn, rest, f"{name}-{index}")
+            for index, (rest, members) in enumerate(alike(cases, drawn.across))
+            if any(_divided(case, drawn) for case in members)
+        ]
     values = [(case, of) for case in cases if (of := _divided(case, drawn)) is not None]
     arms = [arm for arm in dataset.arms(cases) if any(arm in of for _, of in values)]
     if not arms:
         return []
-    cases = [case for case, _ in values]
-    metric = next(m for m in cases[0].experiment.metrics if m.name == drawn.metric)
-    per = drawn.per.removesuffix("s")
-    what = f"{metric.name} per {per}" if per else metric.name
     groups: dict[str, list[Bar]] = {}
-    names = _varying(cases)
+    names = _varying([case for case, _ in values])
     for case, of in values:
         telling = {name: case.params[name] for name in names if name in case.params}
         heading = ", ".join(
@@ -69,7 +81,15 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
         )
         groups.setdefault(heading, []).append(Bar(format_params(telling), of))
     bars = [Group(heading, tuple(members)) for heading, members in groups.items()]
-    platform = cases[0].platform
+    metric, what = _drawn_metric(cases[0], drawn)
+    figure = _rows(
+        dataset, [case for case, _ in values], arms, name, bars, metric,
+        (drawn.caption, what, what),
+    )  # fmt: skip
+    if len(cases[0].experiment.figures) > 1:
+        figure = replace(figure, heading=f"{what}, {figure.heading}")
+    if not drawn.per:
+        return [figure]
     rows = tuple(
         (
             f"{group.heading} {bar.label}".strip(),
@@ -78,95 +98,114 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
         for group in bars
         for bar in group.bars
     )
-    several = len(cases[0].experiment.figures) > 1
-    return [
-        Figure(
-            f"{what}, {platform}" if several else str(platform), drawn.caption,
-            *_rows(dataset, cases, arms, name, bars, (what, what)),
-            telling_cells(cases, arms, metric.name, metric.unit),
-            cell_lines(cases, arms, metric.name, metric.unit),
-            SmallTable((what, *arms), rows),
-        )
-    ]  # fmt: skip
+    return [replace(figure, table=SmallTable((what, *arms), rows))]
 
 
 def _rows(
     dataset: Dataset, cases: Sequence[Case], arms: Sequence[str], name: str,
-    groups: Sequence[Group], words: tuple[str, str],
-) -> tuple[Picture, Picture]:  # fmt: skip
-    """Return the pictures of rows; `words` say what they show, and what stands at the axis."""
-    what, axis = words
-    return pictures(
+    groups: Sequence[Group], metric: Metric, words: tuple[str, str, str],
+) -> Figure:  # fmt: skip
+    """Return a figure of rows; `words` are its caption, what it shows, and the title of its axis.
+
+    Its cells have their values of `metric`.
+    """
+    caption, what, axis = words
+    platform = str(cases[0].platform)
+    wide, narrow = pictures(
         name,
-        f"{cases[0].experiment.title}: {what}, {cases[0].platform}",
+        f"{cases[0].experiment.title}: {what}, {platform}",
         f"{describe(groups)}.",
         lambda width: draw_dumbbells(width, groups, symbols(dataset.catalog, arms), axis),
     )
+    return Figure(
+        platform, caption, wide, narrow,
+        telling_cells(cases, arms, metric.name, metric.unit),
+        cell_lines(cases, arms, metric.name, metric.unit),
+    )  # fmt: skip
+
+
+def _drawn_metric(case: Case, drawn: Drawn) -> tuple[Metric, str]:
+    """Return the metric of a figure, and what its axis shows."""
+    metric = next(m for m in case.experiment.metrics if m.name == drawn.metric)
+    per = drawn.per.removesuffix("s")
+    return metric, f"{metric.name} per {per}" if per else _axis(metric)
 
 
 def _divided(case: Case, drawn: Drawn) -> dict[str, float] | None:
     """Return the values of a figure by arm; None of a case that does not have its divisor."""
-    divisor = 1.0 if not drawn.per else case.number(drawn.per)
+    values = case.values(drawn.metric)
+    if drawn.per in (metric.name for metric in case.experiment.metrics):
+        divisors = case.values(drawn.per)
+        return {arm: value / divisors[arm] for arm, value in values.items() if divisors.get(arm)}
+    divisor: float = case.number(drawn.per)
     if drawn.per == PAGES:
         divisor = case.pages() or 0
-    if not divisor:
-        return None
-    return {arm: value / divisor for arm, value in case.values(drawn.metric).items()}
-
-
-def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
-    """Return figures of a metric against the first parameter that is a number and varies.
-
-    There is a figure for each combination of the other parameters. If no number
-    varies, the chart is that of `dumbbells`.
-    """
-    metric, across = _metric(cases), _first_number(cases)
-    if metric is None or across is None:
-        return dumbbells(dataset, cases, name)
-    return [
-        _lines(dataset, members, metric, (across, rest), f"{name}-{index}")
-        for index, (rest, members) in enumerate(alike(cases, across))
-        if any(case.values(metric.name) for case in members)
-    ]
+    elif not drawn.per:
+        divisor, _ = _unit(_drawn_metric(case, drawn)[0])
+    return {arm: value / divisor for arm, value in values.items()} if divisor else None
 
 
 def _lines(
-    dataset: Dataset, cases: Sequence[Case], metric: Metric, of: tuple[str, Params], name: str
+    dataset: Dataset, cases: Sequence[Case], drawn: Drawn, rest: Params, name: str
 ) -> Figure:
-    across, rest = of
-    divisor, unit = _unit(metric)
+    """Return the figure of cases that differ in the parameter `across` alone."""
+    metric, what = _drawn_metric(cases[0], drawn)
     series: dict[str, list[tuple[float, float]]] = {}
     for case in cases:
-        x = as_number(across, case.params.get(across, ""))
-        for arm, value in case.values(metric.name).items() if x is not None else ():
-            series.setdefault(arm, []).append((float(x or 0), value / divisor))
-    platform = cases[0].platform
-    words = format_params(rest)
-    described = "; ".join(
-        f"{arm}: " + ", ".join(f"{_tick(across, x)} {format_compact(y)}" for x, y in points)
+        x = as_number(drawn.across, case.params.get(drawn.across, ""))
+        for arm, value in (_divided(case, drawn) or {}).items() if x is not None else ():
+            series.setdefault(arm, []).append((float(x or 0), value))
+    platform, words = cases[0].platform, format_params(rest)
+    texts = "; ".join(
+        f"{arm}: " + ", ".join(f"{_tick(drawn.across, x)} {format_compact(y)}" for x, y in points)
         for arm, points in series.items()
     )
     wide, narrow = pictures(
         name,
-        f"{cases[0].experiment.title}: {metric.name} by {across}, {platform}, {words}",
-        f"{described}.",
+        f"{cases[0].experiment.title}: {what} by {drawn.across}, {platform}, {words}",
+        f"{texts}.",
         lambda width: draw_lines(
             width,
             series,
             symbols(dataset.catalog, series),
-            (across, _axis(metric)),
-            tick_of=lambda value: _tick(across, value),
+            (drawn.across, what),
+            mark=_mark(dataset, platform.machine, drawn, rest),
+            joined=drawn.joined,
+            tick_of=lambda value: _tick(drawn.across, value),
         ),
     )
     arms = dataset.arms(cases)
     return Figure(
         f"{platform} ({words})" if words else str(platform),
-        f"{metric.name}, in {unit}, by {across}.",
+        drawn.caption,
         wide,
         narrow,
         telling_cells(cases, arms, metric.name, metric.unit),
         cell_lines(cases, arms, metric.name, metric.unit),
+        None if drawn.joined else _spreads(series, drawn.across, len(cases)),
     )
+
+
+def _mark(dataset: Dataset, machine: str, drawn: Drawn, rest: Params) -> tuple[str, float] | None:
+    """Return what a figure marks, and the words; None if it marks nothing here."""
+    entry = dataset.catalog.machines.get(machine)
+    if entry is None or not drawn.mark:
+        return None
+    (params,) = expand({**rest, "mark": drawn.mark}, entry)
+    return f"{drawn.mark[1:].replace('.', ' ')}: {params['mark']}", float(params["mark"])
+
+
+def _spreads(
+    series: Mapping[str, Sequence[tuple[float, float]]], across: str, cases: int
+) -> SmallTable:
+    """Return the table of the spread of each arm's values; a mean that lacks cases has a ≈."""
+    rows = []
+    for arm, points in series.items():
+        values = [value for _, value in points]
+        mean = ("" if len(values) == cases else "≈ ") + format_ratio(fmean(values))
+        measured = f"{len(values):,} of {cases:,}"
+        rows.append((arm, format_ratio(min(values)), mean, format_ratio(max(values)), measured))
+    return SmallTable(("arm", "least", "mean", "most", across), tuple(rows))
 
 
 def _tick(name: str, value: float) -> str:
@@ -206,39 +245,19 @@ def _first_number(cases: Sequence[Case]) -> str | None:
     return None
 
 
-def _by_case(cases: Sequence[Case], metric: Metric) -> list[Group]:
-    """Return a row for each case, in a group for each value of the first varying parameter."""
-    names = _varying(cases)
-    divisor, _ = _unit(metric)
-    groups: dict[str, list[Bar]] = {}
-    for case in cases:
-        telling = {name: case.params[name] for name in names if name in case.params}
-        heading = ""
-        if len(names) > 1 and names[0] in telling:
-            heading = f"{names[0]} {_word(names[0], telling.pop(names[0]))}"
-        values = {arm: value / divisor for arm, value in case.values(metric.name).items()}
-        groups.setdefault(heading, []).append(Bar(format_params(telling), values))
-    return [Group(heading, tuple(bars)) for heading, bars in groups.items()]
-
-
 def _word(name: str, value: str | int) -> str:
     return format_param(name, value).removeprefix(f"{name} ")
 
 
-def _by_metric(case: Case) -> list[Group]:
-    """Return a row for each metric, as a multiple of stock: metrics differ in unit and size."""
-    bars = []
+def _multiples(case: Case) -> Iterator[Bar]:
+    """Yield a row for each metric, as a multiple of stock: metrics differ in unit and size."""
     for metric in _shown(case.experiment):
         values = case.values(metric)
         base = values.get(BASE)
-        if not values:
-            continue
         if base:
-            bars.append(Bar(metric, {arm: value / base for arm, value in values.items()}))
-        else:
-            note = "0 on stock" if base == 0 else "not measured on stock"
-            bars.append(Bar(metric, {}, note))
-    return [Group("", tuple(bars))]
+            yield Bar(metric, {arm: value / base for arm, value in values.items()})
+        elif values:
+            yield Bar(metric, {}, "0 on stock" if base == 0 else "not measured on stock")
 
 
 def _shown(experiment: Experiment) -> list[str]:

@@ -24,14 +24,13 @@ def draw_lines(
     symbols: Symbols,
     axes: tuple[str, str],
     *,
-    top: float | None = None,
-    knee: int | None = None,
+    mark: tuple[str, float] | None = None,
     joined: bool = True,
     tick_of: Callable[[float], str] = _whole,
 ) -> Drawing:
     """Return the chart of each arm's values; `axes` are the titles of the x and the y axis.
 
-    The y axis ends at `top`, or at the largest value. A line marks the `knee`.
+    A line is at the number of `mark`, with its words.
     If `joined`, a line joins an arm's values along the x axis. Otherwise the
     numbers are names, and a line joins the arms at each of them. `tick_of`
     formats a number on the x axis.
@@ -43,7 +42,7 @@ def draw_lines(
     drawing.text(0, 38 + more, shorten(f"↑ {axes[1]}", width), "t dim")
     highest = max(y for points in series.values() for _, y in points)
     # A value just above a round number may exceed the axis a little.
-    up = Scale(0, round_up((highest if top is None else top) * 0.98), bottom, head + 22)
+    up = Scale(0, round_up(highest * 0.98), bottom, head + 22)
     labels = {tick: tick_label(tick) for tick in up.ticks(5)}
     left = max(_LEFT, 12 + CHARACTER * max(map(len, labels.values())))
     for tick, label in labels.items():
@@ -60,8 +59,8 @@ def draw_lines(
             drawing.text(x, bottom + 18, label, "t dim", "middle")
             free = x + half + CHARACTER / 2
     drawing.text(width - _RIGHT, bottom + 38, shorten(axes[0], width), "t dim", "end")
-    if knee is not None and numbers[0] <= knee <= numbers[-1]:
-        _draw_knee(drawing, knee, across.at(knee), (head, bottom))
+    if mark is not None and numbers[0] <= mark[1] <= numbers[-1]:
+        _draw_mark(drawing, mark[0], across.at(mark[1]), (head, bottom))
     _join(drawing, series, symbols, across, up, joined=joined)
     room = (across.end - across.start) / max(len(numbers) - 1, 1)
     for arm, symbol in symbols.items():
@@ -79,10 +78,9 @@ def _across(numbers: Sequence[float], start: float, end: float) -> Scale:
     return Scale(low, max(high, low + 1), start, end)
 
 
-def _draw_knee(drawing: Drawing, knee: int, x: float, extent: tuple[float, float]) -> None:
+def _draw_mark(drawing: Drawing, words: str, x: float, extent: tuple[float, float]) -> None:
     head, bottom = extent
-    drawing.line(x, head - 6, x, bottom, "knee")
-    words = f"knee predicted: N = {knee}"
+    drawing.line(x, head - 6, x, bottom, "limit")
     right = x + 6 + CHARACTER * len(words) < drawing.width
     drawing.text(x + 6 if right else x - 6, head + 2, words, "t", "start" if right else "end")
 

@@ -12,7 +12,6 @@ from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.verdicts import NOT_PUBLISHED
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.output.html.any_experiment import described, dumbbells, lines
-from firsttouch.output.html.cache_charts import set_conflict, zero_conflict
 from firsttouch.output.html.figure import Chart, Figure
 from firsttouch.output.html.strips import strips
 from firsttouch.output.html.timeline import timeline, why_not_sampled
@@ -25,8 +24,6 @@ CHARTS: Mapping[str, Chart] = {
     "dumbbells": dumbbells,
     "lines": lines,
     "timeline": timeline,
-    "set-conflict": set_conflict,
-    "zero-conflict": zero_conflict,
 }
 # The number of columns of counts that fit on a page. With more arms, each arm has a line.
 _COLUMNS = 4
