@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from firsttouch.output.labels import group_by_reason
-from firsttouch.output.plain import plain
+from firsttouch.output.plain import plain, plain_table, print_table
 from firsttouch.quantities import format_size
 from firsttouch.survey.advice import Sentence
 from firsttouch.survey.counters import COUNTED, CounterFinding
@@ -60,22 +60,11 @@ def _heading(text: str, console: Console) -> None:
 
 
 def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], console: Console) -> None:
-    """Print names and figures as a table, or as lines if the table is too wide."""
-    rows = list(rows)
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    """Print a name and figures a row."""
+    table = plain_table(columns[:1], columns[1:])
     for row in rows:
         table.add_row(*map(plain, row))
-    if console.measure(table, options=console.options.update(width=10 * console.width)).maximum <= (
-        console.width
-    ):
-        console.print(table)
-        return
-    for name, *values in rows:
-        pairs = zip(columns[1:], values, strict=True)
-        line = ", ".join(f"{column} {value}" for column, value in pairs if value != "-")
-        console.print(plain(f"{name}: {line}"))
+    print_table(table, console)
 
 
 def _grid() -> Table:
