@@ -42,16 +42,15 @@ class Guest:
 
     `boot` is added to the kernel's command line. `commands` run in order; blanks
     separate their words. `files` go into the initial RAM disk. `disk` is an
-    image that the guest sees as RAM-backed /dev/pmem0, mounted on /data if
-    `mounted`. `memory` is in bytes; `nodes` divides it into equal NUMA nodes,
-    and all CPUs are on the first. `cpu` is QEMU's CPU model in place of the
-    machine's, such as ``max``; `board` has properties of the board, such as
-    ``mte=on``. A guest with `firmware` gets the machine's caches from ACPI
-    tables, which `tables`, an archive for the initial RAM disk, may replace.
-    A guest without firmware gets them from a device tree, if its architecture has
-    one; only this kind can have a disk. `port` is the bus of the results channel.
-    `kaslr_seed`, of 64 bits, is for the device tree. `pinned` are the host's CPUs for each of the
-    guest's, of timing ``hardware``.
+    image that the guest sees as RAM-backed /dev/pmem0, and mounts on /data.
+    `memory` is in bytes; `nodes` divides it into equal NUMA nodes, and all CPUs
+    are on the first. `board` has properties of the board, such as ``mte=on``. A
+    guest with `firmware` gets the machine's caches from ACPI tables, which
+    `tables`, an archive for the initial RAM disk, may replace. A guest without
+    firmware gets them from a device tree, if its architecture has one; only this
+    kind can have a disk. `port` is the bus of the results channel. `kaslr_seed`,
+    of 64 bits, is for the device tree. `pinned` are the host's CPUs for each of
+    the guest's, of timing ``hardware``.
     """
 
     image: Path
@@ -61,12 +60,10 @@ class Guest:
     commands: tuple[str, ...]
     files: Mapping[str, Path] = field(default_factory=dict)
     disk: Path | None = None
-    mounted: bool = True
     cpus: int = 1
     timing: Timing = "identical"
     memory: int = MEMORY
     nodes: int = 1
-    cpu: str | None = None
     board: tuple[str, ...] = ()
     pmu: Pmu | None = None
     port: Port = "mmio"

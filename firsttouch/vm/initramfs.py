@@ -22,7 +22,7 @@ def guest_archive(guest: Guest) -> bytes:
     members = {"/init": guest.init, **guest.files}
     # guest/init.c reads the files in /cell.
     orders = {"/cell/commands": "".join(f"{command}\n" for command in guest.commands).encode()}
-    if guest.disk and guest.mounted:
+    if guest.disk:
         orders["/cell/mount-disk"] = b""
     if guest.measures:
         orders["/cell/settle"] = b""

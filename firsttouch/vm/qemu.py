@@ -161,7 +161,7 @@ def board_arguments(guest: Guest) -> list[str]:
             *guest.board,
             *["memory-backend=ram"] * hardware,
         )),
-        "-cpu", guest.cpu or guest.machine.qemu_cpu,
+        "-cpu", guest.machine.qemu_cpu,
         "-smp", str(guest.cpus),
         "-m", f"{memory >> 20}M",
         *_nodes(guest, memory),

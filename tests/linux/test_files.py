@@ -50,9 +50,8 @@ def test_an_atomic_add_of_cached_pages_reads_sixteen_at_once(
         make_guest(release, None, arm="off"),
         files={"/files": program},
         disk=FileDisk(4 << 20).obtain(reporter),
-        mounted=False,
     )
-    mount = "mkdir /mnt && mount -t ext4 -o dax=never /dev/pmem0 /mnt || exit 1"
+    mount = "umount /data && mkdir /mnt && mount -t ext4 -o dax=never /dev/pmem0 /mnt || exit 1"
     (done,) = run_guest(
         add_script(guest, f"{mount}\nexec /files /mnt\n"), tmp_path / "log"
     ).commands

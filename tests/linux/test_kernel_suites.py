@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import pytest
 
 from firsttouch.building.sources import KernelSource
+from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.supervision import splats_in
@@ -177,5 +178,6 @@ def test_arm64(run_both: RunBoth, record: Begin, programs: Path, release: str, f
         pytest.skip(f"{release} has no arm64/{folder}")
     recorded = record(release, _KERNEL, "arm64 kselftests, stock and on")
     commands = [file.name for file in files if f"arm64/{folder}/{file.name}" not in _LEFT_OUT]
-    stock, on = run_both(commands, files, cpu="max", board=("mte=on",))
+    tagged = replace(load_machine("neoverse-n1"), cpu="max", midr=None)
+    stock, on = run_both(commands, files, machine=tagged, board=("mte=on",))
     _compare(commands, stock, on, recorded)

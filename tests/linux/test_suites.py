@@ -35,8 +35,12 @@ def _as_it_is(guest: Guest, _: Reporter) -> Guest:
     return guest
 
 
+def _with_cpu(guest: Guest, cpu: str) -> Guest:
+    return replace(guest, machine=replace(guest.machine, cpu=cpu, midr=None))
+
+
 def _with_tags(guest: Guest, _: Reporter) -> Guest:
-    return replace(guest, cpu="max", board=(*guest.board, "mte=on"))
+    return replace(_with_cpu(guest, "max"), board=(*guest.board, "mte=on"))
 
 
 def _with_virtual_machines(guest: Guest, reporter: Reporter) -> Guest:
@@ -44,8 +48,8 @@ def _with_virtual_machines(guest: Guest, reporter: Reporter) -> Guest:
 
 
 def _with_disk(guest: Guest, reporter: Reporter) -> Guest:
-    """Persistent memory with an ext4 on it, which the script mounts."""
-    return replace(guest, disk=FileDisk(1 << 20).obtain(reporter), mounted=False)
+    """Persistent memory with an ext4 on it, which the script mounts in its own way."""
+    return replace(guest, disk=FileDisk(1 << 20).obtain(reporter))
 
 
 def _without_access_flag(guest: Guest, _: Reporter) -> Guest:
@@ -53,7 +57,7 @@ def _without_access_flag(guest: Guest, _: Reporter) -> Guest:
 
     Of QEMU's CPUs before Armv8.1 only the Cortex-A35 has pages of 16 KiB too.
     """
-    return replace(guest, cpu="cortex-a35")
+    return _with_cpu(guest, "cortex-a35")
 
 
 def _interleaved(guest: Guest, _: Reporter) -> Guest:
@@ -98,7 +102,7 @@ _SPECIAL = (
         "disk",
         _with_disk,
         ("mm/zero_page_io",),
-        "mkdir /mnt && mount -t ext4 -o dax=never /dev/pmem0 /mnt",
+        "umount /data && mkdir /mnt && mount -t ext4 -o dax=never /dev/pmem0 /mnt",
         "/mnt",
     ),
     Setup(
@@ -107,7 +111,7 @@ _SPECIAL = (
         ("mm/zero_page_io",),
         # With DAX a file system has the kernel's page for a block.
         "page=$(($(sed -n '/^KernelPageSize/{s/[^0-9]//g;p;q}' /proc/self/smaps) * 1024))\n"
-        "mke2fs -b $page -i $page /dev/pmem0 >/dev/null\n"
+        "umount /data && mke2fs -b $page -i $page /dev/pmem0 >/dev/null\n"
         "mkdir /mnt && mount -t ext4 -o dax=always /dev/pmem0 /mnt",
         "/mnt",
     ),
