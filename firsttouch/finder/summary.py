@@ -63,7 +63,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         sites=sites,
         zero_pages=_zero_pages(recording),
         resident=ending.resident * 1024 if ending else 0,
-        unnamed=symbols.troubles(_places(totals)),
+        unnamed=symbols.troubles(),
         exact=recording.says_mapped,
         system=ending.system / 1e9 if ending and ending.system else None,
         detached=tuple(dict.fromkeys(totals.detached)),
@@ -105,13 +105,9 @@ def _zero_pages(recording: Recording) -> int | None:
     return sum(end - start for start, end in ranges) // recording.page_size
 
 
-def _places(totals: Totals) -> list[Place]:
-    return [place for pair in totals.pairs for place in (pair.read, pair.write)]
-
-
 def _sites(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Site, ...]:
     """Return the sites, the one with most doubles first."""
-    locations = symbols.locate(_places(totals))
+    locations = symbols.locate(place for pair in totals.pairs for place in (pair.read, pair.write))
     dense = _dense(totals, page_size)
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for index, pair in enumerate(totals.pairs):

@@ -92,19 +92,12 @@ class Symbols:
             for place in wanted
         }
 
-    def troubles(self, places: Iterable[Place]) -> tuple[str, ...]:
-        """Return why files have no names: a clause each, the file first.
-
-        The files are those of `places`, and all that were looked at and cannot be used.
-        """
+    def troubles(self) -> tuple[str, ...]:
+        """Return why files have no names or lines: a clause each, the file first."""
         clauses = {}
-        for place in places:
-            if place.path.startswith("/"):
-                file = self._objects.get((place.path, place.identity), "")
-                if not isinstance(file, str) and file.trouble:
-                    clauses[f"{place.path} {file.trouble}"] = True
-        for (path, _), trouble in self._objects.items():
-            if isinstance(trouble, str) and path.startswith("/"):
+        for (path, _), file in self._objects.items():
+            trouble = file if isinstance(file, str) else file.trouble
+            if trouble and path.startswith("/"):
                 clauses[f"{path} {trouble}"] = True
         return tuple(clauses)
 

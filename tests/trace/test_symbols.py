@@ -89,7 +89,7 @@ def test_names_come_without_binutils_and_what_the_lines_need_is_said(
     symbols = Symbols()
     location = locate(symbols, place)
     assert (location.function, location.line) == ("write_all", 0)
-    (trouble,) = symbols.troubles([place])
+    (trouble,) = symbols.troubles()
     assert trouble.startswith(str(program)) and trouble.endswith("install binutils")
 
 
