@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Derives from results: measurements, rows across arms, verdicts, sentences."""
+"""Derives from results: measurements, rows across arms, verdicts."""

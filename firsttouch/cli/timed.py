@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from firsttouch.analysis.dataset import read_dataset
-from firsttouch.analysis.times import agreement, timed_rows
+from firsttouch.analysis.times import timed_rows
 from firsttouch.building.kernels import images_of_others
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.collection import load_catalog
@@ -23,6 +23,7 @@ from firsttouch.lab.timed import time_cells
 from firsttouch.lab.timed_plan import QUICK_ROUNDS, ROUNDS, plan_times
 from firsttouch.lab.times import FILE_NAME, Times
 from firsttouch.output.terminal import output_console
+from firsttouch.output.time_sentences import agreement
 from firsttouch.output.times import print_times, times_document
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_duration, format_list, format_number_of

@@ -9,11 +9,12 @@ from dataclasses import asdict
 from rich.console import Console
 
 from firsttouch.analysis.boots import Change
-from firsttouch.analysis.times import ELAPSED, NO_DIFFERENCE, TimedRow, sentences
+from firsttouch.analysis.times import ELAPSED, NO_DIFFERENCE, TimedRow
 from firsttouch.catalog.arms import BASE
 from firsttouch.lab.times import TimedCell, Times
 from firsttouch.output.names import format_params
 from firsttouch.output.plain import heading, may_wrap, plain, plain_table, print_table
+from firsttouch.output.time_sentences import sentences
 from firsttouch.quantities import format_number_of, format_value
 from firsttouch.tables import Json
 

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.analysis.times import ELAPSED, agreement, sentences, timed_rows
+from firsttouch.analysis.times import ELAPSED, timed_rows
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.lab.times import FILE_NAME, Times, read_times
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
 from firsttouch.output.html.figure import Figure, SmallTable, pictures
+from firsttouch.output.time_sentences import agreement, sentences
 from firsttouch.output.times import cell_title, change_words
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, TouchFinding, examine

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.dataset import read_dataset
-from firsttouch.analysis.times import RETIRED, agreement, timed_rows
+from firsttouch.analysis.times import RETIRED, timed_rows
 from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract
@@ -32,6 +32,7 @@ from firsttouch.lab.parts import Parts, parts_of
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
 from firsttouch.lab.times import FILE_NAME, Times, read_times
+from firsttouch.output.time_sentences import agreement
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.kvm import Condition
