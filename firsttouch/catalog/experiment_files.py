@@ -120,6 +120,13 @@ def _check_references(table: Table, experiment: Experiment) -> None:
             named += [(f"figure[{number}].{key}", given, allowed)] if given else []
         named += [(f"figure[{number}].groups", name, parameters) for name in drawn.groups]
         named += [(f"figure[{number}].where.{key}", key, parameters) for key in drawn.where]
+        if drawn.across and all(
+            isinstance(value, str) and not value.startswith("@") and not value[:1].isdigit()
+            for value in experiment.parameters.get(drawn.across, (0,))
+        ):
+            raise table.error(
+                f"figure[{number}].across", f"is {drawn.across!r}, which has no numbers."
+            )
     for place, name, allowed in named:
         if name not in allowed:
             what = "is not a parameter" if place.endswith(f".{name}") else f"is {name!r}"

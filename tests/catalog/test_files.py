@@ -69,6 +69,8 @@ def _write_changed(source: Path, change: tuple[str, str], file: Path) -> None:
             ('per = "pages"\ngroups', 'per = "pagess"\ngroups'),
             r"figure\[0\]\.per is 'pagess': did you mean",
         ),
+        (('per = "pages"\n', 'across = "by"\n'), r"figure\[0\]\.across is 'by', which has no numb"),
+        (('per = "pages"\n', 'mark = "@l3.ways"\n'), r"figure\[0\]\.mark is '@l3\.ways': did"),
         (('groups = ["page",', 'groups = ["pages",'), r"figure\[0\]\.groups is 'pages'"),
         (("order = 1\n", 'order = 1\nchart = "lines"\n'), r"chart chooses the figure that \[\[fig"),
         (('per = "page_faults"', 'per = "page_fault"'), r"derived\[3\]\.per is 'page_fault': did"),

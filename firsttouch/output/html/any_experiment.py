@@ -13,6 +13,7 @@ from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import PAGES, Drawn, Experiment, Metric, Params
 from firsttouch.catalog.machine_values import expand
+from firsttouch.errors import UserError
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
 from firsttouch.output.html.figure import (
@@ -63,6 +64,7 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
     """Return the figures that an experiment's file describes; none if no case measured them."""
     cases = [case for case in cases if drawn.where.items() <= case.params.items()]
     if drawn.across:
+        cases = [case for case in cases if _place(case, drawn.across) is not None]
         return [
             _lines(dataset, members, drawn, rest, f"{name}-{index}")
             for index, (rest, members) in enumerate(alike(cases, drawn.across))
@@ -152,9 +154,8 @@ def _lines(
     metric, what = _drawn_metric(cases[0], drawn)
     series: dict[str, list[tuple[float, float]]] = {}
     for case in cases:
-        x = as_number(drawn.across, case.params.get(drawn.across, ""))
-        for arm, value in (_divided(case, drawn) or {}).items() if x is not None else ():
-            series.setdefault(arm, []).append((float(x or 0), value))
+        for arm, value in (_divided(case, drawn) or {}).items():
+            series.setdefault(arm, []).append((_place(case, drawn.across) or 0, value))
     platform, words = cases[0].platform, format_params(rest)
     texts = "; ".join(
         f"{arm}: " + ", ".join(f"{_tick(drawn.across, x)} {format_compact(y)}" for x, y in points)
@@ -191,7 +192,11 @@ def _mark(dataset: Dataset, machine: str, drawn: Drawn, rest: Params) -> tuple[s
     entry = dataset.catalog.machines.get(machine)
     if entry is None or not drawn.mark:
         return None
-    (params,) = expand({**rest, "mark": drawn.mark}, entry)
+    try:
+        (params,) = expand({**rest, "mark": drawn.mark}, entry)
+    except UserError:
+        # A machine without this cache.
+        return None
     return f"{drawn.mark[1:].replace('.', ' ')}: {params['mark']}", float(params["mark"])
 
 
@@ -206,6 +211,11 @@ def _spreads(
         measured = f"{len(values):,} of {cases:,}"
         rows.append((arm, format_ratio(min(values)), mean, format_ratio(max(values)), measured))
     return SmallTable(("arm", "least", "mean", "most", across), tuple(rows))
+
+
+def _place(case: Case, across: str) -> float | None:
+    """Return where a case is on the axis of a parameter; None if its value is no number."""
+    return as_number(across, case.params.get(across, ""))
 
 
 def _tick(name: str, value: float) -> str:
