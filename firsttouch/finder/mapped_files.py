@@ -34,7 +34,11 @@ class MappedFiles:
         key = place.path, place.identity
         if key not in self._troubles:
             ignored = self._copies and place.identity.startswith(INODE)
-            self._troubles[key] = _trouble(path, "" if ignored else place.identity)
+            try:
+                self._troubles[key] = _trouble(path, "" if ignored else place.identity)
+            except OSError as error:
+                # A folder that may not be searched, or a name that is too long.
+                self._troubles[key] = f"cannot be read ({error.strerror})"
         if self._troubles[key]:
             raise UnusableError(self._troubles[key])
         return path

@@ -137,6 +137,14 @@ def test_devices_and_fifos_are_not_read(tmp_path: Path) -> None:
         assert _troubles(Symbols(tmp_path), place) == f"/{name} is no regular file"
 
 
+def test_a_name_that_is_too_long_for_a_file_costs_its_names_alone(tmp_path: Path) -> None:
+    """A damaged recording, or one of a file system with longer names, may have it."""
+    place = Place(f"/{'x' * 300}", 16, 0)
+    assert not MappedFiles(tmp_path).is_go(place)
+    assert MappedFiles(tmp_path).read(place, 4) == b""
+    assert "cannot be read (File name too long)" in _troubles(Symbols(tmp_path), place)
+
+
 def test_a_debug_file_with_another_checksum_is_not_taken(
     compile_c: Compile, tmp_path: Path
 ) -> None:
