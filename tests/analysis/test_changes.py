@@ -163,7 +163,7 @@ def test_a_case_without_instructions_is_not_judged() -> None:
     (cell,) = result.cells
     bare = replace(result, cells=(replace(cell, counts={"page_faults": (1, 2)}),))
     assert not bare.of_kind("changed")
-    assert "no instructions: 1 cell of populate" in _printed(bare)
+    assert "Not judged, because they count no instructions: 1 cell of populate" in _printed(bare)
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def _refused(directory: Path) -> str:
 
 
 def test_a_directory_that_is_none_is_refused(tmp_path: Path) -> None:
-    assert "is not a directory" in _refused(tmp_path / "no")
+    assert "is not a directory: give a directory that `firsttouch lab" in _refused(tmp_path / "no")
     (tmp_path / "file").write_text("")
     assert "is not a directory" in _refused(tmp_path / "file")
     assert "results.jsonl cannot be read" in _refused(tmp_path)

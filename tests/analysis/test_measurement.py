@@ -111,7 +111,7 @@ def test_cpus_that_answer_are_counted_and_what_their_turns_hide_is_absent() -> N
     assert (result.cell.cpus, measured.metrics["tlbi_answers"]) == (4, 3 * 3)
     assert measured.metrics["fault_retries"] == 0
     assert "lock_waits" not in measured.metrics
-    assert "no CPU waits for a lock" in measured.missing["lock_waits"]
+    assert "for a whole tick: no CPU waits for a lock" in measured.missing["lock_waits"]
 
 
 def test_faults_without_an_exception_leave_no_retries_to_count() -> None:

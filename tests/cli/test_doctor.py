@@ -127,7 +127,7 @@ def test_an_installed_tool_that_is_not_on_path_is_missing(laboratory: Path) -> N
     done = _doctor(laboratory, _tools(laboratory, ("make", "tidy-here"), ["qemu-system-arm"]))
     assert done.returncode == 2
     (sentence,) = done.stderr.splitlines()
-    assert "holds qemu-here to PATH" in sentence
+    assert "add the directory that holds qemu-here to PATH" in sentence
     assert "apt-get" not in sentence
 
 
@@ -138,7 +138,7 @@ def test_off_debian_the_tools_are_named(laboratory: Path) -> None:
     done = _doctor(laboratory, tools)
     assert done.returncode == 2
     (sentence,) = done.stderr.splitlines()
-    assert sentence.endswith("provide qemu-here.")
+    assert sentence.endswith("install the packages that provide qemu-here.")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_setup_removes_no_package(tmp_path: Path, conflict: bool) -> None:
     installing = [line for line in asked if line.startswith("install") and " -s " not in line]
     if conflict:
         assert done.returncode == 2
-        assert "would remove gcc-multilib" in done.stderr
+        assert "because it would remove gcc-multilib: remove these yourself" in done.stderr
         assert not installing
     else:
         assert installing == ["install -q -y --no-remove --no-install-recommends qemu-system-arm"]

@@ -39,7 +39,7 @@ def test_stacks_for_other_tools_need_a_profile(firsttouch: Firsttouch, tmp_path:
     made_results.write(tmp_path / "out", made_results.plan(EXPERIMENTS, ["boot"]))
     done = firsttouch("export", "--format", "folded", "out")
     assert done.returncode == 2
-    assert "out has no profile" in done.stderr
+    assert "out has no profile: give a directory that `firsttouch profile --out`" in done.stderr
 
 
 @pytest.mark.parametrize("form", ["speedscope", "perfetto"])

@@ -74,7 +74,7 @@ def test_the_kernel_that_was_installed_must_run(script: Path) -> None:
     (results / "package").write_text("linux-image-6.12.5-first-touch-arm64\n")
     done = subprocess.run([script, "compare"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "choose 6.12.5-first-touch-arm64" in done.stderr
+    assert "choose 6.12.5-first-touch-arm64 in the boot menu" in done.stderr
 
 
 def test_a_missing_command_is_named(script: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_missing_command_is_named(script: Path) -> None:
 def test_an_installation_that_failed_can_be_undone(debian: Path) -> None:
     done = _run(debian, "install", "some.deb")
     assert done.returncode == 2
-    assert "not install linux-image-6.12.5" in done.stderr
+    assert "apt did not install linux-image-6.12.5-first-touch-arm64" in done.stderr
     done = _run(debian, "undo")
     assert done.returncode == 0, done.stderr
     purged = debian.parent / "purged"
@@ -163,5 +163,5 @@ def test_a_build_that_fails_names_what_installs_its_tools(debian: Path) -> None:
     done = _run(debian, "install")
     assert done.returncode == 2
     assert "dh_builddeb is missing" in done.stderr
-    assert "run ./setup package" in done.stderr
+    assert "if tools are missing, run ./setup package" in done.stderr
     assert not (debian.parent / "out").exists()

@@ -116,7 +116,7 @@ def test_before_kernels_are_built_debians_own_gives_the_first_half_of_the_answer
     assert _lab(fake_lab, "--quick") == 0
     printed = capsys.readouterr().out
     half, _, whole = printed.partition("follows when two kernels have been built.\n")
-    assert half.startswith("The first half of the answer: ")
+    assert half.startswith("The first half of the answer: the first touch of a page of 4 KiB")
     (line,) = (line for line in half.splitlines() if line.startswith("an atomic add"))
     # 2,048 faults, 7 TLBI and 1,000 instructions for 16,384 pages.
     assert line.split()[-3:] == ["0.12", "0", "0.06104"]
@@ -149,7 +149,7 @@ def test_a_first_half_that_cannot_be_had_is_left_out(
     monkeypatch.setattr("firsttouch.lab.run.build_parts", without_debian)
     assert _lab(fake_lab, "--quick") == 0
     said = capsys.readouterr()
-    assert "is left out: the archive lacks it" in said.err
+    assert "The first half of the answer is left out: the archive lacks it: try later." in said.err
     assert said.out.startswith("First touch, 6.12 on neoverse-n1")
 
 
@@ -157,7 +157,7 @@ def test_an_experiment_without_a_quick_form_is_refused_by_name(
     fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _lab(fake_lab, "--quick", "--experiment", "programs") == 2
-    assert "programs has no quick form" in capsys.readouterr().err
+    assert "programs has no quick form: leave out --quick." in capsys.readouterr().err
     assert not fake_lab.ran
 
 

@@ -279,7 +279,7 @@ def test_a_second_outcome_with_other_bytes_names_both_hosts() -> None:
     execute(_PLAN, jobs, slow, "asleep")
     ended = _PLAN.how_ended(key)
     assert ended and ended.failure
-    assert "do not agree, on awake and asleep" in ended.failure.error
+    assert "two runs of the same guest do not agree, on awake and asleep" in ended.failure.error
     # Neither is believed.
     assert stored_document(key) is None
 

@@ -233,7 +233,7 @@ def test_a_host_that_would_run_other_guests_says_why(
     monkeypatch.setattr("firsttouch.lab.shared_plan.socket.gethostname", lambda: "other")
     said = _refusal()
     assert said.startswith("other has another QEMU than ")
-    assert "makes other guests" in said
+    assert "and so makes other guests: install the same on both." in said
     assert not fake_lab.ran
 
 
@@ -244,7 +244,7 @@ def test_the_command_joins_a_run(
     assert main(words) == 0
     assert len(fake_lab.ran) == 16
     printed = capsys.readouterr()
-    assert "ran 16 guests; the run has none left" in " ".join(printed.err.split())
+    assert "This host ran 16 guests; the run has none left." in " ".join(printed.err.split())
     assert not printed.out
     assert not begun.exists()
 

@@ -233,7 +233,7 @@ def test_ctrl_c_leaves_the_jobs_and_the_same_command_joins_them(front_end: Front
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 130
-    assert "`scancel 2` ends it" in said
+    assert "Slurm job 2 goes on: the same command follows it, `scancel 2` ends it." in said
     assert front_end.cluster.run("squeue", "-h", "-j", "2")
     front_end.start("--workers", "2")
     said = front_end.end()
@@ -279,6 +279,6 @@ def test_a_job_at_its_time_limit_is_followed_by_another(front_end: FrontEnd) -> 
     os.kill(job, signal.SIGSTOP)
     said = front_end.end()
     front_end.assert_same()
-    assert "Slurm job 2 have ended" in said
+    assert "All tasks of Slurm job 2 have ended, and work is left." in said
     (log,) = (front_end.out / "log/slurm").glob("*-2-0-*.log")
     assert "DUE TO TIME LIMIT" in log.read_text()

@@ -195,7 +195,7 @@ def test_the_default_plan_shows_what_touches_of_several_cpus_take(
     assert re.search(line, said)
     capsys.readouterr()
     assert main(["lab", "--time", "--dry-run"]) == 0
-    assert "4 CPUs of one kind, and several-cpus" in capsys.readouterr().out
+    assert "this host has 4 CPUs of one kind, and several-cpus has" in capsys.readouterr().out
     assert main(["lab", "--time", "--quick", "--dry-run"]) == 0
     assert "several-cpus" not in capsys.readouterr().out
 
@@ -230,14 +230,14 @@ def test_the_answer_has_changes_with_intervals_and_the_verdict_on_the_published_
 ) -> None:
     assert main([*_LAB, "--boots", "8"]) == 0
     said = capsys.readouterr().out
-    assert "0 of 3 cells differ" in said
-    assert "by gcc 14 of a server" in said
-    assert "on against stock: 3 of 3 cells" in said
+    assert "Stock against stock: 0 of 3 cells differ." in said
+    assert "Another host built the kernels, by gcc 14 of a server." in said
+    assert "on against stock: 3 of 3 cells take less time, 0 more" in said
     assert re.search(
         r"system time -60 % .*: reproduced; again \S+ % \(.*\) none; on -6[01]\.", said
     )
     assert re.search(r"populate ldadd .*2\.\d+ ms .* none +-\d+\.\d % \(-\d", said)
-    assert re.search(r"2% would show in each cell with \d+ boots", said)
+    assert re.search(r"A change of 2% would show in each cell with \d+ boots", said)
     assert main(["report", "out"]) == 0
     assert "on against stock: 3 of 3" in capsys.readouterr().out
     assert main(["compare", "out", "out"]) == 0
@@ -250,7 +250,9 @@ def test_the_answer_has_changes_with_intervals_and_the_verdict_on_the_published_
 
 def test_few_boots_have_no_interval(machine: _Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*_LAB, "--boots", "2"]) == 0
-    assert "2 boots of each arm; give --boots 6" in capsys.readouterr().out
+    assert (
+        "Too few for an interval: 2 boots of each arm; give --boots 6." in capsys.readouterr().out
+    )
 
 
 def test_a_machine_that_becomes_slower_half_way_is_named(
@@ -259,7 +261,7 @@ def test_a_machine_that_becomes_slower_half_way_is_named(
     machine.slower_from = 15
     assert main([*_LAB, "--boots", "10"]) == 0
     said = capsys.readouterr().out
-    assert re.search(r"[45]\d % slower after round 5", said)
+    assert re.search(r"the machine became [45]\d % slower after round 5, as by throttling", said)
     assert "on against stock: 3 of 3" in said
 
 
@@ -299,7 +301,7 @@ def test_a_patch_is_timed_against_stock_in_turn(
     arms = [machine.arm(guest) for guest in machine.booted]
     assert arms[:6] == ["stock", "again", "tried", "tried", "again", "stock"]
     assert f"tried: patch {_PATCH.name} (SHA-256 {digest_file(_PATCH)[:16]})" in said
-    assert "tried against stock: 3 of 3 cells" in said
+    assert "tried against stock: 3 of 3 cells take less time, 0 more" in said
     # A figure published about another arm is none about the patch.
     assert "Published" not in said
     times = read_times(Path("out/try"))
@@ -313,7 +315,7 @@ def test_a_patch_is_timed_against_stock_in_turn(
 def test_boot_words_are_timed(machine: _Machine, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["try", "--boot", "init_on_alloc=0", "--experiment", "populate", "--quick", "--time"]
     assert main([*words, "--dry-run"]) == 0
-    assert "tried: 8 rounds, 24 boots" in capsys.readouterr().out
+    assert "on each of stock, again and tried: 8 rounds, 24 boots." in capsys.readouterr().out
     assert main([*words, "--boots", "1"]) == 0
     *_, tried = read_times(Path("out/try")).arms
     assert "init_on_alloc=0" in tried.boot
@@ -350,11 +352,13 @@ def test_a_dry_run_tells_the_time_by_arithmetic(
 ) -> None:
     assert main([*_LAB, "--boots", "10", "--dry-run"]) == 0
     said = capsys.readouterr().out
-    assert "10 rounds, 30 boots" in said
+    assert "3 cells on each of stock, again and on: 10 rounds, 30 boots." in said
     assert "Time: about 2 min" in said
     assert not machine.booted
     assert main(["lab", "--time", "--experiment", "programs", "--dry-run"]) == 2
-    assert "--time can measure: programs needs a disk" in (capsys.readouterr().err)
+    assert "nothing is left that --time can measure: programs needs a disk" in (
+        capsys.readouterr().err
+    )
 
 
 def test_both_worlds_are_compared_by_the_same_image_and_cell(
@@ -366,10 +370,10 @@ def test_both_worlds_are_compared_by_the_same_image_and_cell(
         shutil.copy(recorded / name, tmp_path)
     assert main(["report", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert "within 1 % of each other in 0 of 12" in said
-    assert "Furthest apart: " in said
+    assert "count the kernel's instructions within 1 % of each other in 0 of 12 cells" in said
+    assert "Emulation counts the first touches after a boot" in said
     page = (tmp_path / "report.html").read_text()
-    assert "within 1 % of each other in 0 of 12" in page
+    assert "within 1 % of each other in 0 of 12 cells" in page
     # Of repetitions after the first, hardware counts less, also of the changed kernel.
     times, dataset = read_times(tmp_path), read_dataset(tmp_path)
     rows = [row for row in timed_rows(times, dataset.catalog) if row.metric == RETIRED]

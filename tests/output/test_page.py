@@ -258,7 +258,10 @@ def test_an_experiment_without_results_says_so_and_names_the_command(
     ]
     assert {"fault-timeline", "zero-scan", "openjdk-pretouch"} <= set(expected)
     for name in expected:
-        assert f"To measure it: firsttouch lab --experiment {name}" in text
+        assert (
+            f"Not measured in these results. To measure it: firsttouch lab --experiment {name}"
+            in text
+        )
 
 
 def test_faults_that_could_not_be_sampled_have_their_reason(tmp_path: Path, folder: Path) -> None:
@@ -267,7 +270,7 @@ def test_faults_that_could_not_be_sampled_have_their_reason(tmp_path: Path, fold
         for made in made_results.plan(folder, ["fault-timeline"])
     ]
     text = _text(render(made_results.dataset(tmp_path, results, folder)))
-    assert "this kernel has no perf events" in text
+    assert "Not measured in these results: this kernel has no perf events." in text
 
 
 def test_what_is_unavailable_is_listed_with_its_reason_and_never_drawn_as_zero(page: str) -> None:
@@ -337,7 +340,9 @@ def test_the_report_of_every_experiment_is_small(tmp_path: Path, dataset: Datase
 def test_it_says_how_many_guests_were_audited(tmp_path: Path, dataset: Dataset) -> None:
     twice = Audited("ab", "populate", ("one", "two"))
     Record(audited=[twice, twice]).write(tmp_path)
-    assert "2 guests ran twice" in write_report(dataset, tmp_path).read_text()
+    assert (
+        "2 guests ran twice and gave the same bytes" in write_report(dataset, tmp_path).read_text()
+    )
     Record().write(tmp_path)
     assert "ran twice" not in write_report(dataset, tmp_path).read_text()
 
@@ -428,8 +433,8 @@ def test_notes_stand_on_the_page(tmp_path: Path) -> None:
     dataset = read_dataset(directory)
     text = _text(render(dataset))
     assert len(dataset.notes) == 2
-    assert "1 line that is cut off" in text
-    assert "fork-cost.toml is missing: 1 of" in text
+    assert "has 1 line that is cut off or not a result" in text
+    assert "experiments/fork-cost.toml is missing: 1 of its results" in text
     assert "2 faults on the stock kernel" in text
 
 

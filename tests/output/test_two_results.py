@@ -54,7 +54,7 @@ def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) 
         for made in _results()
     ]
     compared = _compared(tmp_path, _results(), other)
-    assert "2 of 12 figures differ" in compared.sentences[0]
+    assert "2 of 12 figures differ: these runs were not identical" in compared.sentences[0]
     assert compared.contradictory
     assert {line.names[1:] for line in compared.lines if line.changed} == {("on", "page_faults")}
 
@@ -186,6 +186,6 @@ def test_sets_with_nothing_in_common_are_refused(
     with pytest.raises(UserError) as refused:
         _compared(tmp_path, _results(), other)
     sentence = str(refused.value)
-    assert "no cell in common" in sentence
+    assert "not comparable: they have no cell in common" in sentence
     assert fragment in sentence
     assert sentence.endswith(".") and "\n" not in sentence

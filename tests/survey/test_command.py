@@ -190,9 +190,9 @@ def test_an_interrupted_survey_keeps_what_was_measured(
     assert main(["survey", "--seconds", "3600"]) == 130
     printed = capsys.readouterr()
     first = " ".join(printed.out.split("\n\n")[0].split())
-    assert "the survey was interrupted before it" in first
+    assert "not known: the survey was interrupted before it" in first
     assert "The survey was interrupted" in printed.out and "give a larger" not in printed.out
-    assert "measured so far is printed" in printed.err
+    assert "interrupted; what was measured so far is printed and kept" in printed.err
     survey = read_survey(here / "out/survey.json")
     assert survey.interrupted and survey.seconds == 3600
     assert {sample.task for sample in survey.samples} == {
@@ -213,7 +213,7 @@ def test_a_survey_that_cannot_be_kept_is_printed(
     assert "What follows" in printed.out and "First touch" in printed.out
     assert "samples are in" not in printed.out
     (sentence,) = (line for line in printed.err.splitlines() if line.startswith("firsttouch: "))
-    assert "survey.json (No space left on device)" in sentence
+    assert "cannot write out/survey.json (No space left on device)" in sentence
     assert "--out" in sentence
 
 
@@ -234,7 +234,7 @@ def test_a_second_survey_into_the_same_directory_is_refused(
     with claimed(here / "out"):
         assert main(["survey"]) == 2
         error = capsys.readouterr().err
-        assert "another survey is running" in error
+        assert error.startswith("firsttouch: another survey is running and writes to out")
         assert "--out" in error and len(error.splitlines()) == 1
         assert main(["survey", "--out", "elsewhere"]) == 130
     # The claim ends with its survey and leaves nothing behind.

@@ -67,7 +67,7 @@ def test_wrong_ways_in_sysfs_are_found_out() -> None:
     host = host_with(cache("l1d", 8, 8 * K), cache("l2", 8, 128 * K))
     caches = _examine(host, MACHINES["Neoverse N1"])
     assert "rises after 4 lines of one set" in caches["l1d"].agreement
-    assert caches["l1d"].agreement.endswith("does not agree with sysfs")
+    assert caches["l1d"].agreement.endswith("shows 4 ways of 16 KiB and does not agree with sysfs")
 
 
 def test_noise_adds_time_and_moves_no_knee() -> None:

@@ -83,7 +83,7 @@ def test_times_that_were_sent_are_drawn(tmp_path: Path) -> None:
         boots,
     ))  # fmt: skip
     (figure,) = hardware_figures(tmp_path, _CATALOG)
-    assert "on against stock: 1 of 1 cells" in figure.caption
+    assert "on against stock: 1 of 1 cells take less time" in figure.caption
     assert figure.table
     assert figure.table.rows[0] == (
         "populate 4 KiB", "+0.0 % (+0.0 to +0.0) none", "-50.0 % (-50.0 to -50.0)",

@@ -53,7 +53,7 @@ def test_the_stock_kernel_against_the_changed_one(golden: Golden) -> None:
 
 def test_a_survey_against_itself() -> None:
     comparison = compare_surveys(recorded("x86-64"), recorded("x86-64"))
-    assert comparison.sentences[0].startswith("The same host")
+    assert comparison.sentences[0].startswith("The same host, kernel and settings: 0 of ")
     assert not comparison.differences and not _changed(comparison)
 
 
@@ -67,7 +67,11 @@ def test_noise_is_no_change_and_more_than_noise_is() -> None:
 def test_another_host_is_compared_with_care() -> None:
     survey = recorded("x86-64")
     other = dataclasses.replace(survey, host=dataclasses.replace(survey.host, processor="other"))
-    assert "differ in the processor; " in compare_surveys(survey, other).sentences[0]
+    assert (
+        compare_surveys(survey, other)
+        .sentences[0]
+        .startswith("Comparable with care: they differ in the processor; ")
+    )
 
 
 def test_instructions_and_time_are_not_compared() -> None:
@@ -135,7 +139,7 @@ def test_a_survey_is_not_compared_with_something_else(
     assert "is a survey, but" in sentence
     (folder / "a/survey.json").write_text('{"schema": 7}')
     assert main(["compare", str(folder / "a"), str(folder / "b")]) == 2
-    assert "schema is 7" in capsys.readouterr().err
+    assert "schema is 7, but this firsttouch reads 1: survey again" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["{}", '{"schema": 1, "where"', "[]", "\udcff"])
@@ -153,4 +157,4 @@ def test_a_file_of_results_is_no_survey(folder: Path, capsys: pytest.CaptureFixt
     for other in ("lab", "lab/results.jsonl"):
         assert main(["compare", str(folder / "lab/results.jsonl"), str(folder / other)]) == 2
         (sentence,) = capsys.readouterr().err.splitlines()
-        assert "results.jsonl is not a directory" in sentence
+        assert "results.jsonl is not a directory: give a directory that" in sentence

@@ -120,7 +120,7 @@ def test_huge_pages_are_a_setting_of_the_host_where_no_variable_asks_for_them() 
 def test_memory_that_no_setting_keeps_is_named() -> None:
     by_glibc = replace(trace(faults=1000), allocator="glibc", fault_kinds={"again": 300})
     (sentence,) = advice_sentences(replace(by_glibc, remedies=(Remedy(KEEP, 10, 0),)))
-    assert sentence.startswith("290 faults (29.0 %) were on memory")
+    assert sentence.startswith("290 faults (29.0 %) were on memory that the program maps itself")
     assert not list(advice_sentences(replace(by_glibc, allocator="jemalloc")))
     (remedy,) = advice_sentences(replace(by_glibc, remedies=(Remedy(KEEP, 290, 0),)))
     assert remedy.startswith("Remedy 1 saves 290 faults")

@@ -57,5 +57,5 @@ def test_what_java_compiled_is_named(firsttouch: Firsttouch, tmp_path: Path) -> 
 def test_a_compiler_that_wrote_no_map_is_said_with_what_to_do(firsttouch: Firsttouch) -> None:
     site, said = _top(firsttouch, "node", str(FOLDER / "probe.js"))
     assert (site.read.object, site.read.function) == ("[JIT]", "")
-    assert "which wrote no names of it: run " in said
+    assert "in code that a JIT compiler made, which wrote no names of it: run " in said
     assert "node --perf-basic-prof" in said

@@ -108,10 +108,10 @@ def test_calls_are_seen_where_nobody_has_mounted_tracefs(recorder: Path, tmp_pat
 def test_the_answer_says_what_most_faults_are(firsttouch: Firsttouch, compile_c: Compile) -> None:
     done = firsttouch("trace", "--out", "out", "--", compile_c("kinds.c"))
     said = " ".join(done.stderr.split())
-    assert "gave back and touched again (329)" in said
+    assert "on pages that the program had, gave back and touched again (329)" in said
     assert "By program: kinds" in said
     if os.geteuid() == 0:
-        assert "34.3 % (113) was given back by brk(2)" in said
+        assert "Of what came again 34.3 % (113) was given back by brk(2), called by main." in said
     page = (firsttouch.directory / "out" / "trace.html").read_text()
     assert "What the faults are" in page and "private file" in page
     # Without its script the table of places is a table: whole, and in the order of faults.

@@ -158,10 +158,10 @@ def test_a_disk_that_gets_full_is_said_and_what_was_recorded_is_shown(
     )
     done = with_own_mounts(firsttouch, script)
     assert done.stdout == "2\n"
-    assert "then `firsttouch report full/out`" in done.stderr
+    assert "its disk is full: free some space, then `firsttouch report full/out`" in done.stderr
     read = read_recording(firsttouch.directory / "kept/trace.data")
     assert doubles_of(read.trace) > PAGES
-    assert "or its disk was full" in _said(read)
+    assert "The recorder was killed, or its disk was full" in _said(read)
 
 
 def test_a_read_only_directory_is_said_before_the_command_runs(firsttouch: Firsttouch) -> None:
