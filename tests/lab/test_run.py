@@ -6,7 +6,6 @@ from __future__ import annotations
 import concurrent.futures
 import itertools
 import json
-import os
 import shlex
 import shutil
 import threading
@@ -28,7 +27,7 @@ from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import settings_of, size_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.execution import Execution, guests_at_once
+from firsttouch.lab.execution import Execution
 from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.outcomes import results_of
 from firsttouch.lab.plan import Request, make_plan
@@ -36,7 +35,7 @@ from firsttouch.lab.results import Result, read_results
 from firsttouch.lab.shared_plan import Failure
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json, Table
-from firsttouch.vm.guest import MEMORY, Guest
+from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import StoppedError
 from tests.lab.conftest import FakeLab, arm_of
@@ -401,40 +400,6 @@ def test_a_cpu_that_qemu_has_not_is_named_before_anything_is_built(
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lambda *_: pytest.fail("built"))
     with pytest.raises(UserError, match=r"neoverse-n1\.toml: cpu is 'neoverse-n1'.*'neoverse-v1'"):
         fake_lab.run(_asked(fake_lab))
-
-
-# -- how many at once
-
-
-def _memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guests: float) -> None:
-    """Make the host report memory for this number of guests."""
-    real = Path.read_text
-
-    def read(path: Path, *arguments: object, **more: object) -> str:
-        if path == Path("/proc/meminfo"):
-            return f"MemTotal: 1 kB\nMemAvailable:   {int(guests * MEMORY) >> 10} kB\n"
-        return real(path, *arguments, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Path, "read_text", read)
-
-
-@pytest.mark.parametrize(
-    ("cpus", "room", "at_once"), [(1, 100, 1), (8, 100, 8), (8, 2.5, 2), (8, 0.1, 1), (3, 3, 3)]
-)
-def test_as_many_guests_as_cpus_and_memory_allow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpus: int, room: float, at_once: int
-) -> None:
-    """CPUs are those that this process may use, not all that the host has."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    _memory(tmp_path, monkeypatch, room)
-    assert guests_at_once(None) == at_once
-
-
-def test_the_user_may_choose_how_many_but_not_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert guests_at_once(7) == 7
-    with pytest.raises(UserError, match="--jobs 0 is too few"):
-        guests_at_once(0)
 
 
 def test_nothing_is_measured_where_all_is_stored(
