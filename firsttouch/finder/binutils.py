@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 # Each with LLVM's, for hosts without binutils.
@@ -26,9 +26,10 @@ def source_lines(file: Path, addresses: Sequence[int]) -> list[tuple[str, int]]:
 
     An address without a line gets "" and 0. Raises LinesError if nothing here reads the file.
     """
-    if not any(map(shutil.which, _LINES)):
+    tool = _first_of(_LINES)
+    if tool is None:
         raise LinesError(f"has source lines, which {_LINES[0]} reads: install binutils")
-    answers = _ask(_LINES, ["-e", str(file)], list(map(hex, addresses)))
+    answers = _ask([tool, "-e", str(file)], list(map(hex, addresses)))
     if answers is None:
         raise LinesError(f"has debug information that {_LINES[0]} cannot read")
     matches = map(_LINE.fullmatch, answers)
@@ -37,17 +38,21 @@ def source_lines(file: Path, addresses: Sequence[int]) -> list[tuple[str, int]]:
 
 def demangled(names: Sequence[str]) -> dict[str, str]:
     """Return the names without types of arguments; none if no tool is there."""
-    return dict(zip(names, _ask(_NAMES, ["-p"], names) or (), strict=False))
+    tool = _first_of(_NAMES)
+    answers = _ask([tool, "-p"], names) if tool and names else None
+    return dict(zip(names, answers or (), strict=False))
 
 
-def _ask(tools: Sequence[str], options: Sequence[str], lines: Sequence[str]) -> list[str] | None:
-    """Return the answers to `lines` of the first of `tools` that is here; None if it fails."""
-    tool = next(filter(None, map(shutil.which, tools)), None)
-    if tool is None or not lines:
-        return None
+def _first_of(tools: Iterable[str]) -> str | None:
+    """Return the path of the first of `tools` that is on PATH."""
+    return next(filter(None, map(shutil.which, tools)), None)
+
+
+def _ask(command: Sequence[str], lines: Sequence[str]) -> list[str] | None:
+    """Return what a command answers to each of `lines`; None if it fails."""
     try:
         done = subprocess.run(
-            [tool, *options], input="".join(f"{line}\n" for line in lines), capture_output=True,
+            command, input="".join(f"{line}\n" for line in lines), capture_output=True,
             encoding="utf-8", errors="replace", timeout=_PATIENCE, check=True,
         )  # fmt: skip
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError):

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from firsttouch.output.labels import group_by_reason
-from firsttouch.output.plain import plain, plain_table, print_table
+from firsttouch.output.plain import fits, plain, plain_table, print_table
 from firsttouch.quantities import format_size
 from firsttouch.survey.advice import Sentence
 from firsttouch.survey.counters import COUNTED, CounterFinding
@@ -60,11 +60,19 @@ def _heading(text: str, console: Console) -> None:
 
 
 def _print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], console: Console) -> None:
-    """Print a name and figures a row."""
+    """Print a name and figures a row; as lines, which leave out figures that there are not."""
+    rows = list(rows)
+    table = _figures(columns, rows)
+    if not fits(table, console):
+        table = _figures(columns, [["" if cell == "-" else cell for cell in row] for row in rows])
+    print_table(table, console)
+
+
+def _figures(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     table = plain_table(columns[:1], columns[1:])
     for row in rows:
         table.add_row(*map(plain, row))
-    print_table(table, console)
+    return table
 
 
 def _grid() -> Table:

@@ -195,6 +195,19 @@ def test_the_verdict_is_said_and_printed_first() -> None:
     assert output.getvalue().startswith(first.text[:60])
 
 
+def test_a_narrow_terminal_has_no_place_for_figures_that_there_are_not() -> None:
+    survey = recorded("stock")
+    findings = examine(survey)
+    printed = {}
+    for width in (60, 200):
+        output = io.StringIO()
+        print_survey(survey, findings, conclude(findings), Console(file=output, width=width))
+        printed[width] = output.getvalue()
+    assert re.search(r" - ", printed[200])
+    assert not re.search(r" -\s", printed[60])
+    assert "ways 4" in printed[60]
+
+
 def test_each_headline_time_has_its_spread() -> None:
     # 500 to 750 ns in base pages: the middle half is 250 ns wide.
     findings = doubled(N1_HOST, jitter=0.25)

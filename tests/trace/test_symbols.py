@@ -91,6 +91,12 @@ def test_names_come_without_binutils_and_what_the_lines_need_is_said(
     assert (location.function, location.line) == ("write_all", 0)
     (trouble,) = symbols.troubles()
     assert trouble.startswith(str(program)) and trouble.endswith("install binutils")
+    # One that is there and fails.
+    (tmp_path / "addr2line").symlink_to("/bin/false")
+    symbols = Symbols()
+    assert locate(symbols, place) == location
+    (trouble,) = symbols.troubles()
+    assert trouble == f"{program} has debug information that addr2line cannot read"
 
 
 def test_lines_come_from_a_debug_file_by_its_build_id(compile_c: Compile, tmp_path: Path) -> None:
