@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from firsttouch.analysis.cache_statistics import alike
+from firsttouch.analysis.cache_statistics import Spread, alike
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import PAGES, Drawn, Experiment, Metric, Params
 from firsttouch.catalog.machine_values import expand
 from firsttouch.errors import UserError
+from firsttouch.output.answers import mean_words
 from firsttouch.output.html.arm_symbols import symbols
 from firsttouch.output.html.dumbbells import Bar, Group, describe, draw_dumbbells
 from firsttouch.output.html.figure import (
@@ -207,9 +208,10 @@ def _spreads(
     rows = []
     for arm, points in series.items():
         values = [value for _, value in points]
-        mean = ("" if len(values) == cases else "≈ ") + format_ratio(fmean(values))
-        measured = f"{len(values):,} of {cases:,}"
-        rows.append((arm, format_ratio(min(values)), mean, format_ratio(max(values)), measured))
+        spread = Spread(min(values), fmean(values), max(values), len(values), cases)
+        least, most = format_ratio(spread.best), format_ratio(spread.worst)
+        measured = f"{spread.measured:,} of {spread.colors:,}"
+        rows.append((arm, least, mean_words(spread), most, measured))
     return SmallTable(("arm", "least", "mean", "most", across), tuple(rows))
 
 
