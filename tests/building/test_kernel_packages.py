@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What decides the package of a kernel. tests/linux/test_package.py builds and installs one."""
+"""What decides the package of a kernel."""
 
 from __future__ import annotations
 
