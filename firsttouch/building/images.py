@@ -8,20 +8,12 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch import processes
 from firsttouch.building import host_tools, overlay, patching
-from firsttouch.building.compiler_cache import (
-    build_estimate,
-    cache_environment,
-    compilers,
-    count_misses,
-    depend_on_lists,
-    lacks_most,
-    note_build,
-)
+from firsttouch.building.compiler_cache import cache_environment, compilers
 from firsttouch.building.configuration import missed_options, stored_configuration
 from firsttouch.building.durations import image_duration, note_durations
 from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
@@ -177,7 +169,7 @@ class KernelImage:
             self.configure(tree, objects)
             self._run_make(tree, objects, workplace / "build.log", reporter)
         if not resumed:
-            self._note_duration(objects, time.monotonic() - started)
+            self._note_duration(time.monotonic() - started)
         for file in self._products(objects):
             # The store has the image of each architecture by one name.
             name = "Image" if file.name == self._arch.target else file.name
@@ -189,32 +181,13 @@ class KernelImage:
         """Return the files that a build has made for the store."""
         return [objects / (VMLINUX if self.debug else self._arch.image), objects / SYMBOLS]
 
-    def _note_duration(self, objects: Path, seconds: float) -> None:
+    def _note_duration(self, seconds: float) -> None:
         """Note what a build took that did not resume another, for estimates."""
-        if self.debug:
-            return
-        note_build(self._kind, objects, seconds)
-        if count_misses(objects) is None:
+        if not (self.debug or self.label):
             note_durations({image_duration(self.source.release.name + self._arch.suffix): seconds})
-
-    @property
-    def _kind(self) -> str:
-        """The name of builds that share most of their objects."""
-        release = f"{self.source.release.name}{self._arch.suffix}"
-        changed = f"-{self.series or 'changed'}" if self.changed else ""
-        return f"{release}{'-tiny' * self.tiny}{changed}"
-
-    def estimate(self) -> float | None:
-        """Return about how many seconds a build takes, given what ccache has; None if unknown."""
-        changed = self._patched_files()
-        seconds = build_estimate(self._kind, changed, options=bool(self.fragments))
-        if seconds is None and self.changed:
-            return build_estimate(replace(self, changed=False)._kind, changed, options=True)
-        return seconds
 
     def _patched_files(self) -> list[str]:
         """Return the files of the tree that the user's patches change."""
-        # Without patches the tree is not asked for: a forecast must not unpack it.
         return [
             name for patch in self.patches for name in patching.files_of(patch, self.source.tree())
         ]
@@ -240,8 +213,6 @@ class KernelImage:
         Raises UserError if an option is not what the fragments ask for.
         """
         objects.mkdir(parents=True)
-        if not self.fragments and lacks_most(self._kind, self._patched_files()):
-            depend_on_lists(tree, objects, self.architecture)
         if self.tiny:
             self._make(tree, objects, "tinyconfig")
         else:
@@ -258,7 +229,7 @@ class KernelImage:
             )
 
     def _make(self, tree: Path, objects: Path, target: str) -> None:
-        environment = {**_REPRODUCIBLE, **cache_environment(tree, objects, self.architecture)}
+        environment = {**_REPRODUCIBLE, **cache_environment(self.architecture)}
         processes.output(self._command(tree, objects, target), env=environment)
 
     def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
@@ -270,7 +241,7 @@ class KernelImage:
             f"O={objects}",
             f"ARCH={self._arch.arch}",
             f"CROSS_COMPILE={cross_compile(self.architecture)}",
-            *compilers(self.architecture, objects),
+            *compilers(tree, objects, self.architecture),
             *([f"KCFLAGS={_DEBUG.format(tree=tree)}"] if self.debug else []),
             *target,
         ]
@@ -279,7 +250,7 @@ class KernelImage:
         title = f"Building {self.title}"
         errors: deque[str] = deque(maxlen=20)
         command = self._command(tree, objects, *self.target)
-        environment = {**_REPRODUCIBLE, **cache_environment(tree, objects, self.architecture)}
+        environment = {**_REPRODUCIBLE, **cache_environment(self.architecture)}
         with (
             reporter.step(title, "objects", self.source.release.objects) as step,
             log.open("w") as sink,

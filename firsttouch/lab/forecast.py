@@ -13,8 +13,6 @@ from firsttouch.building.durations import (
     image_duration,
     read_durations,
 )
-from firsttouch.building.images import KernelImage
-from firsttouch.building.kernels import kernel_of
 from firsttouch.building.outcomes import stored_outcome
 from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import Kernel, Kind
@@ -63,11 +61,8 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
         # What Debian built is fetched in seconds.
         if isinstance(kernel, Kernel) and not place and kernel.kind != "debian":
             name = image_duration(release.name)
-            image = kernel_of(kernel, source) if source else None
-            build = image.estimate() if isinstance(image, KernelImage) else None
-            if build is None:
-                build = durations.get(name, default_image_duration(release.objects))
-                measured &= name in durations
+            build = durations.get(name, default_image_duration(release.objects))
+            measured &= name in durations
             seconds += build
             builds += build
     counts = {True: 0, False: 0, None: 0}
