@@ -12,10 +12,8 @@ from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import INSTRUCTIONS, units_of
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.profile import profiles_of
-from firsttouch.building.definitions import find_definitions
 from firsttouch.building.history import Repository, Verdict
-from firsttouch.building.sources import user_source
-from firsttouch.catalog.arms import BASE, load_arm
+from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.contract import Contract
 from firsttouch.errors import BuildError, FirsttouchError, UserError, nearest
 from firsttouch.lab.plan import Request, make_plan
@@ -153,7 +151,4 @@ def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
         rows = changed_functions(profiles, units)
         if not rows:
             console.print("No function executes more instructions, or fewer.")
-        source = user_source(repository.tree(culprit, judge.reporter), judge.reporter)
-        names = {row.function for row in rows}
-        places = find_definitions(names, load_arm(BASE).kernel, source)
-        print_rows(f"functions of {name}", ("before", "after"), rows, places, console, unit)
+        print_rows(f"functions of {name}", ("before", "after"), rows, console, unit)

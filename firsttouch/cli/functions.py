@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cells of `firsttouch try` that run again with counts by function, and where those are defined."""
+"""Cells of `firsttouch try` that run again with counts by function."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +12,13 @@ from rich.console import Console
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import CellChange
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.building.definitions import find_definitions
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.settings import load_setting
 from firsttouch.cli.running import print_failures
 from firsttouch.lab.plan import Request
-from firsttouch.lab.run import release_of as release_of_request
-from firsttouch.lab.run import run_lab, source_of
-from firsttouch.output.changed_functions import functions_shown, print_functions
+from firsttouch.lab.run import run_lab
+from firsttouch.output.changed_functions import print_functions
 from firsttouch.output.html.files import write_flame_graphs
 from firsttouch.progress import Reporter
 
@@ -80,25 +78,9 @@ def profile(
     return Profiled(arm.name, base.name, dataset, folder, status)
 
 
-def places_of(
-    request: Request, profiled: Sequence[Profiled], reporter: Reporter
-) -> Mapping[str, Mapping[str, str]]:
-    """Return by arm where the functions that are shown are defined."""
-    places: dict[str, Mapping[str, str]] = {}
-    if not profiled:
-        return places
-    source = source_of(request, release_of_request(request, reporter), reporter)
-    for each in profiled:
-        kernel = each.dataset.catalog.arms[each.arm].kernel
-        names = {name for case in each.cases for name in functions_shown(case, each.base, each.arm)}
-        definitions = find_definitions(names, kernel, source)
-        places[each.arm] = {**places.get(each.arm, {}), **definitions}
-    return places
-
-
-def print_profiled(each: Profiled, places: Mapping[str, str], console: Console) -> None:
+def print_profiled(each: Profiled, console: Console) -> None:
     """Print the functions that changed, and the paths of their flame graphs."""
     for case in each.cases:
-        print_functions(case, each.base, each.arm, places, console)
+        print_functions(case, each.base, each.arm, console)
     for file in write_flame_graphs(each.dataset, each.folder):
         console.print(f"Flame graph: {file}", soft_wrap=True)

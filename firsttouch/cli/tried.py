@@ -17,7 +17,7 @@ from firsttouch.catalog.contract import parse_contract
 from firsttouch.catalog.settings import BARE, Setting, load_setting, matrix_settings
 from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
 from firsttouch.cli.bisect import METRIC, run_bisect
-from firsttouch.cli.functions import places_of, print_profiled, profile
+from firsttouch.cli.functions import print_profiled, profile
 from firsttouch.cli.lab import add_form
 from firsttouch.cli.options import Once, add_selection, check_time, request_of
 from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
@@ -215,18 +215,17 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         for changed in tried
         for side, cell in (_examples(changed) if options.matrix else changed.examples()).items()
     ]
-    places = places_of(request, profiled, reporter)
     cases = {
         changed.arm: [case for each in profiled if each.arm == changed.arm for case in each.cases]
         for changed in tried
     }
     if options.json:
-        print(dump_json(changes_document(tried, cases, places)), end="")
+        print(dump_json(changes_document(tried, cases)), end="")
     elif options.reply:
         words = replace(request, around=(BARE,)).words() if options.matrix else request.words()
         words += ["--matrix"] * options.matrix
         words += ["--baseline", request.baseline] * (request.baseline != BASE)
-        print(spelled(reply(dataset, tried, cases, places, words)), end="")
+        print(spelled(reply(dataset, tried, cases, words)), end="")
     else:
         console = output_console()
         if options.table:
@@ -238,7 +237,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
                 print_changes(changed, console, len(tried))
             for each in profiled:
                 if each.arm == changed.arm:
-                    print_profiled(each, places[changed.arm], console)
+                    print_profiled(each, console)
         console.print(f"Report: {measured.report}", soft_wrap=True)
     status = max((each.status for each in profiled), default=0)
     return print_problems(measured, request, reporter) | status

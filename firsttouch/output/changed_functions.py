@@ -26,21 +26,11 @@ from firsttouch.output.profile import signed
 _FUNCTIONS = 6
 
 
-def functions_shown(case: Case, base: str, arm: str) -> list[str]:
-    """Return the functions that `print_functions` names."""
-    return [row.function for row in changed_in(case, base, arm)[:_FUNCTIONS]]
-
-
-def print_functions(
-    case: Case, base: str, arm: str, places: Mapping[str, str], console: Console
-) -> None:
-    """Print the functions of a profiled case whose instructions changed, per fault or operation.
-
-    `places` has where functions are defined, by name.
-    """
+def print_functions(case: Case, base: str, arm: str, console: Console) -> None:
+    """Print the functions of a profiled case whose instructions changed, per fault or operation."""
     title = f"functions of {cell_name(case.experiment, case.params)}"
     unit, _ = units_of(case, base)
-    print_rows(title, (base, arm), changed_in(case, base, arm), places, console, unit)
+    print_rows(title, (base, arm), changed_in(case, base, arm), console, unit)
 
 
 def changed_functions(profiles: Mapping[str, Profile], units: float) -> list[FunctionRow]:
@@ -57,22 +47,19 @@ def print_rows(
     title: str,
     names: Sequence[str],
     rows: Sequence[FunctionRow],
-    places: Mapping[str, str],
     console: Console,
     unit: Unit,
 ) -> None:
-    """Print functions that changed between two kernels, of these `names`, and where they are."""
+    """Print functions that changed between two kernels, of these `names`."""
     if not rows:
         return
-    # A line of its own: beside a cell's name there is no room for where functions are.
     console.print(plain(title), soft_wrap=True)
-    table = plain_table([UNITS[unit]], [*names, "change"], ["defined at"])
+    table = plain_table([UNITS[unit]], [*names, "change"])
     for row in rows[:_FUNCTIONS]:
         table.add_row(
             plain(row.function),
             *map(format_per, row.values.values()),
             format_signed(row.change or 0),
-            plain(places.get(row.function, "-")),
         )
     print_headed(table, console)
     if rows[_FUNCTIONS:]:

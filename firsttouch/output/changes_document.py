@@ -18,13 +18,11 @@ SCHEMA = 1
 def changes_document(
     tried: Sequence[Changes],
     profiled: Mapping[str, Sequence[Case]],
-    places: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Json]:
     """Return what arms change as one JSON object; counts are those of whole cells.
 
     `profiled` has the cells that each arm ran again with counts by function;
     the functions that changed have their instructions per fault or operation of the base.
-    `places` has by arm where functions are defined.
     """
     return {
         "schema": SCHEMA,
@@ -37,8 +35,7 @@ def changes_document(
                 "cells": [_document(cell) for cell in changes.cells],
                 "functions": [
                     {"cell": cell_name(case.experiment, case.params), "function": row.function,
-                     _key(changes.base): row.values[changes.base], "arm": row.values[changes.arm],
-                     "defined_at": places.get(changes.arm, {}).get(row.function)}
+                     _key(changes.base): row.values[changes.base], "arm": row.values[changes.arm]}
                     for case in profiled.get(changes.arm, ())
                     for row in changed_in(case, changes.base, changes.arm)
                 ],

@@ -33,14 +33,12 @@ def reply(
     dataset: Dataset,
     tried: Sequence[Changes],
     profiled: Mapping[str, Sequence[Case]],
-    places: Mapping[str, Mapping[str, str]],
     options: Sequence[str],
 ) -> str:
     """Return the text of a mail about what the arms of `tried` change.
 
-    `profiled` has by arm the cells that ran again with counts by function,
-    `places` has by arm where functions are defined. `options` are those that
-    select what ran, without the arms.
+    `profiled` has by arm the cells that ran again with counts by function.
+    `options` are those that select what ran, without the arms.
     """
     text = io.StringIO()
     console = Console(file=text, width=_WIDTH, highlight=False, color_system=None)
@@ -48,7 +46,7 @@ def reply(
         print_changes(changes, console)
         for case in profiled.get(changes.arm, ()):
             console.print()
-            print_functions(case, changes.base, changes.arm, places.get(changes.arm, {}), console)
+            print_functions(case, changes.base, changes.arm, console)
         console.print()
     names = {name for changes in tried for name in (changes.base, changes.arm)}
     arms = [arm for name, arm in dataset.catalog.arms.items() if arm.tried and name in names]

@@ -55,7 +55,7 @@ def test_the_first_commit_that_adds_instructions_is_found(
     assert first == f"First bad commit: {short} mm: change {_CULPRIT}"
     assert counts.endswith("populate store 4k 8 MiB: 5,120,000 before, 5,140,480 since.")
     assert title == "functions of populate store 4k 8 MiB"
-    assert head.split() == ["per", "fault", "before", "after", "change", "defined", "at"]
+    assert head.split() == ["per", "fault", "before", "after", "change"]
     assert function.split()[:4] == ["do_page_fault", "500.00", "510.00", "+10.00"]
     # Two ends, at most five steps, and two with functions.
     assert len(ran) <= 9

@@ -47,8 +47,7 @@ def _reply(name: str = "tried") -> str:
     results = [make_profiled([100, 200, 300, more], arm)
                for arm, more in (("stock", 400), (name, 700))]  # fmt: skip
     profiled = make_dataset(results, dataset.catalog).cases
-    places = {name: {"clear_page": "arch/arm64/lib/clear_page.S:17"}}
-    return reply(dataset, changes(dataset), {name: profiled}, places, _OPTIONS)
+    return reply(dataset, changes(dataset), {name: profiled}, _OPTIONS)
 
 
 def test_the_mail_has_figures_their_command_and_their_tools(golden: Golden) -> None:
