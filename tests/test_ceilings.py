@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the repository may weigh, counted over tracked files."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from firsttouch.places import REPOSITORY
+
+# A ceiling is only lowered, in the commit that removes something. A commit that needs more
+# removes something else first.
+_CEILINGS = (
+    ("firsttouch/*.py", "files", 230),
+    ("firsttouch/*.py", "lines", 30_400),
+    ("docs/evidence/draw/*.py", "lines", 2_325),
+    ("tests/*.py", "lines", 32_120),
+    ("docs/*.md", "bytes", 356_600),
+    ("README.md", "bytes", 7_180),
+    ("CHANGELOG.md", "bytes", 27_000),
+)
+
+
+def test_nothing_outgrows_its_ceiling() -> None:
+    rows = [(what, unit, _measure(what, unit), ceiling) for what, unit, ceiling in _CEILINGS]
+    table = "\n".join(
+        f"{what:24} {found:>9,} of {ceiling:>9,} {unit}{'  OVER' if found > ceiling else ''}"
+        for what, unit, found, ceiling in rows
+    )
+    assert all(0 < found <= ceiling for _, _, found, ceiling in rows), f"\n{table}"
+
+
+def _measure(pathspec: str, unit: str) -> int:
+    files = _tracked(pathspec)
+    if unit == "files":
+        return len(files)
+    contents = [file.read_bytes() for file in files]
+    return sum(len(text) if unit == "bytes" else text.count(b"\n") for text in contents)
+
+
+def _tracked(pathspec: str) -> Sequence[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--", pathspec], cwd=REPOSITORY, capture_output=True, check=True
+    )
+    paths = [REPOSITORY / name.decode() for name in listed.stdout.split(b"\0") if name]
+    # A file that is removed and not yet committed weighs nothing.
+    return [path for path in paths if path.is_file()]
