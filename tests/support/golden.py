@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Texts that tests compare word by word: they stand in tests/golden.txt, each below its test.
+"""Texts that tests compare word by word: in tests/golden.txt, each below its test, or in a file.
 
 `make golden` writes them again. What changed is then read in the difference.
 """
@@ -7,20 +7,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Mapping
+from typing import Protocol
 
 import pytest
 
 from firsttouch.places import REPOSITORY
 
 GOLDEN = REPOSITORY / "tests/golden.txt"
+_FILES = REPOSITORY / "tests/data/golden"
 _HEAD = "# SPDX-License-Identifier: GPL-2.0\n# `make golden` writes this file.\n"
 
-Golden = Callable[[str], None]
+
+class Golden(Protocol):
+    def __call__(self, text: str, file: str = "") -> None: ...
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--golden", action="store_true", help="write tests/golden.txt again")
+    parser.addoption("--golden", action="store_true", help="write the expected texts again")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -28,18 +33,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--golden"):
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
         _write({})
+        shutil.rmtree(_FILES, ignore_errors=True)
 
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    """A function that compares a text with the one that stands below the test's name."""
+    """A function that compares a text with `file`, or with the one below the test's name."""
     name = request.node.nodeid.removeprefix("tests/")
 
-    def compare(text: str) -> None:
+    def compare(text: str, file: str = "") -> None:
         text = text.strip("\n")
         if request.config.getoption("--golden"):
-            _write({**_read(), name: text})
-        assert text == _read().get(name), "if the new words are right: make golden"
+            _write_file(file, text) if file else _write({**_read(), name: text})
+        expected = (_FILES / file).read_text("utf-8").strip("\n") if file else _read().get(name)
+        assert text == expected, "if the new words are right: make golden"
 
     return compare
 
@@ -52,3 +59,8 @@ def _read() -> dict[str, str]:
 def _write(texts: Mapping[str, str]) -> None:
     sections = (f"\n== {name}\n{text}\n" for name, text in texts.items())
     GOLDEN.write_text(_HEAD + "".join(sections), "utf-8")
+
+
+def _write_file(file: str, text: str) -> None:
+    _FILES.mkdir(parents=True, exist_ok=True)
+    (_FILES / file).write_text(f"{text}\n", "utf-8")
