@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # make lab        builds, boots, measures and compares; LAB="--release 7.3" adds options
-# make test       all tests except those of make regress
+# make test       all tests except those of make regress; LAYERS="kernel" runs only those of a layer
 # make test-fast  only the short tests that need no kernel
 # make regress    other configurations, the kernel's own tests, stressors: takes hours; a second run
 #                 resumes an interrupted one; MINUTES=60 starts no test after an hour
@@ -9,7 +9,7 @@
 #                 oracle, predicted, predicted-advised or streams traces Debian's programs first,
 #                 as root
 # make pictures   draws docs/pictures/rooms.svg from the imports of firsttouch/
-# make golden     writes tests/golden.txt, the texts that tests compare, from what is printed now
+# make golden     writes the texts that tests compare (tests/golden.txt, tests/data/golden) again
 # make lint       only the style and type checks
 # make lock       writes requirements.lock from pyproject.toml
 
@@ -17,6 +17,7 @@ PYTHON := .venv/bin/python
 # As many tests at once as there are cores.
 PYTEST := $(PYTHON) -m pytest --numprocesses=auto
 LAB ?=
+LAYERS ?= not regress
 
 .PHONY: lab test test-fast regress evidence golden lint pictures setup lock
 
@@ -25,7 +26,7 @@ lab:
 	@.venv/bin/firsttouch lab $(LAB)
 
 test: setup
-	@$(PYTEST) -m "not regress"
+	@$(PYTEST) -m "$(LAYERS)"
 
 test-fast: setup
 	@$(PYTEST) -m "not kernel and not long and not regress"
