@@ -64,6 +64,10 @@ REFUSED = {
         ["openjdk-pretouch", "--cpus", str(CPUS + 1)],
         f"this process may use {CPUS}: give at most {CPUS}",
     ),
+    "too small for an order": (
+        ["touch-order", "--size", str(8 * PAGE)],
+        f"give at least {64 * PAGE}",
+    ),
     "timeline of threads": (["populate", "--threads", "2", "--timeline"], "--threads 1"),
     "timeline of madvise": (["populate", "--by", "madvise", "--timeline"], "leave it out"),
     "no repetition": (["populate", "--repeat", "0"], "give at least 1"),

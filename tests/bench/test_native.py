@@ -94,6 +94,33 @@ def test_read_fault(ftbench: Ftbench) -> None:
     assert faults(ftbench.line("read-fault", "--size", SIZE)) == PAGES
 
 
+# By order, of 256 pages: faults, touched pages, resident pages.
+ORDERS = {
+    "up": (256, 256, 256),
+    "down": (256, 256, 256),
+    "stride-17": (15, 15, 15),
+    "random": (256, 256, 256),
+    "runs-2": (8, 8, 8),
+    "runs-12": (48, 48, 48),
+    "beside-1": (32, 32, 32),
+    "beside-3": (64, 64, 64),
+    "up-down": (256, 256, 256),
+    "same": (16, 1, 1),
+    # Each page but the first is read before it is written.
+    "reader": (511, 256, 256),
+}
+
+
+@pytest.mark.parametrize(("order", "expects"), ORDERS.items(), ids=ORDERS)
+def test_each_order_touches_its_pages(
+    ftbench: Ftbench, order: str, expects: tuple[int, int, int]
+) -> None:
+    # No huge page fits.
+    line = ftbench.line("touch-order", "--order", order, "--size", str(256 * PAGE))
+    metrics = line["metrics"]
+    assert (faults(line), metrics["touched_pages"], metrics["resident_pages"]) == expects
+
+
 def test_fork_exit_leaves_the_zero_pages_alone(ftbench: Ftbench) -> None:
     """The parent's faults are those of the pages it writes itself, however many it maps."""
     few, many = (faults(ftbench.line("fork-exit", "--size", size)) for size in ("1M", "64M"))
