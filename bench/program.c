@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "anon.h"
 #include "arch.h"
 #include "program.h"
 #include "region.h"
@@ -19,6 +20,7 @@
 
 #define NOT_STARTED	127
 #define NOT_TRACED	126
+#define LONGEST_SCRIPT	4096
 
 /* Gives the program its own root directory, to run in. 0 or -errno. */
 static int enter_root(const char *root)
@@ -122,9 +124,29 @@ static int let_go(pid_t pid)
 	return waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
+static int follow(const struct command *command, pid_t pid, int64_t *huge)
+{
+	if (command->anon)
+		return anon_follow(pid, command->anon);
+	return command->look ? watch(pid, huge) : let_go(pid);
+}
+
+static void report_anon(struct run *run, const struct anon *anon)
+{
+	if (anon->why) {
+		result_absent(run, "anon_pages", "%s", anon->why);
+		result_absent(run, "zero_filled_pages", "%s", anon->why);
+	} else {
+		result_add(run, "anon_pages", anon->pages);
+		result_add(run, "zero_filled_pages", anon->zero_pages);
+	}
+}
+
 static void report(struct run *run, const struct command *command, int64_t huge)
 {
 	region_report(run);
+	if (command->anon)
+		report_anon(run, command->anon);
 	if (!command->look)
 		return;
 	if (huge < 0)
@@ -158,7 +180,7 @@ enum status program_measure(struct run *run, const struct command *command)
 
 	region_begin_of(run, run->experiment->name, RUSAGE_CHILDREN);
 	marker_begin();
-	status = command->look ? watch(pid, &huge) : let_go(pid);
+	status = follow(command, pid, &huge);
 	marker_end();
 	region_end(run);
 
@@ -169,6 +191,29 @@ enum status program_measure(struct run *run, const struct command *command)
 		return wrong(run, "%s ended with status %#x", command->argv[0], status);
 	report(run, command, huge);
 	return STATUS_OK;
+}
+
+char * const *program_script(const struct run *run, const char *path)
+{
+	static char text[LONGEST_SCRIPT];
+	static char * const argv[] = { "/bin/sh", "-c", text, NULL };
+	FILE *file = fopen(path, "re");
+	size_t size;
+
+	if (!file) {
+		refuse(run, "%s cannot be read (%s): name a script that exists", path,
+		       strerror(errno));
+		return NULL;
+	}
+	size = fread(text, 1, sizeof(text), file);
+	fclose(file);
+	if (size == sizeof(text)) {
+		refuse(run, "%s is longer than %zu bytes: shorten it", path,
+		       sizeof(text) - 1);
+		return NULL;
+	}
+	text[size] = '\0';
+	return argv;
 }
 
 const struct param *program_param(size_t place)

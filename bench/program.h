@@ -7,11 +7,15 @@
 
 #include "run.h"
 
+struct anon;
+
 struct command {
 	const char *root;	/* the directory that it has as its / */
 	const char *directory;	/* where it starts, in its root; NULL: wherever */
 	char * const *argv;	/* ends in NULL */
 	bool look;		/* at its memory before it ends: program_metric() */
+	/* Its and its children's at their ends, as anon_follow() has it; or NULL. */
+	struct anon *anon;
 	/* Without random addresses: they decide what memory is on huge pages. */
 	bool fixed;
 };
@@ -24,6 +28,12 @@ struct command {
  * the region and, if it looks, of program_metric().
  */
 enum status program_measure(struct run *run, const struct command *command);
+
+/*
+ * The arguments of a shell that runs the script at @path, for .argv. NULL: it
+ * cannot be read or is too long, and the request was refused.
+ */
+char * const *program_script(const struct run *run, const char *path);
 
 /* For the shared ones of struct experiment; the parameter is --root. */
 const struct param *program_param(size_t place);

@@ -19,7 +19,6 @@
 #define RECORDER	"/ftrecord"
 #define SCRIPTS		"/scripts"
 #define RECORDING	"/tmp/recording"
-#define LONGEST_SCRIPT	4096
 
 /* Writes a line of its own: the recording in hexadecimal. */
 static int print_recording(void)
@@ -65,21 +64,18 @@ static enum status record(struct run *run, const char *script)
 
 static enum status measure(struct run *run)
 {
-	static char path[256], text[LONGEST_SCRIPT];
-	static char * const argv[] = { "/bin/sh", "-c", text, NULL };
+	char path[256];
+	char * const *argv;
 	enum status status;
-	FILE *script;
 
 	snprintf(path, sizeof(path), SCRIPTS "/%s", param_text(run, "program"));
-	script = fopen(path, "re");
-	if (access(RECORDER, X_OK) || !script)
+	if (access(RECORDER, X_OK) || access(path, R_OK))
 		return refuse(run,
 			      "there is no %s, or no %s: only the laboratory's guests have them; run `firsttouch trace` here",
 			      RECORDER, path);
-	if (fread(text, 1, sizeof(text), script) == sizeof(text))
-		return refuse(run, "%s is longer than %zu bytes: shorten it",
-			      path, sizeof(text) - 1);
-	fclose(script);
+	argv = program_script(run, path);
+	if (!argv)
+		return STATUS_USAGE;
 	status = record(run, path);
 	if (status)
 		return status;

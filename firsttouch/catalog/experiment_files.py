@@ -44,7 +44,11 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
     for arm in arms:
         if arm not in names:
             raise table.error("arms", f"names {arm!r}: {nearest(arm, names)}")
-    scripts = {name: str(text) for name, text in table.table("scripts").scalars().items()}
+    programs = table
+    if table.has("scripts_of"):
+        owner = table.choice("scripts_of", experiment_names(folder))
+        programs = read_named("experiment", owner, folder)
+    scripts = {name: str(text) for name, text in programs.table("scripts").scalars().items()}
     experiment = read(
         table,
         Experiment,
@@ -56,7 +60,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
             **({"program": tuple(scripts)} if scripts else {}),
             **_parameters(table.table("parameters")),
         },
-        root=_root(table),
+        root=_root(programs),
         scripts=scripts,
         metrics=_metrics(table),
         published=tuple(_published(table)),

@@ -24,6 +24,7 @@ PARAMS = {
     "file-read-fault": {"cache", "size"},
     "fork-exit": {"size"},
     "touch-order": {"by", "order", "size"},
+    "waste": {"program"},
     "other-faults": {"kind", "size"},
     "set-conflict": {"n", "rounds", "stride", "loads"},
     "zero-conflict": CONFLICT,

@@ -114,6 +114,16 @@ def test_scripts_are_the_programs_of_an_experiment(experiments: Path) -> None:
         load_experiment("doubles", experiments)
 
 
+def test_scripts_of_another_experiment(experiments: Path) -> None:
+    waste, doubles = (load_experiment(name, experiments) for name in ("waste", "doubles"))
+    assert (waste.scripts, waste.root) == (doubles.scripts, doubles.root)
+    assert waste.parameters == {"program": tuple(doubles.scripts)}
+    file = experiments / "waste.toml"
+    _write_changed(file, ('"doubles"', '"double"'), file)
+    with pytest.raises(UserError, match=r"waste\.toml: scripts_of is 'double': did you mean"):
+        load_experiment("waste", experiments)
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

@@ -158,6 +158,9 @@ def _metrics(name: str, params: Params, arm: str) -> dict[str, int]:
         return {"boot_us": 128_000 + 70 * (arm != "stock")}
     if name == "doubles":
         return {"faults": 3000, "doubles": 30 if arm == "stock" else 20, "doubles_atomic": 10}
+    if name == "waste":
+        pages = 1000 if arm == "thp-madvise" else 1020
+        return {"page_faults": 900, "anon_pages": pages, "zero_filled_pages": pages - 990}
     if not {"size", "heap"} & params.keys():
         return {"page_faults": 3000, "instructions_kernel": 30_000_000, "tlbi": 1000}
     if "heap" in params:

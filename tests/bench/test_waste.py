@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Anonymous pages that are all zero at a program's end: exact, wherever a process ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.bench.conftest import Ftbench
+
+# The program that touches pages, with three numbers; ftbench's params; the figures.
+Waste = Callable[..., tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def touches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("touches") / "touches"
+    source = Path(__file__).with_name("touches.c")
+    # Static: a loader's own memory would be measured, too.
+    subprocess.run(
+        ["gcc", "-Wall", "-Wextra", "-Werror", "-static", "-pthread", "-o", program, source],
+        check=True,
+    )
+    return program
+
+
+@pytest.fixture
+def waste(ftbench: Ftbench, touches: Path, tmp_path: Path) -> Waste:
+    def measure(where: str, written: int, zeroed: int, read: int) -> tuple[int, int]:
+        (tmp_path / "script").write_text(f"exec {touches} {where} {written} {zeroed} {read}")
+        line = ftbench.line("waste", "--scripts", str(tmp_path), "--program", "script")
+        metrics = line["metrics"]
+        if not metrics and "ptrace(2) is forbidden" in line["unavailable"]["page_faults"]:
+            pytest.skip("ptrace(2) is forbidden here")
+        return metrics["anon_pages"], metrics["zero_filled_pages"]
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    "where", ["process", "child", "thread", "last-thread", "beside-a-thread", "before-vfork"]
+)
+def test_zero_filled_pages_are_counted_exactly(waste: Waste, where: str) -> None:
+    pages, zero = waste(where, 100, 0, 5)
+    assert waste(where, 100, 7, 5) == (pages + 7, zero + 7)
+    assert waste(where, 0, 0, 5) == (pages - 100, zero)
+    assert waste(where, 100, 0, 0) == (pages, zero)
+
+
+def test_replaced_memory_is_not_seen(waste: Waste) -> None:
+    assert waste("replaced", 100, 7, 5) == waste("none", 0, 0, 0)
+
+
+def test_each_process_counts(ftbench: Ftbench, touches: Path, tmp_path: Path) -> None:
+    (tmp_path / "one").write_text(f"{touches} process 100 7 5; exit 0")
+    (tmp_path / "two").write_text(f"{touches} process 100 7 5; {touches} process 100 7 5; exit 0")
+    (tmp_path / "none").write_text("exit 0")
+    none, one, two = (
+        ftbench.line("waste", "--scripts", str(tmp_path), "--program", name)["metrics"]
+        for name in ("none", "one", "two")
+    )
+    for metric, at_least in (("anon_pages", 107), ("zero_filled_pages", 7)):
+        assert one[metric] - none[metric] >= at_least
+        # A shell that forks has a page more or less.
+        assert abs((two[metric] - one[metric]) - (one[metric] - none[metric])) <= 8
+
+
+def test_a_program_that_fails_has_no_figures(ftbench: Ftbench, tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("exit 3")
+    done = ftbench("waste", "--scripts", str(tmp_path), "--program", "script")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "ended with status 0x300" in done.stderr
+
+
+def test_a_script_that_does_not_exist_is_named(ftbench: Ftbench, tmp_path: Path) -> None:
+    done = ftbench("waste", "--scripts", str(tmp_path), "--program", "script")
+    assert done.returncode == 2
+    assert f"{tmp_path / 'script'} cannot be read" in done.stderr
+    assert os.linesep not in done.stderr.rstrip()
