@@ -57,19 +57,6 @@ def read_end(path: Path, size: int) -> str:
         return ""
 
 
-def write_once(path: Path, data: str | bytes) -> bool:
-    """Write a file as `write_atomically` does, but by a link: False if the file is there already.
-
-    Of several processes that write the same file, also on other hosts, one gets True.
-    """
-    with _written(path, data) as partial:
-        try:
-            os.link(partial, path)
-        except FileExistsError:
-            return link_was_made(partial)
-        return True
-
-
 def link_was_made(linked: Path) -> bool:
     """Tell whether link(2) of `linked` had succeeded before it failed as the name was there.
 

@@ -23,18 +23,17 @@ from firsttouch.cli.options import (
     add_architecture,
     add_selection,
     check_time,
-    fraction_of,
     request_of,
     where_of,
     workers_of,
 )
 from firsttouch.cli.running import measure, print_failures, print_plan, print_problems, show_qemu
-from firsttouch.errors import FirsttouchError, UserError
+from firsttouch.errors import FirsttouchError
 from firsttouch.finder.sites import Trace
 from firsttouch.lab.layouts import parse_layouts
-from firsttouch.lab.plan import HERE, SLURM, Request, make_plan
-from firsttouch.lab.run import join_run, run_lab, source_of
+from firsttouch.lab.plan import HERE, SLURM, TASK, Request, make_plan
 from firsttouch.lab.run import release_of as release_of_request
+from firsttouch.lab.run import run_lab, run_task, source_of
 from firsttouch.lab.traces import trace_of
 from firsttouch.output.first_half import print_first_half
 from firsttouch.output.row_tables import print_dataset
@@ -74,19 +73,7 @@ def add_options(lab: argparse.ArgumentParser) -> None:
         metavar="N",
         help="jobs of Slurm at once, a guest each (default: as many as CPUs are in service)",
     )
-    lab.add_argument(
-        "--audit",
-        action=Once,
-        metavar="PERCENT",
-        help="run so many of the guests twice, such as 1%%, on different hosts if there are any",
-    )
     only = add_form(lab)
-    only.add_argument(
-        "--join",
-        action="store_true",
-        help="run guests of a run with the same options, which has begun on another host with the "
-        "same store; print and write nothing else",
-    )
     only.add_argument(
         "--list", action="store_true", help="print the experiments, machines, arms and releases"
     )
@@ -148,15 +135,16 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         request_of(options, quick=options.quick, layouts=layouts),
         on=where_of(options.on),
         workers=workers_of(options.workers, options.on),
-        audit=fraction_of("--audit", options.audit),
     )
     contract = parse_contract(ftbench_list(reporter))
     if options.time:
         from firsttouch.cli.timed import run_times
 
         return run_times(options, request, contract, reporter)
-    if options.join:
-        return _join(request, contract, reporter)
+    if request.on.startswith(f"{TASK}:"):
+        ran = format_number_of(run_task(request, contract, reporter), "guests")
+        reporter.say(f"This task has the outcomes of {ran}.")
+        return 0
     if options.dry_run:
         return print_plan(request, contract, reporter)
     if options.show_qemu:
@@ -174,15 +162,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     measured = measure(request, contract, reporter)
     _show(measured.dataset, measured.report, options, reporter)
     return print_problems(measured, request, reporter)
-
-
-def _join(request: Request, contract: Contract, reporter: Reporter) -> int:
-    """Run guests of a run that has begun; return the exit status."""
-    if request.on != HERE:
-        raise UserError("--join runs guests on this host: leave out --on.")
-    ran = format_number_of(join_run(request, contract, reporter), "guests")
-    reporter.say(f"This host ran {ran}; the run has none left.")
-    return 0
 
 
 def _show(dataset: Dataset, report: str, options: argparse.Namespace, reporter: Reporter) -> None:

@@ -28,7 +28,6 @@ _EXAMPLES = """examples:
   firsttouch lab --source ~/linux                  your own kernel tree
   firsttouch lab --experiment boot --arm on --show-qemu
   firsttouch lab --on slurm                        the same, on the nodes of a cluster
-  firsttouch lab --join                            on another host with the same store: helps
   firsttouch try ~/my.patch                        what a patch changes, per fault
   firsttouch try --boot init_on_alloc=0            the same for a boot parameter
   firsttouch profile --experiment populate --set by=store --set page=4k --arm stock --arm on

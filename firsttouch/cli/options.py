@@ -16,13 +16,13 @@ from firsttouch.catalog.architectures import (
 from firsttouch.catalog.arms import Arm, arm_names
 from firsttouch.catalog.machines import DEFAULT_MACHINE
 from firsttouch.errors import UserError
-from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, Request
+from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, TASK, Request
 from firsttouch.quantities import parse_size
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 # What needs counts, other guests, or many at once.
-_NOT_TIMED = ("join", "show_qemu", "keep_vmlinux", "jobs", "matrix", "setting", "reply", "bisect")
+_NOT_TIMED = ("show_qemu", "keep_vmlinux", "jobs", "matrix", "setting", "reply", "bisect")
 
 
 class Once(argparse.Action):
@@ -206,13 +206,10 @@ def settings_of(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 def where_of(text: str) -> str:
     """Return the value of --on; UserError if it is none."""
-    name, _, partition = text.partition(":")
-    if text in (HERE, SLURM) or (name == SLURM and partition):
+    name, _, rest = text.partition(":")
+    if text in (HERE, SLURM) or (name in (SLURM, TASK) and rest):
         return text
-    raise UserError(
-        f"--on {text}: write {HERE}, {SLURM} or {SLURM}:PARTITION; other hosts join a run of this "
-        "one by --join (docs/many-hosts.md)."
-    )
+    raise UserError(f"--on {text}: write {HERE}, {SLURM} or {SLURM}:PARTITION.")
 
 
 def workers_of(number: int | None, where: str) -> int | None:
@@ -222,16 +219,3 @@ def workers_of(number: int | None, where: str) -> int | None:
     if number is not None and number < 1:
         raise UserError(f"--workers {number} is too few: give at least 1.")
     return number
-
-
-def fraction_of(option: str, text: str | None) -> float:
-    """Return the part of 1 in `text`, the value of `option`; UserError if it is no percentage."""
-    if text is None:
-        return 0.0
-    try:
-        fraction = float(text.removesuffix("%")) / 100
-    except ValueError:
-        fraction = -1.0
-    if not 0 < fraction <= 1:
-        raise UserError(f"{option} {text}: write a percentage, such as 1%.")
-    return fraction

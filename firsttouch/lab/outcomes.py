@@ -91,6 +91,19 @@ def _join(
     return commands
 
 
+def measure_job(job: Job, logs: Path, stop: threading.Event) -> list[Result]:
+    """Run the guest of `job`, keep its outcome and return the results of its cells.
+
+    Raises GuestError, and keeps nothing, if it fails or recorded what cannot be used.
+    """
+    log = logs / job.cells[0].log_name
+    outcome = guest_outcome(job.guest, log, stop=stop)
+    table = Table(log, outcome)
+    derived = keep_traces(job.traced, table) if job.traced else table
+    keep_outcome(job.key, outcome)
+    return _results(job, derived)
+
+
 def keep_traces(traced: Traced, outcome: Table) -> Table:
     """Return an outcome with traces in place of recordings, as results have it, and keep it.
 
@@ -109,8 +122,10 @@ def results_of(job: Job) -> list[Result] | None:
     outcome = stored_outcome(job.traced.key) if job.traced else stored_outcome(job.key)
     if outcome is None and job.traced and (recorded := stored_outcome(job.key)):
         outcome = keep_traces(job.traced, recorded)
-    if outcome is None:
-        return None
+    return None if outcome is None else _results(job, outcome)
+
+
+def _results(job: Job, outcome: Table) -> list[Result]:
     modelled = outcome.strings("not_modelled") if outcome.has("not_modelled") else None
     return [
         Result(

@@ -23,8 +23,9 @@ from firsttouch.quantities import parse_size
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
-# Where guests run: on this host, or on the nodes of Slurm (``slurm``, ``slurm:PARTITION``).
-HERE, SLURM = "here", "slurm"
+# Where guests run: on this host, or on the nodes of Slurm (``slurm``, ``slurm:PARTITION``), whose
+# tasks are told the file with the guests (``task:FILE``).
+HERE, SLURM, TASK = "here", "slurm", "task"
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Request:
     the experiment's file says, and one alone for a profile or for `tried` arms.
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
-    form; `profile` for counts by function. `audit` is the fraction of guests
-    that run twice. `vmlinux` asks for that of each kernel, with debug information.
+    form; `profile` for counts by function. `vmlinux` asks for that of each kernel,
+    with debug information.
     `workers` is how many Slurm starts; None means as many as it has CPUs.
     `architecture` is that of guests of KVM.
     """
@@ -62,7 +63,6 @@ class Request:
     out: Path = Path("out")
     on: str = HERE
     workers: int | None = None
-    audit: float = 0.0
     vmlinux: bool = False
     architecture: str = DEFAULT_ARCHITECTURE
 
@@ -83,8 +83,6 @@ class Request:
             words += ["--size", str(self.size)]
         if self.layouts:
             words += ["--layouts", f"{self.layouts[0]}-{self.layouts[-1]}"]
-        if self.audit:
-            words += ["--audit", f"{100 * self.audit:.12g}%"]
         return words + ["--quick"] * self.quick
 
 

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import socket
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.building.claims import claimed
-from firsttouch.building.durations import guest_duration, note_durations
 from firsttouch.building.host_tools import (
     DTC,
     check_plugins,
@@ -35,19 +33,15 @@ from firsttouch.catalog.releases import Release, load_release
 from firsttouch.errors import GuestError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.execution import Execution, guests_at_once
-from firsttouch.lab.gathering import Gathering
+from firsttouch.lab.execution import Ended, guests_at_once, run_guests
 from firsttouch.lab.guard import guard
 from firsttouch.lab.guests import Job, make_jobs
-from firsttouch.lab.hosts import Record, audited
 from firsttouch.lab.outcomes import results_of
 from firsttouch.lab.parts import build_parts, kernels_of
 from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result, check_replaceable, write_results
-from firsttouch.lab.shared_plan import SharedPlan, shared_plan
-from firsttouch.lab.slurm import find_partition
-from firsttouch.lab.slurm_jobs import build_kernels, follow_nodes
-from firsttouch.progress import Reporter, Step
+from firsttouch.lab.slurm import find_partition, run_on_nodes, share_of_task
+from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of, format_size
 from firsttouch.vm.guest import MEMORY
 
@@ -64,12 +58,6 @@ class RunResults:
 # Called when the last guest of an experiment on a machine has ended, with the
 # results of all of them and the catalogue.
 Finished = Callable[[Sequence[Result], Catalog], None]
-# Of a server that crashed, and did not write what it had said it wrote.
-_LOST = GuestError("its outcome was written and is no longer in the store: run it again")
-# Seconds in which a signal to QEMU and all other processes of a job has reached this one, too.
-_GRACE = 1.0
-# Results of jobs that the store had, by the identity of a job's first cell.
-Stored = Mapping[str, Sequence[Result]]
 
 
 def run_lab(
@@ -92,56 +80,139 @@ def run_lab(
     check_replaceable(request.out)
     where, _, name = request.on.partition(":")
     partition = find_partition(name) if where == SLURM else None
-    record, logs = Record(), request.out / "log"
+    logs = request.out / "log"
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        if partition:
-            build_kernels(plan, source, partition, logs / "slurm", reporter)
         parts = build_parts(source, plan, logs, reporter)
         if request.vmlinux:
             _keep_vmlinux(plan, source, reporter)
-        jobs = make_jobs(plan, parts)
-        stored = {job.cells[0].identity: some for job in jobs if (some := results_of(job))}
-        missing = [job for job in jobs if job.cells[0].identity not in stored]
+        measured = _Measured(plan, make_jobs(plan, parts))
         try:
-            guard(missing, plan, logs, reporter)
-            audits = audited([job.key for job in jobs], request.audit)
-            shared = shared_plan((job.key for job in jobs), audits)
-            lacking = frozenset(job.key for job in missing)
-            wanted = _by_key(jobs, lacking | audits)
-            cells = sum(len(job.cells) for job in missing)
-            failures = []
-            if wanted:
-                with reporter.step("Measuring", "cells", cells) as step:
-                    ended = _notifier(jobs, stored, plan, step, finished)
-                    gathering = Gathering(wanted, lacking, logs, reporter, record, ended)
-                    if partition:
-                        follow_nodes(gathering, shared, partition, request, reporter)
-                    else:
-                        _run_here(gathering, shared, at_once, reporter)
-                failures = gathering.failures
-            if audits:
-                reporter.say(record.sentence(len(audits), len(jobs)))
-            for cell, _ in failures:
-                stored.pop(cell.identity, None)
+            guard(measured.missing, plan, logs, reporter)
+            if measured.missing:
+                if partition:
+                    keys = {job.key for job in measured.missing}
+                    run_on_nodes(sorted(keys), partition, request, logs / "slurm", reporter)
+                _run_missing(measured, at_once, logs, reporter, finished)
         finally:
             # An interrupted run leaves the results that it has.
-            results = collect(jobs, plan, stored)
+            results = measured.results()
             write_results(request.out, results)
-            record.write(request.out)
-            _note_durations(record, jobs)
-    there = {result.cell.identity for result in results}
-    failed = {cell.identity: error for cell, error in failures}
-    return RunResults(
-        tuple(results),
-        plan.catalog,
-        tuple(
-            (cell, failed.get(cell.identity, _LOST))
-            for cell in plan.cells
-            if cell.identity not in there
-        ),
-    )
+    return RunResults(tuple(results), plan.catalog, measured.failures())
+
+
+class _Measured:
+    """What the guests of a plan gave: their results or errors, by the first cell of each job.
+
+    `missing` are the jobs of which the store had neither at first.
+    """
+
+    def __init__(self, plan: Plan, jobs: Sequence[Job]) -> None:
+        self.plan = plan
+        self._jobs = jobs
+        self._ended: dict[str, Ended] = {}
+        for job in jobs:
+            self._look(job)
+        self.missing = [job for job in jobs if job.cells[0].identity not in self._ended]
+
+    def take(self, jobs: Sequence[Job], ended: Ended) -> None:
+        """Note what the guest of `jobs`, which have the same key, gave for the first of them."""
+        for job in jobs:
+            if job is jobs[0] or isinstance(ended, GuestError):
+                self._ended[job.cells[0].identity] = ended
+            else:
+                self._look(job)
+
+    def _look(self, job: Job) -> None:
+        try:
+            ended: Ended | None = results_of(job)
+        except GuestError as error:
+            # A recording that this version cannot use fails its cells, and no other.
+            ended = error
+        if ended is not None:
+            self._ended[job.cells[0].identity] = ended
+
+    def results(self) -> list[Result]:
+        """Return the results of the plan's cells, in the plan's order."""
+        results = {
+            result.cell.identity: replace(result, quick=self.plan.quick)
+            for ended in self._ended.values()
+            if not isinstance(ended, GuestError)
+            for result in ended
+        }
+        return [results[cell.identity] for cell in self.plan.cells if cell.identity in results]
+
+    def failures(self) -> tuple[tuple[Cell, GuestError], ...]:
+        """Return the plan's cells that have no result, each with the reason."""
+        ended = {
+            cell.identity: self._ended.get(job.cells[0].identity)
+            for job in self._jobs
+            for cell in job.cells
+        }
+        errors = ((cell, ended[cell.identity]) for cell in self.plan.cells)
+        return tuple((cell, error) for cell, error in errors if isinstance(error, GuestError))
+
+
+def _run_missing(
+    measured: _Measured, at_once: int, logs: Path, reporter: Reporter, finished: Finished | None
+) -> None:
+    """Run the missing guests; call `finished` as the last one of its experiment has ended."""
+    # Cells that differ in name only have one key.
+    jobs: dict[str, list[Job]] = {}
+    for job in measured.missing:
+        jobs.setdefault(job.key, []).append(job)
+    left = Counter(_owner(job.cells[0]) for job in measured.missing)
+    done: dict[str, Ended] = {}
+    said: set[str] = set()
+
+    def ended(key: str) -> None:
+        measured.take(jobs[key], done[key])
+        if isinstance(done[key], GuestError) and str(done[key]) not in said:
+            # An error may end several guests; details come last.
+            said.add(str(done[key]))
+            title = jobs[key][0].cells[0].title
+            reporter.say(f"Failed: {title}; the other cells continue.")
+        for job in jobs[key]:
+            for _ in job.cells:
+                step.advance()
+            owner = _owner(job.cells[0])
+            left[owner] -= 1
+            if finished and not left[owner]:
+                results = measured.results()
+                owned = [result for result in results if _owner(result.cell) == owner]
+                finished(owned, measured.plan.catalog)
+
+    number = format_number_of(min(at_once, len(jobs)), "guests")
+    reporter.say(f"Running {number} at once, {format_size(MEMORY)} each (--jobs).")
+    cells = sum(len(job.cells) for job in measured.missing)
+    first = {key: same[0] for key, same in jobs.items()}
+    try:
+        with reporter.step("Measuring", "cells", cells) as step:
+            run_guests(first, min(at_once, len(jobs)), logs, done, ended)
+    finally:
+        # Some may have ended after an error or an interrupt.
+        for key in done:
+            measured.take(jobs[key], done[key])
+
+
+def _owner(cell: Cell) -> tuple[str, str]:
+    return cell.machine, cell.experiment
+
+
+def run_task(request: Request, contract: Contract, reporter: Reporter) -> int:
+    """Run the guests of this task of Slurm into the store; return how many have an outcome."""
+    release = release_of(request, reporter)
+    plan = make_plan(request, release.name, contract)
+    _check_host(plan)
+    source = source_of(request, release, reporter)
+    done: dict[str, Ended] = {}
+    with tempfile.TemporaryDirectory(prefix="firsttouch-task-") as scratch:
+        logs = Path(scratch)
+        jobs = {job.key: job for job in make_jobs(plan, build_parts(source, plan, logs, reporter))}
+        share = share_of_task(Path(request.on.partition(":")[2]), jobs)
+        run_guests(share, guests_at_once(request.jobs), logs, done, lambda _: None)
+    return sum(not isinstance(ended, GuestError) for ended in done.values())
 
 
 def _check_host(plan: Plan) -> None:
@@ -159,63 +230,12 @@ def _check_host(plan: Plan) -> None:
     check_path(store_root())
 
 
-def _by_key(jobs: Sequence[Job], keys: Collection[str]) -> dict[str, list[Job]]:
-    """Return the jobs with these keys; cells that differ in name alone have one key."""
-    by_key: dict[str, list[Job]] = {}
-    for job in jobs:
-        if job.key in keys:
-            by_key.setdefault(job.key, []).append(job)
-    return by_key
-
-
-def _run_here(gathering: Gathering, plan: SharedPlan, at_once: int, reporter: Reporter) -> None:
-    """Run the guests that `gathering` waits for, or wait for those that other processes run."""
-    count = min(at_once, len(gathering.left))
-    number = format_number_of(count, "guests")
-    reporter.say(f"Running {number} at once, {format_size(MEMORY)} each (--jobs).")
-    jobs = {key: same[0] for key, same in gathering.jobs.items()}
-    Execution(plan, jobs, socket.gethostname(), gathering.logs).run(count, gathering.take)
-
-
-def join_run(request: Request, contract: Contract, reporter: Reporter) -> int:
-    """Run guests for a run of `request` that has begun with the same store; return how many.
-
-    It ends when all of that plan have ended. Raises HostError if no such run
-    has begun, if this host would run other guests, or if it fails those that
-    others run.
-    """
-    release = release_of(request, reporter)
-    plan = make_plan(request, release.name, contract)
-    with tempfile.TemporaryDirectory(prefix="firsttouch-join-") as scratch:
-        logs = Path(scratch)
-        _check_host(plan)
-        source = source_of(request, release, reporter)
-        jobs = {job.key: job for job in make_jobs(plan, build_parts(source, plan, logs, reporter))}
-        shared = shared_plan(jobs, audited(list(jobs), request.audit))
-        shared.check_joinable()
-        execution = Execution(shared, jobs, socket.gethostname(), logs, joins=True, grace=_GRACE)
-        execution.run(guests_at_once(request.jobs), lambda *_: None)
-    return execution.ran
-
-
 def _keep_vmlinux(plan: Plan, source: KernelSource, reporter: Reporter) -> None:
     """Build vmlinux of the user's kernels, or else of all, and say where it is."""
     kernels = kernels_of(plan, plan.cells)
     for kernel in [kernel for kernel in kernels if kernel.label] or kernels:
         if vmlinux := keep_vmlinux(kernel, source, reporter):
             reporter.say(f"vmlinux {kernel.label or kernel.kind}: {vmlinux}")
-
-
-def _note_durations(record: Record, jobs: Sequence[Job]) -> None:
-    """Note how long guests took on this host, for the forecast of its next run."""
-    first = {job.key: job.cells[0] for job in jobs}
-    took = {
-        guest_duration(first[ran.key].experiment, first[ran.key].params.get("size")): ran.seconds
-        for ran in record.ran
-        if ran.host == socket.gethostname()
-    }
-    if took:
-        note_durations(took)
 
 
 def release_of(request: Request, reporter: Reporter) -> Release:
@@ -233,37 +253,3 @@ def source_of(request: Request, release: Release, reporter: Reporter) -> KernelS
     if request.source is None:
         return debian_source(release, reporter)
     return user_source(request.source, reporter)
-
-
-def _notifier(
-    jobs: Sequence[Job], stored: Stored, plan: Plan, step: Step, finished: Finished | None
-) -> Callable[[Job], None]:
-    """Return a function to call as each job ends; it calls `finished`, if any, when due."""
-
-    def owner(job: Job) -> tuple[str, str]:
-        return job.cells[0].machine, job.cells[0].experiment
-
-    left = Counter(owner(job) for job in jobs if job.cells[0].identity not in stored)
-
-    def ended(job: Job) -> None:
-        for _ in job.cells:
-            step.advance()
-        left[owner(job)] -= 1
-        if finished and not left[owner(job)]:
-            owned = [other for other in jobs if owner(other) == owner(job)]
-            finished(collect(owned, plan, stored), plan.catalog)
-
-    return ended
-
-
-def collect(jobs: Sequence[Job], plan: Plan, stored: Stored) -> list[Result]:
-    """Return the stored results of the plan's cells, in the plan's order.
-
-    Results that are `stored` are not read again.
-    """
-    collected = {
-        result.cell.identity: replace(result, quick=plan.quick)
-        for job in jobs
-        for result in stored.get(job.cells[0].identity) or results_of(job) or ()
-    }
-    return [collected[cell.identity] for cell in plan.cells if cell.identity in collected]

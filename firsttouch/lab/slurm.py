@@ -1,60 +1,47 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Slurm's commands: partitions, and the tasks of arrays that live."""
+"""Guests as an array of Slurm: task i of N runs every N-th missing guest into the common store.
+
+Account, time and other limits are those of the partition, or of Slurm's own
+variables (SBATCH_ACCOUNT, SBATCH_TIMELIMIT). A task that fails, or a guest that
+fails in it, costs nothing but time: whatever is missing at the end runs here.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
+import subprocess
 import sys
-from collections import Counter
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
+from firsttouch.building.outcomes import outcome_place
 from firsttouch.errors import HostError, UserError, nearest
+from firsttouch.lab.plan import TASK, Request
 from firsttouch.processes import output
+from firsttouch.progress import Reporter
+from firsttouch.quantities import format_number_of
 from firsttouch.vm.guest import MEMORY
 
+_T = TypeVar("_T")
 # Bytes: a guest, and QEMU's translated code.
 _GUEST_MEMORY = MEMORY + (1 << 30)
-_TASK = "%F|%T|%r|%N"
-_PARTITION = "%P|%C|%m"
+# Slurm's default MaxArraySize is 1,001.
+_MOST_TASKS = 1000
+# Seconds between two looks at which outcomes the store has.
+_POLL = 1.0
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition: `option` is what names it to sbatch; CPUs in service, bytes of a node.
+    """A partition of Slurm: the options of sbatch for a guest, and its CPUs in service."""
 
-    `largest` is how many tasks an array may have.
-    """
-
-    option: tuple[str, ...]
+    options: tuple[str, ...]
     cpus: int
-    memory: int
-    largest: int
-
-    def guest_options(self) -> tuple[str, ...]:
-        """Return the options of sbatch for a job that runs one guest at a time."""
-        # Slurm takes a node whose memory it was not told for one of 1 MiB.
-        knows_memory = self.memory >= _GUEST_MEMORY
-        memory = (f"--mem={_GUEST_MEMORY >> 20}M",) if knows_memory else ()
-        return (*self.option, "--ntasks=1", "--cpus-per-task=1", *memory)
-
-    def build_options(self) -> tuple[str, ...]:
-        """Return the options of sbatch for a job that builds a kernel with all CPUs of a node."""
-        return (*self.option, "--ntasks=1", "--exclusive", "--mem=0")
-
-
-@dataclass(frozen=True)
-class Task:
-    """A task of an array that has not ended; `reason` is why it waits, `node` where it runs."""
-
-    job: str
-    state: str
-    reason: str
-    node: str
 
 
 def find_partition(name: str) -> Partition:
@@ -64,47 +51,94 @@ def find_partition(name: str) -> Partition:
     """
     if shutil.which("sbatch") is None:
         raise UserError(
-            "--on slurm needs Slurm's commands, and sbatch is not on PATH: run this on a front end "
-            "of the cluster, or run the same command with --join on each host (docs/many-hosts.md)."
+            "--on slurm needs Slurm's commands, and sbatch is not on PATH: run this on a front "
+            "end of the cluster."
         )
-    lines = [line.split("|") for line in output(["sinfo", "-h", "-o", _PARTITION]).splitlines()]
+    lines = [line.split("|") for line in output(["sinfo", "-h", "-o", "%P|%C|%m"]).splitlines()]
     partitions = {line[0].rstrip("*") for line in lines}
-    nodes = [line for line in lines if line[0] in ({name, f"{name}*"} if name else ())]
-    if name and not nodes:
+    if name and name not in partitions:
         raise UserError(f"--on slurm:{name}: no such partition; {nearest(name, partitions)}")
-    nodes = nodes or [line for line in lines if line[0].endswith("*")]
+    # Several lines are nodes of different kinds.
+    nodes = [line for line in lines if line[0] in (name, f"{name}*")] if name else [
+        line for line in lines if line[0].endswith("*")
+    ]  # fmt: skip
     if not nodes:
         names = ", ".join(sorted(partitions))
         raise UserError(f"Slurm has no default partition: name one by --on slurm:NAME ({names}).")
-    # Allocated, idle, other and all CPUs. Several lines are nodes of different kinds.
+    # Allocated, idle, other and all CPUs.
     cpus = sum(sum(map(int, line[1].split("/")[:2])) for line in nodes)
-    memory = min(int(line[2].rstrip("+")) << 20 for line in nodes)
-    largest = re.search(r"^MaxArraySize\s*=\s*(\d+)", output(["scontrol", "show", "config"]), re.M)
-    if largest is None:
-        raise HostError("scontrol names no MaxArraySize: this version of Slurm is not known.")
-    option = (f"--partition={name}",) if name else ()
-    return Partition(option, cpus, memory, int(largest[1]))
+    options = [f"--partition={name}"] * bool(name)
+    # A node whose memory Slurm was not told has 1 MiB for it.
+    if min(int(line[2].rstrip("+")) << 20 for line in nodes) >= _GUEST_MEMORY:
+        options.append(f"--mem={_GUEST_MEMORY >> 20}M")
+    return Partition(tuple(options), cpus)
 
 
-def live_tasks(name: str) -> list[Task] | None:
-    """Return this user's tasks with a job of this name; None if the controller does not answer."""
-    user = str(os.getuid())
+def run_on_nodes(
+    keys: Collection[str], partition: Partition, request: Request, logs: Path, reporter: Reporter
+) -> None:
+    """Run the guests with these keys as an array of jobs, and wait until the array has ended.
+
+    There are `request.workers` tasks, or as many as CPUs are in service, and no
+    more than guests. `logs` gets what they print. Raises HostError if Slurm
+    refuses the array. An interrupt cancels it.
+    """
+    tasks = max(1, min(request.workers or partition.cpus, len(keys), _MOST_TASKS))
+    logs.mkdir(parents=True, exist_ok=True)
+    share = logs.absolute() / "guests"
+    share.write_text("\n".join(keys))
+    task = [
+        sys.executable, "-m", "firsttouch", "lab", *request.words(), "--jobs", "1",
+        "--on", f"{TASK}:{share}",
+    ]  # fmt: skip
+    submit = [
+        "sbatch", "--wait", "--parsable", "--job-name=firsttouch", f"--array=0-{tasks - 1}",
+        "--ntasks=1", "--cpus-per-task=1", *partition.options,
+        f"--output={str(share.parent).replace('%', '%%')}/%A-%a.log",
+        "--wrap", f"exec {shlex.join(task)}",
+    ]  # fmt: skip
+    with subprocess.Popen(
+        submit, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as waiting:
+        assert waiting.stdout is not None and waiting.stderr is not None
+        job = waiting.stdout.readline().strip().partition(";")[0]
+        if not job:
+            raise HostError(
+                "Slurm refuses the array of guests: see below; SBATCH_ACCOUNT, SBATCH_QOS and "
+                "SBATCH_TIMELIMIT set what the partition asks for.",
+                waiting.stderr.read().splitlines(),
+            )
+        reporter.say(
+            f"Slurm job {job}: {format_number_of(tasks, 'tasks')}, logs in {logs}; Ctrl-C cancels "
+            "it."
+        )
+        try:
+            with reporter.step("Running on nodes", "guests", len(keys)) as step:
+                while waiting.poll() is None:
+                    step.at(sum(outcome_place(key).exists() for key in keys))
+                    time.sleep(_POLL)
+                step.at(sum(outcome_place(key).exists() for key in keys))
+        except BaseException:
+            waiting.kill()
+            subprocess.run(["scancel", "--quiet", job], check=False)
+            raise
+
+
+def share_of_task(share: Path, guests: Mapping[str, _T]) -> dict[str, _T]:
+    """Return every N-th of the guests in the file `share`, as this task of Slurm is to run them.
+
+    Raises UserError outside of an array, HostError if this node makes other guests.
+    """
     try:
-        printed = output(["squeue", "-h", "-r", "-u", user, "-n", name, "-o", _TASK])
-    except HostError:
-        return None
-    return [Task(*line.split("|")) for line in printed.splitlines() if line.count("|") == 3]
-
-
-def describe(tasks: Sequence[Task]) -> str:
-    """Return in words what tasks do: how many run, and how many wait for which reason."""
-    waiting = Counter(task.reason for task in tasks if task.state == "PENDING")
-    run = len(tasks) - waiting.total()
-    parts = [f"{run} run"] * bool(run)
-    parts += [f"{number} wait ({reason})" for reason, number in sorted(waiting.items())]
-    return ", ".join(parts)
-
-
-def firsttouch_command(*words: str | Path) -> str:
-    """Return the shell's words for a command of this firsttouch."""
-    return shlex.join([sys.executable, "-m", "firsttouch", *map(str, words)])
+        number, count = (int(os.environ[f"SLURM_ARRAY_TASK_{name}"]) for name in ("ID", "COUNT"))
+        keys: Sequence[str] = share.read_text().split()[number::count]
+    except (KeyError, OSError, ValueError):
+        raise UserError(
+            f"--on {TASK}:{share} is for the tasks of `firsttouch lab --on slurm`: give that."
+        ) from None
+    if not guests.keys() >= set(keys):
+        raise HostError(
+            "this node makes other guests than the front end: install the same QEMU, dtc, "
+            "compilers and firsttouch on both; `firsttouch doctor` lists them."
+        )
+    return {key: guests[key] for key in keys}

@@ -66,7 +66,7 @@ def plan_times(request: Request, release: str, contract: Contract, rounds: int) 
         raise UserError(f"--boots {rounds} is out of range: give 1 to {MOST_ROUNDS:,}.")
     for option, given in (
         ("--machine", request.machines), ("--layouts", request.layouts),
-        ("--audit", request.audit), ("--on", request.on != HERE),
+        ("--on", request.on != HERE),
     ):  # fmt: skip
         if given:
             raise UserError(

@@ -47,7 +47,7 @@ def _refused(done: Finished, *fragments: str) -> None:
         (["lab", "--experiment", "populate", "--set", "page=3k"], ["no such value"]),
         (["lab", "--experiment", "populate", "--size", "100"], ["size is 100", "at least 4 KiB"]),
         (["lab", "--jobs", "0"], ["--jobs 0", "at least 1"]),
-        (["lab", "--on", "slurms"], ["--on slurms", "slurm:PARTITION", "--join"]),
+        (["lab", "--on", "slurms"], ["--on slurms", "slurm:PARTITION"]),
         (["lab", "--on", "slurm:"], ["--on slurm:", "slurm:PARTITION"]),
         (["lab", "--workers", "2"], ["--workers 2", "--on slurm"]),
         (["lab", "--on", "slurm", "--workers", "0"], ["--workers 0", "at least 1"]),

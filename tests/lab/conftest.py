@@ -20,8 +20,8 @@ from firsttouch.building.sources import KernelSource
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
-from firsttouch.files import write_once
-from firsttouch.lab import execution, gathering, parts
+from firsttouch.files import write_atomically
+from firsttouch.lab import execution, parts
 from firsttouch.lab.parts import Part, Parts
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.run import RunResults, run_lab
@@ -76,7 +76,7 @@ class FakeLab:
         names = ("stock", "changed", "debian", "ftbench", "init", "libftpmu.so")
         for name in names:
             # Other runs may read it: as in the store, nobody sees half of it.
-            write_once(self.parts / name, name)
+            write_atomically(self.parts / name, name)
         stock, changed, debian, ftbench, init, pmu = (self.parts / name for name in names)
         places: dict[Part, Path] = {
             Kernel("stock"): stock, Kernel("changed"): changed, Kernel("debian"): debian,
@@ -130,11 +130,8 @@ def fake_lab(tmp_path: Path, listing_cache: Path, monkeypatch: pytest.MonkeyPatc
     lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
     monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)
-    for module in ("outcomes", "execution"):
-        monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", lab.guest_outcome)
+    monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", lab.guest_outcome)
     monkeypatch.setattr(execution, "_POLL", 0.01)
-    monkeypatch.setattr(gathering, "_LOOK", 0.01)
-    monkeypatch.setattr(gathering, "_ASK", 0.2)
     return lab
 
 
@@ -179,8 +176,7 @@ def ran(
         }  # fmt: skip
         return {"commands": [{"lines": [line], "regions": [region]}], "not_modelled": []}
 
-    for module in ("outcomes", "execution"):
-        monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", outcome)
+    monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", outcome)
     return ran
 
 

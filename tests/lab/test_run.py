@@ -27,12 +27,10 @@ from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import settings_of, size_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.execution import Execution
 from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.outcomes import results_of
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import Result, read_results
-from firsttouch.lab.shared_plan import Failure
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import Guest
@@ -112,7 +110,7 @@ def test_a_compiler_that_goes_while_guests_run_is_not_missed(
         monkeypatch.setenv("PATH", str(tmp_path))
         return run_guest(guest, log, **more)
 
-    monkeypatch.setattr("firsttouch.lab.execution.guest_outcome", outcome)
+    monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", outcome)
     results = fake_lab.run(_asked(fake_lab)).results
     assert shutil.which("aarch64-linux-gnu-gcc") is None
     assert len(results) == 16
@@ -339,8 +337,7 @@ def test_an_interrupt_while_guests_are_still_handed_out_stops_those_that_run(
             raise KeyboardInterrupt
         return submit(*args, **named)
 
-    for module in ("outcomes", "execution"):
-        monkeypatch.setattr(f"firsttouch.lab.{module}.guest_outcome", runs_until_stopped)
+    monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", runs_until_stopped)
     monkeypatch.setattr(concurrent.futures.ThreadPoolExecutor, "submit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fake_lab.run(_asked(fake_lab, jobs=2))
@@ -354,34 +351,13 @@ def test_two_runs_at_once_run_no_guest_twice(
         time.sleep(0.05)
         return fake_lab.guest_outcome(guest, log, **more)
 
-    monkeypatch.setattr("firsttouch.lab.execution.guest_outcome", slow)
+    monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", slow)
     requests = [_asked(fake_lab, name, jobs=2) for name in ("one", "other")]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(fake_lab.run, requests))
     assert len(fake_lab.ran) == 16
     assert outcomes[0].results == outcomes[1].results
     assert len(outcomes[0].results) == 16
-
-
-def test_what_a_killed_run_left_of_its_plan_is_in_nobodys_way(
-    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not even guests that failed then on two hosts."""
-
-    def killed(self: Execution, *_: object) -> None:
-        for key in self.jobs:
-            for host in ("one", "two"):
-                self.plan.add_failure(key, Failure(host, "it broke"))
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Execution, "run", killed)
-        with pytest.raises(KeyboardInterrupt):
-            fake_lab.run(_asked(fake_lab))
-    assert list(store_root().glob("plans/*/failures/*/*"))
-    assert len(fake_lab.run(_asked(fake_lab)).results) == 16
-    assert not list(store_root().glob("plans/*"))
-    assert not list(store_root().glob("claims/*/*"))
 
 
 def test_a_guest_that_hides_the_double_fault_stops_the_run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,11 +27,10 @@ from firsttouch.files import digest
 from firsttouch.finder.sites import Trace
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import FTBENCH, Job, Traced, make_jobs
-from firsttouch.lab.outcomes import results_of
+from firsttouch.lab.outcomes import measure_job, results_of
 from firsttouch.lab.parts import Part, Parts, scripts_of
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import read_results
-from firsttouch.lab.shared_plan import SharedPlan
 from firsttouch.lab.traces import finder_digest, trace_of, with_traces
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json, Table
@@ -39,7 +39,6 @@ from firsttouch.vm.qemu import guest_key
 from tests.conftest import Firsttouch
 from tests.lab.conftest import FakeLab
 from tests.support.contract import real_contract
-from tests.support.guest_runs import execute
 from tests.support.results import make_result
 
 
@@ -142,16 +141,15 @@ def test_an_outcome_without_its_recording_is_read(own_cache: Path, tmp_path: Pat
     assert _trace(job) == trace
 
 
-def test_a_recording_that_cannot_be_used_is_not_kept(own_cache: Path, tmp_path: Path) -> None:
+def test_a_recording_that_cannot_be_used_is_not_kept(
+    own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = _recorded_job(tmp_path)
     lines: list[Json] = [{"recording": "00"}]
     outcome: dict[str, Json] = {"commands": [{"lines": lines, "regions": []}]}
-    plan = SharedPlan("plan", frozenset())
-    with plan.following():
-        failed = execute(plan, {job.key: job}, lambda *_: outcome, "one")
-        (failure,) = plan.failures(job.key)
-    assert failed.ran == 0
-    assert "recorded no faults" in failure.error
+    monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", lambda *_, **__: outcome)
+    with pytest.raises(GuestError, match="recorded no faults"):
+        measure_job(job, tmp_path, threading.Event())
     assert results_of(job) is None
 
 

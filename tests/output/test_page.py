@@ -15,7 +15,6 @@ from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.analysis.published import published_figures
 from firsttouch.catalog.experiment_files import experiment_names
-from firsttouch.lab.hosts import Audited, Record
 from firsttouch.output.html.page import render, write_report
 from firsttouch.output.html.provenance import origins
 from firsttouch.output.html.published import published_lines
@@ -189,16 +188,6 @@ def test_the_report_of_every_experiment_is_small(tmp_path: Path, dataset: Datase
     assert file == tmp_path / "report.html"
     assert file.stat().st_size < 55_000 * len(experiment_names())
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_it_says_how_many_guests_were_audited(tmp_path: Path, dataset: Dataset) -> None:
-    twice = Audited("ab", "populate", ("one", "two"))
-    Record(audited=[twice, twice]).write(tmp_path)
-    assert (
-        "2 guests ran twice and gave the same bytes" in write_report(dataset, tmp_path).read_text()
-    )
-    Record().write(tmp_path)
-    assert "ran twice" not in write_report(dataset, tmp_path).read_text()
 
 
 def test_it_needs_nothing_beside_itself(page: str) -> None:

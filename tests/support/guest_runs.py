@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Guests that are not booted: `python -m tests.support.guest_runs HOST NUMBER SECONDS`.
+"""Guests that are not booted: `python -m tests.support.guest_runs NUMBER SECONDS`.
 
-Runs the guests of a plan of so many in the store, as a process of that host
-would. Each gives its own key after at most so many seconds.
+Runs so many guests as a process of `firsttouch lab` would, each in at most so
+many seconds, and prints the keys of those that it ran.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
@@ -19,16 +20,15 @@ from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release
+from firsttouch.lab import outcomes
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.execution import Execution
+from firsttouch.lab.execution import Ended, run_guests
 from firsttouch.lab.guests import Job
-from firsttouch.lab.shared_plan import SharedPlan
 from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
 
-LEASE = 2.0
-# Runs a guest: its key, and what is set when it is to stop. Returns its outcome.
-Run = Callable[[str, threading.Event], Mapping[str, Json]]
+# Runs a guest, given its key; returns its outcome.
+Run = Callable[[str], dict[str, Json]]
 
 
 def make_jobs(number: int) -> dict[str, Job]:
@@ -50,41 +50,39 @@ def given(key: str) -> dict[str, Json]:
     return {"commands": [key] * 20}
 
 
-def idle(seconds: float) -> Run:
-    """Return what runs guests that take at most so many seconds."""
+def execute(
+    jobs: Mapping[str, Job],
+    run: Run = given,
+    at_once: int = 1,
+    done: dict[str, Ended] | None = None,
+) -> list[str]:
+    """Run guests that are not booted until all have ended; return the keys of those that ran."""
+    ran: list[str] = []
 
-    def run(key: str, stop: threading.Event) -> Mapping[str, Json]:
-        stop.wait(random.uniform(0, seconds))
+    def outcome(guest: Guest, _log: Path, *, stop: threading.Event) -> dict[str, Json]:
+        (key,) = guest.commands
+        ran.append(key)
+        return run(key)
+
+    with (
+        tempfile.TemporaryDirectory() as logs,
+        mock.patch.object(outcomes, "guest_outcome", outcome),
+        # A result names files that a guest which is not booted does not have.
+        mock.patch.object(outcomes, "_results", lambda job, _: [job.key]),
+    ):
+        run_guests(jobs, at_once, Path(logs), {} if done is None else done, lambda _: None)
+    return ran
+
+
+def main(number: str, seconds: str) -> None:
+    """Run guests until all have ended."""
+
+    def idle(key: str) -> dict[str, Json]:
+        print(key, flush=True)
+        time.sleep(random.uniform(0, float(seconds)))
         return given(key)
 
-    return run
-
-
-def execute(
-    plan: SharedPlan,
-    jobs: Mapping[str, Job],
-    run: Run,
-    host: str,
-    *,
-    joins: bool = False,
-    grace: float = 0.0,
-) -> Execution:
-    """Run the guests of a plan that are not booted, until all have ended; return the execution."""
-    with tempfile.TemporaryDirectory() as logs:
-        execution = Execution(plan, jobs, host, Path(logs), joins, grace)
-
-        def outcome(key: str, _log: Path) -> Mapping[str, Json]:
-            return run(key, execution.stop)
-
-        with mock.patch.object(execution, "_outcome", outcome):
-            execution.run(1, lambda *_: None)
-    return execution
-
-
-def main(host: str, number: str, seconds: str) -> None:
-    """Run guests until all have ended."""
-    jobs = make_jobs(int(number))
-    execute(SharedPlan("plan", frozenset(), LEASE), jobs, idle(float(seconds)), host, joins=True)
+    execute(make_jobs(int(number)), idle)
 
 
 if __name__ == "__main__":

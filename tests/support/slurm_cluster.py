@@ -2,9 +2,9 @@
 """A real Slurm on this host, of Debian's packages, in a directory of its own.
 
 munged, slurmctld and two slurmd run while a context lasts, and no longer. Each
-slurmd is in a namespace of process numbers and has a host name of its own: to
-claims, and to the laboratory, the nodes are two hosts. Whatever kills a node's
-first process kills its jobs with it, as a power failure does.
+slurmd is in a namespace of process numbers and has a host name of its own.
+Whatever kills a node's first process kills its jobs with it, as a power failure
+does.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 NODES = ("ftn1", "ftn2")
-# One spreads jobs over the nodes, jobs of another end after a minute, one preempts these.
-PARTITIONS = ("cells", "minute", "urgent")
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
 _PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 # Seconds.
@@ -53,8 +51,6 @@ AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-PreemptType=preempt/partition_prio
-PreemptMode=REQUEUE
 SchedulerParameters=sched_min_interval=500000,bf_interval=5,batch_sched_delay=0
 ReturnToService=2
 SlurmdTimeout=10
@@ -64,12 +60,9 @@ InactiveLimit=0
 KillWait=3
 MinJobAge=300
 UnkillableStepTimeout=30
-MaxArraySize={largest}
 NodeName={nodes[0]} NodeHostname={nodes[0]} NodeAddr=127.0.0.1 Port={ports[1]} {node}
 NodeName={nodes[1]} NodeHostname={nodes[1]} NodeAddr=127.0.0.1 Port={ports[2]} {node}
-PartitionName=cells Nodes=ALL LLN=YES Default=YES MaxTime=60 DefaultTime=10 PriorityTier=10 State=UP
-PartitionName=minute Nodes=ALL MaxTime=1 PriorityTier=10 State=UP
-PartitionName=urgent Nodes=ALL MaxTime=10 PriorityTier=20 State=UP
+PartitionName=cells Nodes=ALL LLN=YES Default=YES MaxTime=60 DefaultTime=10 State=UP
 """
 
 
@@ -110,32 +103,6 @@ class SlurmCluster:
         process.kill()
         process.wait()
 
-    def processes_of_jobs(self, *words: str) -> list[int]:
-        """Return the processes on the nodes whose command has these words, one after the other.
-
-        Only those in the nodes' own namespaces: the same command may run on this host.
-        """
-        nodes = [self._first_process(node) for node in NODES if node in self.processes]
-        spaces = {Path(f"/proc/{first}/ns/pid").readlink() for first in nodes}
-        processes = []
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                command = "\0" + (process / "cmdline").read_text(errors="replace")
-                on_node = (process / "ns/pid").readlink() in spaces
-                if on_node and "\0".join(["", *words, ""]) in command:
-                    processes.append(int(process.name))
-        return processes
-
-    def _first_process(self, node: str) -> int:
-        """Return the first process of a node's namespace: the child of unshare."""
-        parent = self.processes[node].pid
-        return int(Path(f"/proc/{parent}/task/{parent}/children").read_text())
-
-    def run_on(self, node: str, *command: str) -> str:
-        """Return what a command prints that sees the processes and mounts of a node."""
-        first = str(self._first_process(node))
-        return self.run("nsenter", "--target", first, "--mount", "--pid", "--uts", *command)
-
     def run(self, *command: str) -> str:
         """Return what one of Slurm's commands prints."""
         return subprocess.run(
@@ -165,7 +132,7 @@ class SlurmCluster:
 
 
 @contextmanager
-def slurm_cluster(largest_array: int = 1001) -> Iterator[SlurmCluster]:
+def slurm_cluster() -> Iterator[SlurmCluster]:
     """Run a Slurm while the context lasts; AssertionError with the name of what is missing."""
     for program in _PROGRAMS:
         assert shutil.which(program, path=_PATH), f"{program} is missing: run `./setup regress`"
@@ -185,7 +152,7 @@ def slurm_cluster(largest_array: int = 1001) -> Iterator[SlurmCluster]:
         configuration.write_text(
             _CONFIGURATION.format(
                 host=socket.gethostname(), directory=directory, nodes=NODES,
-                ports=_free_ports(1 + len(NODES)), largest=largest_array, requeue=_REQUEUE,
+                ports=_free_ports(1 + len(NODES)), requeue=_REQUEUE,
                 node="CPUs=2 RealMemory=12000 State=UNKNOWN",
             )
         )  # fmt: skip

@@ -16,11 +16,10 @@ from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.published import published_figures
 from firsttouch.catalog.arms import BASE
 from firsttouch.files import write_atomically
-from firsttouch.lab.hosts import number_audited
 from firsttouch.output.answers import answer, answering
 from firsttouch.output.changes import changes_section
 from firsttouch.output.html.figure import Figure
-from firsttouch.output.html.provenance import audit, origins
+from firsttouch.output.html.provenance import origins
 from firsttouch.output.html.published import published_lines
 from firsttouch.output.html.sections import sections
 from firsttouch.output.html.style import page_style
@@ -36,17 +35,15 @@ def write_report(
 ) -> Path:
     """Write `directory`/report.html; return the file. The same arguments give the same bytes."""
     file = directory / FILE_NAME
-    write_atomically(file, render(dataset, hardware, number_audited(directory), base))
+    write_atomically(file, render(dataset, hardware, base))
     return file
 
 
-def render(
-    dataset: Dataset, hardware: Sequence[Figure] = (), audited: int = 0, base: str = BASE
-) -> str:
+def render(dataset: Dataset, hardware: Sequence[Figure] = (), base: str = BASE) -> str:
     """Return report.html for `dataset`: one file that loads nothing else.
 
-    `hardware` are the figures of real machines, `audited` is the number of
-    guests that ran twice, `base` is the arm with which tried arms are compared.
+    `hardware` are the figures of real machines, `base` is the arm with which tried arms are
+    compared.
     """
     published = published_figures(dataset)
     drawn = sections(dataset)
@@ -66,7 +63,7 @@ def render(
             for gap in dataset.gaps
             for reason in gap.reasons.values()
         ),
-        origins=[*origins(dataset), *audit(audited)],
+        origins=origins(dataset),
         cells=len(dataset.results()),
         notes=dataset.notes,
         quick=QUICK if dataset.quick else "",

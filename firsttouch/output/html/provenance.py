@@ -10,7 +10,7 @@ from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.machines import Cache
 from firsttouch.lab.results import Provenance
-from firsttouch.quantities import format_number_of, format_size
+from firsttouch.quantities import format_size
 
 # More values than this are only counted; results.jsonl has the value of each cell.
 _MOST = 12
@@ -49,12 +49,6 @@ def origins(dataset: Dataset) -> list[Origin]:
     for digest in digests:
         origins += _lines(dataset, _NAMES.get(digest, digest), _digest_reader(digest))
     return [*origins, *_machines(dataset)]
-
-
-def audit(guests: int) -> list[Origin]:
-    """Return the fact that so many guests ran twice, if any did."""
-    same = f"{format_number_of(guests, 'guests')} ran twice and gave the same bytes; hosts.json"
-    return [Origin("audit", f"{same} has the hosts", "")] if guests else []
 
 
 def _digest_reader(name: str) -> Callable[[Provenance], str]:
