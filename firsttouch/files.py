@@ -8,8 +8,7 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 from firsttouch.errors import HostError
@@ -43,8 +42,22 @@ def digest_files(root: Path, files: Iterable[Path]) -> str:
 
 def write_atomically(path: Path, data: str | bytes) -> None:
     """Write a file by a rename: a reader, and a host that crashes, see all of it or none."""
-    with _written(path, data) as partial:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Unique across hosts too: the directory may be on a share.
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with partial.open("wb") as file:
+            # Names of files may have bytes that are not UTF-8.
+            file.write(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
+            file.flush()
+            os.fsync(file.fileno())
         partial.rename(path)
+    except OSError as error:
+        # An error of write(2) names no file.
+        error.filename = error.filename or str(path)
+        raise
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_end(path: Path, size: int) -> str:
@@ -55,35 +68,6 @@ def read_end(path: Path, size: int) -> str:
             return file.read().decode(errors="replace")
     except FileNotFoundError:
         return ""
-
-
-def link_was_made(linked: Path) -> bool:
-    """Tell whether link(2) of `linked` had succeeded before it failed as the name was there.
-
-    A client of NFS that loses the reply tries again. Then the file has two links.
-    """
-    return linked.stat().st_nlink > 1
-
-
-@contextmanager
-def _written(path: Path, data: str | bytes) -> Iterator[Path]:
-    """Yield a file with `data`, on the disk, beside `path`; remove it at the end."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Unique across hosts too: the directory may be on a share.
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with partial.open("wb") as file:
-            # Names of files may have bytes that are not UTF-8.
-            file.write(data.encode(errors="backslashreplace") if isinstance(data, str) else data)
-            file.flush()
-            os.fsync(file.fileno())
-        yield partial
-    except OSError as error:
-        # An error of write(2) names no file.
-        error.filename = error.filename or str(path)
-        raise
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def least_room(paths: Iterable[Path]) -> Path:

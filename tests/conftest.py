@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.building import locks
 from firsttouch.building.configuration import given_configuration
 from firsttouch.building.images import KernelImage
 from firsttouch.building.programs import build_kinds
@@ -134,10 +135,14 @@ def firsttouch(tmp_path: Path) -> Firsttouch:
 
 
 @pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The root of an empty store for this test alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return store_root()
+    used: dict[tuple[int, int], int] = {}
+    monkeypatch.setattr(locks, "_used", used)
+    yield store_root()
+    for descriptor in used.values():
+        os.close(descriptor)
 
 
 @pytest.fixture

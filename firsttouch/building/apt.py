@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.claims import claimed
+from firsttouch.building.locks import locked
 from firsttouch.building.store import store_root
 from firsttouch.errors import HostError
 from firsttouch.files import digest, write_atomically
@@ -174,7 +174,7 @@ def private_root(archives: Sequence[Archive], *, architecture: str = "") -> list
         f"-oDir::Cache={root / 'cache'}",
         *more,
     ]
-    with claimed(root / "claim"):
+    with locked(root / "lock"):
         write_atomically(sources, text)
         if architecture:
             write_atomically(root / "status", "")

@@ -8,16 +8,18 @@ has recordings of page faults, is packed by xz.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import lzma
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from firsttouch.building.store import note_use, store_root
+from firsttouch.building.store import store_root
 from firsttouch.files import digest, write_atomically
 from firsttouch.tables import Json, Table, json_object
 
-OUTCOMES, OUTCOME, CLAIMS = "outcomes", "outcome", "claims"
+OUTCOMES, OUTCOME = "outcomes", "outcome"
 # How a file that xz packed begins, and from how many bytes on a document is packed.
 _PACKED, _LONG = b"\xfd7zXZ\0", 1 << 16
 
@@ -28,15 +30,17 @@ def outcome_place(key: str) -> Path:
     return store_root() / OUTCOMES / key[:2] / f"{key}.json"
 
 
-def guest_claim(key: str) -> Path:
-    """Return the claim that a process holds while it runs the guest of `key`."""
-    return store_root() / CLAIMS / key[:2] / key
+def guest_lock(key: str) -> Path:
+    """Return the lock that a process holds while it runs the guest of `key`."""
+    return outcome_place(key).with_suffix(".lock")
 
 
 def stored_outcome(key: str) -> Table | None:
     """Return the outcome that the store keeps under `key`; None if it is missing or damaged."""
     place = outcome_place(key)
-    note_use(place)
+    # A run keeps what it has read: only the time of the use counts.
+    with contextlib.suppress(OSError):
+        os.utime(place)
     document = read_sealed(place, OUTCOME)
     return document.table(OUTCOME) if document else None
 

@@ -4,13 +4,12 @@
 An entry is a directory that appears by an atomic rename. Its manifest has the
 recipe and the SHA-256 of each file, so that it records which recipe gave
 which bytes. Each use checks an entry against its manifest, and a damaged
-entry is made again. Processes that need the same entry, also on other hosts,
-wait until one of them has made it.
+entry is made again. Processes that need the same entry wait until one of them
+has made it, and `store prune` removes none that a process uses.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import errno
 import json
@@ -18,26 +17,18 @@ import os
 import re
 import shutil
 import time
-import uuid
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.claims import claimed, claimed_if_free, clock, is_claimed
+from firsttouch.building.locks import locked, locked_if_free, use
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.tables import Json, Table, json_object
 
 MANIFEST = "manifest.json"
-# Each process that uses the store has a claim here, for `firsttouch store prune`.
-RUNS = "runs"
-PRUNING = "pruning"
-# Folders of the plans that processes run, or left when they were killed.
-PLANS = "plans"
 # Seconds after which an unfinished entry that nobody makes is removed: a week.
 _ABANDONED = 7 * 24 * 3600
-_POLL = 0.1
 
 
 def store_root() -> Path:
@@ -145,12 +136,12 @@ class Entry:
     def _make(self, make: Maker, say: Callable[[str], None]) -> Path:
         what = f"{self.kind}/{self.path.name}"
         waiting = f"Another run is making {self.title} ({what}); waiting for it."
-        with claimed(self.path.with_suffix(".claim"), lambda: say(waiting)):
+        with locked(self.path.with_suffix(".lock"), lambda: say(waiting)):
             if stored := self.use():
                 return stored
             if self.path.exists():
                 say(f"The stored {self.title} ({what}) is damaged; making it again.")
-                shutil.rmtree(self.path)
+                shutil.rmtree(self.path, ignore_errors=True)
             workplace = self.path.with_suffix(".making")
             workplace.mkdir(parents=True, exist_ok=True)
             product = workplace / "kept"
@@ -164,6 +155,8 @@ class Entry:
             }
             manifest = {"title": self.title, "recipe": self.recipe, "files": files}
             write_atomically(product / MANIFEST, json.dumps(manifest, indent=1))
+            # Before a prune can see the entry.
+            note_use(product / MANIFEST)
             product.rename(self.path)
             shutil.rmtree(workplace, ignore_errors=True)
         sweep_workplaces(self.path.parent)
@@ -182,7 +175,7 @@ def sweep_workplaces(shelf: Path) -> None:
     for workplace in shelf.glob("*.making"):
         with contextlib.suppress(OSError):
             if time.time() - workplace.stat().st_mtime > _ABANDONED:
-                with claimed_if_free(workplace.with_suffix(".claim")) as free:
+                with locked_if_free(workplace.with_suffix(".lock")) as free:
                     if free:
                         shutil.rmtree(workplace)
 
@@ -211,34 +204,12 @@ def _store_problem(error: OSError) -> str | None:
     return None
 
 
-_entered: set[Path] = set()
-
-
-def enter_run() -> None:
-    """Record in the store that this process uses it, until the process ends."""
-    root = store_root()
-    if root in _entered:
-        return
-    # A prune lists the runs once, so no run may begin during a prune.
-    with claimed(root / PRUNING):
-        run = ExitStack()
-        # The name has the earliest time at which the process can have used an entry.
-        name = f"{int(clock(root))}-{uuid.uuid4().hex}"
-        run.enter_context(claimed(root / RUNS / name))
-    atexit.register(run.close)
-    _entered.add(root)
-
-
 def note_use(file: Path) -> None:
-    """Note that this process uses `file`, or its entry, so that no prune removes it.
+    """Note that this process uses `file`, or its entry, so that no prune removes it until it ends.
 
-    `file` may be missing, so the caller must check afterwards that it exists.
-    This function sets the time and then waits for a prune to end; a prune takes
-    its claim and then reads the times. So either the prune sees the use, or the
-    caller sees what the prune removed.
+    `file` may be missing, and a prune may have removed it while this function
+    waited for it: the caller must check afterwards that it exists.
     """
-    enter_run()
+    use(file)
     with contextlib.suppress(OSError):
         os.utime(file)
-    while is_claimed(store_root() / PRUNING):
-        time.sleep(_POLL)

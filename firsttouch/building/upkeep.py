@@ -6,22 +6,23 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from firsttouch.building.claims import claimed, claimed_if_free, clock, is_claimed
 from firsttouch.building.compiler_cache import FOLDER as OBJECTS
 from firsttouch.building.compiler_cache import USED
-from firsttouch.building.outcomes import CLAIMS, OUTCOMES
-from firsttouch.building.store import MANIFEST, PLANS, PRUNING, RUNS, read_manifest, store_root
+from firsttouch.building.locks import locked_if_free, unless_used
+from firsttouch.building.outcomes import OUTCOMES
+from firsttouch.building.store import MANIFEST, read_manifest, store_root
 
 # Folders of the store that hold no entries.
-_NOT_SHELVES = (RUNS, PLANS, OUTCOMES, CLAIMS, OBJECTS, "apt")
-# Where half-written files and claims can be.
-_DEEP = ("", "*/", f"{OUTCOMES}/*/", f"{CLAIMS}/*/")
-# Seconds: far longer than the time between two touches of a claim, or a write.
+_NOT_SHELVES = (OUTCOMES, OBJECTS, "apt")
+# Where half-written files and lock files can be.
+_DEEP = ("", "*/", f"{OUTCOMES}/*/")
+# Seconds: far longer than a write takes.
 _LITTER = 24 * 3600
 # Suffix of a directory that is being removed.
 _PRUNED = ".pruned"
@@ -31,8 +32,8 @@ _PRUNED = ".pruned"
 class Item:
     """One thing in the store: `size` in bytes, last `used` in seconds since the epoch.
 
-    `path` is an entry's directory or an outcome's file. `in_use`: a living run
-    has used it, or a process is making it.
+    `path` is an entry's directory or a file. `lock` is what a process locks
+    that uses or makes it.
     """
 
     kind: str
@@ -40,31 +41,35 @@ class Item:
     path: Path
     size: int
     used: float
-    in_use: bool
+    lock: Path
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a process uses or makes it now."""
+        with unless_used(self.lock) as free:
+            return not free
 
 
 def items() -> list[Item]:
     """Return what the store holds, most recently used first."""
-    since = _oldest_run()
-    listed = [*_entries(since), *_workplaces(), *_outcomes(since), *_objects(since)]
-    return sorted(listed, key=lambda item: -item.used)
+    return sorted([*_entries(), *_files(), *_objects()], key=lambda item: -item.used)
 
 
 def prune(keep: int) -> list[Item]:
     """Remove the least recently used until the store has at most `keep` bytes; return it.
 
-    What a living run uses stays, even if the store is then larger.
+    What a living process uses stays, even if the store is then larger.
     """
     removed = []
-    root = store_root()
-    with claimed(root / PRUNING):
-        _sweep(root)
-        left = items()
-        size = sum(item.size for item in left)
-        for item in reversed(left):
-            if size <= keep:
-                break
-            if not item.in_use:
+    _sweep(store_root())
+    left = items()
+    size = sum(item.size for item in left)
+    for item in reversed(left):
+        if size <= keep:
+            break
+        unfinished = item.lock.suffix == ".lock"
+        with locked_if_free(item.lock) if unfinished else unless_used(item.lock) as free:
+            if free:
                 _remove(item.path)
                 size -= item.size
                 removed.append(item)
@@ -72,21 +77,17 @@ def prune(keep: int) -> list[Item]:
 
 
 def _sweep(root: Path) -> None:
-    """Remove what killed processes left: claims, half-written files, half-removed entries."""
+    """Remove what killed processes left: locks, half-written files, half-removed entries."""
     for litter in chain(*(root.glob(f"{deep}.*") for deep in _DEEP)):
         with contextlib.suppress(OSError):
             if litter.suffix == _PRUNED:
                 shutil.rmtree(litter)
-            elif litter.is_file() and clock(root) - litter.stat().st_mtime > _LITTER:
+            elif litter.is_file() and time.time() - litter.stat().st_mtime > _LITTER:
                 litter.unlink()
-    for claim in [*root.glob("*/*.claim"), *root.glob(f"{CLAIMS}/*/[!.]*")]:
-        # Taking an abandoned claim and releasing it removes its file.
-        with claimed_if_free(claim):
+    for lock in chain(*(root.glob(f"{deep}*.lock") for deep in _DEEP)):
+        # Releasing it removes its file.
+        with locked_if_free(lock):
             pass
-    for plan in (root / PLANS).glob("[!.]*"):
-        used = max(map(_time, [plan, *plan.rglob("*")]))
-        if clock(root) - used > _LITTER:
-            _remove(plan)
 
 
 def _remove(path: Path) -> None:
@@ -100,51 +101,36 @@ def _remove(path: Path) -> None:
         shutil.rmtree(gone)
 
 
-def _oldest_run() -> float:
-    """Return when the oldest living run began; infinity if there is none."""
-    began = float("inf")
-    for run in (store_root() / RUNS).glob("[!.]*"):
-        with contextlib.suppress(OSError):
-            if is_claimed(run):
-                began = min(began, float(run.name.partition("-")[0]))
-            else:
-                run.unlink()
-    return began
+def _entries() -> Iterator[Item]:
+    for path in chain(*(shelf.iterdir() for shelf in _shelves())):
+        if not path.is_dir() or path.name.startswith("."):
+            continue
+        kind, size = path.parent.name, _size(path)
+        if path.suffix == ".making":
+            yield Item(kind, "unfinished", path, size, _time(path), path.with_suffix(".lock"))
+            continue
+        manifest = read_manifest(path)
+        title = manifest.title if manifest else "made by another version of firsttouch"
+        used = _time(path / MANIFEST) or _time(path)
+        yield Item(kind, title, path, size, used, path / MANIFEST)
 
 
-def _entries(since: float) -> Iterator[Item]:
-    for shelf in _shelves():
-        for path in shelf.iterdir():
-            if not path.is_dir() or path.suffix == ".making" or path.name.startswith("."):
-                continue
-            manifest = read_manifest(path)
-            title = manifest.title if manifest else "made by another version of firsttouch"
-            used = _time(path / MANIFEST) or _time(path)
-            making = is_claimed(path.with_suffix(".claim"))
-            yield Item(shelf.name, title, path, _size(path), used, making or used >= since)
-
-
-def _workplaces() -> Iterator[Item]:
-    for shelf in _shelves():
-        for path in shelf.glob("*.making"):
-            making = is_claimed(path.with_suffix(".claim"))
-            yield Item(shelf.name, "unfinished", path, _size(path), _time(path), making)
-
-
-def _outcomes(since: float) -> Iterator[Item]:
-    for path in (store_root() / OUTCOMES).glob("*/*.json"):
+def _files() -> Iterator[Item]:
+    """Yield the outcomes of guests, and documents that other rooms keep, such as surveys."""
+    documents = chain(*(shelf.glob("[!.]*.json") for shelf in _shelves()))
+    for path in chain((store_root() / OUTCOMES).glob("*/[!.]*.json"), documents):
         with contextlib.suppress(OSError):
             status = path.stat()
-            used = status.st_mtime
-            yield Item(OUTCOMES, path.stem, path, status.st_size, used, used >= since)
+            kind = OUTCOMES if path.parent.parent.name == OUTCOMES else path.parent.name
+            yield Item(kind, path.stem, path, status.st_size, status.st_mtime, path)
 
 
-def _objects(since: float) -> Iterator[Item]:
+def _objects() -> Iterator[Item]:
     folder = store_root() / OBJECTS
     if folder.is_dir():
         used = _time(folder / USED)
         title = "objects of kernels that ccache keeps"
-        yield Item(OBJECTS, title, folder, _size(folder), used, used >= since)
+        yield Item(OBJECTS, title, folder, _size(folder), used, folder / USED)
 
 
 def _shelves() -> Iterator[Path]:

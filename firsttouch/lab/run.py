@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch.building.claims import claimed
 from firsttouch.building.host_tools import (
     DTC,
     check_plugins,
@@ -19,6 +18,7 @@ from firsttouch.building.host_tools import (
     qemu_version,
 )
 from firsttouch.building.kernels import keep_vmlinux
+from firsttouch.building.locks import locked
 from firsttouch.building.sources import (
     KernelSource,
     debian_source,
@@ -82,12 +82,12 @@ def run_lab(
     partition = find_partition(name) if where == SLURM else None
     logs = request.out / "log"
     waiting = f"Another run is writing to {request.out}; waiting for it."
-    with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
+    with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
         parts = build_parts(source, plan, logs, reporter)
         if request.vmlinux:
             _keep_vmlinux(plan, source, reporter)
-        measured = _Measured(plan, make_jobs(plan, parts))
+        measured = Measured(plan, make_jobs(plan, parts))
         try:
             guard(measured.missing, plan, logs, reporter)
             if measured.missing:
@@ -102,7 +102,7 @@ def run_lab(
     return RunResults(tuple(results), plan.catalog, measured.failures())
 
 
-class _Measured:
+class Measured:
     """What the guests of a plan gave: their results or errors, by the first cell of each job.
 
     `missing` are the jobs of which the store had neither at first.
@@ -155,7 +155,7 @@ class _Measured:
 
 
 def _run_missing(
-    measured: _Measured, at_once: int, logs: Path, reporter: Reporter, finished: Finished | None
+    measured: Measured, at_once: int, logs: Path, reporter: Reporter, finished: Finished | None
 ) -> None:
     """Run the missing guests; call `finished` as the last one of its experiment has ended."""
     # Cells that differ in name only have one key.

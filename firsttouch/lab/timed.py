@@ -13,9 +13,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from firsttouch.building.claims import claimed
+
 from firsttouch.building.host_tools import DTC, available_memory, find_tool, qemu_version
 from firsttouch.building.kernels import images_of_others
+from firsttouch.building.locks import locked
 from firsttouch.building.programs import init_of
 from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.contract import Contract
@@ -65,7 +66,7 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
     release = release_of(request, reporter)
     timed = plan_times(request, release.name, contract, rounds)
     waiting = f"Another run is writing to {request.out}; waiting for it."
-    with claimed(request.out / ".claim", lambda: reporter.say(waiting)):
+    with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
         built = timed.built()
         compiler, given = images_of_others(kernels_of(built, built.cells), source)

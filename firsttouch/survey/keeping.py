@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from firsttouch.building.claims import NoLinksError, claimed_if_free
+from firsttouch.building.locks import NoLocksError, locked_if_free
 from firsttouch.errors import FirsttouchError, HostError, UserError
 from firsttouch.files import check_writable
 from firsttouch.survey.advice import Sentence
@@ -32,8 +32,8 @@ def claimed(directory: Path) -> Iterator[None]:
     check_writable(directory)
     with ExitStack() as stack:
         try:
-            free = stack.enter_context(claimed_if_free(directory / ".survey.claim"))
-        except NoLinksError:
+            free = stack.enter_context(locked_if_free(directory / ".survey.lock"))
+        except NoLocksError:
             free = True
         if not free:
             raise UserError(

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building import upkeep
-from firsttouch.building.claims import _holder, claimed
-from firsttouch.building.outcomes import guest_claim, keep_outcome
-from firsttouch.building.store import PRUNING, Entry, note_use
+from firsttouch.building.locks import locked, unless_used
+from firsttouch.building.outcomes import guest_lock, keep_outcome
+from firsttouch.building.store import Entry
 from firsttouch.building.upkeep import items, prune
 from firsttouch.places import REPOSITORY
 from tests.conftest import Firsttouch
@@ -30,7 +30,7 @@ _FILL = """
 import os, sys
 from pathlib import Path
 from firsttouch.building.store import Entry
-from firsttouch.building.outcomes import guest_claim, keep_outcome
+from firsttouch.building.outcomes import keep_outcome
 for name in sys.argv[1:]:
     make = lambda workplace, kept: (kept / "file").write_bytes(os.urandom(100 * 1024))
     Entry("kind", {"name": name}, f"thing {name}").obtain(make, print)
@@ -119,22 +119,6 @@ def test_what_a_living_run_uses_stays(user: subprocess.Popen[str]) -> None:
     assert _left() == set()
 
 
-def test_what_a_run_has_used_stays_however_long_it_runs(
-    filled: Path, user: subprocess.Popen[str]
-) -> None:
-    """It began an hour ago, and used d after that, but not recently."""
-    (run,) = filled.glob("runs/[!.]*")
-    began = int(run.name.partition("-")[0]) - 3600
-    os.link(run, run.with_name(f"{began}-older"))
-    used = time.time() - 1800
-    os.utime(_entry("d").path / "manifest.json", (used, used))
-    old = time.time() - 7200
-    os.utime(_entry("a").path / "manifest.json", (old, old))
-    prune(0)
-    assert "d" in _left()
-    assert "a" not in _left()
-
-
 def test_what_is_being_made_stays_and_what_a_killed_maker_left_goes(filled: Path) -> None:
     with _run(_USE, "new") as maker:
         assert maker.stdout is not None and maker.stdin is not None
@@ -159,33 +143,20 @@ def test_what_is_being_made_stays_and_what_a_killed_maker_left_goes(filled: Path
 
 
 @pytest.mark.long
-def test_a_use_that_begins_while_somebody_prunes_waits_for_the_end(filled: Path) -> None:
+def test_a_use_that_begins_while_the_entry_is_pruned_waits_for_the_end(filled: Path) -> None:
     """Otherwise it could get an entry that is removed a moment later."""
-    with claimed(filled / PRUNING), _run(_USE, "d") as process:
-        assert process.stdout is not None
-        manifest = _entry("d").path / "manifest.json"
-        # What prune does after it has read the uses.
-        upkeep._remove(_entry("d").path)
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=1)
-        assert not manifest.exists()
-        process.kill()
-
-
-def test_a_run_says_that_it_uses_an_entry_before_it_looks_at_it(
-    filled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[str] = []
-    contents = Entry.contents
-
-    def look(entry: Entry) -> object:
-        seen.extend(item.title for item in items() if item.in_use)
-        return contents(entry)
-
-    monkeypatch.setattr(Entry, "contents", look)
-    assert _entry("d").use() is not None
-    assert seen == ["thing d"]
-    note_use(_entry("nowhere").path / "file")
+    manifest = _entry("d").path / "manifest.json"
+    with contextlib.ExitStack() as pruning:
+        assert pruning.enter_context(unless_used(manifest))
+        with _run(_USE, "d") as process:
+            assert process.stdout is not None
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=2)
+            shutil.rmtree(_entry("d").path)
+            pruning.close()
+            # Its wait has ended, and it makes the entry.
+            assert process.stdout.readline() == "making\n"
+            process.kill()
 
 
 _KILLED = """
@@ -219,7 +190,7 @@ def test_a_prune_that_is_killed_leaves_nothing_half_and_the_next_one_ends_it(
 
 
 def test_what_killed_processes_left_of_files_is_swept_away_in_time(filled: Path) -> None:
-    deep = ("", "kind", "runs", "outcomes/ab", "claims/ab")
+    deep = ("", "kind", "outcomes/ab")
     for folder in (filled / name for name in deep):
         folder.mkdir(parents=True, exist_ok=True)
         for name, age in ((".young.0", 3600), (".old.0", 2 * 24 * 3600)):
@@ -230,14 +201,19 @@ def test_what_killed_processes_left_of_files_is_swept_away_in_time(filled: Path)
     assert litter == [".young.0"] * len(deep)
 
 
-def test_the_claim_of_a_run_that_was_killed_is_swept_away(filled: Path) -> None:
-    abandoned = guest_claim("ab" * 32)
-    abandoned.parent.mkdir(parents=True)
-    # No process has this number.
-    abandoned.write_text(json.dumps({**_holder(), "pid": 1 << 30}))
-    with claimed(guest_claim("cd" * 32)):
+def test_the_lock_of_a_run_that_was_killed_is_swept_away(filled: Path) -> None:
+    guest_lock("ab" * 32).touch()
+    with locked(guest_lock("cd" * 32)):
         prune(1 << 30)
-        assert [claim.name for claim in filled.glob("claims/*/[!.]*")] == ["cd" * 32]
+        assert [*filled.glob("outcomes/*/*.lock")] == [guest_lock("cd" * 32)]
+
+
+def test_documents_such_as_surveys_are_listed_and_pruned(filled: Path) -> None:
+    (filled / "surveys").mkdir()
+    (filled / "surveys/boot.json").write_text("{}")
+    assert "boot" in {item.title for item in items() if item.kind == "surveys"}
+    prune(0)
+    assert items() == []
 
 
 def test_results_are_pruned_as_all_else(filled: Path) -> None:

@@ -67,7 +67,7 @@ def _store(folder: Path) -> dict[str, str]:
     store = folder / "cache/firsttouch"
     (store / "images").mkdir(parents=True)
     for shelf in store_root().iterdir():
-        if shelf.name not in ("images", "outcomes", "claims", "runs", "pruning"):
+        if shelf.name not in ("images", "outcomes"):
             (store / shelf.name).symlink_to(shelf)
     stock = KernelImage(debian_source(load_release("6.12"), Reporter()), changed=False).stored()
     assert stock, "build the kernel of stock first: firsttouch kernel build --stock"

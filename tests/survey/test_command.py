@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import re
@@ -252,24 +253,24 @@ def test_a_survey_that_was_killed_keeps_no_other_out(here: Path) -> None:
         [sys.executable, "-c", script],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=False,
     )  # fmt: skip
-    assert list((here / "out").glob(".survey.claim"))
+    assert list((here / "out").glob(".survey.lock"))
     assert main(["survey"]) == 130
 
 
-def test_a_file_system_without_links_holds_a_survey(
+def test_a_file_system_without_locks_holds_a_survey(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    link = os.link
+    flock = fcntl.flock
 
-    def refused(old: Path, new: Path) -> None:
+    def refused(descriptor: int, operation: int) -> None:
         # The store is elsewhere.
-        if str(new).startswith("out/"):
-            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-        link(old, new)
+        if "/out/" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+        flock(descriptor, operation)
 
-    monkeypatch.setattr("os.link", refused)
+    monkeypatch.setattr("fcntl.flock", refused)
     assert main(["survey"]) == 130
-    assert [file.name for file in (here / "out").iterdir()] == ["survey.json"]
+    assert (here / "out/survey.json").exists()
 
 
 @pytest.mark.kernel
