@@ -164,7 +164,8 @@ def _failures(outcome: RunResults, logs: Path, source: Path | None) -> Iterator[
         # ftbench's message says more than the kernel's log.
         if "ftbench: " not in reason:
             yield from (f"    {line}" for line in error.detail)
-        yield f"    The kernel's log: {logs / first.log_name}"
+        if (log := logs / first.log_name).exists():
+            yield f"    The kernel's log: {log}"
         arm = outcome.catalog.arms[first.arm]
         words = first.command(
             source.resolve() if source else None,

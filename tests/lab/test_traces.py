@@ -18,6 +18,7 @@ from firsttouch.building.outcomes import keep_outcome, outcome_place
 from firsttouch.building.programs import INIT, RECORDER, build_recorder
 from firsttouch.building.sources import KernelSource
 from firsttouch.catalog.arms import load_arm
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import RECORDED
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.catalog.machines import load_machine
@@ -29,8 +30,9 @@ from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import FTBENCH, Job, Traced, make_jobs
 from firsttouch.lab.outcomes import measure_job, results_of
 from firsttouch.lab.parts import Part, Parts, scripts_of
-from firsttouch.lab.plan import Request, make_plan
+from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import read_results
+from firsttouch.lab.run import Measured
 from firsttouch.lab.traces import finder_digest, trace_of, with_traces
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json, Table
@@ -90,15 +92,17 @@ def test_a_program_that_fails_fails_its_cell(tmp_path: Path) -> None:
         _traced(line)
 
 
-def _recorded_job(tmp_path: Path) -> Job:
-    """Return the job of a guest that recorded /bin/true, whose outcome the store has."""
+def _recorded_job(tmp_path: Path, program: str = "true") -> Job:
+    """Return the job of a guest that records a program."""
     file = tmp_path / "file"
     file.write_text("a file")
-    guest = Guest(file, file, load_machine("neoverse-n1"), (), ("/ftbench",), {FTBENCH: file})
+    guest = Guest(
+        file, file, load_machine("neoverse-n1"), (), (f"/ftbench {program}",), {FTBENCH: file}
+    )
     source = KernelSource(
         load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path, lambda *_: file
     )
-    cell = Cell("6.12", "stock", "neoverse-n1", "doubles", {"program": "true"})
+    cell = Cell("6.12", "stock", "neoverse-n1", "doubles", {"program": program})
     key = guest_key(guest)
     traced = Traced(digest([key, finder_digest()]), lambda: Path("/"))
     return Job(guest, key, (cell,), source, load_arm("stock"), traced)
@@ -151,6 +155,24 @@ def test_a_recording_that_cannot_be_used_is_not_kept(
     with pytest.raises(GuestError, match="recorded no faults"):
         measure_job(job, tmp_path, threading.Event())
     assert results_of(job) is None
+
+
+@pytest.mark.long
+def test_a_recording_that_cannot_be_used_fails_its_cell_and_no_other(
+    own_cache: Path, tmp_path: Path
+) -> None:
+    bad, good = _recorded_job(tmp_path, "bad"), _recorded_job(tmp_path, "good")
+    lines: list[Json] = [{"recording": "00"}]
+    keep_outcome(bad.key, {"commands": [{"lines": lines, "regions": []}], "not_modelled": []})
+    _keep_recording(good, tmp_path, "/bin/true")
+    cells = (*bad.cells, *good.cells)
+    catalog = load_catalog(("doubles",), ("neoverse-n1",), ("stock",))
+    measured = Measured(Plan(cells, (bad.cells, good.cells), catalog), [bad, good])
+    assert [result.cell for result in measured.results()] == list(good.cells)
+    ((cell, error),) = measured.failures()
+    assert (cell,) == bad.cells and "recorded no faults" in str(error)
+    # The same guest would record the same: it does not run again.
+    assert measured.missing == []
 
 
 @pytest.mark.kernel
