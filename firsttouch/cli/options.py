@@ -15,6 +15,7 @@ from firsttouch.catalog.architectures import (
 )
 from firsttouch.catalog.arms import Arm, arm_names
 from firsttouch.catalog.machines import DEFAULT_MACHINE
+from firsttouch.catalog.settings import load_setting
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, TASK, Request
 from firsttouch.quantities import parse_size
@@ -117,6 +118,13 @@ def add_selection(parser: argparse.ArgumentParser, out: Path, *, arms: bool = Tr
         "given more than once",
     )
     parser.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="S",
+        help="run in this setting, or in several at once, such as kpti-off+cpus-4; may be repeated",
+    )
+    parser.add_argument(
         "--jobs",
         action=Once,
         type=int,
@@ -151,6 +159,7 @@ def request_of(
         tried=tried,
         size=size_of("--size", options.size),
         settings=settings_of(options.settings),
+        around=tuple(map(load_setting, dict.fromkeys(options.setting or [""]))),
         layouts=layouts,
         jobs=options.jobs,
         quick=quick,

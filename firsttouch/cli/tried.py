@@ -14,7 +14,7 @@ from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.arms import BASE, Arm, arm_names
 from firsttouch.catalog.contract import parse_contract
-from firsttouch.catalog.settings import BARE, Setting, load_setting, matrix_settings
+from firsttouch.catalog.settings import BARE, load_setting, matrix_settings
 from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
 from firsttouch.cli.bisect import METRIC, run_bisect
 from firsttouch.cli.functions import print_profiled, profile
@@ -22,7 +22,6 @@ from firsttouch.cli.lab import add_form
 from firsttouch.cli.options import Once, add_selection, check_time, request_of
 from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
 from firsttouch.errors import UserError, nearest
-from firsttouch.lab.plan import Request
 from firsttouch.lab.run import release_of
 from firsttouch.output.changes import print_changes
 from firsttouch.output.changes_document import changes_document
@@ -114,13 +113,6 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         "in pairs of those that move what changed",
     )
     tried.add_argument(
-        "--setting",
-        action="append",
-        default=[],
-        metavar="S",
-        help="run in this setting, or in several at once, such as kpti-off+cpus-4; may be repeated",
-    )
-    tried.add_argument(
         "--baseline",
         action=Once,
         default=BASE,
@@ -190,8 +182,10 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         raise UserError("nothing to try: give a PATCH, --config FRAGMENT or --boot WORDS.")
     _check_baseline(options, arms)
     request = request_of(options, quick=options.quick, tried=arms)
-    around = _around(options, request, reporter)
-    request = replace(request, baseline=options.baseline, around=around)
+    request = replace(request, baseline=options.baseline)
+    if options.matrix:
+        release = release_of(request, reporter).name
+        request = replace(request, around=matrix_settings(release, quick=options.quick))
     contract = parse_contract(ftbench_list(reporter))
     if options.time:
         from firsttouch.cli.timed import run_times
@@ -263,25 +257,6 @@ def _examples(changed: Changes) -> dict[str, CellChange]:
         for side, moved in sides.items()
     }
     return {side: cell for side, cell in examples.items() if cell}
-
-
-def _around(
-    options: argparse.Namespace, request: Request, reporter: Reporter
-) -> tuple[Setting, ...]:
-    """Return the settings in which all cells run; UserError for one that the kernels lack."""
-    if not options.matrix and not options.setting:
-        return (BARE,)
-    release = release_of(request, reporter).name
-    if options.matrix:
-        return matrix_settings(release, quick=options.quick)
-    settings = tuple(map(load_setting, dict.fromkeys(options.setting)))
-    for setting in settings:
-        if not setting.is_of(release):
-            there = format_list([each.name for each in matrix_settings(release, quick=False)[1:]])
-            raise UserError(
-                f"--setting {setting.name}: kernels of {release} lack it; they have {there}."
-            )
-    return settings
 
 
 def _plain(wanted: Wanted) -> Wanted:

@@ -77,7 +77,8 @@ class Cell:
         ]  # fmt: skip
         for name, value in self.params.items():
             words += ["--size", str(value)] if name == "size" else ["--set", f"{name}={value}"]
-        if self.layout or several:
+        # Only `lab` runs several layouts.
+        if self.layout or (several and not (tried or self.profile)):
             words += ["--layouts", f"{self.layout}-{self.layout}"]
         # Last, because all that follows --arm belongs to the arm.
         return shlex.join([*words, *(tried.options() if tried else [])])

@@ -16,10 +16,10 @@ from firsttouch.catalog.experiment_files import experiment_names, load_experimen
 from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.catalog.machine_values import expand
 from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
-from firsttouch.catalog.settings import BARE, Setting
+from firsttouch.catalog.settings import BARE, Setting, matrix_settings
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Cell
-from firsttouch.quantities import parse_size
+from firsttouch.quantities import format_list, parse_size
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
@@ -114,6 +114,12 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
     Raises UserError for unknown names and settings, for a size that a guest
     cannot map, and for experiments that ask for what ftbench does not have.
     """
+    for setting in request.around:
+        if not setting.is_of(release):
+            there = format_list([each.name for each in matrix_settings(release, quick=False)[1:]])
+            raise UserError(
+                f"--setting {setting.name}: kernels of {release} lack it; they have {there}."
+            )
     names = request.machines or (DEFAULT_MACHINE,)
     # A setting may have a machine of its own, in place of all others.
     where = list(dict.fromkeys(

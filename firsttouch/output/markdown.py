@@ -98,6 +98,8 @@ def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> st
         "firsttouch", "try" if tried else "lab", *_kernel(first),
         "--machine", first.platform.machine, "--experiment", first.experiment.name,
     ]  # fmt: skip
+    settings = dict.fromkeys(case.platform.setting for case in cases)
+    words += [word for name in settings if name for word in ("--setting", name)]
     sizes = {case.params["size"] for case in cases if "size" in case.params}
     if len(sizes) == 1 and sizes != set(first.experiment.parameters["size"]):
         words += ["--size", str(sizes.pop())]

@@ -91,11 +91,3 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_results(tmp_path)
     with pytest.raises(UserError, match=r"nowhere is not a directory"):
         read_results(tmp_path / "nowhere")
-
-
-def test_a_cells_command_runs_it_alone() -> None:
-    command = make_result({}).cell.command()
-    assert command.startswith("firsttouch lab --release 6.12 --machine neoverse-n1 ")
-    assert f"--set by=ldadd --set page=4k --size {1 << 30} --set threads=1" in command
-    command = make_result({}).cell.command(Path("/home/me/my linux"))
-    assert command.startswith("firsttouch lab --source '/home/me/my linux' --machine neoverse-n1 ")

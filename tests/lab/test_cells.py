@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The command of each cell, parsed, asks for this cell and no other."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.catalog.arms import Kernel
+from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.catalog.settings import load_setting, setting_names
+from firsttouch.catalog.tried import tried_arm
+from firsttouch.cli.main import full_parser
+from firsttouch.cli.options import request_of
+from firsttouch.lab.cells import Cell
+from firsttouch.lab.layouts import parse_layouts
+from firsttouch.lab.plan import DEFAULT_RELEASE, Request, make_plan
+from tests.support.contract import real_contract
+
+
+def _parsed(command: str) -> list[Cell]:
+    """Return the cells of the plan that a command asks for."""
+    program, *words = shlex.split(command)
+    assert program == "firsttouch"
+    options = full_parser().parse_args(words)
+    layouts = getattr(options, "layouts", None)
+    request = request_of(
+        options, profile=words[0] == "profile", layouts=parse_layouts(layouts) if layouts else ()
+    )
+    return list(make_plan(request, request.release, real_contract()).cells)
+
+
+def _cells(request: Request) -> list[Cell]:
+    """Return the first, the last and one more cell of each experiment of a plan."""
+    cells = make_plan(request, DEFAULT_RELEASE, real_contract()).cells
+    return [cells[0], cells[len(cells) // 2], cells[-1]]
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_the_command_of_a_cell_asks_for_it_alone(name: str) -> None:
+    experiment = load_experiment(name)
+    several = experiment.layouts > 1
+    request = Request(experiments=(name,))
+    quick = _cells(replace(request, quick=True)) if experiment.quick else []
+    for cell in [*_cells(request), *quick]:
+        assert _parsed(cell.command(several=several)) == [cell]
+    other = replace(_cells(request)[0], layout=3)
+    assert _parsed(other.command(several=several)) == [other]
+
+
+@pytest.mark.parametrize("name", setting_names())
+def test_the_command_of_a_cell_in_a_setting_names_it(name: str) -> None:
+    request = Request(experiments=("populate",), around=(load_setting(name),))
+    for cell in _cells(request):
+        assert cell.setting == name
+        assert _parsed(cell.command()) == [cell]
+
+
+def test_the_command_of_a_profiled_cell_profiles_it() -> None:
+    request = Request(experiments=("zero-programs",), arms=("stock",), profile=True)
+    for cell in _cells(request):
+        command = cell.command(several=True)
+        assert command.startswith("firsttouch profile ")
+        assert _parsed(command) == [cell]
+
+
+def test_the_command_of_a_tried_cell_tries_its_arm() -> None:
+    arm = tried_arm("mine", 0, "my.patch", Kernel("stock", (Path("my.patch"),)))
+    cell = _cells(Request(experiments=("populate",), around=(load_setting("kpti-off"),)))[0]
+    words = shlex.split(replace(cell, arm="mine").command(tried=arm, several=True))
+    options = full_parser().parse_args(words[1:])
+    assert words[1] == "try" and options.setting == ["kpti-off"]
+    assert [(wanted.name, wanted.patches) for wanted in options.wanted] == [
+        ("mine", [Path("my.patch")])
+    ]
+
+
+def test_the_command_of_a_cell_on_a_tree_names_the_tree() -> None:
+    cell = _cells(Request(experiments=("populate",), arms=("stock",)))[0]
+    command = cell.command(Path("/home/me/my linux"))
+    assert command.startswith("firsttouch lab --source '/home/me/my linux' --machine neoverse-n1 ")
