@@ -35,6 +35,8 @@ Unit = Literal["operation", "fault", "cell"]
 # What a few ticks more or less make of a cell. Measured on 6.12: one has one DSB, one ISB and
 # 2,300 instructions; with what it wakes, 17,900, 5 DSB and 25 ISB.
 _TICKS: Mapping[str, float] = {INSTRUCTIONS: 20_000, "dsb": 6, "isb": 30}
+# Of the kernel instructions of a small cell, which has no time for ticks.
+_TICKS_PART = 0.01
 # What addresses make of the misses of a cell, in misses and as a part of them. Measured on 6.12 by
 # munmap and a patch of other code: up to 2,645 of 8,972 L1D misses and 384 of 1,004 L2 misses.
 _MOVED = 1_000
@@ -98,6 +100,11 @@ class CellChange:
         """By how much the case's kernel instructions changed, in per cent of the base's."""
         base, value = self.counts[INSTRUCTIONS]
         return 100 * (value - base) / base if base else 0.0
+
+    @property
+    def weight(self) -> float:
+        """The size of that change, by which cells are ordered; 0 if it is within chance."""
+        return abs(self.percent) if self.moved(INSTRUCTIONS) else 0.0
 
     @property
     def decisive(self) -> str:
@@ -188,6 +195,9 @@ def _cells(cases: Iterable[Case], base: str, arm: str) -> Iterable[CellChange]:
             for metric in counts:
                 stock, again = control.get(metric, (0.0, 0.0))
                 chance[metric] = abs(again - stock) + _TICKS.get(metric, 0)
+            if INSTRUCTIONS in counts:
+                most = _TICKS_PART * counts[INSTRUCTIONS][0]
+                chance[INSTRUCTIONS] -= max(_TICKS[INSTRUCTIONS] - most, 0)
             misses = _misses(case, base, arm)
             moved = _misses(case, BASE, CONTROL)
             unseen = max(case.arms[name].unseen for name in (base, arm))
@@ -222,4 +232,4 @@ def _both(
 def _order(cell: CellChange) -> tuple[bool, float]:
     if cell.kind == "not judged":
         return True, 0.0
-    return cell.unit == "cell", -abs(cell.percent)
+    return cell.unit == "cell", -cell.weight

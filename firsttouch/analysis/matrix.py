@@ -34,7 +34,7 @@ class Moved:
     @property
     def most(self) -> CellChange:
         """The largest change in per cent of the case's kernel instructions."""
-        return max(self.cells.values(), key=lambda cell: abs(cell.percent))
+        return max(self.cells.values(), key=lambda cell: cell.weight)
 
     @property
     def example(self) -> CellChange:
@@ -92,7 +92,7 @@ def _moved(cases: Iterable[Mapping[str, CellChange]], *, more: bool) -> list[Mov
         }
         if changed:
             moved.append(Moved(changed, cells.get(""), len(cells)))
-    return sorted(moved, key=lambda each: (each.most.unit == "cell", -abs(each.most.percent)))
+    return sorted(moved, key=lambda each: (each.most.unit == "cell", -each.most.weight))
 
 
 def pairs_of(matrices: Sequence[Matrix], settings: Sequence[Setting]) -> list[str]:

@@ -116,7 +116,7 @@ def _table(
                 format_per(base),
                 format_per(value),
                 format_signed(value - base),
-                format_change(cell.percent),
+                format_change(cell.percent) if cell.weight or base == value else "noise",
                 *(
                     format_signed(cell.change(metric)) if metric in cell.judged else "-"
                     for metric in others

@@ -97,6 +97,28 @@ def test_a_change_is_told_from_chance(
     assert cell.kind == kind
 
 
+@pytest.mark.parametrize(("more", "kind"), [(2_000, "changed"), (900, "chance")])
+def test_in_a_small_cell_a_change_of_two_per_cent_is_no_chance(more: int, kind: str) -> None:
+    stock = {"instructions_kernel": 100_000, "page_faults": 40, "dsb": 0, "isb": 0}
+    tried = {**stock, "instructions_kernel": 100_000 + more}
+    (cell,) = _changes(tried, stock, stock=stock).cells
+    assert cell.kind == kind
+
+
+def test_instructions_that_stock_changes_as_much_lead_no_list() -> None:
+    """Other counts of the cell changed, and so it is in the table."""
+    noisy = _changes(
+        {"instructions_kernel": 36_300_000, "tlbi": 1}, {"instructions_kernel": 41_200_000},
+        by="ldadd", stock={"instructions_kernel": 25_000_000},
+    )  # fmt: skip
+    sure = _changes({"instructions_kernel": 2_625_000})
+    cells = sorted([*noisy.cells, *sure.cells], key=_order)
+    printed = _printed(replace(sure, cells=tuple(cells)))
+    first, second = (line for line in printed.splitlines() if line.startswith("populate "))
+    assert first.split()[1] == "store" and "+5.00 %" in first
+    assert second.split()[1] == "ldadd" and "noise" in second and "+45" not in printed
+
+
 def test_changes_are_per_fault_of_stock() -> None:
     result = _changes({"page_faults": 500, "instructions_kernel": 2_000_000})
     (cell,) = result.cells
