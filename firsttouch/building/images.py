@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from firsttouch import processes
 from firsttouch.building import host_tools, overlay, patching
 from firsttouch.building.compiler_cache import cache_environment, compilers
 from firsttouch.building.configuration import missed_options, stored_configuration
-from firsttouch.building.durations import image_duration, note_durations
 from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
 from firsttouch.building.make_output import follow_make
 from firsttouch.building.sources import KernelSource
@@ -154,7 +152,6 @@ class KernelImage:
             shutil.rmtree(workplace / "tree", ignore_errors=True)
         tree = self._tree(workplace)
         objects = tree / _OBJECTS
-        started = time.monotonic()
         if not resumed:
             self.configure(tree, objects)
             (workplace / "configured").touch()
@@ -168,8 +165,6 @@ class KernelImage:
             shutil.rmtree(objects)
             self.configure(tree, objects)
             self._run_make(tree, objects, workplace / "build.log", reporter)
-        if not resumed:
-            self._note_duration(time.monotonic() - started)
         for file in self._products(objects):
             # The store has the image of each architecture by one name.
             name = "Image" if file.name == self._arch.target else file.name
@@ -180,11 +175,6 @@ class KernelImage:
     def _products(self, objects: Path) -> list[Path]:
         """Return the files that a build has made for the store."""
         return [objects / (VMLINUX if self.debug else self._arch.image), objects / SYMBOLS]
-
-    def _note_duration(self, seconds: float) -> None:
-        """Note what a build took that did not resume another, for estimates."""
-        if not (self.debug or self.label):
-            note_durations({image_duration(self.source.release.name + self._arch.suffix): seconds})
 
     def _patched_files(self) -> list[str]:
         """Return the files of the tree that the user's patches change."""

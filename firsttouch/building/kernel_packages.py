@@ -81,9 +81,6 @@ class KernelPackage(KernelImage):
         # dpkg-buildpackage writes packages beside the directory that it builds in.
         return list(objects.parent.glob("linux-image-*.deb"))
 
-    def _note_duration(self, seconds: float) -> None:
-        """Note nothing: only the time of images is estimated before they are built."""
-
 
 def kernel_package(
     source: KernelSource, flavour: str, reporter: Reporter, *, changed: bool

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.building.distribution import DebianKernel
 from firsttouch.building.images import SYMBOLS, VMLINUX, KernelImage
 from firsttouch.building.sources import KernelSource
-from firsttouch.building.store import MANIFEST, read_manifest, store_root
 from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Kernel
 from firsttouch.errors import BuildError, UserError
@@ -67,35 +65,6 @@ def obtain_image(
     arch = load_architecture(kernel.architecture).suffix
     log = logs / f"build-{source.version}{arch}-{kernel.kind}{digest}.log" if logs else None
     return image.obtain(reporter, log) / "Image"
-
-
-def images_of_others(
-    kernels: Iterable[Kernel], source: KernelSource
-) -> tuple[str, dict[Kernel, Path]]:
-    """Return the images of `kernels` that another compiler built, and which; none if one lacks.
-
-    The store of another host had them, and they were copied into this one. They
-    differ from what this host would build in the compiler and linker alone, and
-    all are of the same. Counts never use them; nor do times if the store has a
-    kernel of this host's compiler already.
-    """
-    entries = {
-        kernel: made.entry()
-        for kernel in kernels
-        if isinstance(made := kernel_of(kernel, source), KernelImage)
-    }
-    if any(entry.use() for entry in entries.values()):
-        return "", {}
-    by_tools: dict[str, dict[Kernel, Path]] = {}
-    for file in sorted((store_root() / "images").glob(f"*/{MANIFEST}")):
-        manifest = read_manifest(file.parent)
-        tools = manifest.recipe.get("tools") if manifest else None
-        for kernel, entry in entries.items():
-            other = replace(entry, recipe={**entry.recipe, "tools": tools})
-            if isinstance(tools, str) and other.path == file.parent and other.use():
-                by_tools.setdefault(tools, {})[kernel] = file.parent / "Image"
-    whole = {tools: images for tools, images in by_tools.items() if len(images) == len(entries)}
-    return next(iter(whole.items()), ("", {}))
 
 
 def keep_vmlinux(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Path | None:

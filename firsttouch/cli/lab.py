@@ -115,7 +115,7 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
     only.add_argument(
         "--dry-run",
         action="store_true",
-        help="print what would be built and run, and an estimate of the time; run nothing",
+        help="print what would be built and run; run nothing",
     )
     only.add_argument(
         "--show-qemu",

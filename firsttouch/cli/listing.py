@@ -51,32 +51,24 @@ def _print(title: str, entries: Iterable[tuple[str, str]], console: Console) -> 
 
 
 def print_forecast(plan: Plan, forecast: Forecast, console: Console) -> None:
-    """Print what a run would build and run, what the store has, and an estimate of the time."""
+    """Print what a run would build and run, and about how long it takes."""
     for title, stored in forecast.parts:
         state = "in the store" if stored else "to be built"
         console.print(plain(f"{title}: {state}"), soft_wrap=True)
-    guests = []
-    if forecast.stored:
-        guests.append(f"{forecast.stored:,} in the store")
+    work = []
+    if forecast.builds:
+        work.append(f"builds {format_number_of(forecast.builds, 'kernels')}")
     if forecast.missing:
-        guests.append(f"{forecast.missing:,} to be run")
-    if forecast.unknown:
-        guests.append(f"{forecast.unknown:,} unknown until built")
+        work.append(f"runs {format_number_of(forecast.missing, 'guests')}")
+        work.append(f"about {format_duration(forecast.seconds)}")
+    if forecast.stored:
+        work.append(f"{forecast.stored:,} in the store")
     total = format_number_of(len(plan.groups), "guests")
     cells = format_number_of(len(plan.cells), "cells")
-    console.print(plain(f"{cells} in {total}: {', '.join(guests)}"), soft_wrap=True)
+    console.print(plain(f"{cells} in {total}: {', '.join(work)}."), soft_wrap=True)
     if len(plan.around) > 1:
         product = len(plan.cells) // len(plan.around) * full_product(plan.around.values())
         console.print(
             plain(f"Settings: {len(plan.around)}; their full product has {product:,} cells.")
         )
-    basis = "from durations measured on this host"
-    if not forecast.measured:
-        basis = "a rough guess, because this host has not measured all durations yet"
-    of_builds = f", {format_duration(forecast.builds)} of it builds" if forecast.builds else ""
-    console.print(plain(f"Time: {_minutes(forecast)}{of_builds}, {basis}"), soft_wrap=True)
     console.print("Nothing was built or run.")
-
-
-def _minutes(forecast: Forecast) -> str:
-    return f"about {format_duration(forecast.seconds)}" if forecast.seconds else "seconds"

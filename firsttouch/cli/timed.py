@@ -9,13 +9,11 @@ from pathlib import Path
 
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.analysis.times import timed_rows
-from firsttouch.building.kernels import images_of_others
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.cli.running import planned_source
 from firsttouch.lab.forecast import forecast
-from firsttouch.lab.parts import kernels_of
 from firsttouch.lab.plan import Request
 from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
 from firsttouch.lab.run import release_of
@@ -67,8 +65,6 @@ def _print_plan(request: Request, contract: Contract, rounds: int, reporter: Rep
     built = timed.built()
     source = planned_source(request, release, built, reporter)
     builds = forecast(built, release, source, 1).builds
-    if builds and source and images_of_others(kernels_of(built, built.cells), source)[0]:
-        builds = 0
     console = output_console()
     cells = format_number_of(len(timed.cells), "cells")
     boots = format_number_of(rounds * len(timed.arms) * len(timed.guests), "boots")
@@ -80,7 +76,7 @@ def _print_plan(request: Request, contract: Contract, rounds: int, reporter: Rep
         console.print(f"Left out: {why}.", soft_wrap=True)
     console.print(
         f"Time: about {format_duration(timed.seconds())}, by arithmetic: 4 s a boot, 2 us a page"
-        + (f"; and {format_duration(builds)} for kernels that the store lacks." if builds else "."),
+        + (f"; builds {format_number_of(builds, 'kernels')} before." if builds else "."),
         soft_wrap=True,
     )
     console.print("Nothing was built or run.")

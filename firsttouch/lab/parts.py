@@ -11,7 +11,6 @@ import functools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from firsttouch.building.disks import FileDisk, RootDisk
 from firsttouch.building.kernels import kernel_of, obtain_image
@@ -111,19 +110,17 @@ def build_parts(
     plan: Plan,
     logs: Path,
     reporter: Reporter,
-    given: Mapping[Kernel, Path] = MappingProxyType({}),
 ) -> Parts:
     """Return the parts that `plan` needs; build or fetch what the store lacks.
 
-    Images that are `given` are taken as they are.
     Raises UserError if the user's patches do not apply, before anything is built.
     """
     parts = parts_of(plan, plan.cells)
-    check_changes([part for part in parts if part not in given], source)
+    check_changes(parts, source)
     # Kernels last: their builds take longest, and all else may fail before.
     ordered = sorted(parts, key=lambda part: isinstance(part, Kernel))
     places = {
-        part: given.get(part) or obtain_image(part, source, reporter, logs)
+        part: obtain_image(part, source, reporter, logs)
         if isinstance(part, Kernel)
         else part.obtain(reporter)
         for part in ordered

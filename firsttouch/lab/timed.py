@@ -13,9 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-
 from firsttouch.building.host_tools import DTC, available_memory, find_tool, qemu_version
-from firsttouch.building.kernels import images_of_others
 from firsttouch.building.locks import locked
 from firsttouch.building.programs import init_of
 from firsttouch.catalog.architectures import load_architecture
@@ -24,7 +22,7 @@ from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import check_writable, digest, digest_bytes
 from firsttouch.lab.guests import FTBENCH, change_digests
 from firsttouch.lab.outcomes import printed_objects
-from firsttouch.lab.parts import Parts, build_parts, kernels_of, program_of
+from firsttouch.lab.parts import Parts, build_parts, program_of
 from firsttouch.lab.plan import Request
 from firsttouch.lab.run import release_of, source_of
 from firsttouch.lab.timed_plan import TimedPlan, command_of, plan_times, size_of
@@ -68,12 +66,8 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
-        built = timed.built()
-        compiler, given = images_of_others(kernels_of(built, built.cells), source)
-        if compiler:
-            reporter.say(f"Nothing is built: the store has these kernels of {compiler}.")
-        parts = build_parts(source, built, request.out / "log", reporter, given)
-        bench = _Bench(timed, parts, request, compiler)
+        parts = build_parts(source, timed.built(), request.out / "log", reporter)
+        bench = _Bench(timed, parts, request)
         times = bench.begun(bench.host())
         if times.boots:
             reporter.say(f"{request.out} has {times.rounds} of {rounds} rounds.")
@@ -94,9 +88,8 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
 class _Bench:
     """Boots guests of a plan on this host."""
 
-    def __init__(self, timed: TimedPlan, parts: Parts, request: Request, compiler: str) -> None:
+    def __init__(self, timed: TimedPlan, parts: Parts, request: Request) -> None:
         self._timed, self._parts, self._request = timed, parts, request
-        self._compiler = compiler
         catalog = timed.plan.catalog
         self._arms = {name: catalog.arms[name] for name in timed.arms}
         self._architecture = load_architecture(request.architecture)
@@ -174,7 +167,6 @@ class _Bench:
                 TimedCell(cell.experiment, cell.params, command)
                 for cell, command in zip(self._timed.cells, self._commands, strict=True)
             ),
-            compiler=self._compiler,
             architecture=self._architecture.name,
         )
 

@@ -83,8 +83,7 @@ class Times:
     """All that a run measured. `plan` is the digest of all that decided its guests.
 
     `resumed` are the rounds before which it was interrupted. `disturbed` has a
-    sentence for each thing that may have disturbed it. `compiler` is that of another
-    host, if that built the kernels; empty if this one's did.
+    sentence for each thing that may have disturbed it.
     """
 
     plan: str
@@ -97,7 +96,6 @@ class Times:
     boots: tuple[Boot, ...] = ()
     resumed: tuple[str, ...] = ()
     disturbed: tuple[str, ...] = ()
-    compiler: str = ""
     timing: Literal["hardware"] = "hardware"
     architecture: str = DEFAULT_ARCHITECTURE
 
@@ -121,7 +119,7 @@ def read_times(place: Path) -> Times:
             f"{file} has schema {table.take('schema', int)}, but this firsttouch reads schema "
             f"{SCHEMA}: read it with the version that wrote it."
         )
-    return _checked(read(table, Times), table)
+    return _checked(read(table, Times, strict=False), table)
 
 
 def _checked(times: Times, table: Table) -> Times:

@@ -49,8 +49,6 @@ def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
         enough = [number for number in needed if number is not None]
         most = f"{max(enough):,} boots" if len(enough) == len(needed) else "more than 10,000 boots"
         yield f"A change of {SMALL_CHANGE:.0%} would show in each cell with {most} of each arm."
-    if times.compiler:
-        yield f"Another host built the kernels, by {times.compiler}."
     if times.resumed:
         yield f"The run was interrupted and resumed after round {', '.join(times.resumed)}."
     yield from times.disturbed

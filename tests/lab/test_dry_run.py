@@ -8,14 +8,6 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.disks import FileDisk
-from firsttouch.building.durations import (
-    GUEST,
-    default_image_duration,
-    guest_duration,
-    image_duration,
-    note_durations,
-    read_durations,
-)
 from firsttouch.building.images import KernelImage
 from firsttouch.building.outcomes import keep_outcome
 from firsttouch.building.programs import INIT, PMU, ftbench
@@ -73,8 +65,7 @@ def test_before_anything_is_there_all_is_to_be_built_and_unknown(
     done = firsttouch("lab", "--experiment", "populate", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "kernel 6.12 stock: to be built\nkernel 6.12 with linux/: to be built\n" in done.stdout
-    assert "48 cells in 48 guests: 48 unknown until built" in done.stdout
-    assert "a rough guess" in done.stdout
+    assert "48 cells in 48 guests: builds 2 kernels, runs 48 guests, about " in done.stdout
     assert done.stdout.endswith("Nothing was built or run.\n")
     made = {path.name for path in own_cache.iterdir()}
     # Only ftbench for this host, which says what it can measure.
@@ -85,16 +76,20 @@ def test_before_anything_is_there_all_is_to_be_built_and_unknown(
 def test_what_the_store_has_is_told_from_what_is_to_be_run(
     configured_cache: Path, plan: Plan, source: KernelSource, reporter: Reporter, tmp_path: Path
 ) -> None:
-    assert _forecast(plan, source).unknown == 2
+    none = _forecast(plan, source)
+    assert (none.stored, none.missing, none.builds) == (0, 2, 2)
+    assert none.seconds > 2 * 10 / 2
     stock = _kept_image(source, changed=False)
     places: dict[Part, Path] = {part: part.obtain(reporter) for part in (ftbench(), INIT, PMU)}
     half = _forecast(plan, source)
-    assert (half.stored, half.missing, half.unknown) == (0, 1, 1)
+    assert (half.stored, half.missing, half.builds) == (0, 2, 1)
     changed = _kept_image(source, changed=True)
     places |= {Kernel("stock"): stock, Kernel("changed"): changed}
     keep_outcome(make_jobs(plan, Parts(source, places))[0].key, {"commands": []})
     whole = _forecast(plan, source)
-    assert (whole.stored, whole.missing, whole.unknown) == (1, 1, 0)
+    assert (whole.stored, whole.missing, whole.builds) == (1, 1, 0)
+    # A guest takes 10 s, two run at once.
+    assert whole.seconds == 5
     assert all(stored for _, stored in whole.parts)
 
 
@@ -119,27 +114,6 @@ def test_only_update_kinds_gets_the_ftbench_that_takes_a_second_compiler(
     assert kinds.guest.files == {"/ftbench": places[ftbench(KINDS)]}
     assert plain.guest.files == {"/ftbench": places[ftbench()]}
     assert _forecast(plan, source).missing == 1
-
-
-def test_the_time_rests_on_what_was_measured_on_this_host(
-    own_cache: Path, plan: Plan, source: KernelSource
-) -> None:
-    release = load_release("6.12")
-    guess = _forecast(plan, source)
-    assert not guess.measured
-    assert guess.seconds == 2 * default_image_duration(release.objects) + 2 * GUEST / 2
-    note_durations({image_duration("6.12"): 100.0})
-    note_durations({guest_duration("populate", 256 << 20): 7.0})
-    assert len(read_durations()) == 2
-    forecast = _forecast(plan, source)
-    assert forecast.measured
-    assert forecast.seconds == 2 * 100 + 2 * 7 / 2
-
-
-def test_durations_that_cannot_be_read_are_none(own_cache: Path) -> None:
-    own_cache.mkdir(parents=True)
-    (own_cache / "durations.json").write_text("{")
-    assert read_durations() == {}
 
 
 def test_a_disk_is_looked_up_and_not_made(own_cache: Path, reporter: Reporter) -> None:

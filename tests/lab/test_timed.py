@@ -113,7 +113,6 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
 
     monkeypatch.setattr(timed, "check_kvm", lambda _architecture: None)
     monkeypatch.setattr(timed, "build_parts", parts)
-    monkeypatch.setattr(timed, "images_of_others", lambda *_: ("gcc 14 of a server", {}))
     monkeypatch.setattr(timed, "source_of", source)
     monkeypatch.setattr(timed, "guest_key", key)
     monkeypatch.setattr(timed, "run_guest", lambda *args, **more: simulated.run(*args, **more))
@@ -231,7 +230,6 @@ def test_the_answer_has_changes_with_intervals_and_the_verdict_on_the_published_
     assert main([*_LAB, "--boots", "8"]) == 0
     said = capsys.readouterr().out
     assert "Stock against stock: 0 of 3 cells differ." in said
-    assert "Another host built the kernels, by gcc 14 of a server." in said
     assert "on against stock: 3 of 3 cells take less time, 0 more" in said
     assert re.search(
         r"system time -60 % .*: reproduced; again \S+ % \(.*\) none; on -6[01]\.", said
@@ -278,7 +276,6 @@ def test_the_file_names_no_host_and_no_user(machine: _Machine, contract: Contrac
         (["--boots", "0"], "--boots 0 is out of range"),
         (["--machine", "cortex-a72"], "leave out --machine"),
         (["--layouts", "3"], "leave out --layouts"),
-        (["--join"], "leave out --join"),
     ],
 )
 def test_what_only_counts_have_is_refused(

@@ -185,7 +185,7 @@ def test_a_patch_that_does_not_apply_is_named_before_anything_is_built(
 def test_a_dry_run_names_what_would_be_built(tried: Callable[..., str], ran: list[Guest]) -> None:
     printed = tried(_PATCH, "--dry-run")
     assert f"kernel 6.12 stock with {_PATCH.name}: to be built\n" in printed
-    assert "3 cells in 3 guests: 3 unknown until built" in printed
+    assert "3 cells in 3 guests: builds 2 kernels, runs 3 guests, about " in printed
     assert not ran
 
 

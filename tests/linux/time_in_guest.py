@@ -59,7 +59,6 @@ def main() -> int:
     try:
         with (
             mock.patch.object(timed, "build_parts", _parts),
-            mock.patch.object(timed, "images_of_others", lambda *_: ("", {})),
             mock.patch.object(timed, "source_of", _source),
         ):
             return run_times(options, request, contract, Reporter())
