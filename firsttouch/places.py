@@ -21,7 +21,6 @@ MACHINES = REPOSITORY / "machines"
 ARMS = REPOSITORY / "arms"
 ARCHITECTURES = REPOSITORY / "architectures"
 SETTINGS = REPOSITORY / "settings"
-HARDWARE = REPOSITORY / "docs/hardware"
 
 
 def users_folder() -> Path:

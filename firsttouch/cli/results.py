@@ -17,13 +17,12 @@ from firsttouch.output.compared_times import compared_times
 from firsttouch.output.comparison import comparison_document, print_comparison
 from firsttouch.output.html.files import write_figures
 from firsttouch.output.html.page import write_report
+from firsttouch.output.html.times_figure import times_figure
 from firsttouch.output.markdown import FORMATS, export
 from firsttouch.output.profile import folded
 from firsttouch.output.terminal import output_console
 from firsttouch.output.two_results import compare
-from firsttouch.places import HARDWARE
 from firsttouch.progress import Reporter
-from firsttouch.survey.hardware import hardware_figures, times_figure
 from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
 from firsttouch.trace.export import FOLDED, TRACE_FORMATS, export_trace
@@ -97,7 +96,6 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
             return 0
     dataset = read_dataset(options.directory)
     hardware = [times_figure("this run", times, dataset.catalog, dataset)] if times else []
-    hardware += hardware_figures(HARDWARE, dataset.catalog)
     print(write_report(dataset, options.directory, hardware))
     for note in dataset.notes:
         reporter.say(f"firsttouch: {note}")

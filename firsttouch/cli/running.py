@@ -30,9 +30,7 @@ from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.output.html.page import write_report
 from firsttouch.output.summary import summary
 from firsttouch.output.terminal import first_figure, output_console
-from firsttouch.places import HARDWARE
 from firsttouch.progress import Reporter
-from firsttouch.survey.hardware import hardware_figures
 from firsttouch.tables import dump_json
 from firsttouch.vm.qemu import command
 
@@ -130,8 +128,7 @@ def measure(request: Request, contract: Contract, reporter: Reporter) -> Measure
     write_atomically(request.out / "summary.json", dump_json(summary(dataset)))
     report = ""
     if dataset.cases:
-        hardware = hardware_figures(HARDWARE, dataset.catalog)
-        report = str(write_report(dataset, request.out, hardware, request.baseline))
+        report = str(write_report(dataset, request.out, base=request.baseline))
     return Measured(outcome, dataset, report)
 
 
