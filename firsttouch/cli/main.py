@@ -33,7 +33,6 @@ _EXAMPLES = """examples:
   firsttouch profile --experiment populate --set by=store --set page=4k --arm stock --arm on
   firsttouch guest --arm on                        a shell in the guest
   firsttouch survey                                this host and its own kernel
-  firsttouch survey --guest stock                  the same survey in a guest
   firsttouch trace -- perl -e 1                    the double faults of a program, on this host
   firsttouch report out                            draw out/report.html again
   firsttouch compare out ~/colleague/out           two result sets side by side
@@ -65,7 +64,7 @@ _COMMANDS = {
     "guest": ("guest:add_options", "a shell in a guest"),
     "survey": (
         "survey:add_options",
-        "the experiments on this host and its own kernel, without root",
+        "first touches on this host and its own kernel, without root",
     ),
     "trace": (
         "trace:add_options",

@@ -17,8 +17,9 @@ from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, number_inside, record, root_of
-from firsttouch.trace.surveying import provide_prices, this_processor
+from firsttouch.trace.surveying import provide_prices
 from firsttouch.trace.trying import predicted_and_measured, remedy_to_try, with_remedy
+from firsttouch.vm.cpus import processor_name
 
 # Some 30 years, which fit into the recorder's nanoseconds.
 _MOST_SECONDS = 1e9
@@ -129,7 +130,7 @@ def _trace(
         root, numbers = root_of(target.pid), {target.pid: number_inside(target.pid)}
     record(target, file, reporter, aside=options.json)
     provide_prices(directory, reporter, asked=options.survey)
-    read = read_recording(file, root, Servers(reporter.say), this_processor(), numbers)
+    read = read_recording(file, root, Servers(reporter.say), processor_name(), numbers)
     return read, write_results(read, directory)
 
 

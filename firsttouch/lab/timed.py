@@ -41,8 +41,9 @@ from firsttouch.lab.times import (
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_size
 from firsttouch.tables import Json, Table
+from firsttouch.vm.cpus import choose_cpus
 from firsttouch.vm.guest import Guest, port_for
-from firsttouch.vm.kvm import check_kvm, choose_cpus, condition, disturbances, host_machine
+from firsttouch.vm.kvm import check_kvm, condition, disturbances, host_machine
 from firsttouch.vm.qemu import file_digest, guest_key
 from firsttouch.vm.supervision import DEADLINE, run_guest
 

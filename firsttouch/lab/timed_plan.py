@@ -16,7 +16,7 @@ from firsttouch.lab.guests import arguments
 from firsttouch.lab.parts import disk_of
 from firsttouch.lab.plan import HERE, Plan, Request, make_plan
 from firsttouch.quantities import format_list
-from firsttouch.vm.kvm import choose_cpus
+from firsttouch.vm.cpus import choose_cpus
 
 ROUNDS, QUICK_ROUNDS, MOST_ROUNDS = 20, 8, 1000
 # Of a cell in one boot.

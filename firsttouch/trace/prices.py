@@ -48,8 +48,6 @@ def price(trace: Trace, directory: Path) -> Trace:
 def _other(trace: Trace, survey: Survey) -> str:
     """Return why a survey says nothing of a trace's host; "" if it does."""
     host = survey.host
-    if survey.virtual_time:
-        return "it is of a guest, whose clock counts instructions"
     if host.architecture != _ARCHITECTURES[trace.machine]:
         return f"it is of {host.architecture}"
     if host.kernel != trace.kernel:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""This host as the machine of guests under KVM: may they run, on which CPUs, what disturbs them.
+"""This host as the machine of guests under KVM: may they run, what disturbs them.
 
-Sources: the kernel's Documentation/ABI/testing/sysfs-devices-system-cpu and
-sysfs-class-thermal. `system` is the host's root directory.
+Source: the kernel's Documentation/ABI/testing/sysfs-class-thermal. `system` is the host's
+root directory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import os
 import platform
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +20,10 @@ from firsttouch.catalog.architectures import (
     architecture_names,
     load_architecture,
 )
-from firsttouch.catalog.machines import Cache, CpuKind, Machine
-from firsttouch.catalog.processors import processor_name
+from firsttouch.catalog.machines import CpuKind, Machine
 from firsttouch.errors import HostError
+from firsttouch.vm.cpus import CPUS, ROOT, processor_name, read_caches, siblings, text
 
-_ROOT = Path("/")
-_CPUS = "sys/devices/system/cpu"
 # Load of others from which on a run is disturbed: a tenth of a CPU.
 _LOAD = 0.1
 # A clock this much below the run's fastest counts as lower.
@@ -33,7 +31,7 @@ _SLOWER = 0.97
 
 
 def check_kvm(
-    architecture: str = DEFAULT_ARCHITECTURE, system: Path = _ROOT, machine: str = ""
+    architecture: str = DEFAULT_ARCHITECTURE, system: Path = ROOT, machine: str = ""
 ) -> None:
     """Raise HostError if this host's KVM cannot run guests of `architecture` for this user."""
     machine = machine or platform.machine()
@@ -68,43 +66,15 @@ def check_kvm(
         ) from None
 
 
-def choose_cpus(allowed: Collection[int], system: Path = _ROOT) -> list[int]:
-    """Return CPUs of one kind, that of the largest capacity: one a core, the best for a vCPU first.
-
-    CPU 0 comes last, because it has most interrupts.
-    """
-
-    def kind(cpu: int) -> tuple[int, str]:
-        capacity = _text(system / _CPUS / f"cpu{cpu}/cpu_capacity")
-        return int(capacity or 0), _text(system / _CPUS / f"cpu{cpu}/regs/identification/midr_el1")
-
-    largest = max(kind(cpu) for cpu in allowed)
-    cores: dict[str, int] = {}
-    for cpu in sorted(allowed, reverse=True):
-        if kind(cpu) == largest:
-            cores.setdefault(_siblings(cpu, system) or str(cpu), cpu)
-    return list(cores.values())
-
-
 def host_machine(
-    cpu: int, system: Path = _ROOT, architecture: str = DEFAULT_ARCHITECTURE
+    cpu: int, system: Path = ROOT, architecture: str = DEFAULT_ARCHITECTURE
 ) -> Machine:
     """Return this host with the caches that sysfs tells of `cpu`, none if it leaves one out."""
-    caches: dict[tuple[str, str], Cache] = {}
-    for folder in sorted((system / _CPUS / f"cpu{cpu}/cache").glob("index*")):
-        words = [_text(folder / name) for name in (
-            "size", "ways_of_associativity", "coherency_line_size", "number_of_sets",
-        )]  # fmt: skip
-        size, ways, line, sets = (int(word.removesuffix("K") or 0) for word in words)
-        size <<= 10
-        if size and line and sets:
-            cache = Cache(size, ways or size // line // sets, "sysfs", line)
-            caches[_text(folder / "level"), _text(folder / "type")] = cache
+    caches = read_caches(cpu, system)
     l1d, l1i = caches.get(("1", "Data")), caches.get(("1", "Instruction"))
     kinds = () if not l1d or not l1i else (CpuKind(1, l1d, l1i, caches.get(("2", "Unified"))),)
-    name = processor_name(_text(system / "proc/cpuinfo"), cpu)
     l3 = caches.get(("3", "Unified")) if kinds else None
-    return Machine("host", name, "host", None, kinds, l3, architecture=architecture)
+    return Machine("host", processor_name(), "host", None, kinds, l3, architecture=architecture)
 
 
 @dataclass(frozen=True)
@@ -122,27 +92,27 @@ class Condition:
     held: int
 
 
-def condition(cpus: Iterable[int], system: Path = _ROOT) -> Condition:
+def condition(cpus: Iterable[int], system: Path = ROOT) -> Condition:
     """Return what the host tells now."""
     clocks, governors, held = [], set(), 0
     for cpu in cpus:
-        folder = system / _CPUS / f"cpu{cpu}/cpufreq"
-        clocks.append(int(_text(folder / "scaling_cur_freq") or 0))
-        governors.add(_text(folder / "scaling_governor"))
+        folder = system / CPUS / f"cpu{cpu}/cpufreq"
+        clocks.append(int(text(folder / "scaling_cur_freq") or 0))
+        governors.add(text(folder / "scaling_governor"))
     for device in (system / "sys/class/thermal").glob("cooling_device*"):
-        if "cpufreq" in _text(device / "type"):
-            held += int(_text(device / "cur_state") or 0)
+        if "cpufreq" in text(device / "type"):
+            held += int(text(device / "cur_state") or 0)
     for file in (system / "sys/devices/platform").glob("soc*/*firmware/get_throttled"):
         # The lower bits are of now, the upper of any time since boot.
-        held |= int(_text(file) or "0", 16) & 0xF
-    load = _text(system / "proc/loadavg").split()
+        held |= int(text(file) or "0", 16) & 0xF
+    load = text(system / "proc/loadavg").split()
     return Condition(
         float(load[0]) if load else 0.0, min(clocks), "/".join(sorted(governors)), held
     )
 
 
 def disturbances(
-    before: Condition, during: Sequence[Condition], cpus: Sequence[int], system: Path = _ROOT
+    before: Condition, during: Sequence[Condition], cpus: Sequence[int], system: Path = ROOT
 ) -> list[str]:
     """Return a sentence for each thing that may have disturbed the times of a run on `cpus`."""
     said = []
@@ -160,7 +130,7 @@ def disturbances(
     fastest = max((boot.khz for boot in during), default=0)
     if slower := sum(0 < boot.khz < _SLOWER * fastest for boot in during):
         said.append(f"The clock was below its {fastest:,} kHz at {slower} of {len(during)} boots.")
-    if shared := [cpu for cpu in cpus if re.search(r"[,-]", _siblings(cpu, system))]:
+    if shared := [cpu for cpu in cpus if re.search(r"[,-]", siblings(cpu, system))]:
         said.append(f"SMT is on: CPU {shared[0]} shares its core with another.")
     return said
 
@@ -171,7 +141,7 @@ def pin_vcpus(qemu: int, cpus: Sequence[int]) -> bool:
     Returns whether all were there; QEMU makes them after it has populated memory.
     """
     with contextlib.suppress(OSError):
-        tasks = {int(task.name): _text(task / "comm") for task in _tasks(qemu)}
+        tasks = {int(task.name): text(task / "comm") for task in _tasks(qemu)}
         vcpus = {
             task: int(match[1])
             for task, name in tasks.items()
@@ -190,15 +160,3 @@ def pin_vcpus(qemu: int, cpus: Sequence[int]) -> bool:
 
 def _tasks(process: int) -> Iterable[Path]:
     return Path(f"/proc/{process}/task").iterdir()
-
-
-def _siblings(cpu: int, system: Path) -> str:
-    return _text(system / _CPUS / f"cpu{cpu}/topology/thread_siblings_list")
-
-
-def _text(file: Path) -> str:
-    """Return what a file of the kernel says; empty if it is not there."""
-    try:
-        return file.read_text().strip()
-    except OSError:
-        return ""

@@ -20,7 +20,7 @@ from firsttouch.places import EXPERIMENTS, REPOSITORY
 from tests.conftest import FAKE_CONFIGURATION
 from tests.support import made_results
 from tests.support.full_disk import small_disk
-from tests.support.surveys import RECORDED
+from tests.support.surveys import SURVEY
 
 COMMAND = [sys.executable, "-m", "firsttouch"]
 
@@ -131,7 +131,7 @@ def test_a_terminal_without_utf8_loses_characters_and_nothing_else(
 def test_the_spread_of_a_figure_is_spelled_where_the_encoding_lacks_its_sign(
     tmp_path: Path,
 ) -> None:
-    survey = str(RECORDED / "survey-x86-64.json")
+    survey = str(SURVEY)
     words: dict[str, list[str]] = {}
     for encoding in ("utf-8", "latin-1", "ascii"):
         for columns in ("60", "80"):

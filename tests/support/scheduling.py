@@ -25,7 +25,6 @@ TOGETHER = (
     "tests/linux/test_decoder_words.py",
     "tests/linux/test_objections.py",
     "tests/linux/test_series.py",
-    "tests/survey/test_command.py",
     "tests/trace/test_guest.py",
 )
 _RELEASE = re.compile(r"\[(\d+\.\d+)\b")

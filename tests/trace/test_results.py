@@ -20,7 +20,7 @@ from firsttouch.finder.locations import JIT, Location, shortened
 from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, THP
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
 from firsttouch.output.terminal import output_console
-from firsttouch.places import EXPERIMENTS, REPOSITORY
+from firsttouch.places import EXPERIMENTS
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
 from firsttouch.trace.advice import advice_sentences
@@ -31,8 +31,9 @@ from firsttouch.trace.printing import print_programs, print_trace
 from firsttouch.trace.sentences import between, conclude, cost
 from firsttouch.trace.two_traces import compare_traces, compared_traces
 from tests.support import made_results
+from tests.support.surveys import SURVEY
 
-_SURVEYED = REPOSITORY / "tests/survey/recorded/survey-x86-64.json"
+_SURVEYED = SURVEY
 HERE = Location("/usr/bin/server", 0x1000, "probe", "/src/table.c", 12)
 THERE = Location("/usr/bin/server", 0x1040, "insert", "/src/table.c", 40)
 

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs a survey: chooses the CPU, and runs the tasks in rounds within a budget of seconds."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from firsttouch.building.programs import build_ftbench
+from firsttouch.errors import UserError
+from firsttouch.progress import Reporter
+from firsttouch.survey.host import read_host
+from firsttouch.survey.samples import Sample, Survey
+from firsttouch.survey.tasks import FLOOR, Task, conflict_tasks, touch_name, touch_tasks
+from firsttouch.tables import parse_json
+from firsttouch.vm.cpus import choose_cpus
+
+ARCHITECTURES = ("x86_64", "aarch64")
+DEFAULT_SECONDS = 20
+_LEAST_SECONDS, _MOST_SECONDS = 5, 3600
+# The tasks that price the faults of a trace.
+PRICES = frozenset(
+    [touch_name(kind, "base") for kind in ("store", "load-store", "read", FLOOR)]
+    + [name for page in ("64k", "2m") for name in (f"settle {page}", touch_name("store", page))]
+)
+# Seconds after which a task counts as hung; the longest takes a fraction of one.
+_TIMEOUT = 20.0
+
+
+def check_seconds(seconds: int) -> None:
+    """Raise UserError for a time that is too short or too long."""
+    if not _LEAST_SECONDS <= seconds <= _MOST_SECONDS:
+        raise UserError(
+            f"--seconds {seconds} is out of range: give {_LEAST_SECONDS} to {_MOST_SECONDS}."
+        )
+
+
+def survey_host(seconds: int, reporter: Reporter, only: Collection[str] = ()) -> Survey:
+    """Build ftbench, then survey the host for `seconds`; `only` the tasks of these names.
+
+    An interrupt ends the survey early; the samples are kept if they include a
+    first touch. Otherwise it raises KeyboardInterrupt. Raises UserError on
+    another architecture, BuildError if ftbench does not build.
+    """
+    if platform.machine() not in ARCHITECTURES:
+        raise UserError(f"this host is {platform.machine()}: run the survey on x86-64 or arm64.")
+    ftbench = build_ftbench(reporter, native=True)
+    cpu = choose_cpus(os.sched_getaffinity(0))[0]
+    host = read_host(cpu)
+    tasks = tuple(
+        task
+        for task in (*touch_tasks(host), *conflict_tasks(host))
+        if not only or task.name in only
+    )
+    samples: list[Sample] = []
+    interrupted = False
+    # Start the bar's thread before _pinned(), so that it runs on another CPU.
+    with reporter.step("Surveying", "s", seconds) as step, _pinned(cpu):
+        try:
+            for sample, spent in run_rounds(ftbench, tasks, seconds):
+                samples.append(sample)
+                step.at(min(int(spent), seconds))
+        except KeyboardInterrupt:
+            if not any(sample.metrics for sample in samples):
+                raise
+            interrupted = True
+    return Survey(host, tasks, tuple(samples), seconds, interrupted)
+
+
+def run_rounds(
+    ftbench: Path,
+    tasks: Sequence[Task],
+    seconds: float,
+    *,
+    timeout: float = _TIMEOUT,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[tuple[Sample, float]]:
+    """Run all tasks in rounds until `seconds` are spent; yield samples and the seconds spent.
+
+    A task that runs at the end of the time is finished. A task without figures in
+    round 0, the warm-up, has none in any round.
+    """
+    started = clock()
+    wanted = list(tasks)
+    for number in itertools.count():
+        idle = set()
+        # The order alternates, so that a task does not always follow the same other task.
+        for task in wanted[::-1] if number % 2 else wanted:
+            if clock() - started >= seconds:
+                return
+            for sample in _run(ftbench, task, number, timeout):
+                yield sample, clock() - started
+                if not number and not sample.metrics:
+                    idle.add(task)
+        wanted = [task for task in wanted if task not in idle]
+        if not wanted:
+            return
+
+
+def _run(ftbench: Path, task: Task, number: int, timeout: float) -> list[Sample]:
+    try:
+        done = subprocess.run(
+            [ftbench, *task.arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return [Sample(task.name, number, error=f"took longer than {timeout:g} s")]
+    if done.returncode:
+        error = done.stderr.strip() or f"ended with status {done.returncode}"
+        return [Sample(task.name, number, error=error)]
+    try:
+        return [read_line(task, number, line) for line in done.stdout.splitlines()]
+    except UserError as error:
+        return [Sample(task.name, number, error=str(error))]
+
+
+def read_line(task: Task, number: int, line: str) -> Sample:
+    """Return the sample in a line of ftbench; UserError if it has another form."""
+    printed = parse_json(line, "a line of ftbench")
+    if not printed.has("metrics"):
+        raise printed.error("metrics", "is missing.")
+    metrics = printed.table("metrics").numbers()
+    size = printed.table("params").scalars().get("size")
+    if metrics and isinstance(size, int):
+        metrics["size"] = size
+    reasons = printed.table("unavailable").values_of(str)
+    return Sample(task.name, number, metrics, "" if metrics else next(iter(reasons.values()), ""))
+
+
+@contextmanager
+def _pinned(cpu: int) -> Iterator[None]:
+    """Keep this thread, and all that it starts, on one CPU, for the same caches and speed."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The prices of faults that `trace` measures once for each boot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from firsttouch.building.upkeep import items, prune
+from firsttouch.survey.document import read_survey
+from firsttouch.trace.prices import PRICES
+
+_PROVIDE = """
+from pathlib import Path
+from firsttouch.progress import Reporter
+from firsttouch.trace.surveying import provide_prices
+provide_prices(Path(), Reporter(), asked=True)
+"""
+
+
+@pytest.mark.long
+def test_prices_are_measured_once_listed_and_pruned(own_cache: Path, tmp_path: Path) -> None:
+    texts = []
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", _PROVIDE], cwd=tmp_path, check=True)
+        texts.append((tmp_path / PRICES).read_text())
+    assert texts[0] == texts[1]
+    assert any(sample.metrics for sample in read_survey(tmp_path / PRICES).samples)
+    (listed,) = (item for item in items() if item.kind == "surveys")
+    assert listed.title.startswith("prices of faults")
+    assert listed.title in {item.title for item in prune(0)}
+    assert not list((own_cache / "surveys").iterdir())
