@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Hot lines that fill one cache set, and pages of zeroes read in between: what
- * zero-conflict measures on the kernel's zero pages and colors-here on a
- * stand-in for them.
+ * Hot lines that fill one cache set, and pages of zeroes read in between, for
+ * zero-conflict.
  */
 #ifndef CONFLICT_H
 #define CONFLICT_H

@@ -89,8 +89,6 @@ REFUSED = {
     ),
     "odd working set": (["zero-scan", "--working_set", "65"], "give 64"),
     "odd stride of a scan": (["zero-scan", "--stride", "65"], "give 64"),
-    "odd colours": (["colors-here", "--colors", "3"], "power of two"),
-    "too many colours": (["colors-here", "--colors", "1048576"], "give at most"),
 }
 
 

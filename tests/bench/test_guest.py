@@ -59,7 +59,6 @@ COMMANDS = (
     "/ftbench populate --by ldadd --size 2M --page 2m --set-thp --timeline",
     "/ftbench set-conflict --n 9 --rounds 100 --set-pool",
     *(f"/ftbench zero-conflict {HOT} --hot_color {color}" for color in (0, 7)),
-    f"/ftbench colors-here {HOT} --colors 4 --set-thp",
     f"{POPULATE} --by store --counters cache",
     *HUGETLB_REFUSED,
     *HUGETLB_FAULTS,
@@ -196,12 +195,6 @@ def test_hot_lines_have_the_colour(ran: Ran) -> None:
         assert line["metrics"]["zero_frames"] == 1
         assert line["metrics"]["zero_color"] == line["metrics"]["zero_frame"] % 8
         assert line["metrics"]["page_faults"] == 0
-
-
-def test_stand_in_for_colours(ran: Ran) -> None:
-    line = ran.lines[f"/ftbench colors-here {HOT} --colors 4 --set-thp"]
-    assert line["metrics"]["zero_frames"] == 4
-    assert line["metrics"]["zero_color"] == 0
 
 
 @pytest.mark.parametrize("command", HUGETLB_FAULTS)

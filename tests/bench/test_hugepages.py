@@ -31,7 +31,6 @@ CACHE = ("--ways", "4", "--way_size", str(4 * PAGE))
             ("zero-scan", "--stride", str(PAGE), "--rounds", "3", "--zero_pages", "16"),
             {"set_reads": 0, "zero_reads": 48},
         ),
-        (("colors-here", *CACHE, "--colors", "4", "--rounds", "100"), {"reads": 500}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )  # fmt: skip
@@ -46,7 +45,7 @@ def test_cache_experiments_fault_nothing(
     assert faults(line) == 0
     assert {name: line["metrics"][name] for name in reads} == reads
     if "zero_frames" in line["metrics"]:
-        assert line["metrics"]["zero_frames"] == (4 if arguments[0] == "colors-here" else 1)
+        assert line["metrics"]["zero_frames"] == 1
         assert line["metrics"]["hot_lines_checked"] == 4
 
 
@@ -58,7 +57,7 @@ _POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
     [
         ("set-conflict", "--rounds", "10"),
         ("zero-scan", "--working_set", "64K", "--rounds", "2"),
-        ("colors-here", "--ways", "8", "--way_size", "32K", "--rounds", "10"),
+        ("zero-conflict", "--ways", "8", "--way_size", "32K", "--rounds", "10"),
     ],
     ids=lambda arguments: arguments[0],
 )

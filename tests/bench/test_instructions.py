@@ -100,9 +100,8 @@ def test_arm64_markers_come_in_pairs(arm64_functions: dict[str, list[str]]) -> N
     hints = [text for body in arm64_functions.values() for text in body if text.startswith("hint")]
     begins = [text for text in hints if text.endswith("#0x7e")]
     ends = [text for text in hints if text.endswith("#0x7f")]
-    # populate has two regions, alone and with threads; zero-conflict and
-    # colors-here share one, and so do the two that run programs, and all tables
-    # of operations; the other seven have one each.
+    # populate has two regions, alone and with threads; the two that run programs
+    # share one, and so do all tables of operations; the other eight have one each.
     assert len(begins) == len(ends) == 13
 
 

@@ -29,7 +29,6 @@ PARAMS = {
     "set-conflict": {"n", "rounds", "stride", "loads"},
     "zero-conflict": CONFLICT,
     "zero-scan": {"stride", "working_set", "rounds", "zero_pages"},
-    "colors-here": {"colors"} | CONFLICT,
     "openjdk-pretouch": {"java", "collector", "thp", "pretouch", "heap", "cpus"},
     "programs": {"program"},
     "unmap": AREA,
