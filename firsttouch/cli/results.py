@@ -25,14 +25,14 @@ from firsttouch.output.two_results import compare
 from firsttouch.progress import Reporter
 from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
-from firsttouch.trace.export import FOLDED, TRACE_FORMATS, export_trace
+from firsttouch.trace.export import folded_trace
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
 
-# Besides the formats of tables and traces.
-_FIGURES = "svg"
+# Besides the formats of tables.
+_FIGURES, _FOLDED = "svg", "folded"
 
 
 def report_options(report: argparse.ArgumentParser) -> None:
@@ -63,10 +63,10 @@ def export_options(others: argparse.ArgumentParser) -> None:
     )
     others.add_argument(
         "--format",
-        choices=(*FORMATS, _FIGURES, *TRACE_FORMATS),
+        choices=(*FORMATS, _FIGURES, _FOLDED),
         default="md",
         help="Markdown (default), CSV, SVG: the figures of the report, folded: the stacks of a "
-        "profile or a trace, speedscope or perfetto: a trace for that tool",
+        "profile or a trace, also for speedscope",
     )
     others.add_argument(
         "--experiment",
@@ -106,26 +106,18 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
     if (options.format == _FIGURES) != (options.out is not None):
         raise UserError("--format svg writes files: give it --out FOLDER, and no other format.")
     traced = options.directory / DATA_FILE
-    if options.format in TRACE_FORMATS and traced.is_file():
+    if options.format == _FOLDED and traced.is_file():
         if options.experiment:
             raise UserError("--experiment selects results of `firsttouch lab`: a trace has none.")
-        print(export_trace(read_recording(traced), options.format), end="")
+        print(folded_trace(read_recording(traced)), end="")
         return 0
-    if options.format in TRACE_FORMATS and options.format != FOLDED:
-        raise UserError(
-            f"{options.directory} has no {DATA_FILE}: --format {options.format} is for a directory "
-            "of `firsttouch trace --out`."
-        )
     if traced.is_file() and not (options.directory / RESULTS_NAME).exists():
-        raise UserError(
-            f"{options.directory} has a trace: give --format {', '.join(TRACE_FORMATS[:-1])} or "
-            f"{TRACE_FORMATS[-1]}."
-        )
+        raise UserError(f"{options.directory} has a trace: use --format folded.")
     dataset = _only(read_dataset(options.directory), options.experiment)
     if options.out:
         for file in write_figures(dataset, options.out):
             print(file)
-    elif options.format == FOLDED:
+    elif options.format == _FOLDED:
         print(_folded(dataset, options.directory), end="")
     else:
         print(export(dataset, options.format), end="")

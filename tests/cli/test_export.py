@@ -42,14 +42,6 @@ def test_stacks_for_other_tools_need_a_profile(firsttouch: Firsttouch, tmp_path:
     assert "out has no profile: give a directory that `firsttouch profile --out`" in done.stderr
 
 
-@pytest.mark.parametrize("form", ["speedscope", "perfetto"])
-def test_formats_of_traces_need_a_trace(firsttouch: Firsttouch, tmp_path: Path, form: str) -> None:
-    (tmp_path / "out").mkdir()
-    done = firsttouch("export", "--format", form, "out")
-    assert done.returncode == 2
-    assert f"out has no trace.data: --format {form} is for a directory of" in done.stderr
-
-
 def test_what_holds_no_results_is_refused(firsttouch: Firsttouch) -> None:
     done = firsttouch("export", "nowhere")
     assert done.returncode == 2 and "nowhere is not a directory" in done.stderr
