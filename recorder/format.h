@@ -34,8 +34,8 @@ enum ft_type {
 	FT_MAPS,
 	FT_END,
 	FT_ERROR,
-	FT_PAGES,
-	FT_NAMES,
+	/* 106: an older recorder's, of zero pages. */
+	FT_NAMES = 107,
 	/* 108: an older recorder's, of reads that got a page of their own. */
 	FT_BUILD_IDS = 109,
 	FT_NODES,
@@ -62,9 +62,7 @@ enum ft_flags {
 	FT_KERNEL	= 2,
 	/* It ran already: FT_MAPS has its mappings, PERF_RECORD_COMM its threads' names. */
 	FT_ATTACHED	= 4,
-	/* FT_PAGES is asked for. */
-	FT_ZERO_PAGES	= 8,
-	/* 16: that such records were asked for. */
+	/* 8 and 16: that an older recorder's records were asked for. */
 	/* Each sample tells what was mapped at its address; from Linux 5.11 on. */
 	FT_MAPPED	= 32,
 	/* Each sample tells the cgroup; from Linux 5.7 on. */
@@ -111,8 +109,7 @@ struct ft_code {
 /*
  * A part of /proc/PID/maps (FT_MAPS), of the build IDs of files that it names
  * (FT_BUILD_IDS, before it: in each line a build ID in hexadecimal, a space, and
- * the path), of the pages that are still the zero page when the process ends
- * (FT_PAGES: pairs of uint64_t, begin and end), or a sentence that says why there
+ * the path), or a sentence that says why there
  * is no trace (FT_ERROR); or the kernel's release and the words of the command,
  * each ended by a NUL (FT_NAMES); of the samples in the file, how many each NUMA
  * node's CPUs took (FT_NODES: pairs of uint64_t, node and number, several of a node);

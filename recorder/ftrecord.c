@@ -2,7 +2,7 @@
 /*
  * Records the page faults of a command and its children, or of a process:
  *
- *   ftrecord [-bcgz] [-n N] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
+ *   ftrecord [-bcg] [-n N] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
  *   ftrecord -x FILE
  *
  *   -b   the command gets no huge pages, and is not taken for one that forbids them
@@ -14,7 +14,6 @@
  *        fixed environment, and writes to standard error alone
  *   -p   a process that runs already, with all its threads
  *   -s   ends after that time
- *   -z   with the pages that are still the zero page when the command ends
  *   -x   prints FILE in hexadecimal, for a guest's channel of text
  *
  * FILE has what format.h says; it is readable at any time, without the last
@@ -38,7 +37,6 @@
 #include "proc.h"
 #include "program.h"
 #include "rings.h"
-#include "zero.h"
 
 /* A ring that is not full in this time waits no longer. */
 #define ROUND_MS	100
@@ -213,11 +211,6 @@ static void write_end(struct recording *recording)
 	output_flush(&recording->output);
 }
 
-static void at_end(pid_t pid, void *output)
-{
-	zero_pages(pid, output);
-}
-
 static void start(struct recording *recording, int pid, const char *root,
 		  char * const argv[])
 {
@@ -234,11 +227,6 @@ static void start(struct recording *recording, int pid, const char *root,
 		give_up(recording, "no process can be started (%s): end other programs.",
 			strerror(errno));
 	open_rings(recording);
-	if (!pid && recording->rings.flags & FT_ZERO_PAGES &&
-	    !program_watch(program, at_end, &recording->output))
-		give_up(recording,
-			"the kernel forbids ptrace here (%s): trace without --zero-pages.",
-			strerror(errno));
 	write_start(recording);
 	write_names(recording, argv);
 	if (pid) {
@@ -260,7 +248,7 @@ int main(int argc, char *argv[])
 	double seconds = 0;
 	int option, signals, pid = 0;
 
-	while ((option = getopt(argc, argv, "+bcf:gn:o:p:r:s:x:z")) != -1) {
+	while ((option = getopt(argc, argv, "+bcf:gn:o:p:r:s:x:")) != -1) {
 		if (option == 'b')
 			recording.program.base_pages = true;
 		else if (option == 'c')
@@ -279,8 +267,6 @@ int main(int argc, char *argv[])
 			root = optarg;
 		else if (option == 's')
 			seconds = atof(optarg);
-		else if (option == 'z')
-			recording.rings.flags |= FT_ZERO_PAGES;
 		else if (option == 'x')
 			return output_print(optarg) ? 0 : 2;
 		else
@@ -288,7 +274,7 @@ int main(int argc, char *argv[])
 	}
 	command = script[2] ? script : argv + optind;
 	if (!file || !*command != !!pid || !recording.rings.sample) {
-		fputs("usage: ftrecord [-bcgz] [-n N] [-r ROOT] [-p PID] [-s SECONDS] -o FILE "
+		fputs("usage: ftrecord [-bcg] [-n N] [-r ROOT] [-p PID] [-s SECONDS] -o FILE "
 		      "[-f SCRIPT] [--] [COMMAND...]\n", stderr);
 		return 2;
 	}

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -147,38 +146,12 @@ bool program_attach(struct program *program, pid_t pid)
 	return program->pidfd >= 0;
 }
 
-bool program_watch(struct program *program, void (*at_end)(pid_t pid, void *with),
-		   void *with)
-{
-	program->at_end = at_end;
-	program->with = with;
-	return !ptrace(PTRACE_SEIZE, program->pid, NULL, PTRACE_O_TRACEEXIT);
-}
-
-/* Goes on as if the program was not watched. */
-static void go_on(struct program *program, int status)
-{
-	int event = status >> 16, number = WSTOPSIG(status);
-
-	if (event == PTRACE_EVENT_EXIT)
-		program->at_end(program->pid, program->with);
-	if (event == PTRACE_EVENT_STOP && number != SIGTRAP)
-		ptrace(PTRACE_LISTEN, program->pid, NULL, NULL);
-	else
-		ptrace(PTRACE_CONT, program->pid, NULL,
-		       (void *)(intptr_t)(event ? 0 : number));
-}
-
 static void reap(struct program *program)
 {
 	int status;
 
-	while (!program->attached && !program->ended &&
-	       waitpid(program->pid, &status, WNOHANG) == program->pid) {
-		if (WIFSTOPPED(status)) {
-			go_on(program, status);
-			continue;
-		}
+	if (!program->attached && !program->ended &&
+	    waitpid(program->pid, &status, WNOHANG) == program->pid) {
 		program->ended = true;
 		program->status = status;
 	}

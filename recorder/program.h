@@ -29,9 +29,6 @@ struct program {
 	int pidfd;
 	/* Closed to let the child execute the program, and the answer. */
 	int go, failed;
-	/* Called when the program is about to end, with its memory as it is. */
-	void (*at_end)(pid_t pid, void *with);
-	void *with;
 	/* Faults of the child before it executed the program. */
 	uint64_t minor_before, major_before;
 };
@@ -43,13 +40,6 @@ struct program {
  */
 bool program_fork(struct program *program, const char *root,
 		  char * const argv[]);
-
-/*
- * Has `at_end` called with `with`. Stops the program at each signal and at its end
- * for that, so a set-user-ID program gets no privileges. False with errno.
- */
-bool program_watch(struct program *program, void (*at_end)(pid_t pid, void *with),
-		   void *with);
 
 /* Executes the program: 0, or the errno of execvp(). */
 int program_exec(struct program *program);

@@ -32,7 +32,7 @@ _TRIED = "tried"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch trace`."""
     parser.usage = (
-        "firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] [--zero-pages] "
+        "firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] "
         "[--cgroups] [--sample 1/N] [--no-survey] [--try N] "
         "(-- COMMAND... | --pid PID [--seconds N])"
     )
@@ -53,11 +53,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--no-call-chains",
         action="store_true",
         help="record less of each fault: no flame graph, and fewer faults lost",
-    )
-    parser.add_argument(
-        "--zero-pages",
-        action="store_true",
-        help="ask the kernel, when the command ends, which pages are still the zero page",
     )
     parser.add_argument(
         "--cgroups", action="store_true", help="count the faults by cgroup, too (Linux 5.7)"
@@ -154,8 +149,6 @@ def _target(options: argparse.Namespace) -> Target:
         raise UserError(
             "--seconds is for --pid, more than 0 and at most 1e9: leave it out for a command."
         )
-    if options.zero_pages and options.pid is not None:
-        raise UserError("--zero-pages is for a command, whose end can be waited for: leave it out.")
     if options.tried is not None and (options.tried < 1 or options.pid is not None):
         raise UserError("--try N is for a command, which runs again with a remedy: --try 1.")
     return Target(
@@ -163,7 +156,6 @@ def _target(options: argparse.Namespace) -> Target:
         options.pid,
         options.seconds,
         not options.no_call_chains,
-        options.zero_pages,
         options.cgroups,
         _sample(options.sample),
     )

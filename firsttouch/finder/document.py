@@ -78,7 +78,6 @@ def parse_trace(table: Table) -> Trace:
         undecoded=table.take("undecoded", int),
         untouched=table.take("untouched", int),
         sites=tuple(map(_read_site, table.tables("sites"))),
-        zero_pages=table.optional("zero_pages", int),
         resident=table.take("resident", int, 0),
         prices=tuple(read(entry, Price, strict=False) for entry in table.tables("prices")),
         unnamed=table.strings("unnamed", ()),

@@ -27,8 +27,8 @@ _TIME = attrgetter("time")
 _MAGICS = b"FTTRACE1", b"FTTRACE2"
 # Types of records: two of the kernel's, then those of recorder/format.h.
 _SAMPLE, _CGROUP = 9, 19
-_START, _ROUND, _CODE, _MAPS, _END, _ERROR, _PAGES, _NAMES = range(100, 108)
-_BUILD_IDS, _NODES, _CGROUP_NAMES, _NO_THP, _CALLS = range(109, 114)
+_START, _ROUND, _CODE, _MAPS, _END, _ERROR = range(100, 106)
+_NAMES, _BUILD_IDS, _NODES, _CGROUP_NAMES, _NO_THP, _CALLS = 107, *range(109, 114)
 _CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED, _SAYS_CGROUP, _SAYS_CALLS = 1, 2, 4, 32, 64, 128
 _PAGE_SIZES = 4096, 16384, 65536
 _MACHINES = {62: "x86_64", 183: "aarch64"}
@@ -96,8 +96,6 @@ class Recording:
     command: tuple[str, ...] = ()
     code: dict[int, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
     ending: Ending | None = None
-    # Addresses from and to which the zero page is still mapped at the end, by process.
-    zero_pages: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
     nodes: Counter[int] = field(default_factory=Counter)
     cgroups: Counter[int] = field(default_factory=Counter)
     cgroup_names: dict[int, str] = field(default_factory=dict)
@@ -188,10 +186,6 @@ class Recording:
             for line in self._whole(data, b"\n"):
                 build_id, _, path = line.decode(errors="replace").partition(" ")
                 self._build_ids[path] = build_id
-        elif kind == _PAGES:
-            pid, size = _DATA_HEAD.unpack_from(data)
-            ranges = struct.iter_unpack("<QQ", data[_DATA_HEAD.size :][:size])
-            self.zero_pages.setdefault(pid, []).extend(ranges)
         elif kind == _NODES:
             _, size = _DATA_HEAD.unpack_from(data)
             for node, faults in struct.iter_unpack("<QQ", data[_DATA_HEAD.size :][:size]):

@@ -77,8 +77,7 @@ class Trace:
     recorded. `unseen` were taken in the kernel, which may not be recorded
     without privileges; None if that is not known. `seconds` is the time from
     start to end. `untouched` counts pages of anonymous memory that were read
-    and never written; `zero_pages` those of the command that the kernel still
-    maps to the zero page at its end, None if it was not asked or cannot tell.
+    and never written.
     `resident` is the most memory in bytes that a process of the command had at
     a time; 0 if that is not known. `unnamed` says why files have faults without names, a clause
     each. `exact` is false if the kernel did not tell whether a page was mapped at its
@@ -114,7 +113,6 @@ class Trace:
     undecoded: int
     untouched: int
     sites: tuple[Site, ...]
-    zero_pages: int | None = None
     resident: int = 0
     prices: tuple[Price, ...] = ()
     unnamed: tuple[str, ...] = ()

@@ -61,7 +61,6 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         undecoded=totals.undecoded,
         untouched=totals.unwritten,
         sites=sites,
-        zero_pages=_zero_pages(recording),
         resident=ending.resident * 1024 if ending else 0,
         unnamed=symbols.troubles(),
         exact=recording.says_mapped,
@@ -96,13 +95,6 @@ def _saved(name: str, outcome: Outcome, recording: Recording) -> int:
     if name != AROUND or not recording.ending:
         return outcome.saved
     return max(0, outcome.saved - 2 * recording.ending.major)
-
-
-def _zero_pages(recording: Recording) -> int | None:
-    if not recording.zero_pages:
-        return None
-    ranges = [each for ranges in recording.zero_pages.values() for each in ranges]
-    return sum(end - start for start, end in ranges) // recording.page_size
 
 
 def _sites(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Site, ...]:

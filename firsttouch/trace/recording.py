@@ -32,8 +32,7 @@ _PATIENCE = 0.2  # seconds
 class Target:
     """What to trace: a command, or for `seconds` (None: until it ends) a running process.
 
-    `zero_pages` asks the kernel at the command's end which pages are still the
-    zero page, `cgroups` for each fault's cgroup; `sample` is N to record the faults
+    `cgroups` asks the kernel for each fault's cgroup; `sample` is N to record the faults
     in one of N blocks of addresses alone. `environment` has variables that the command gets, too.
     """
 
@@ -41,7 +40,6 @@ class Target:
     pid: int | None = None
     seconds: float | None = None
     call_chains: bool = True
-    zero_pages: bool = False
     cgroups: bool = False
     sample: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -58,8 +56,6 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
     arguments: list[str | Path] = [recorder, "-o", file]
     if target.call_chains:
         arguments.append("-c")
-    if target.zero_pages:
-        arguments.append("-z")
     if target.cgroups:
         arguments.append("-g")
     if target.sample > 1:

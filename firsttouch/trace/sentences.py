@@ -46,7 +46,6 @@ def conclude(trace: Trace) -> list[str]:
         *advice_sentences(trace),
         *_answer(trace),
         *doubles,
-        *_zero_pages(trace),
         *_limits(trace),
     ]
 
@@ -136,12 +135,6 @@ def cost(trace: Trace, price: Price) -> str:
             amount += f" ({format_share(whole / 1e9, trace.seconds)} of {trace.seconds:.2f} s)"
         return f"{amount}: {price.each:,.0f} ns each, {price.source}"
     return f"{whole:,.0f} {price.unit}: {price.each:,.0f} each, {price.source}"
-
-
-def _zero_pages(trace: Trace) -> Iterator[str]:
-    if trace.zero_pages is not None:
-        pages = format_number_of(trace.zero_pages, "pages")
-        yield f"At the command's end {pages} were still the zero page: read, and never written."
 
 
 def _limits(trace: Trace) -> Iterator[str]:

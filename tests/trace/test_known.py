@@ -55,13 +55,8 @@ def test_all_known_doubles_are_found_at_their_lines_and_no_other(
     others = trace.doubles - sum(KNOWN.values())
     assert others <= 12
     assert trace.lost == 0
-
-
-def test_the_pages_that_were_only_read_are_counted(
-    firsttouch: Firsttouch, compile_c: Compile
-) -> None:
-    trace = traced(firsttouch, "--", compile_c("known.c"))
-    assert trace.untouched >= 127
+    # Those of the part "only_read"; the C library may have read one more.
+    assert 127 <= trace.untouched <= 129
 
 
 def test_the_most_memory_of_a_process_is_told(firsttouch: Firsttouch, compile_c: Compile) -> None:
@@ -75,16 +70,6 @@ def test_the_answer_names_the_line(firsttouch: Firsttouch, compile_c: Compile) -
     # The table of faults has lines with this number, too.
     assert len(re.findall(r"^ *120 .* apart ", done.stderr, re.MULTILINE)) == 1
     assert f"known.c:{line_of('read apart')}" in " ".join(done.stderr.split())
-
-
-def test_the_kernel_counts_the_same_pages_as_never_written(
-    firsttouch: Firsttouch, compile_c: Compile
-) -> None:
-    trace = traced(firsttouch, "--zero-pages", "--", compile_c("known.c"))
-    assert trace.doubles >= sum(KNOWN.values())
-    assert trace.zero_pages is not None, "needs Linux 6.7"
-    # Those of the part "only_read"; the C library may have read one more.
-    assert 127 <= trace.zero_pages <= 129
 
 
 def test_code_that_is_in_no_file_is_decoded_and_named(

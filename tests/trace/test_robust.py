@@ -70,8 +70,7 @@ def test_a_program_that_handles_its_own_faults_is_not_disturbed(
 def test_the_exit_status_is_the_programs(
     firsttouch: Firsttouch, trouble: Path, words: tuple[str, str], status: int
 ) -> None:
-    for options in ([], ["--zero-pages"]):
-        assert firsttouch("trace", *options, "--", trouble, *words).returncode == status
+    assert firsttouch("trace", "--", trouble, *words).returncode == status
 
 
 def test_a_signal_is_passed_on_and_what_was_recorded_is_shown(
