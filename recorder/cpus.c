@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <dirent.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -28,21 +27,4 @@ size_t cpus_possible(cpu_set_t *set)
 		for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++)
 			CPU_SET(cpu, set);
 	return CPU_COUNT(set);
-}
-
-int cpu_node(int cpu)
-{
-	struct dirent *entry;
-	char path[64];
-	int node = -1;
-	DIR *folder;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpu);
-	folder = opendir(path);
-	/* It has a link to its node, such as "node0". */
-	while (folder && node < 0 && (entry = readdir(folder)))
-		sscanf(entry->d_name, "node%d", &node);
-	if (folder)
-		closedir(folder);
-	return node;
 }

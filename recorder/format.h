@@ -7,9 +7,9 @@
  * machine that recorded, which is little-endian on arm64 and x86-64.
  *
  * A sample has PERF_SAMPLE_IP, _TID, _TIME and _ADDR, _CALLCHAIN with
- * FT_CALL_CHAINS, _REGS_USER (x86-64: RSI, RDI and RIP; arm64: PC), _CGROUP with
- * FT_CGROUPS, and _DATA_PAGE_SIZE with FT_MAPPED. Other records of the kernel end in
- * pid, tid and time (sample_id_all). Times are those of CLOCK_MONOTONIC.
+ * FT_CALL_CHAINS, _REGS_USER (x86-64: RSI, RDI and RIP; arm64: PC), and
+ * _DATA_PAGE_SIZE with FT_MAPPED. Other records of the kernel end in pid, tid and time
+ * (sample_id_all). Times are those of CLOCK_MONOTONIC.
  *
  * The sample of a system call has a type of the recorder's, and PERF_SAMPLE_IDENTIFIER,
  * _IP, _TID, _TIME, _CALLCHAIN with FT_CALL_CHAINS, and _RAW: the call's arguments, or
@@ -34,13 +34,10 @@ enum ft_type {
 	FT_MAPS,
 	FT_END,
 	FT_ERROR,
-	/* 106: an older recorder's, of zero pages. */
+	/* 106, 108, 110 and 111 are older recorders'. */
 	FT_NAMES = 107,
-	/* 108: an older recorder's, of reads that got a page of their own. */
 	FT_BUILD_IDS = 109,
-	FT_NODES,
-	FT_CGROUP_NAMES,
-	FT_NO_THP,
+	FT_NO_THP = 112,
 	/* The samples of system calls follow, FT_CALLS + enum ft_call. */
 	FT_CALLS,
 };
@@ -62,11 +59,9 @@ enum ft_flags {
 	FT_KERNEL	= 2,
 	/* It ran already: FT_MAPS has its mappings, PERF_RECORD_COMM its threads' names. */
 	FT_ATTACHED	= 4,
-	/* 8 and 16: that an older recorder's records were asked for. */
+	/* 8, 16 and 64 are older recorders'. */
 	/* Each sample tells what was mapped at its address; from Linux 5.11 on. */
 	FT_MAPPED	= 32,
-	/* Each sample tells the cgroup; from Linux 5.7 on. */
-	FT_CGROUPS	= 64,
 	/* System calls are recorded. */
 	FT_SAYS_CALLS	= 128,
 };
@@ -109,12 +104,9 @@ struct ft_code {
 /*
  * A part of /proc/PID/maps (FT_MAPS), of the build IDs of files that it names
  * (FT_BUILD_IDS, before it: in each line a build ID in hexadecimal, a space, and
- * the path), or a sentence that says why there
- * is no trace (FT_ERROR); or the kernel's release and the words of the command,
- * each ended by a NUL (FT_NAMES); of the samples in the file, how many each NUMA
- * node's CPUs took (FT_NODES: pairs of uint64_t, node and number, several of a node);
- * or the cgroups that are there at the end, in each line the number that samples have,
- * a space, and the path (FT_CGROUP_NAMES). The data follow, padded to 8 bytes.
+ * the path), or a sentence that says why there is no trace (FT_ERROR); or the
+ * kernel's release and the words of the command, each ended by a NUL (FT_NAMES). The
+ * data follow, padded to 8 bytes.
  */
 struct ft_data {
 	struct perf_event_header header;

@@ -2,12 +2,11 @@
 /*
  * Records the page faults of a command and its children, or of a process:
  *
- *   ftrecord [-bcg] [-n N] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
+ *   ftrecord [-bc] [-n N] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
  *   ftrecord -x FILE
  *
  *   -b   the command gets no huge pages, and is not taken for one that forbids them
  *   -c   with the chain of calls, where the program keeps frame pointers
- *   -g   with the cgroup of each fault
  *   -n   the faults in one of N blocks of addresses alone
  *   -f   the command is what this file has, for a shell
  *   -r   the command's root directory; it gets its own /proc, /dev and /tmp, a
@@ -32,7 +31,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "cgroups.h"
 #include "failure.h"
 #include "proc.h"
 #include "program.h"
@@ -101,10 +99,6 @@ static void open_rings(struct recording *recording)
 	}
 	if (attached)
 		free(threads);
-	if (error == -EINVAL && recording->rings.flags & FT_CGROUPS)
-		give_up(recording,
-			"this kernel does not tell the cgroup of a fault, as Linux 5.7 with "
-			"CONFIG_CGROUP_PERF does: trace without --cgroups.");
 	if (error) {
 		failure_explain(-error, attached ? recording->program.pid : 0,
 				sentence, sizeof(sentence));
@@ -201,9 +195,6 @@ static void write_end(struct recording *recording)
 
 	rings_disable(&recording->rings);
 	rings_drain(&recording->rings, &recording->code, &recording->output);
-	rings_write_nodes(&recording->rings, &recording->output);
-	if (recording->rings.flags & FT_CGROUPS)
-		cgroups_write(&recording->output);
 	end.faults = rings_count(&recording->rings);
 	end.samples = recording->rings.samples;
 	program_used(&recording->program, &end);
@@ -248,15 +239,13 @@ int main(int argc, char *argv[])
 	double seconds = 0;
 	int option, signals, pid = 0;
 
-	while ((option = getopt(argc, argv, "+bcf:gn:o:p:r:s:x:")) != -1) {
+	while ((option = getopt(argc, argv, "+bcf:n:o:p:r:s:x:")) != -1) {
 		if (option == 'b')
 			recording.program.base_pages = true;
 		else if (option == 'c')
 			recording.rings.flags |= FT_CALL_CHAINS;
 		else if (option == 'f')
 			script[2] = proc_read_text(optarg);
-		else if (option == 'g')
-			recording.rings.flags |= FT_CGROUPS;
 		else if (option == 'n')
 			recording.rings.sample = strtoul(optarg, NULL, 10);
 		else if (option == 'o')
@@ -274,7 +263,7 @@ int main(int argc, char *argv[])
 	}
 	command = script[2] ? script : argv + optind;
 	if (!file || !*command != !!pid || !recording.rings.sample) {
-		fputs("usage: ftrecord [-bcg] [-n N] [-r ROOT] [-p PID] [-s SECONDS] -o FILE "
+		fputs("usage: ftrecord [-bc] [-n N] [-r ROOT] [-p PID] [-s SECONDS] -o FILE "
 		      "[-f SCRIPT] [--] [COMMAND...]\n", stderr);
 		return 2;
 	}

@@ -87,10 +87,6 @@ static struct perf_event_attr faults_event(const struct rings *rings)
 		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
 		attr.sample_max_stack = DEEPEST_CHAIN;
 	}
-	if (rings->flags & FT_CGROUPS) {
-		attr.sample_type |= PERF_SAMPLE_CGROUP;
-		attr.cgroup = 1;
-	}
 	if (rings->flags & FT_MAPPED)
 		attr.sample_type |= PERF_SAMPLE_DATA_PAGE_SIZE;
 	return attr;

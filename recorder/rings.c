@@ -3,7 +3,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cpus.h"
 #include "rings.h"
 
 /* 2^64 by the golden ratio: neighbours go far apart. */
@@ -91,7 +90,6 @@ static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 			rings->samples++;
 			if (!block_is_kept(rings, record.sample.addr))
 				continue;
-			ring->kept++;
 			if (!rings->ignore_thp)
 				thp_look(&rings->thp, record.sample.pid,
 					 record.sample.time, rings->time,
@@ -156,15 +154,4 @@ uint64_t rings_count(const struct rings *rings)
 		    sizeof(count))
 			sum += count;
 	return sum;
-}
-
-void rings_write_nodes(const struct rings *rings, struct output *output)
-{
-	for (size_t i = 0; i < rings->nr_rings; i++) {
-		int node = cpu_node(rings->ring[i].cpu);
-		uint64_t pair[2] = { node, rings->ring[i].kept };
-
-		if (node >= 0 && pair[1])
-			output_data(output, FT_NODES, 0, pair, sizeof(pair));
-	}
 }

@@ -20,8 +20,6 @@ struct ring {
 	/* Up to where its records are expected, as data_head. */
 	uint64_t expected;
 	int cpu;
-	/* Samples of it that are in the file. */
-	uint64_t kept;
 };
 
 struct rings {
@@ -63,8 +61,5 @@ void rings_disable(struct rings *rings);
 
 /* How many faults the events counted, recorded or not. */
 uint64_t rings_count(const struct rings *rings);
-
-/* Writes how many of the samples in the file are of each NUMA node's CPUs. */
-void rings_write_nodes(const struct rings *rings, struct output *output);
 
 #endif

@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch trace`."""
     parser.usage = (
         "firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] "
-        "[--cgroups] [--sample 1/N] [--no-survey] [--try N] "
+        "[--sample 1/N] [--no-survey] [--try N] "
         "(-- COMMAND... | --pid PID [--seconds N])"
     )
     parser.set_defaults(run=_run)
@@ -53,9 +53,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--no-call-chains",
         action="store_true",
         help="record less of each fault: no flame graph, and fewer faults lost",
-    )
-    parser.add_argument(
-        "--cgroups", action="store_true", help="count the faults by cgroup, too (Linux 5.7)"
     )
     parser.add_argument(
         "--sample",
@@ -156,7 +153,6 @@ def _target(options: argparse.Namespace) -> Target:
         options.pid,
         options.seconds,
         not options.no_call_chains,
-        options.cgroups,
         _sample(options.sample),
     )
 

@@ -100,19 +100,12 @@ def parse_trace(table: Table) -> Trace:
         processes=tuple(
             read(entry, ProcessFaults, strict=False) for entry in table.tables("processes")
         ),
-        nodes=_counts(table, "nodes"),
-        cgroups=_counts(table, "cgroups"),
         sample=table.take("sample", int, 1),
         recorded=table.optional("recorded", int),
         errors=table.table("errors").values_of(float) if table.has("errors") else {},
         calls=table.take("calls", bool, False),
         fault_places=tuple(map(_read_place, table.tables("fault_places"))),
     )
-
-
-def _counts(table: Table, key: str) -> Mapping[str, int]:
-    """Return counts by name; an older trace has none."""
-    return table.table(key).values_of(int) if table.has(key) else {}
 
 
 def _read_place(table: Table) -> FaultPlace:

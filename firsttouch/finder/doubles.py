@@ -53,9 +53,6 @@ def find(
         size, BLOCK // size, worlds, sampled=sampled, says_stacks=recording.says_calls
     )
     totals = _Finder(recording, MappedFiles(root, copies=copies), rows, remedies).run()
-    totals.nodes = recording.nodes
-    for number, faults in recording.cgroups.items():
-        totals.cgroups[recording.cgroup_names.get(number, f"cgroup {number}, gone")] += faults
     if sampled:
         scale(totals, recording)
     return totals

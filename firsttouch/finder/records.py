@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from firsttouch.errors import UserError
-from firsttouch.finder.address_spaces import TRAILER, change_of, mappings
+from firsttouch.finder.address_spaces import change_of, mappings
 from firsttouch.finder.events import Event, Executed, Fault, Forbade, Forked
 from firsttouch.finder.samples import Samples
 
@@ -25,10 +25,10 @@ _TIME = attrgetter("time")
 
 # The second says more of a fault: samples.py reads both.
 _MAGICS = b"FTTRACE1", b"FTTRACE2"
-# Types of records: two of the kernel's, then those of recorder/format.h.
-_SAMPLE, _CGROUP = 9, 19
+# Types of records: one of the kernel's, then those of recorder/format.h.
+_SAMPLE = 9
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR = range(100, 106)
-_NAMES, _BUILD_IDS, _NODES, _CGROUP_NAMES, _NO_THP, _CALLS = 107, *range(109, 114)
+_NAMES, _BUILD_IDS, _NO_THP, _CALLS = 107, 109, 112, 113
 _CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED, _SAYS_CGROUP, _SAYS_CALLS = 1, 2, 4, 32, 64, 128
 _PAGE_SIZES = 4096, 16384, 65536
 _MACHINES = {62: "x86_64", 183: "aarch64"}
@@ -72,9 +72,7 @@ class Recording:
     `code` holds what was last at the pcs of faults, by process and by pc.
     `ending` is None if the recorder was killed. `command` has the words of the
     command, none for a process that ran already. `sample` is N if the file has the
-    faults in one of N blocks of 2 MiB alone, 1 if it has all. `nodes` and `cgroups`
-    count the faults in the file by NUMA node and by the number of a cgroup, which
-    `cgroup_names` has the paths of; both are complete as `ending` is.
+    faults in one of N blocks of 2 MiB alone, 1 if it has all.
     """
 
     file: Path
@@ -89,16 +87,12 @@ class Recording:
     # Of the file's format, whether its faults have `mapped`, and whether it has system calls.
     version: int = 2
     says_mapped: bool = False
-    says_cgroup: bool = False
     says_calls: bool = False
     sample: int = 1
     kernel_release: str = ""
     command: tuple[str, ...] = ()
     code: dict[int, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
     ending: Ending | None = None
-    nodes: Counter[int] = field(default_factory=Counter)
-    cgroups: Counter[int] = field(default_factory=Counter)
-    cgroup_names: dict[int, str] = field(default_factory=dict)
     # Of files that a process had mapped before, by path.
     _build_ids: dict[str, str] = field(default_factory=dict)
     # The begin of a line or a word that goes on in the next record.
@@ -119,9 +113,8 @@ class Recording:
     def _ordered(self, file: BinaryIO) -> Iterator[Event]:
         """Yield events round by round: a ring may lag behind others, but not by two rounds."""
         samples = Samples(
-            self.machine, self.version, self.call_chains, self.kernel, self.says_mapped,
-            self.says_cgroup, self.cgroups,
-        )  # fmt: skip
+            self.machine, self.version, self.call_chains, self.kernel, self.says_mapped
+        )
         fault = samples.fault
         waiting: list[Event] = []
         before = 0
@@ -136,8 +129,6 @@ class Recording:
                 (before,) = _COUNT.unpack_from(data)
             elif kind == _CODE:
                 self._code(data, waiting)
-            elif kind == _CGROUP:
-                self._name_cgroup(data)
             elif kind >= _CALLS:
                 waiting += samples.calls(data, kind - _CALLS)
             elif kind < _START:
@@ -165,12 +156,6 @@ class Recording:
         if isinstance(last, Fault) and (last.pid, last.pc) == (pid, pc):
             waiting[-1] = last._replace(code=code)
 
-    def _name_cgroup(self, data: bytes) -> None:
-        """Keep the path of a cgroup that was made meanwhile."""
-        (number,) = _COUNT.unpack_from(data)
-        path = data[_COUNT.size : -TRAILER.size].split(b"\0", 1)[0]
-        self.cgroup_names[number] = path.decode(errors="replace")
-
     def _keep(self, data: bytes, kind: int) -> Iterator[Event]:
         """Keep what a record of the recorder's own says; yield the events that it has."""
         if kind == _MAPS:
@@ -186,14 +171,6 @@ class Recording:
             for line in self._whole(data, b"\n"):
                 build_id, _, path = line.decode(errors="replace").partition(" ")
                 self._build_ids[path] = build_id
-        elif kind == _NODES:
-            _, size = _DATA_HEAD.unpack_from(data)
-            for node, faults in struct.iter_unpack("<QQ", data[_DATA_HEAD.size :][:size]):
-                self.nodes[node] += faults
-        elif kind == _CGROUP_NAMES:
-            for line in self._whole(data, b"\n"):
-                number, _, path = line.decode(errors="replace").partition(" ")
-                self.cgroup_names[int(number)] = path
         elif kind == _NAMES:
             names = [name.decode(errors="replace") for name in self._whole(data, b"\0")]
             if names and not self.kernel_release:
@@ -223,13 +200,14 @@ def open_recording(file: Path) -> Recording:
     if started is None or started[1] not in _MACHINES:
         raise UserError(f"{file}: nothing was recorded; run the same command again.")
     flags, machine, page_size, pid, time, ring, sample = started
+    if flags & _SAYS_CGROUP:
+        raise UserError(f"{file} is of an older `firsttouch trace --cgroups`: record it again.")
     if page_size not in _PAGE_SIZES or time >> 63 or not sample:
         raise UserError(_damaged(file))
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
         bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
-        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CGROUP),
-        bool(flags & _SAYS_CALLS), sample,
+        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CALLS), sample,
     )  # fmt: skip
 
 

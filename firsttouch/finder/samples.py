@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -36,26 +35,24 @@ _MOST_CHAINS = 1 << 16
 
 @dataclass
 class Samples:
-    """The form of a recording's samples; `cgroups` counts them by the number of a cgroup."""
+    """The form of a recording's samples."""
 
     machine: str
     version: int
     call_chains: bool
     kernel: bool
     says_mapped: bool
-    says_cgroup: bool
-    cgroups: Counter[int]
     _chains: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
     # By thread, the arguments of an mremap(2) that has not returned.
     _moving: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        last = "Q" * self.says_cgroup + "Q" * self.says_mapped
+        last = "Q" * self.says_mapped
         self._with_registers = struct.Struct(f"<Q{_REGISTERS[self.machine]}{last}")
         self._without = struct.Struct(f"<Q{last}")
         # Most samples: with registers, without a chain of calls. No other has that length.
         most = self.version > 1 and self.machine == "x86_64" and self.says_mapped
-        usual = most and not self.call_chains and not self.says_cgroup
+        usual = most and not self.call_chains
         self._most = struct.Struct("<QIIQQQ3QQ") if usual else None
 
     def fault(self, data: bytes, misc: int) -> Fault:
@@ -87,8 +84,6 @@ class Samples:
         form = self._without if abi == _NONE else self._with_registers
         values = form.unpack_from(data, at)
         mapped = values[-1] if self.says_mapped else None
-        if self.says_cgroup:
-            self.cgroups[values[-2 if self.says_mapped else -1]] += 1
         if abi == _NONE:
             return Fault(time, pid, tid, pc, address, user, chain, mapped)
         bits = 32 if abi == _ABI_32 else 64

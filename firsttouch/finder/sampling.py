@@ -34,10 +34,9 @@ def scale(totals: Totals, recording: Recording) -> None:
             entries, _all_scaled([tally.kinds for tally in entries], factor), strict=True
         ):
             tally.kinds = kinds
-    for numbered in (totals.counts, totals.nodes, *totals.filled.values()):
+    for numbered in (totals.counts, *totals.filled.values()):
         _scale_counter(numbered, factor)
-    for named in (totals.allocators, totals.cgroups):
-        _scale_counter(named, factor)
+    _scale_counter(totals.allocators, factor)
     _scale_counter(totals.givers, factor)
     for outcome in totals.outcomes.values():
         outcome.saved = round(outcome.saved * factor)

@@ -88,7 +88,6 @@ class Trace:
     `allocator` is that of the processes with most first touches of anonymous memory.
     `no_huge` are first touches of processes that forbid huge pages for themselves.
     `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
-    `nodes` and `cgroups` count the faults by NUMA node and cgroup, if these were recorded.
     `sample` is N where the faults in one of N blocks of 2 MiB were recorded, `recorded` of
     them; then all counts are estimates, and `errors` has two standard errors of each kind's,
     as a share of it.
@@ -131,8 +130,6 @@ class Trace:
     unpriced: str = ""
     system: float | None = None
     processor: str = ""
-    nodes: Mapping[str, int] = field(default_factory=dict)
-    cgroups: Mapping[str, int] = field(default_factory=dict)
     sample: int = 1
     recorded: int | None = None
     errors: Mapping[str, float] = field(default_factory=dict)

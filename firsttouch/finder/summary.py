@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from firsttouch.finder.fault_places import (
-    MOST,
     fault_kinds,
     fault_places,
     processes,
@@ -77,8 +76,6 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
         no_huge=totals.no_huge,
         fault_places=places,
-        nodes={str(node): faults for node, faults in sorted(totals.nodes.items())},
-        cgroups=dict(totals.cgroups.most_common(MOST)),
         sample=recording.sample,
         recorded=totals.recorded,
         errors=errors(totals, recording.sample),

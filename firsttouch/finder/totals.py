@@ -120,7 +120,6 @@ class Totals:
     memory, of all, that were read and not written. `names` are those of the address
     spaces: the command, or the program executed. `in_kernel` counts the faults taken
     in the kernel. `detached` are the programs that the kernel lets nobody watch.
-    `nodes` counts the faults by the NUMA node of the CPU, `cgroups` by the path of the cgroup.
     Of a sample, `recorded` is the number of faults in it, and `blocks` has by kind how many
     pages of each block had such faults.
     `faults` is empty unless it was asked for.
@@ -144,8 +143,6 @@ class Totals:
     unwritten: int = 0
     no_huge: int = 0
     detached: list[str] = field(default_factory=list)
-    nodes: Counter[int] = field(default_factory=Counter)
-    cgroups: Counter[str] = field(default_factory=Counter)
     recorded: int | None = None
     blocks: list[Counter[int]] = field(default_factory=lambda: [Counter() for _ in FAULT_KINDS])
     anonymous: int = 0

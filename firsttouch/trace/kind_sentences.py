@@ -46,9 +46,6 @@ def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
         yield _by("program", [(p.name, p.faults, p.processes) for p in trace.programs], "processes")
     if threads := named_threads(trace):
         yield _by("thread", [(t.name, t.faults, t.threads) for t in threads], "threads")
-    for what, counts in (("cgroup", trace.cgroups), ("NUMA node of the CPU", trace.nodes)):
-        if len(counts) > 1:
-            yield _by(what, [(name, faults, 1) for name, faults in counts.items()], "")
     yield from _sample(trace)
 
 

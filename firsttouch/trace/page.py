@@ -82,11 +82,6 @@ def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: tupl
         programs=trace.programs if len(trace.programs) > 1 else (),
         threads=named_threads(trace),
         processes=several_processes(trace)[:_PROCESSES],
-        counted=[
-            (head, counts)
-            for head, counts in (("Cgroup", trace.cgroups), ("NUMA node", trace.nodes))
-            if len(counts) > 1
-        ],
         places=trace.fault_places,
         style=Markup(armless_style(LIGHT, DARK)),
         patterns=patterns(),

@@ -32,7 +32,7 @@ _PATIENCE = 0.2  # seconds
 class Target:
     """What to trace: a command, or for `seconds` (None: until it ends) a running process.
 
-    `cgroups` asks the kernel for each fault's cgroup; `sample` is N to record the faults
+    `sample` is N to record the faults
     in one of N blocks of addresses alone. `environment` has variables that the command gets, too.
     """
 
@@ -40,7 +40,6 @@ class Target:
     pid: int | None = None
     seconds: float | None = None
     call_chains: bool = True
-    cgroups: bool = False
     sample: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -56,8 +55,6 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
     arguments: list[str | Path] = [recorder, "-o", file]
     if target.call_chains:
         arguments.append("-c")
-    if target.cgroups:
-        arguments.append("-g")
     if target.sample > 1:
         arguments += ["-n", str(target.sample)]
     if target.pid is not None:

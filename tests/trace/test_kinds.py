@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import time
 from collections import defaultdict
@@ -19,7 +18,7 @@ from firsttouch.finder.sites import Trace
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.recording import DATA_FILE
 from tests.conftest import Firsttouch
-from tests.trace.conftest import Compile, with_own_mounts
+from tests.trace.conftest import Compile
 
 pytestmark = pytest.mark.long
 
@@ -156,44 +155,3 @@ def test_threads_are_told_apart_by_their_names(
     assert sum(thread.faults for thread in trace.threads) == trace.faults
     page = (firsttouch.directory / "out" / "trace.html").read_text()
     assert '<th scope="row">worker</th><td class="n" data-label="Threads">2</td>' in page
-
-
-def test_faults_are_told_by_cgroup(firsttouch: Firsttouch, compile_c: Compile) -> None:
-    """Also those of a cgroup that the command made and removed."""
-    program = compile_c("many.c")
-    moves = (
-        "for name in kept gone; do mkdir -p all/$name; "
-        f"sh -c 'echo $$ >all/'$name'/cgroup.procs; exec {program} 3000'; done; rmdir all/gone"
-    )
-    words = shlex.join(firsttouch.command("trace", "--cgroups", "--", "sh", "-c", moves))
-    script = f"mkdir all && mount -t cgroup2 none all && {words}; rmdir all/kept"
-    done = with_own_mounts(firsttouch, script)
-    trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
-    assert trace.cgroups["/kept"] >= 3000 and trace.cgroups["/gone"] >= 3000, done.stderr
-    assert sum(trace.cgroups.values()) == trace.faults
-    assert "By cgroup: /" in done.stderr
-    page = (firsttouch.directory / "out" / "trace.html").read_text()
-    assert '<th scope="row">/gone</th>' in page
-
-
-def test_faults_are_told_by_the_numa_node_of_the_cpu(
-    recorder: Path, compile_c: Compile, tmp_path: Path
-) -> None:
-    """Each CPU of this host is made to be in a node of its own, with number 10 and more."""
-    program = compile_c("many.c")
-    cpus = sorted(os.sched_getaffinity(0))
-    assert len(cpus) > 1, "this test needs two CPUs"
-    numbers = ",".join(map(str, cpus))
-    nodes = " ".join(f"/sys/devices/system/cpu/cpu{cpu}/node{10 + cpu}" for cpu in cpus)
-    runs = "; ".join(f"taskset -c {cpu} {program} {1000 * (cpu + 1)}" for cpu in cpus[:2])
-    script = (
-        "mount -t tmpfs none /sys/devices/system/cpu && "
-        f"echo {numbers} >/sys/devices/system/cpu/possible && mkdir -p {nodes} && "
-        f"{recorder} -o trace.data -- sh -c '{runs}'"
-    )
-    subprocess.run(["unshare", "--mount", "sh", "-c", script], cwd=tmp_path, check=True)
-    read = read_recording(tmp_path / "trace.data")
-    first, second = (read.trace.nodes[f"{10 + cpu}"] for cpu in cpus[:2])
-    assert first >= 1000 * (cpus[0] + 1) and second >= 1000 * (cpus[1] + 1)
-    assert sum(read.trace.nodes.values()) == read.trace.faults
-    assert "By NUMA node of the CPU: 1" in " ".join(read.sentences)

@@ -118,17 +118,6 @@ def test_a_process_that_cannot_be_waited_for_is_not_said_to_be_missing(
         read_recording(file)
 
 
-def test_a_kernel_that_knows_no_cgroups_of_faults_is_named(
-    recorder: Path, compile_c: Compile, tmp_path: Path
-) -> None:
-    """Such as Linux before 5.7, which refuses what it does not know."""
-    deny = compile_c("deny.c", "-DERROR=EINVAL")
-    file = tmp_path / "trace.data"
-    subprocess.run([deny, recorder, "-g", "-o", file, "--", "true"], check=False)
-    with pytest.raises(UserError, match=r"does not tell the cgroup.*trace without --cgroups"):
-        read_recording(file)
-
-
 def test_a_trace_that_gets_no_buffer_names_the_limit(recorder: Path, tmp_path: Path) -> None:
     """Perf's buffers of a user have a limit: the first trace takes all that it gives."""
     first, second = tmp_path / "first.data", tmp_path / "second.data"

@@ -61,7 +61,7 @@ def test_each_size_saves_what_is_promised(
         load_machine("neoverse-n1"),
         ("transparent_hugepage=never", "norandmaps"),
         (
-            f"/ftrecord -g -o /tmp/trace.data -- {touch}",
+            f"/ftrecord -o /tmp/trace.data -- {touch}",
             # The recorder starts it otherwise than init: it may take a fault less.
             touch,
             *(
