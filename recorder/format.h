@@ -77,12 +77,7 @@ struct ft_start {
 	uint64_t time;
 	/* Bytes of one CPU's ring. */
 	uint64_t ring;
-	/* The file has the samples of one in so many blocks; older files end before it. */
-	uint64_t sample;
 };
-
-/* Bits of an address in its block: that of a huge page, where neighbours matter. */
-#define FT_BLOCK_SHIFT	21
 
 /* No record that follows is older than the round before the last one. */
 struct ft_round {

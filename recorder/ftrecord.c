@@ -2,12 +2,11 @@
 /*
  * Records the page faults of a command and its children, or of a process:
  *
- *   ftrecord [-bc] [-n N] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
+ *   ftrecord [-bc] [-r ROOT] [-p PID -s SECONDS] -o FILE [-f SCRIPT] [--] [COMMAND...]
  *   ftrecord -x FILE
  *
  *   -b   the command gets no huge pages, and is not taken for one that forbids them
  *   -c   with the chain of calls, where the program keeps frame pointers
- *   -n   the faults in one of N blocks of addresses alone
  *   -f   the command is what this file has, for a shell
  *   -r   the command's root directory; it gets its own /proc, /dev and /tmp, a
  *        fixed environment, and writes to standard error alone
@@ -117,7 +116,6 @@ static void write_start(struct recording *recording)
 		.pid = recording->program.pid,
 		.time = now(),
 		.ring = recording->rings.size,
-		.sample = recording->rings.sample,
 	}, sizeof(struct ft_start));
 }
 
@@ -233,21 +231,19 @@ static void start(struct recording *recording, int pid, const char *root,
 
 int main(int argc, char *argv[])
 {
-	struct recording recording = { .rings.sample = 1 };
+	struct recording recording = { 0 };
 	char *script[4] = { "/bin/sh", "-c" }, **command;
 	const char *file = NULL, *root = NULL;
 	double seconds = 0;
 	int option, signals, pid = 0;
 
-	while ((option = getopt(argc, argv, "+bcf:n:o:p:r:s:x:")) != -1) {
+	while ((option = getopt(argc, argv, "+bcf:o:p:r:s:x:")) != -1) {
 		if (option == 'b')
 			recording.program.base_pages = true;
 		else if (option == 'c')
 			recording.rings.flags |= FT_CALL_CHAINS;
 		else if (option == 'f')
 			script[2] = proc_read_text(optarg);
-		else if (option == 'n')
-			recording.rings.sample = strtoul(optarg, NULL, 10);
 		else if (option == 'o')
 			file = optarg;
 		else if (option == 'p')
@@ -262,8 +258,8 @@ int main(int argc, char *argv[])
 			return 2;
 	}
 	command = script[2] ? script : argv + optind;
-	if (!file || !*command != !!pid || !recording.rings.sample) {
-		fputs("usage: ftrecord [-bc] [-n N] [-r ROOT] [-p PID] [-s SECONDS] -o FILE "
+	if (!file || !*command != !!pid) {
+		fputs("usage: ftrecord [-bc] [-r ROOT] [-p PID] [-s SECONDS] -o FILE "
 		      "[-f SCRIPT] [--] [COMMAND...]\n", stderr);
 		return 2;
 	}

@@ -5,8 +5,6 @@
 
 #include "rings.h"
 
-/* 2^64 by the golden ratio: neighbours go far apart. */
-#define SPREAD	0x9e3779b97f4a7c15ull
 /* So many drains without new code: a program is past its start. */
 #define CALM	8
 
@@ -49,11 +47,6 @@ static void look_ahead(struct rings *rings, struct code *code)
 	}
 }
 
-static bool block_is_kept(const struct rings *rings, uint64_t addr)
-{
-	return ((addr >> FT_BLOCK_SHIFT) * SPREAD >> 32) % rings->sample == 0;
-}
-
 /* Tells whether a sample is that of a system call, which gets a type of its own. */
 static bool is_call(const struct rings *rings, struct sample *sample)
 {
@@ -88,8 +81,6 @@ static bool drain(struct rings *rings, struct ring *ring, struct code *code,
 		if (record.header.type == PERF_RECORD_SAMPLE &&
 		    !is_call(rings, &record.sample)) {
 			rings->samples++;
-			if (!block_is_kept(rings, record.sample.addr))
-				continue;
 			if (!rings->ignore_thp)
 				thp_look(&rings->thp, record.sample.pid,
 					 record.sample.time, rings->time,

@@ -35,8 +35,6 @@ struct rings {
 	/* Those of system calls are apart, since they count no faults. */
 	struct calls calls;
 	uint64_t samples;
-	/* As in struct ft_start. */
-	uint64_t sample;
 	struct thp thp;
 	/* Who forbids huge pages is not recorded. */
 	bool ignore_thp;

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +22,6 @@ from firsttouch.vm.cpus import processor_name
 
 # Some 30 years, which fit into the recorder's nanoseconds.
 _MOST_SECONDS = 1e9
-# Of blocks, for one that is recorded: 128 GiB of addresses.
-_MOST_SAMPLE = 1 << 16
 # The folder of what --try traces.
 _TRIED = "tried"
 
@@ -33,8 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch trace`."""
     parser.usage = (
         "firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] "
-        "[--sample 1/N] [--no-survey] [--try N] "
-        "(-- COMMAND... | --pid PID [--seconds N])"
+        "[--no-survey] [--try N] (-- COMMAND... | --pid PID [--seconds N])"
     )
     parser.set_defaults(run=_run)
     parser.add_argument(
@@ -53,13 +49,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--no-call-chains",
         action="store_true",
         help="record less of each fault: no flame graph, and fewer faults lost",
-    )
-    parser.add_argument(
-        "--sample",
-        metavar="1/N",
-        default="1/1",
-        help="record the faults in one of N blocks of 2 MiB alone, and estimate all others: for a "
-        "program of hours",
     )
     parser.add_argument(
         "--no-survey",
@@ -148,21 +137,4 @@ def _target(options: argparse.Namespace) -> Target:
         )
     if options.tried is not None and (options.tried < 1 or options.pid is not None):
         raise UserError("--try N is for a command, which runs again with a remedy: --try 1.")
-    return Target(
-        tuple(options.command),
-        options.pid,
-        options.seconds,
-        not options.no_call_chains,
-        _sample(options.sample),
-    )
-
-
-def _sample(text: str) -> int:
-    """Return N of the text `1/N`."""
-    match = re.fullmatch(r"1/(\d{1,9})", text)
-    if not match or not 1 <= int(match[1]) <= _MOST_SAMPLE:
-        raise UserError(
-            f"--sample {text}: write 1/N with a whole number of at most {_MOST_SAMPLE:,}, such as "
-            "1/16."
-        )
-    return int(match[1])
+    return Target(tuple(options.command), options.pid, options.seconds, not options.no_call_chains)

@@ -100,9 +100,6 @@ def parse_trace(table: Table) -> Trace:
         processes=tuple(
             read(entry, ProcessFaults, strict=False) for entry in table.tables("processes")
         ),
-        sample=table.take("sample", int, 1),
-        recorded=table.optional("recorded", int),
-        errors=table.table("errors").values_of(float) if table.has("errors") else {},
         calls=table.take("calls", bool, False),
         fault_places=tuple(map(_read_place, table.tables("fault_places"))),
     )

@@ -24,7 +24,6 @@ from firsttouch.finder.process import Process
 from firsttouch.finder.records import Recording
 from firsttouch.finder.replay import Remedies, Replay
 from firsttouch.finder.runs import count_faults, in_runs
-from firsttouch.finder.sampling import scale
 from firsttouch.finder.spaces import PROT_EXEC, Place, Space, is_loader, memory_kind
 from firsttouch.finder.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
 from firsttouch.finder.worlds import World
@@ -46,16 +45,10 @@ def find(
     With `copies` these are copies of the files that were mapped, as of those on a guest's disk.
     `rows` asks for `Totals.faults`, which takes 16 bytes of memory for each fault.
     `worlds` are simulated in place of the usual remedies, by the names of their outcomes.
-    Counts of a recording of some blocks are estimates for all.
     """
-    size, sampled = recording.page_size, recording.sample > 1
-    remedies = Remedies(
-        size, BLOCK // size, worlds, sampled=sampled, says_stacks=recording.says_calls
-    )
-    totals = _Finder(recording, MappedFiles(root, copies=copies), rows, remedies).run()
-    if sampled:
-        scale(totals, recording)
-    return totals
+    size = recording.page_size
+    remedies = Remedies(size, BLOCK // size, worlds, says_stacks=recording.says_calls)
+    return _Finder(recording, MappedFiles(root, copies=copies), rows, remedies).run()
 
 
 class _Finder:
@@ -65,7 +58,7 @@ class _Finder:
         self._recording = recording
         self._mapped_files = mapped_files
         self._code = Code(recording, mapped_files)
-        self._totals = Totals(recorded=0 if recording.sample > 1 else None)
+        self._totals = Totals()
         self._remedies = remedies
         self._totals.outcomes = remedies.outcomes
         self._rows = rows

@@ -278,8 +278,5 @@ class Process:
         )
         for (pair, block), count in self._dense.items():
             totals.filled[pair][touched.pages[block].bit_count()] += count
-        if totals.recorded is not None:
-            for of_kind, pages_of in zip(totals.blocks, touched.kinds, strict=True):
-                of_kind.update({block: pages.bit_count() for block, pages in pages_of.items()})
         if touched.faults > totals.largest.faults:
             totals.largest = touched

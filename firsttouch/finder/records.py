@@ -71,8 +71,7 @@ class Recording:
 
     `code` holds what was last at the pcs of faults, by process and by pc.
     `ending` is None if the recorder was killed. `command` has the words of the
-    command, none for a process that ran already. `sample` is N if the file has the
-    faults in one of N blocks of 2 MiB alone, 1 if it has all.
+    command, none for a process that ran already.
     """
 
     file: Path
@@ -88,7 +87,6 @@ class Recording:
     version: int = 2
     says_mapped: bool = False
     says_calls: bool = False
-    sample: int = 1
     kernel_release: str = ""
     command: tuple[str, ...] = ()
     code: dict[int, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
@@ -199,15 +197,13 @@ def open_recording(file: Path) -> Recording:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     if started is None or started[1] not in _MACHINES:
         raise UserError(f"{file}: nothing was recorded; run the same command again.")
-    flags, machine, page_size, pid, time, ring, sample = started
-    if flags & _SAYS_CGROUP:
-        raise UserError(f"{file} is of an older `firsttouch trace --cgroups`: record it again.")
-    if page_size not in _PAGE_SIZES or time >> 63 or not sample:
+    flags, machine, page_size, pid, time, ring = started
+    if page_size not in _PAGE_SIZES or time >> 63:
         raise UserError(_damaged(file))
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
         bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
-        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CALLS), sample,
+        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CALLS),
     )  # fmt: skip
 
 
@@ -220,9 +216,14 @@ def _started(file: BinaryIO) -> tuple[int, ...] | None:
             _, length = _DATA_HEAD.unpack_from(data)
             raise UserError(data[_DATA_HEAD.size :][:length].decode(errors="replace"))
         if kind == _START and len(data) >= _STARTED.size:
-            # Older recorders keep all samples, and do not say so.
-            sample = _COUNT.unpack_from(data, _STARTED.size) if len(data) > _STARTED.size else (1,)
-            started = _STARTED.unpack_from(data) + sample
+            started = _STARTED.unpack_from(data)
+            # 1 in all recordings without --sample, and missing in the oldest.
+            sample = data[_STARTED.size :][:8]
+            if started[0] & _SAYS_CGROUP or int.from_bytes(sample, "little") > 1:
+                raise UserError(
+                    f"{file.name} was recorded with --sample or --cgroups of an older firsttouch: "
+                    "record the program again."
+                )
         if kind == _ROUND:
             break
     return started

@@ -37,17 +37,14 @@ def largest(page_size: int) -> str:
     return next((name for name, size in FOLIOS.items() if size == table_bytes(page_size)), "")
 
 
-def worlds_of(page_size: int, *, sampled: bool = False) -> Mapping[str, type[World]]:
-    """Return the remedies that a simulation has for a page size.
-
-    A recording that is `sampled` does not have all blocks of a page table.
-    """
+def worlds_of(page_size: int) -> Mapping[str, type[World]]:
+    """Return the remedies that a simulation has for a page size."""
     worlds: dict[str, type[World]] = {AHEAD: Ahead}
     for name, size in FOLIOS.items():
         order = (size // page_size).bit_length() - 1
         whole = size == table_bytes(page_size)
         if size > BLOCK:
-            if whole and not sampled:
+            if whole:
                 worlds[name] = page_tables(size // BLOCK)
         # Two pages are no large folio of anonymous memory.
         elif order >= 2:

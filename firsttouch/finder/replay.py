@@ -43,10 +43,9 @@ class Remedies:
         block: int,
         worlds: Mapping[str, type[World]] | None = None,
         *,
-        sampled: bool = False,
         says_stacks: bool = False,
     ) -> None:
-        worlds = worlds or worlds_of(page_size, sampled=sampled)
+        worlds = worlds or worlds_of(page_size)
         self.outcomes = {name: Outcome() for name in (*worlds, *COUNTED)}
         self._shift = page_size.bit_length() - 1
         self._block = block

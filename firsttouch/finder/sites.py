@@ -88,9 +88,6 @@ class Trace:
     `allocator` is that of the processes with most first touches of anonymous memory.
     `no_huge` are first touches of processes that forbid huge pages for themselves.
     `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
-    `sample` is N where the faults in one of N blocks of 2 MiB were recorded, `recorded` of
-    them; then all counts are estimates, and `errors` has two standard errors of each kind's,
-    as a share of it.
     `calls` tells whether the system calls that give memory back were recorded.
     `system` is the system time in seconds, None if it is not known, `processor` the CPU,
     "" if it is not known.
@@ -130,9 +127,6 @@ class Trace:
     unpriced: str = ""
     system: float | None = None
     processor: str = ""
-    sample: int = 1
-    recorded: int | None = None
-    errors: Mapping[str, float] = field(default_factory=dict)
     calls: bool = False
 
     @property

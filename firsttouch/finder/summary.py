@@ -13,11 +13,9 @@ from firsttouch.finder.fault_places import (
     programs,
     threads,
 )
-from firsttouch.finder.kinds import NAMES, UNKNOWN_KIND
 from firsttouch.finder.locations import Location
 from firsttouch.finder.records import Recording
 from firsttouch.finder.remedies import AROUND
-from firsttouch.finder.sampling import errors
 from firsttouch.finder.sites import HUGE, POPULATE, REMEDIES, RMW, SOURCE, Remedy, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, Place
 from firsttouch.finder.symbols import Symbols
@@ -36,11 +34,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
     unseen = None
     if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
         unseen = max(0, ending.minor + ending.major - ending.faults)
-    got = totals.count if totals.recorded is None or not ending else ending.samples
     kinds = fault_kinds(totals)
-    if totals.recorded == 0 and got:
-        # A sample that has none of the faults says nothing of them.
-        kinds = {NAMES[UNKNOWN_KIND]: got}
     sites = _sites(totals, symbols, recording.page_size)
     places = fault_places(totals, symbols, recording.page_size)
     return Trace(
@@ -54,7 +48,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         faults=sum(kinds.values()),
         in_kernel=totals.in_kernel,
         anonymous=totals.anonymous,
-        lost=max(0, ending.faults - got) if ending else 0,
+        lost=max(0, ending.faults - totals.count) if ending else 0,
         unseen=unseen,
         major=ending.major if ending else 0,
         undecoded=totals.undecoded,
@@ -76,9 +70,6 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
         no_huge=totals.no_huge,
         fault_places=places,
-        sample=recording.sample,
-        recorded=totals.recorded,
-        errors=errors(totals, recording.sample),
         calls=recording.says_calls,
     )
 

@@ -120,8 +120,6 @@ class Totals:
     memory, of all, that were read and not written. `names` are those of the address
     spaces: the command, or the program executed. `in_kernel` counts the faults taken
     in the kernel. `detached` are the programs that the kernel lets nobody watch.
-    Of a sample, `recorded` is the number of faults in it, and `blocks` has by kind how many
-    pages of each block had such faults.
     `faults` is empty unless it was asked for.
     """
 
@@ -143,8 +141,6 @@ class Totals:
     unwritten: int = 0
     no_huge: int = 0
     detached: list[str] = field(default_factory=list)
-    recorded: int | None = None
-    blocks: list[Counter[int]] = field(default_factory=lambda: [Counter() for _ in FAULT_KINDS])
     anonymous: int = 0
     in_kernel: int = 0
     undecoded: int = 0

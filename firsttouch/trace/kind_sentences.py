@@ -25,7 +25,6 @@ def shares(trace: Trace) -> list[tuple[str, int]]:
 def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
     """Yield the sentences, the kinds first; none of these for a trace of an older firsttouch."""
     if not trace.fault_kinds:
-        yield from _sample(trace)
         return
     words = {kind.name: kind.words for kind in FAULT_KINDS}
     named = [
@@ -46,7 +45,6 @@ def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
         yield _by("program", [(p.name, p.faults, p.processes) for p in trace.programs], "processes")
     if threads := named_threads(trace):
         yield _by("thread", [(t.name, t.faults, t.threads) for t in threads], "threads")
-    yield from _sample(trace)
 
 
 def _given_back(trace: Trace) -> Iterator[str]:
@@ -65,29 +63,6 @@ def _given_back(trace: Trace) -> Iterator[str]:
     yield (
         f"Of what came again {format_share(faults, again)} ({faults:,}) was given back by "
         f"{call}(2){called}."
-    )
-
-
-def _sample(trace: Trace) -> Iterator[str]:
-    """Say that counts are estimates, and how good those of the largest kinds are."""
-    if trace.recorded is None:
-        return
-    if not trace.recorded:
-        yield (
-            f"No fault is in the one of {trace.sample:,} blocks of 2 MiB that was recorded: give "
-            "--sample a smaller N."
-        )
-        return
-    recorded = format_number_of(trace.recorded, "faults")
-    errors = ", ".join(
-        f"{name} {100 * trace.errors[name]:.0f} %"
-        for name, _ in shares(trace)[:_NAMED]
-        if name in trace.errors
-    )
-    within = f" Two standard errors: {errors}." if errors else ""
-    yield (
-        f"Only the faults in one of {trace.sample:,} blocks of 2 MiB were recorded, {recorded}. "
-        f"The number of all faults is exact; all other counts are estimates.{within}"
     )
 
 

@@ -32,15 +32,13 @@ _PATIENCE = 0.2  # seconds
 class Target:
     """What to trace: a command, or for `seconds` (None: until it ends) a running process.
 
-    `sample` is N to record the faults
-    in one of N blocks of addresses alone. `environment` has variables that the command gets, too.
+    `environment` has variables that the command gets, too.
     """
 
     command: tuple[str, ...]
     pid: int | None = None
     seconds: float | None = None
     call_chains: bool = True
-    sample: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -55,8 +53,6 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
     arguments: list[str | Path] = [recorder, "-o", file]
     if target.call_chains:
         arguments.append("-c")
-    if target.sample > 1:
-        arguments += ["-n", str(target.sample)]
     if target.pid is not None:
         arguments += ["-p", str(target.pid)]
     if target.seconds is not None:

@@ -62,9 +62,8 @@ def compare_traces(a: Trace, b: Trace) -> Comparison:
         *(replace(line, shown=False) for line in changed[_SITES:]),
     ]
     care = a.machine != b.machine or a.command != b.command or a.lower_bound or b.lower_bound
-    care = care or a.recorded is not None or b.recorded is not None
     kind = WITH_CARE if care else COMPARABLE
-    sentences = (*_sentences(a, b), *_largest(changed), *_sampled("A", a), *_sampled("B", b))
+    sentences = (*_sentences(a, b), *_largest(changed))
     return Comparison(kind, sentences, (), ("what",), tuple(lines))
 
 
@@ -78,15 +77,6 @@ def _file(path: Path) -> Path | None:
 def _has_others(directory: Path) -> bool:
     """Tell whether a directory has results of another kind, too."""
     return any((directory / name).exists() for name in ("results.jsonl", "survey.json"))
-
-
-def _sampled(name: str, trace: Trace) -> Iterator[str]:
-    """Say that a trace has estimates."""
-    if trace.recorded is not None:
-        yield (
-            f"{name} has estimates from one of {trace.sample:,} blocks of 2 MiB, which may change "
-            "its counts: `firsttouch report` says by how much."
-        )
 
 
 def _line(what: str, a: int, b: int) -> Line:
