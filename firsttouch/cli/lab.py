@@ -4,18 +4,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.building.kernels import kernel_of
-from firsttouch.building.packages import last_package
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.building.programs import ftbench_list
-from firsttouch.building.sources import KernelSource
-from firsttouch.catalog.arms import BASE, SHIPPED, load_arm
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.listing import print_list
 from firsttouch.cli.options import (
@@ -35,7 +28,6 @@ from firsttouch.lab.plan import HERE, SLURM, TASK, Request, make_plan
 from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.lab.run import run_lab, run_task, source_of
 from firsttouch.lab.traces import trace_of
-from firsttouch.output.first_half import print_first_half
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.summary import summary
 from firsttouch.output.terminal import output_console, print_answers
@@ -43,10 +35,6 @@ from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
 from firsttouch.tables import dump_json
 from firsttouch.trace.printing import print_programs
-
-# Where the second half of the answer comes from.
-_THEN = "The second half, what the changes save, follows when two kernels have been built."
-_OTHER_HALF = "The second half, what the changes save: `firsttouch lab` builds two kernels for it."
 
 
 def add_options(lab: argparse.ArgumentParser) -> None:
@@ -149,16 +137,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         return print_plan(request, contract, reporter)
     if options.show_qemu:
         return show_qemu(request, contract, reporter)
-    if request.quick and request.arms == (SHIPPED,) and not request.experiments:
-        request = _first_half(request)
-    elif (
-        # Standard output must be one JSON object, or the rows alone.
-        not (options.json or options.table)
-        and _is_default(request)
-        and _has_to_build(request, reporter)
-    ):
-        _print_first_half(request, contract, reporter)
-
     measured = measure(request, contract, reporter)
     _show(measured.dataset, measured.report, options, reporter)
     return print_problems(measured, request, reporter)
@@ -174,64 +152,10 @@ def _show(dataset: Dataset, report: str, options: argparse.Namespace, reporter: 
     elif programs:
         print_programs(programs, output_console())
         reporter.say("Every count: the same command with --table.")
-    elif dataset.cases and {arm for case in dataset.cases for arm in case.arms} == {SHIPPED}:
-        print_first_half(dataset, _OTHER_HALF, output_console())
-        reporter.say(f"Report: {report}")
     elif dataset.cases:
         print_answers(dataset, report, output_console())
     if report and (options.json or options.table or programs):
         reporter.say(f"Report: {report}")
-
-
-def _first_half(request: Request) -> Request:
-    """Return the request for the first half of the answer, for which no kernel is built."""
-    return replace(request, experiments=("populate", "read-fault"), arms=(SHIPPED,), quick=True)
-
-
-def _is_default(request: Request) -> bool:
-    """Tell whether `request` asks for the whole answer about a release of Debian's."""
-    plain = Request(release=request.release, jobs=request.jobs, quick=request.quick,
-                    out=request.out)  # fmt: skip
-    return request == plain
-
-
-def _has_to_build(request: Request, reporter: Reporter) -> bool:
-    """Tell whether the store lacks the kernel that all others are compared with."""
-    release = release_of_request(request, reporter)
-    if not last_package(release.package):
-        return True
-    source = source_of(request, release, reporter)
-    return kernel_of(load_arm(BASE).kernel, source).stored() is None
-
-
-def _print_first_half(request: Request, contract: Contract, reporter: Reporter) -> None:
-    """Measure Debian's own kernel while the source unpacks, and print what it costs.
-
-    What fails here is said, and no reason to end: the whole answer does not need it.
-    """
-    release = release_of_request(request, reporter)
-    # A request that cannot be carried out is refused before half of it is.
-    make_plan(request, release.name, contract)
-    reporter.say("First Debian's own kernel, which needs no build; then two kernels are built.")
-    out = request.out / "first-half"
-    try:
-        source = source_of(request, release, reporter)
-        # A daemon, so that Ctrl-C does not wait for it; the store resumes what is half done.
-        unpacking = threading.Thread(target=_unpack, args=(source,), daemon=True)
-        unpacking.start()
-        outcome = run_lab(replace(_first_half(request), out=out), contract, reporter)
-        print_first_half(make_dataset(outcome.results, outcome.catalog), _THEN, output_console())
-        print_failures(outcome, out / "log", None)
-        sys.stdout.flush()
-        unpacking.join()
-    except FirsttouchError as error:
-        reporter.say(f"The first half of the answer is left out: {error}")
-
-
-def _unpack(source: KernelSource) -> None:
-    # The build that needs the tree reports what is wrong with it.
-    with contextlib.suppress(FirsttouchError, OSError):
-        source.tree()
 
 
 def _programs(dataset: Dataset) -> dict[str, dict[str, Trace]]:

@@ -4,16 +4,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from firsttouch.building.sources import KernelSource
 from firsttouch.cli.main import main
-from firsttouch.errors import GuestError, HostError
-from firsttouch.lab.parts import Parts
-from firsttouch.lab.plan import Plan
-from firsttouch.progress import Reporter
+from firsttouch.errors import GuestError
 from tests.lab.conftest import FakeLab
 
 pytestmark = pytest.mark.long
@@ -108,49 +103,6 @@ def test_quick_results_are_named_so_everywhere(
     assert len(fake_lab.ran) - quick > 3 * quick
     assert json.loads((fake_lab.out / "summary.json").read_text())["quick"] is False
     assert "quick: smaller sizes" not in (fake_lab.out / "report.html").read_text()
-
-
-def test_before_kernels_are_built_debians_own_gives_the_first_half_of_the_answer(
-    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _lab(fake_lab, "--quick") == 0
-    printed = capsys.readouterr().out
-    half, _, whole = printed.partition("follows when two kernels have been built.\n")
-    assert half.startswith("The first half of the answer: the first touch of a page of 4 KiB")
-    (line,) = (line for line in half.splitlines() if line.startswith("an atomic add"))
-    # 2,048 faults, 7 TLBI and 1,000 instructions for 16,384 pages.
-    assert line.split()[-3:] == ["0.12", "0", "0.06104"]
-    assert whole.startswith("First touch, 6.12 on neoverse-n1")
-    # Nothing of it is left in what the whole answer is made from.
-    assert all("debian" not in row["arms"] for row in _rows(fake_lab))  # type: ignore[operator]
-    ran = len(fake_lab.ran)
-    assert _lab(fake_lab, "--quick", "--arm", "debian") == 0
-    assert capsys.readouterr().out.startswith(half.splitlines()[0])
-    assert len(fake_lab.ran) == ran
-
-
-def test_json_is_one_object_before_kernels_are_built_too(
-    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _lab(fake_lab, "--quick", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["rows"]
-
-
-def test_a_first_half_that_cannot_be_had_is_left_out(
-    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build = fake_lab.build_parts
-
-    def without_debian(source: KernelSource, plan: Plan, logs: Path, reporter: Reporter) -> Parts:
-        if any(cell.arm == "debian" for cell in plan.cells):
-            raise HostError("the archive lacks it: try later.")
-        return build(source, plan, logs, reporter)
-
-    monkeypatch.setattr("firsttouch.lab.run.build_parts", without_debian)
-    assert _lab(fake_lab, "--quick") == 0
-    said = capsys.readouterr()
-    assert "The first half of the answer is left out: the archive lacks it: try later." in said.err
-    assert said.out.startswith("First touch, 6.12 on neoverse-n1")
 
 
 def test_an_experiment_without_a_quick_form_is_refused_by_name(
