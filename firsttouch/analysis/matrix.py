@@ -3,19 +3,11 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from firsttouch.analysis.cases import Case
-from firsttouch.analysis.changes import INSTRUCTIONS, CellChange, Changes
-from firsttouch.catalog.settings import AND, Setting
-
-# Settings that are combined in pairs, at most.
-_COMBINED = 3
-# A change that differs by less than this part of itself is the same change.
-_ALIKE = 0.1
+from firsttouch.analysis.changes import CellChange, Changes
 
 
 @dataclass(frozen=True)
@@ -93,21 +85,3 @@ def _moved(cases: Iterable[Mapping[str, CellChange]], *, more: bool) -> list[Mov
         if changed:
             moved.append(Moved(changed, cells.get(""), len(cells)))
     return sorted(moved, key=lambda each: (each.most.unit == "cell", -each.most.weight))
-
-
-def pairs_of(matrices: Sequence[Matrix], settings: Sequence[Setting]) -> list[str]:
-    """Return the names of pairs of those settings that move what the arms change most often."""
-    counted: Counter[str] = Counter()
-    every = [moved for matrix in matrices for moved in (*matrix.worse, *matrix.better)]
-    for moved in every:
-        for setting, cell in moved.cells.items():
-            plain = moved.plain.change(INSTRUCTIONS) if moved.plain else 0.0
-            if abs(cell.change(INSTRUCTIONS) - plain) > _ALIKE * abs(plain):
-                counted[setting] += 1
-    axes = {setting.name: setting.axis for setting in settings}
-    most = [name for name, _ in counted.most_common() if name][:_COMBINED]
-    return [
-        f"{first}{AND}{second}"
-        for first, second in itertools.combinations(most, 2)
-        if axes[first] != axes[second]
-    ]

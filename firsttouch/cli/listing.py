@@ -12,7 +12,7 @@ from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.catalog.machines import machine_names
 from firsttouch.catalog.releases import load_release, release_names
-from firsttouch.catalog.settings import all_settings, full_product
+from firsttouch.catalog.settings import all_settings
 from firsttouch.lab.forecast import Forecast
 from firsttouch.lab.plan import Plan
 from firsttouch.output.plain import heading, plain
@@ -66,9 +66,4 @@ def print_forecast(plan: Plan, forecast: Forecast, console: Console) -> None:
     total = format_number_of(len(plan.groups), "guests")
     cells = format_number_of(len(plan.cells), "cells")
     console.print(plain(f"{cells} in {total}: {', '.join(work)}."), soft_wrap=True)
-    if len(plan.around) > 1:
-        product = len(plan.cells) // len(plan.around) * full_product(plan.around.values())
-        console.print(
-            plain(f"Settings: {len(plan.around)}; their full product has {product:,} cells.")
-        )
     console.print("Nothing was built or run.")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.changes import CellChange, Changes, changes
-from firsttouch.analysis.matrix import matrix_of, pairs_of
+from firsttouch.analysis.matrix import matrix_of
 from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.arms import BASE, Arm, arm_names
@@ -197,11 +197,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         return show_qemu(request, contract, reporter)
     measured = measure(request, contract, reporter)
     tried = changes(measured.dataset, request.baseline)
-    if options.matrix and (pairs := pairs_of(list(map(matrix_of, tried)), request.around)):
-        reporter.say(f"Combined: {format_list(pairs)}.")
-        around = (*request.around, *map(load_setting, pairs))
-        measured = measure(replace(request, around=around), contract, reporter)
-        tried = changes(measured.dataset, request.baseline)
     dataset = measured.dataset
     arm_of = dataset.catalog.arms
     profiled = [

@@ -11,9 +11,8 @@ from rich.console import Console
 
 from firsttouch.analysis.changes import changes
 from firsttouch.analysis.dataset import make_dataset
-from firsttouch.analysis.matrix import Matrix, matrix_of, pairs_of
+from firsttouch.analysis.matrix import Matrix, matrix_of
 from firsttouch.catalog.collection import load_catalog
-from firsttouch.catalog.settings import load_setting
 from firsttouch.catalog.tried import tried_arm
 from firsttouch.output.matrix import print_matrix
 from tests.support.golden import Golden
@@ -51,12 +50,6 @@ def test_a_case_stands_with_the_setting_that_moves_it_most() -> None:
     assert (set(swp.cells), set(matrix.better[0].cells)) == ({"kpti-off"}, {"memcg-off"})
     assert swp.example.case.platform.setting == "kpti-off"
     assert [case.params["by"] for case in matrix.still] == ["ldadd"]
-
-
-def test_settings_that_move_what_changed_are_combined() -> None:
-    settings = [load_setting(name) for name in ("kpti-off", "memcg-off", "cpus-4")]
-    assert pairs_of([_matrix()], settings) == ["memcg-off+kpti-off"]
-    assert not pairs_of([], settings)
 
 
 def test_what_got_worse_is_the_first_line(golden: Golden) -> None:

@@ -215,8 +215,6 @@ def test_vmlinux_is_kept_beside_the_image(
 def test_a_matrix_runs_the_same_cells_in_each_setting(
     tried: Callable[..., str], ran: list[Guest], tmp_path: Path
 ) -> None:
-    planned = tried(_PATCH, "--matrix", "--dry-run")
-    assert "their full product has" in planned
     printed = tried(_PATCH, "--matrix", "--quick")
     head, worse, *_ = printed.splitlines()
     assert head.startswith("tried against stock in 10 settings: ")
