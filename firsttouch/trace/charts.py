@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The figures of a trace: faults over time, and which pages of the address space had them."""
+"""The figures of a trace: faults over time, by chain of calls, and by page."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from firsttouch.finder.kinds import SECOND, ZERO_PAGE
+from firsttouch.finder.kinds import NAMES, SECOND, ZERO_PAGE
+from firsttouch.finder.symbols import Symbols
 from firsttouch.finder.totals import BLOCK, Totals, Touched
+from firsttouch.output.html.flame import Box, Look, draw_flames, tree_of
 from firsttouch.output.html.scales import Scale, round_up, tick_label
 from firsttouch.output.html.svg import Drawing, shorten
-from firsttouch.trace.palette import LOOKS, draw_legend, legend_height, style
+from firsttouch.quantities import format_share
+from firsttouch.trace.palette import LOOKS, PLACES, draw_legend, legend_height, style
 
 _LEFT, _BOTTOM = 52.0, 34.0
 _TALL = 180.0
@@ -66,6 +69,37 @@ def _bars(lines: Sequence[Sequence[int]], shift: int, last: int, bars: int) -> C
             if count:
                 drawn[min((part << shift) * bars // last, bars - 1)] += count
     return drawn
+
+
+def kind_chains(totals: Totals, symbols: Symbols) -> Counter[tuple[str, ...]]:
+    """Return the faults by functions, the outermost first, with their kind in brackets."""
+    symbols.demangle(place for chain in totals.stacks for place in chain)
+    counts: Counter[tuple[str, ...]] = Counter()
+    for places, kinds in zip(totals.stacks, totals.stack_kinds, strict=True):
+        chain = tuple(symbols.caller(place) for place in reversed(places))
+        for name, count in zip(NAMES, kinds, strict=True):
+            if count:
+                counts[*chain, f"[{name}]"] += count
+    return counts
+
+
+def draw_calls(faults: Mapping[tuple[str, ...], int], width: float) -> Drawing:
+    """Return the flame graph of faults as `kind_chains` counts them."""
+    root = tree_of("all faults", {chain: (count, 0.0) for chain, count in faults.items()})
+    of_kind = {f"[{name}]": PLACES[kind] for kind, name in enumerate(NAMES)}
+
+    def look(box: Box) -> Look:
+        tip = (
+            f"{box.name}: {box.total[0]:,.0f} faults ({format_share(box.total[0], root.total[0])})"
+        )
+        # A file without symbols may have the name of a kind.
+        kind = style(of_kind[box.name]) if box.name in of_kind and not box.called else "flame"
+        return Look(kind, box.name, tip)
+
+    places = sorted({of_kind[chain[-1]] for chain in faults})
+    drawing = draw_flames(root, width, legend_height(places, width), look)
+    draw_legend(drawing, places)
+    return drawing
 
 
 @dataclass(frozen=True)

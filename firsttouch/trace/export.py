@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from firsttouch.trace.flame import kind_chains
+from firsttouch.trace.charts import kind_chains
 from firsttouch.trace.reading import Reading
 
 

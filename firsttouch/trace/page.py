@@ -17,8 +17,7 @@ from firsttouch.output.html.figure import Picture, pictures
 from firsttouch.output.html.page import page_template
 from firsttouch.output.html.style import armless_style
 from firsttouch.quantities import format_share
-from firsttouch.trace.charts import draw_map, draw_timeline
-from firsttouch.trace.flame import flame_graph, kind_chains
+from firsttouch.trace.charts import draw_calls, draw_map, draw_timeline, kind_chains
 from firsttouch.trace.kind_sentences import named_threads, several_processes, shares
 from firsttouch.trace.palette import DARK, LIGHT, patterns
 from firsttouch.trace.printing import remedies_of
@@ -174,6 +173,6 @@ def _flames(totals: Totals, symbols: Symbols, counts: str) -> TraceFigure:
             "calls",
             "Faults by chain of calls",
             counts,
-            lambda width: flame_graph(faults, width),
+            lambda width: draw_calls(faults, width),
         ),
     )

@@ -24,7 +24,7 @@ from firsttouch.places import EXPERIMENTS
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
 from firsttouch.trace.advice import advice_sentences
-from firsttouch.trace.flame import flame_graph
+from firsttouch.trace.charts import draw_calls
 from firsttouch.trace.page import _excerpt
 from firsttouch.trace.prices import price
 from firsttouch.trace.printing import print_programs, print_trace
@@ -258,7 +258,7 @@ def test_a_flame_graph_has_a_box_for_each_call_of_some_width_and_its_kinds() -> 
         ("main", "other", "[file]", "[first write]"): 799,
         ("main", "rare", "[file]"): 1,
     }
-    drawn = flame_graph(faults, 500.0).shapes
+    drawn = draw_calls(faults, 500.0).shapes
     boxes_drawn = re.findall(r'class="([^"]*)"[^>]* width="([^"]*)"[^>]*><title>([^<:]*)', drawn)
     boxes = {name: (float(width), kind) for kind, width, name in boxes_drawn}
     assert boxes["[again]"] == (300, "kind-3") and boxes["[first write]"][1] == "kind-0"

@@ -10,7 +10,7 @@ from pathlib import Path
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.files import write_atomically
 from firsttouch.output.html.figure import Figure, Picture
-from firsttouch.output.html.profile_flame import flame_graph
+from firsttouch.output.html.flame import profile_flames
 from firsttouch.output.html.sections import figures_of
 from firsttouch.output.html.style import picture_style
 from firsttouch.output.markdown import measuring_command
@@ -42,7 +42,7 @@ def _flame_graphs(dataset: Dataset) -> dict[str, str]:
             dataset, picture, profile_command(case), picture.description
         )
         for case in dataset.cases
-        if (picture := flame_graph(case))
+        if (picture := profile_flames(case))
     }
 
 
