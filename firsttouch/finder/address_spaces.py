@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from firsttouch.finder.events import INODE, Ended, Event, Executed, Forked, Mapped, Named
+from firsttouch.finder.events import INODE, Ended, Event, Executed, Forked, Mapped, Named, Threaded
 
 # Types of the kernel's records.
 _COMM, _EXIT, _FORK, _MMAP2 = 3, 4, 7, 10
@@ -35,8 +35,7 @@ def change_of(data: bytes, kind: int, misc: int) -> Event | None:
         return Mapped(time, pid, start, start + length, offset, prot, flags, path, file)
     if kind == _FORK:
         pid, parent = struct.unpack_from("<II", data)
-        # A thread is in its process's space already.
-        return Forked(time, pid, parent) if pid != parent else None
+        return Forked(time, pid, parent) if pid != parent else Threaded(time, pid)
     if kind == _EXIT:
         pid, _, tid = struct.unpack_from("<III", data)
         return Ended(time, pid) if pid == tid else None

@@ -15,7 +15,17 @@ from pathlib import Path
 from firsttouch.finder.accesses import Access, First, Instruction
 from firsttouch.finder.allocators import GO, allocator_with
 from firsttouch.finder.code import Code
-from firsttouch.finder.events import Call, Ended, Executed, Fault, Forked, Mapped, Named, Wish
+from firsttouch.finder.events import (
+    Call,
+    Ended,
+    Executed,
+    Fault,
+    Forked,
+    Mapped,
+    Named,
+    Threaded,
+    Wish,
+)
 from firsttouch.finder.instructions import distance
 from firsttouch.finder.kernel_rules import rules_of
 from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FILE, PRIVATE, SECOND, kind_of
@@ -79,6 +89,8 @@ class _Finder:
                 self._call(event)
             elif isinstance(event, Forked):
                 self._fork(event)
+            elif isinstance(event, Threaded):
+                self._process(event.pid).threaded = True
             elif isinstance(event, Executed):
                 self._execute(event)
             elif isinstance(event, Named):
@@ -121,12 +133,18 @@ class _Finder:
         )
 
     def _end(self, event: Ended) -> None:
-        # A program that is executed maps its file at once.
         process = self._processes.get(event.pid)
-        if process:
-            process.replay.close()
-        if process and not process.space and process.executing:
+        if not process:
+            return
+        # A program that is executed maps its file at once.
+        if not process.space and process.executing:
             self._totals.detached.append(self._totals.names[process.name])
+        # Where others go on after the first thread, and of a process with threads from before.
+        if process.threaded or (event.pid == self._recording.pid and self._recording.attached):
+            process.replay.close()
+            return
+        process.close(self._totals)
+        del self._processes[event.pid]
 
     def _fork(self, event: Forked) -> None:
         parent = self._process(event.parent)
@@ -147,7 +165,7 @@ class _Finder:
             if self._mapped_files.is_go(Place(event.path, 0, event.pid, event.identity)):
                 process.allocator = allocator_with(process.allocator, GO.mark)
         for start, end in process.map(event):
-            self._renew(process, start, end)
+            process.forget_reads(start >> self._shift, (end - 1) >> self._shift)
 
     def _call(self, event: Call) -> None:
         """Take a system call that gives memory back, or moves it."""
@@ -159,11 +177,6 @@ class _Finder:
             if stack is None:
                 stack = self._stack(process, event)
             process.give_back(start, end, event, stack)
-            self._renew(process, start, end)
-
-    def _renew(self, process: Process, start: int, end: int) -> None:
-        """Take pages for new. That none was there the fault of a page tells, where it can."""
-        if not self._recording.says_mapped:
             process.forget_reads(start >> self._shift, (end - 1) >> self._shift)
 
     def _faults(self, faults: list[Fault]) -> None:

@@ -62,6 +62,13 @@ class Forked(NamedTuple):
     parent: int
 
 
+class Threaded(NamedTuple):
+    """A process that gets another thread, which may outlive the first."""
+
+    time: int
+    pid: int
+
+
 class Executed(NamedTuple):
     """A process that executes another program, in a new address space."""
 
@@ -149,5 +156,5 @@ Call = GaveBack | Moved
 # What a process wants large folios for.
 Wish = Forbade | Asked
 # What is no fault.
-Change = Mapped | Forked | Executed | Named | Ended | Wish | Call
+Change = Mapped | Forked | Threaded | Executed | Named | Ended | Wish | Call
 Event = Fault | Change

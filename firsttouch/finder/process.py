@@ -61,6 +61,7 @@ class Process:
         self._fresh = 0
         # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
         self.forked = False
+        self.threaded = False
         self._inherited: dict[int, int] = {}
         # Whose child it is, whether it executes a program, and its children and those that do.
         self.parent: Process | None = None

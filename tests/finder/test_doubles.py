@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from firsttouch.finder.doubles import find
-from firsttouch.finder.events import Fault
+from firsttouch.finder.events import Event, Fault
+from firsttouch.finder.process import Process
 from firsttouch.finder.records import open_recording
 
-_FORK, _SAMPLE, _START, _CODE = 7, 9, 100, 102
+_EXIT, _FORK, _SAMPLE, _MMAP2, _START, _CODE = 4, 7, 9, 10, 100, 102
 _UPGRADE, _UPGRADES = 108, 16
 _CALLS = 113
 MUNMAP, BRK, MADVISE, MREMAP, MREMAPPED, MMAP = range(6)
@@ -35,16 +38,21 @@ def start(version: int = 2, flags: int = _SAYS_MAPPED) -> bytes:
 
 
 def sample(
-    code: bytes, address: int, mapped: int, copies: tuple[int, int] = (0, 0), abi: int = _ABI_64
+    code: bytes,
+    address: int,
+    mapped: int,
+    copies: tuple[int, int] = (0, 0),
+    abi: int = _ABI_64,
+    pid: int = 1,
 ) -> bytes:
     """Return a fault of some code, and the code; `copies` are RSI and RDI."""
-    return old_sample(code, address, struct.pack("<5Q", abi, *copies, _pc(code), mapped))
+    return old_sample(code, address, struct.pack("<5Q", abi, *copies, _pc(code), mapped), pid)
 
 
-def old_sample(code: bytes, address: int, more: bytes = b"") -> bytes:
+def old_sample(code: bytes, address: int, more: bytes = b"", pid: int = 1) -> bytes:
     """Return a fault as the first version of the file has it."""
-    body = struct.pack("<QIIQQ", _pc(code), 1, 1, next(times), address) + more
-    sample = struct.pack("<IIQ", 1, len(code), _pc(code)) + code.ljust(64, b"\0")
+    body = struct.pack("<QIIQQ", _pc(code), pid, pid, next(times), address) + more
+    sample = struct.pack("<IIQ", pid, len(code), _pc(code)) + code.ljust(64, b"\0")
     return record(_SAMPLE, body, _USER) + record(_CODE, sample)
 
 
@@ -52,8 +60,18 @@ def _pc(code: bytes) -> int:
     return 0x400000 + 0x100 * code[0]
 
 
-def fork() -> bytes:
-    return record(_FORK, struct.pack("<4IQ2IQ", 2, 1, 2, 1, 0, 1, 1, next(times)))
+def fork(pid: int = 2, parent: int = 1) -> bytes:
+    return record(_FORK, struct.pack("<4IQ2IQ", pid, parent, pid, parent, 0, 1, 1, next(times)))
+
+
+def end(pid: int) -> bytes:
+    return record(_EXIT, struct.pack("<4IQ2IQ", pid, 1, pid, 1, 0, pid, pid, next(times)))
+
+
+def mapping(begin: int, end: int, path: bytes = b"//anon", prot: int = 3) -> bytes:
+    body = struct.pack("<IIQQQ24sII", 1, 1, begin, end - begin, 0, b"", prot, 2)
+    body += path.ljust(-len(path) // 8 * -8 + 8, b"\0")
+    return record(_MMAP2, body + struct.pack("<IIQ", 1, 1, next(times)))
 
 
 def call(which: int, *values: int) -> bytes:
@@ -92,6 +110,25 @@ CASES = {
     ),
     "read by a copy, written after a fork": (
         (sample(COPY, AT, 0, (AT, AT + HUGE)), fork(), sample(STORE, AT, PAGE)),
+        1,
+    ),
+    # Fault-around maps the page of the file, so that its first fault is the write.
+    "read, a file mapped there, written": (
+        (sample(LOAD, AT, 0), mapping(AT, AT + PAGE, b"/some/file"), sample(STORE, AT, PAGE)),
+        0,
+    ),
+    "read, protected and not, written": (
+        (
+            mapping(AT, AT + HUGE),
+            sample(LOAD, AT, 0),
+            mapping(AT, AT + HUGE, prot=1),
+            mapping(AT, AT + HUGE),
+            sample(STORE, AT, PAGE),
+        ),
+        1,
+    ),
+    "read, written by a thread after the first ended": (
+        (fork(1), sample(LOAD, AT, 0), end(1), sample(STORE, AT, PAGE)),
         1,
     ),
     "a huge zero page, written elsewhere": (
@@ -133,6 +170,24 @@ def test_what_an_older_recorder_wrote_of_upgrades_is_passed_over(tmp_path: Path)
         + (sample(LOAD, AT, 0) + upgrade + sample(STORE, AT, PAGE))
     )
     assert find(open_recording(file)).counts.total() == 1
+
+
+def test_a_process_that_has_ended_takes_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "trace.data"
+    children = (fork(pid) + sample(STORE, AT, 0, pid=pid) + end(pid) for pid in range(2, 40))
+    file.write_bytes(start() + sample(LOAD, AT, 0) + b"".join(children))
+    recording = open_recording(file)
+    events, alive = list(recording.events()), []
+
+    def counted() -> Iterator[Event]:
+        yield from events
+        alive.append(sum(isinstance(each, Process) for each in gc.get_objects()))
+
+    monkeypatch.setattr(recording, "events", counted)
+    assert len(find(recording).processes) == 39
+    assert alive == [1]
 
 
 def test_a_fault_says_whether_its_program_is_one_of_32_bits(tmp_path: Path) -> None:

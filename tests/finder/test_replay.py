@@ -24,12 +24,11 @@ from tests.finder.test_doubles import (
     PAGE,
     STORE,
     call,
+    mapping,
     moved,
     sample,
     start,
-    times,
 )
-from tests.finder.test_runs import mapping
 from tests.finder.test_spaces import mapped
 
 SAYS_MAPPED, SAYS_CALLS = 32, 128
@@ -43,7 +42,7 @@ def promised(outcomes: dict[str, Outcome]) -> set[bool]:
 
 
 def maps(begin: int = AT, end: int = AT + HUGE, prot: int = 3) -> bytes:
-    return mapping(begin, end, prot=prot, time=next(times))
+    return mapping(begin, end, prot=prot)
 
 
 def asks(size: int, flags: int = MAP_STACK) -> bytes:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import struct
 from pathlib import Path
 
 import pytest
@@ -27,23 +26,14 @@ from tests.finder.test_doubles import (
     STORE,
     call,
     fork,
+    mapping,
     moved,
-    record,
     sample,
     start,
-    times,
 )
 
-_MMAP2, _ROUND = 10, 101
+_ROUND = 101
 BLOCK = 512
-
-
-def mapping(
-    begin: int, end: int, path: bytes = b"//anon", prot: int = 3, *, time: int = 0
-) -> bytes:
-    body = struct.pack("<IIQQQ24sII", 1, 1, begin, end - begin, 0, b"", prot, 2)
-    body += path.ljust(-len(path) // 8 * -8 + 8, b"\0")
-    return record(_MMAP2, body + struct.pack("<IIQ", 1, 1, time))
 
 
 def some_events(seed: int) -> bytes:
@@ -73,7 +63,7 @@ def some_events(seed: int) -> bytes:
             # One that fills a hole, or that the kernel merges with others.
             first = dice.randrange(2 * BLOCK)
             end = first + dice.randrange(1, BLOCK)
-            data.append(mapping(AT + first * PAGE, AT + end * PAGE, time=next(times)))
+            data.append(mapping(AT + first * PAGE, AT + end * PAGE))
         if dice.random() < 0.05:
             start_of, to = (AT + dice.randrange(4 * BLOCK) * PAGE for _ in range(2))
             size = dice.randrange(1, BLOCK) * PAGE
