@@ -28,7 +28,15 @@ from firsttouch.finder.events import (
 )
 from firsttouch.finder.instructions import distance
 from firsttouch.finder.kernel_rules import rules_of
-from firsttouch.finder.kinds import AGAIN, FAULT_KINDS, FILE, PRIVATE, SECOND, kind_of
+from firsttouch.finder.kinds import (
+    AGAIN,
+    FAULT_KINDS,
+    FILE,
+    NO_MEMORY,
+    PRIVATE,
+    SECOND,
+    kind_of,
+)
 from firsttouch.finder.mapped_files import MappedFiles
 from firsttouch.finder.process import Process
 from firsttouch.finder.records import Recording
@@ -195,10 +203,15 @@ class _Finder:
         page = address >> self._shift
         if process.executing and fault.user:
             process.start()
+        # mremap(2) of a program of 32 bits is not seen.
+        process.areas.whole = self._recording.says_calls and fault.bits == 64
         if mapped == 0:
             process.first.pop(page, None)
         instruction = self._code.instruction(process, fault)
-        area = process.areas.at(address)
+        area = process.areas.at(address, user=fault.user)
+        if area.missing:
+            self._missing(process, fault)
+            return
         mapping, anonymous = area.mapping, area.anonymous
         if process.new:
             process.begin(fault)
@@ -243,6 +256,12 @@ class _Finder:
             totals.faults.page.append(page)
             totals.faults.space.append(process.name)
             totals.faults.double.append(pair)
+
+    def _missing(self, process: Process, fault: Fault) -> None:
+        """Take a fault that brings no page, where nothing is mapped."""
+        self._totals.timeline.add(fault.time - self._start, NO_MEMORY)
+        process.of_thread(fault.tid)[NO_MEMORY] += 1
+        self._totals.stack_kinds[self._stack(process, fault)][NO_MEMORY] += 1
 
     def _first(self, process: Process, fault: Fault, anonymous: bool) -> First | None:
         """Take away the read that mapped the page which a fault writes to, if there was one."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# The pc of a thread that the kernel made for a process, such as a worker of io_uring.
+WORKER_PC = 2**64 - 1
+
 
 class Fault(NamedTuple):
     """A page fault; `time` in ns. `pc` is that of the program, also for a fault in the kernel.
 
-    `pc` is 0 if it is unknown. `chain` has the callers' program counters, the
-    nearest first, if they were recorded. `mapped` is the size of the page that was
-    at `address` when the fault began, 0 if there was none, None if that was not
-    recorded. `source` and `destination` are what a string instruction of x86-64
+    `pc` is 0 if it is unknown, WORKER_PC in a thread of the kernel's own. `chain` has the
+    callers' program counters, the nearest first, if they were recorded. `mapped` is the
+    size of the page that was at `address` when the fault began, 0 if there was none, None if
+    that was not recorded. `source` and `destination` are what a string instruction of x86-64
     would read and write; 0 on arm64. `bits` is 32 for a program of A32 or i386.
     `code` is what was read at the pc, if that was done at this fault.
     """

@@ -29,12 +29,13 @@ FAULT_KINDS = (
     FaultKind("in the kernel", "taken by system calls"),
     FaultKind("stack", "in the main thread's stack"),
     FaultKind("vdso", "in the kernel's vdso"),
+    FaultKind("no memory", "where nothing is mapped: signals that the program handles"),
     FaultKind("unknown", "that cannot be told"),
 )
 NAMES = tuple(kind.name for kind in FAULT_KINDS)
 (
     FIRST_WRITE, ZERO_PAGE, SECOND, AGAIN, AFTER_FORK, FILE, PRIVATE, SHARED_MEMORY, IN_KERNEL,
-    STACK, VDSO, UNKNOWN_KIND,
+    STACK, VDSO, NO_MEMORY, UNKNOWN_KIND,
 ) = range(len(FAULT_KINDS))  # fmt: skip
 
 _STACK = "[stack]"

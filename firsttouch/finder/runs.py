@@ -77,7 +77,7 @@ def count_faults(
             replay.writes(run_block, run, run_again, thread, limits)
             run = run_again = 0
         if usual and not low <= address < high:
-            low, high, mapping, _, usual, limits, fresh = process.areas.at(address)
+            low, high, mapping, _, usual, limits, fresh, _ = process.areas.at(address)
         if not usual:
             unusual(fault)
             low = high = 0

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from firsttouch.finder.events import Asked, Call, Fault, GaveBack, Moved
+from firsttouch.finder.events import WORKER_PC, Asked, Call, Fault, GaveBack, Moved
 
 _MODES, _USER = 7, 2
 # In a chain of calls, where the kernel's part ends and the user's begins.
@@ -85,6 +85,8 @@ class Samples:
         values = form.unpack_from(data, at)
         mapped = values[-1] if self.says_mapped else None
         if abi == _NONE:
+            # Only such a thread has no registers of a user's.
+            pc = pc if user else WORKER_PC
             return Fault(time, pid, tid, pc, address, user, chain, mapped)
         bits = 32 if abi == _ABI_32 else 64
         if self.machine == "aarch64":

@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
-from firsttouch.finder.events import Mapped
+from firsttouch.finder.events import WORKER_PC, Mapped
 
 PROT_EXEC = 4
 _PROT_DATA = 3
@@ -42,6 +42,10 @@ class Place(NamedTuple):
 # What exec does to the new program's memory, such as its stack, when the code that called it
 # is no longer mapped.
 EXEC = Place("execve(2)", 0, 0)
+# A thread that the kernel made for the process, which executes none of the program.
+WORKER = Place("io_uring worker", 0, 0)
+# What is no file.
+NAMED = EXEC, WORKER
 
 
 class Space:
@@ -182,6 +186,8 @@ def is_loader(place: Place) -> bool:
 
 def place_of(space: Space, pid: int, pc: int) -> Place:
     """Return the place of a pc."""
+    if pc == WORKER_PC:
+        return WORKER
     mapping = space.at(pc)
     if mapping is None:
         return Place("", pc, pid)

@@ -13,7 +13,7 @@ from firsttouch.finder.debug_files import DebugFiles, Servers
 from firsttouch.finder.locations import JIT, Location
 from firsttouch.finder.mapped_files import MappedFiles, UnusableError
 from firsttouch.finder.objects import Object, Table
-from firsttouch.finder.spaces import EXEC, Place
+from firsttouch.finder.spaces import NAMED, Place
 
 # The beginning of names that encode their types.
 _MANGLED = ("_Z", "_R")
@@ -65,7 +65,7 @@ class Symbols:
     def _linked_name(self, place: Place) -> str:
         if not place.path:
             return self._jitted(place.pid).name(place.offset)
-        if place == EXEC:
+        if place in NAMED:
             return place.path
         file = self._object(place)
         return file.function(place.offset) if file else ""
@@ -75,7 +75,7 @@ class Symbols:
         by_object: dict[Object, list[Place]] = defaultdict(list)
         wanted = list(dict.fromkeys(places))
         for place in wanted:
-            if place.path and place != EXEC and (file := self._object(place)):
+            if place.path and place not in NAMED and (file := self._object(place)):
                 if asking and self._servers:
                     file.ask(self._servers)
                 by_object[file].append(place)
@@ -85,7 +85,7 @@ class Symbols:
             lines |= zip(inside, file.lines([place.offset for place in inside]), strict=True)
         return {
             place: Location("", 0, place.path)
-            if place == EXEC
+            if place in NAMED
             else Location(
                 place.path or JIT, place.offset, self.function(place), *lines.get(place, ("", 0))
             )

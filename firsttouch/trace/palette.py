@@ -15,6 +15,7 @@ from firsttouch.finder.kinds import (
     FIRST_WRITE,
     IN_KERNEL,
     NAMES,
+    NO_MEMORY,
     PRIVATE,
     SECOND,
     SHARED_MEMORY,
@@ -48,7 +49,7 @@ LOOKS = (
     Look("after fork", (AFTER_FORK,), "#1a6b34", "#6fcf8b", "M-1 5L1 7M0 0L6 6M5 -1L7 1"),
     Look("files, shared memory", (FILE, PRIVATE, SHARED_MEMORY), "#6b6f00", "#cdd26a", "M2 3H4"),
     Look("in the kernel", (IN_KERNEL,), "#3d444d", "#c9d1d9", "M3 0V6"),
-    Look("other", (STACK, VDSO, UNKNOWN_KIND), "#7d858e", "#868e98", "M1 1H2M4 4H5"),
+    Look("other", (STACK, VDSO, NO_MEMORY, UNKNOWN_KIND), "#7d858e", "#868e98", "M1 1H2M4 4H5"),
 )
 LIGHT = {f"kind-{number}": look.light for number, look in enumerate(LOOKS)}
 DARK = {f"kind-{number}": look.dark for number, look in enumerate(LOOKS)}

@@ -13,14 +13,17 @@ import pytest
 
 from firsttouch.finder.doubles import find
 from firsttouch.finder.events import Event, Fault
+from firsttouch.finder.fault_places import fault_kinds
 from firsttouch.finder.process import Process
 from firsttouch.finder.records import open_recording
+from firsttouch.finder.symbols import Symbols
 
 _EXIT, _FORK, _SAMPLE, _MMAP2, _START, _CODE = 4, 7, 9, 10, 100, 102
 _UPGRADE, _UPGRADES = 108, 16
 _CALLS = 113
 MUNMAP, BRK, MADVISE, MREMAP, MREMAPPED, MMAP = range(6)
-_USER, _SAYS_MAPPED, _ABI_32, _ABI_64 = 2, 32, 1, 2
+_KERNEL, _USER, _IN_KERNEL, _SAYS_MAPPED, _SAYS_CALLS = 1, 2, 2, 32, 128
+_ABI_32, _ABI_64 = 1, 2
 AT, PAGE, HUGE = 0x7000_0000_0000, 4096, 2 << 20
 # Instructions of x86-64: mov (%rdi), %al; mov %al, (%rdi); rep movsb.
 LOAD, STORE, COPY = b"\x8a\x07", b"\x88\x07", b"\xf3\xa4"
@@ -148,6 +151,43 @@ def test_what_was_mapped_at_a_fault_decides(name: str, tmp_path: Path) -> None:
     file = tmp_path / "trace.data"
     file.write_bytes(start() + b"".join(events))
     assert find(open_recording(file)).counts.total() == doubles
+
+
+def _kinds(file: Path, *events: bytes, flags: int = _SAYS_MAPPED) -> dict[str, int]:
+    file.write_bytes(start(flags=flags) + b"".join(events))
+    return fault_kinds(find(open_recording(file)))
+
+
+def test_a_fault_where_nothing_is_mapped_brings_no_page(tmp_path: Path) -> None:
+    file, null = tmp_path / "trace.data", 3 * PAGE
+    twice = (sample(LOAD, null, 0), sample(STORE, null, 0), sample(STORE, null, 0))
+    assert _kinds(file, mapping(AT, AT + PAGE), *twice) == {"no memory": 3}
+    assert find(open_recording(file)).largest.faults == 0
+    # Where it is not seen, mremap(2) may have moved memory there.
+    assert _kinds(file, mapping(AT, AT + PAGE), sample(STORE, AT - HUGE, 0)) == {"first write": 1}
+    seen = _SAYS_MAPPED | _SAYS_CALLS
+    assert _kinds(file, mapping(AT, AT + PAGE), sample(STORE, AT - HUGE, 0), flags=seen) == {
+        "no memory": 1
+    }
+    assert _kinds(
+        file,
+        mapping(AT, AT + PAGE),
+        moved(AT, AT - HUGE, PAGE),
+        sample(STORE, AT - HUGE, 0),
+        flags=seen,
+    ) == {"first write": 1}
+    of_32_bits = sample(STORE, AT - HUGE, 0, abi=_ABI_32)
+    assert _kinds(file, mapping(AT, AT + PAGE), of_32_bits, flags=seen) == {"first write": 1}
+
+
+def test_a_worker_of_io_uring_is_no_code_of_a_compiler(tmp_path: Path) -> None:
+    file = tmp_path / "trace.data"
+    body = struct.pack("<QIIQQ2Q", 0xFFFF_8000_0000_0000, 1, 2, next(times), AT, 0, 0)
+    fault = record(_SAMPLE, body, _KERNEL)
+    flags = _SAYS_MAPPED | _IN_KERNEL
+    assert _kinds(file, mapping(AT, AT + PAGE), fault, flags=flags) == {"in the kernel": 1}
+    (stack,) = find(open_recording(file)).stacks
+    assert str(Symbols().locate(stack)[stack[0]]) == "io_uring worker"
 
 
 @pytest.mark.parametrize("version", [1, 2], ids=["first version", "kernel before 5.11"])
