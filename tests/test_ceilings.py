@@ -12,11 +12,11 @@ from firsttouch.places import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 230),
-    ("firsttouch/*.py", "lines", 30_400),
+    ("firsttouch/*.py", "files", 225),
+    ("firsttouch/*.py", "lines", 29_400),
     ("docs/evidence/draw/*.py", "lines", 2_325),
-    ("tests/*.py", "lines", 32_120),
-    ("docs/*.md", "bytes", 356_600),
+    ("tests/*.py", "lines", 30_900),
+    ("docs/*.md", "bytes", 347_000),
     ("README.md", "bytes", 7_180),
     ("CHANGELOG.md", "bytes", 27_000),
 )
