@@ -95,8 +95,7 @@ def test_the_first_mail_has_figures_answers_and_what_it_applies_to(
     if all_series()[name].cover:
         assert all_series()[name].title in letter
         assert "***" not in letter and "{" not in letter and "<!--" not in letter
-        assert f"firsttouch lab --release {release_names()[-1]}" in letter
-        assert letter.count("\n- ") > 10
+        assert letter.count("\n- ") >= 5
 
 
 def test_the_author_maintains_what_is_new(patches: list[Path]) -> None:
