@@ -4,9 +4,8 @@
 # make test-fast  only the short tests that need no kernel
 # make regress    other configurations, the kernel's own tests, stressors: takes hours; a second run
 #                 resumes an interrupted one; MINUTES=60 starts no test after an hour
-# make evidence   draws the figures of the documents from docs/evidence; MEASURE=1 measures first
-#                 (SET=doubles-6.12 only that set), TRACE=doubles-x86-64, doubles-lines,
-#                 oracle, predicted, predicted-advised or streams traces Debian's programs first,
+# make evidence   writes the tables of docs/evidence from the results there; SET=NAME only one;
+#                 MEASURE=1 measures first; PREDICT=1 traces Debian's programs first,
 #                 as root
 # make pictures   draws docs/pictures/rooms.svg from the imports of firsttouch/
 # make golden     writes the texts that tests compare (tests/golden.txt, tests/data/golden) again
@@ -38,7 +37,7 @@ regress:
 
 evidence: setup
 	@$(PYTHON) -m docs.evidence.draw.command $(if $(MEASURE),--measure) $(addprefix --set ,$(SET)) \
-	  $(if $(TRACE),--trace $(TRACE))
+	  $(if $(PREDICT),--predict)
 
 golden: setup
 	@$(PYTHON) -m pytest -q --numprocesses=0 --durations=0 --golden

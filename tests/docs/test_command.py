@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`make evidence`: all sets measured or nothing written, documents drawn."""
+"""`make evidence`: all sets measured or nothing written, and their pages."""
 
 from __future__ import annotations
 
@@ -10,44 +10,35 @@ from pathlib import Path
 import pytest
 
 from docs.evidence.draw import command
-from docs.evidence.draw.declared import Evidence, load_evidence
+from docs.evidence.draw.sets import ResultSet, load_sets
 from firsttouch.errors import UserError
 from firsttouch.lab.results import read_results
 from firsttouch.places import EXPERIMENTS
 from tests.support import made_results
 
-_TABLES = """
-documents = ["page.md"]
+_SETS = """
 [[set]]
 name = "one"
-release = "6.12"
-experiments = ["populate"]
-qemu = 1
+releases = ["6.12", "7.3"]
+commit = "abc"
+measure = "lab --experiment populate"
+metrics.populate = "page_faults, page_faults + instructions_kernel"
+options."6.12" = "--layouts 1"
+options."7.3" = "--layouts 1"
 [[set]]
 name = "two"
-release = "6.12"
-experiments = ["boot"]
-[[block]]
-name = "faults"
-sets = ["one"]
-rows = [{ experiment = "populate", where = { page = "4k", by = "ldadd" }, label = "ldadd" }]
-columns = [
-  { head = "faults", metric = "page_faults", arms = ["stock", "on"], show = "per page" },
-  { head = "change", metric = "page_faults", arms = ["on"], show = "change" },
-]
-[[block]]
-name = "cells"
-kind = "cells"
-sets = ["one", "two"]
+releases = ["6.12"]
+commit = "abc"
+measure = "lab --experiment boot"
+metrics.boot = "boot_us"
+changes = true
 """
-_PAGE = "Of <!-- evidence: cells -->?<!-- end --> cells:\n<!-- evidence: faults -->\n<!-- end -->\n"
 
 
 @pytest.fixture
-def evidence(tmp_path: Path) -> Evidence:
-    (tmp_path / "tables.toml").write_text(_TABLES)
-    (tmp_path / "page.md").write_text(_PAGE)
-    return load_evidence(tmp_path)
+def sets(tmp_path: Path) -> dict[str, ResultSet]:
+    (tmp_path / "sets.toml").write_text(_SETS)
+    return load_sets(tmp_path)
 
 
 class FakeLab:
@@ -55,97 +46,55 @@ class FakeLab:
 
     def __init__(self, failing: str = "") -> None:
         self.failing = failing
-        self.asked: list[list[str]] = []
+        self.asked: list[str] = []
 
     def __call__(self, arguments: Sequence[str]) -> int:
         words = list(arguments)
-        self.asked.append(words)
+        self.asked.append(" ".join(words))
         out = Path(words[words.index("--out") + 1])
         made = made_results.plan(EXPERIMENTS, [words[words.index("--experiment") + 1]])
-        source = {"kernel source": "5" * 64}
-        made_results.write(out, [replace(result, digests=source) for result in made])
+        made_results.write(out, made)
         return int(out.name == self.failing)
 
 
-def test_every_set_is_measured_by_its_command_and_the_documents_are_drawn(
-    evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_sets_are_measured_by_their_commands_and_drawn(
+    sets: dict[str, ResultSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = FakeLab()
     monkeypatch.setattr(command, "firsttouch", lab)
-    assert command.measure(evidence, command.chosen(evidence, []), tmp_path / "out")
-    out = str(tmp_path / "out")
+    assert command.measure(list(sets.values()), tmp_path / "out", tmp_path)
+    out = tmp_path / "out"
     assert lab.asked == [
-        ["lab", "--release", "6.12", "--experiment", "populate", "--out", f"{out}/one"],
-        ["lab", "--release", "6.12", "--experiment", "boot", "--out", f"{out}/two"],
+        f"lab --release 6.12 --experiment populate --layouts 1 --out {out}/one-6.12",
+        f"lab --release 7.3 --experiment populate --layouts 1 --out {out}/one-7.3",
+        f"lab --release 6.12 --experiment boot --out {out}/two-6.12",
     ]
-    assert len(read_results(tmp_path / "two.jsonl.xz").results) == 3
-    command.draw(evidence, tmp_path)
-    assert (tmp_path / "page.md").read_text() == (
-        "Of <!-- evidence: cells -->51<!-- end --> cells:\n<!-- evidence: faults -->\n\n"
-        "|  | faults, stock | faults, on | change, on |\n| --- | ---: | ---: | ---: |\n"
-        "| ldadd | 2 | 1 | -50.00 % |\n\n"
-        f"- Linux 6.12.1, source `sha256:{'5' * 64}`: "
-        "`firsttouch lab --release 6.12 --experiment populate`, QEMU emulator version 7.2.22\n\n"
-        "<!-- end -->\n"
+    assert len(read_results(tmp_path / "two-6.12.jsonl.xz").results) == 3
+    text = command.draw_set(sets["one"], tmp_path)
+    assert "Measured at commit abc by:" in text
+    assert "`firsttouch lab --release 7.3 --experiment populate --layouts 1`" in text
+    assert (
+        "| cell | page_faults, stock | page_faults, on | page_faults + instructions_kernel, stock |"
+        in text
     )
+    assert "(-50.00 %)" in text
+    assert "\n| all 1 | " in command.draw_set(sets["two"], tmp_path)
 
 
-def test_nothing_is_written_unless_all_sets_are_whole(
-    evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_nothing_is_written_unless_all_runs_succeed(
+    sets: dict[str, ResultSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "firsttouch", FakeLab("two"))
-    assert not command.measure(evidence, command.chosen(evidence, []), tmp_path / "out")
+    monkeypatch.setattr(command, "firsttouch", FakeLab("two-6.12"))
+    assert not command.measure(list(sets.values()), tmp_path / "out", tmp_path)
     assert not list(tmp_path.glob("*.xz"))
 
 
-def test_one_set_is_measured_alone_and_an_unknown_one_is_said(
-    evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_unknown_set_and_an_unknown_metric_are_errors(
+    sets: dict[str, ResultSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = FakeLab("one")
-    monkeypatch.setattr(command, "firsttouch", lab)
-    assert command.measure(evidence, command.chosen(evidence, ["two"]), tmp_path / "out")
-    assert [file.name for file in tmp_path.glob("*.xz")] == ["two.jsonl.xz"]
-    assert len(lab.asked) == 1
     with pytest.raises(UserError, match="no set tow: did you mean 'two'"):
-        command.chosen(evidence, ["tow"])
-
-
-def test_a_set_without_a_measurement_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["make evidence", "--set", "floor-7.3"])
-    with pytest.raises(SystemExit) as ended:
-        command.main()
-    assert ended.value.code == 2
-    assert "give --measure (MEASURE=1), too." in capsys.readouterr().err
-
-
-def test_a_set_for_a_newer_qemu_stays_as_it_is_and_says_so_if_it_was_asked_for(
-    evidence: Evidence, capsys: pytest.CaptureFixture[str]
-) -> None:
-    older, newer = evidence.sets.values()
-    new = replace(newer, qemu=1000)
-    assert command.measurable([older, replace(newer, qemu=1)], asked=True) == [
-        older,
-        replace(newer, qemu=1),
-    ]
-    assert command.measurable([older, new], asked=False) == [older]
-    said = capsys.readouterr().out
-    assert said.startswith("make evidence: two needs QEMU 1000 on PATH, and this is QEMU emulator")
-    assert said.endswith(": it stays as it is.\n")
-    with pytest.raises(UserError, match=r"two needs QEMU 1000 .*: put a newer one first on PATH"):
-        command.measurable([older, new], asked=True)
-
-
-def test_drawing_twice_changes_nothing(
-    evidence: Evidence,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+        command.chosen(sets, ["tow"])
     monkeypatch.setattr(command, "firsttouch", FakeLab())
-    command.measure(evidence, command.chosen(evidence, []), tmp_path / "out")
-    capsys.readouterr()
-    command.draw(evidence, tmp_path)
-    command.draw(evidence, tmp_path)
-    assert capsys.readouterr().out == "page.md: written\npage.md: unchanged\n"
+    command.measure([sets["two"]], tmp_path / "out", tmp_path)
+    with pytest.raises(UserError, match=r"two: boot has no wrong: correct sets\.toml"):
+        command.draw_set(replace(sets["two"], metrics={"boot": "wrong"}), tmp_path)

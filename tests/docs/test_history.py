@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.evidence.draw.declared import EVIDENCE
 from docs.evidence.draw.history import Change, count_again, load_history, read_counted
+from docs.evidence.draw.sets import EVIDENCE
 
 _CHANGES = load_history()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.evidence.draw.declared import load_evidence
+from docs.evidence.draw.sets import load_sets
 from firsttouch.lab.results import Result, read_results
 from firsttouch.tables import Json
 from tests.conftest import Firsttouch
@@ -43,9 +43,8 @@ def test_cells_measured_again_are_those_of_the_evidence(
     An image that was built anew of the same source by the same compiler is
     another one because linux/ changed: `make evidence MEASURE=1` is due.
     """
-    evidence = load_evidence()
     for number, (name, *words) in enumerate(_AGAIN[release]):
-        measured_before = read_results(evidence.sets[f"{name}-{release}"].file()).results
+        measured_before = read_results(load_sets()[name].file(release)).results
         before = {result.cell.identity: result for result in measured_before}
         if name == "default":
             words += ["--arm", "stock"]

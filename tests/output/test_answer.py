@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from docs.evidence.draw.declared import load_evidence
+from docs.evidence.draw.sets import load_sets
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.lab.results import FILE_NAME
 from firsttouch.output import terminal
@@ -46,10 +46,10 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     """What was measured on all machines: faults, reads, and zero pages in their caches."""
-    sets = load_evidence().sets
+    sets = load_sets()
     folder = tmp_path_factory.mktemp("machines")
-    names = "machines-6.12", "machines-reads-6.12", "colors-6.12"
-    results = b"".join(lzma.decompress(sets[name].file().read_bytes()) for name in names)
+    names = "machines", "machines-reads", "colors"
+    results = b"".join(lzma.decompress(sets[name].file("6.12").read_bytes()) for name in names)
     (folder / FILE_NAME).write_bytes(results)
     return read_dataset(folder)
 

@@ -8,19 +8,13 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from docs.evidence.draw.declared import Block, Column, ResultSet, Selection
-from docs.evidence.draw.layouts import layouts
-from docs.evidence.draw.pivot import pivot
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.analysis.distributions import Distribution
 from firsttouch.catalog.collection import load_catalog
-from firsttouch.errors import UserError
-from firsttouch.lab.results import Result
 from firsttouch.output.html.files import figure_files
 from firsttouch.output.html.page import render
 from firsttouch.output.html.strips import scale_of, strips
@@ -30,7 +24,7 @@ from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.summary import summary
 from firsttouch.output.terminal import LINES, print_answers
 from tests.support.golden import Golden
-from tests.support.results import in_layouts, make_result
+from tests.support.results import in_layouts
 
 _CATALOG = load_catalog(["populate"], ["neoverse-n1"], ["stock", "on"])
 
@@ -172,57 +166,3 @@ def test_a_scale_is_never_so_narrow_that_nothing_looks_like_much(
     scale = scale_of(Distribution(values), 10, 20)
     assert [scale.low, scale.high] == pytest.approx([low, high])
     assert 10 <= scale.at(min(values)) <= scale.at(max(values)) <= 20
-
-
-def _conflict(misses: Sequence[tuple[float, float]], arm: str) -> list[Result]:
-    """Misses of two hot colours in each layout."""
-    return [
-        replace(made, cell=replace(made.cell, layout=layout))
-        for layout, both in enumerate(misses)
-        for color, value in enumerate(both)
-        for made in [
-            make_result(
-                {"l2_misses": value}, arm, experiment="zero-conflict",
-                params={"level": "l2", "hot_color": color, "rounds": 1},
-            )
-        ]
-    ]  # fmt: skip
-
-
-def _block(*rows: Selection) -> Block:
-    return Block("layouts", "layouts", ("a", "b"), (), rows, (), "", "")
-
-
-def test_a_documents_table_of_layouts_has_changes_and_the_share_of_the_verdict(
-    doubtful: Dataset, golden: Golden
-) -> None:
-    catalog = load_catalog(["zero-conflict"], ["neoverse-n1"], ["stock", "color-l2"])
-    colors = make_dataset(
-        [*_conflict([(8, 0), (6, 0)], "stock"), *_conflict([(2, 2), (3, 3)], "color-l2")], catalog
-    )
-    faults = Selection("populate", {"page": "4k"}, "page_faults", "faults")
-    worst, mean = (Selection("zero-conflict", {}, name, name) for name in ("worst", "mean"))
-    golden("\n".join(layouts(_block(faults, worst, mean), {"a": doubtful, "b": colors})))
-
-
-def test_a_column_has_the_median_of_all_layouts_and_their_range(
-    single: Dataset, doubtful: Dataset
-) -> None:
-    column = Column("", "", ("stock", "on"), "over layouts")
-    row = Selection("populate", {"page": "4k"}, "page_faults", "faults")
-    block = Block("ranges", "rows", ("a",), (), (row,), (column,), "", "")
-    table = list(pivot(block, {"a": doubtful}))
-    assert table[2:] == ["| faults ldadd | `page_faults` | 200 (200 to 200) | 100 (100 to 180) |"]
-    with pytest.raises(UserError, match="page_faults was not measured in several layouts"):
-        list(pivot(block, {"a": single}))
-
-
-def test_a_figure_of_one_layout_is_not_in_a_table_of_layouts(single: Dataset) -> None:
-    row = Selection("populate", {}, "page_faults", "faults")
-    with pytest.raises(UserError, match="faults was not measured in several layouts"):
-        list(layouts(_block(row), {"a": single}))
-
-
-def test_the_command_of_a_set_names_its_layouts() -> None:
-    asked = ResultSet("name", "6.12", (), ("populate",), size="64M", layouts=100)
-    assert asked.arguments()[-4:] == ["--size", "64M", "--layouts", "100"]

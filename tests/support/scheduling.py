@@ -19,7 +19,6 @@ TOGETHER = (
     "tests/bench/test_hugepages.py",
     "tests/bench/test_kinds.py",
     "tests/cli/test_installed.py",
-    "tests/docs/test_claims.py",
     "tests/docs/test_documents.py",
     "tests/linux/test_configuration.py",
     "tests/linux/test_decoder_words.py",

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from docs.evidence.draw.oracle import Verdict, judge, judge_script
 from docs.evidence.draw.programs import program_root
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.progress import Reporter
 from tests.trace.conftest import Compile, make_public
+from tests.trace.oracle import Verdict, judge, judge_script
 
 _needs_tracepoints = pytest.mark.skipif(
     os.geteuid() != 0 or platform.machine() != "x86_64",

@@ -2,7 +2,7 @@
 """history.toml: changes whose outcome is known, each tried again as a small patch of ours.
 
 ``python -m docs.evidence.draw.history`` tries all, or those that are named, and writes what they
-change to history.json.
+change to history-counts.json.
 """
 
 from __future__ import annotations
@@ -10,23 +10,22 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from docs.evidence.draw.declared import EVIDENCE
+from docs.evidence.draw.sets import EVIDENCE
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.output.markdown import markdown_table
 from firsttouch.quantities import format_change, format_count
-from firsttouch.tables import Json, Table, dump_json, json_object, read_toml
+from firsttouch.tables import Table, dump_json, json_object, read_toml
 from firsttouch.typed import read
 
-HISTORY, COUNTED = "history.toml", "history.json"
-_LICENCE = "SPDX-License-Identifier: GPL-2.0"
+HISTORY, COUNTED = "history.toml", "history-counts.json"
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,9 @@ class Change:
     agreed: Literal["yes", "no", "not judged"]
     why: str
 
-    def patch(self, folder: Path = EVIDENCE) -> Path:
+    def patch(self) -> Path:
         """Return the file of the patch."""
-        return folder / "history" / f"{self.name}.patch"
+        return EVIDENCE / "history" / f"{self.name}.patch"
 
 
 @dataclass(frozen=True)
@@ -72,21 +71,20 @@ class Counted:
     arm: float
 
 
-def load_history(folder: Path = EVIDENCE) -> list[Change]:
-    """Return the changes of `folder`/history.toml; UserError, which names the key, if wrong."""
-    top = read_toml(folder / HISTORY)
+def load_history() -> list[Change]:
+    """Return the changes of history.toml; UserError, which names the key, if wrong."""
+    top = read_toml(EVIDENCE / HISTORY)
     changes = [read(table, Change) for table in top.tables("change")]
     top.done()
     return changes
 
 
-def read_counted(folder: Path = EVIDENCE) -> dict[str, list[Counted]]:
+def read_counted() -> dict[str, list[Counted]]:
     """Return what was counted of each change, in the order of what it `shows`."""
-    file = folder / COUNTED
-    table = Table(file, json_object(file.read_text("utf-8")) or {})
+    table = Table(COUNTED, json_object((EVIDENCE / COUNTED).read_text("utf-8")) or {})
     return {
         change.name: [read(entry, Counted) for entry in table.tables(change.name)]
-        for change in load_history(folder)
+        for change in load_history()
     }
 
 
@@ -100,50 +98,47 @@ def count_again(change: Change, out: Path) -> list[Counted]:
         raise UserError(f"firsttouch {' '.join(words)} ended with status {status}: see above.")
     document = Table(f"the answer about {change.name}", json_object(printed.getvalue()) or {})
     (arm,) = document.tables("arms")
-    return [_counted(shown, arm.tables("cells")) for shown in change.shows]
+    cells = [
+        (cell, cell.take("experiment", str), cell.table("params").scalars().items())
+        for cell in arm.tables("cells")
+    ]
+    counted = []
+    for shown in change.shows:
+        of = [c for c, name, params in cells
+              if name == shown.experiment and shown.where.items() <= params]  # fmt: skip
+        if not of:
+            raise UserError(f"{HISTORY}: no cell is {shown.name}: correct its experiment, where.")
+        counts = of[0].table("counts").table(shown.count)
+        counted.append(read(counts, Counted, strict=False))
+    return counted
 
 
-def _counted(shown: Shown, cells: Iterable[Table]) -> Counted:
-    for cell in cells:
-        params = cell.table("params").scalars()
-        if (
-            cell.take("experiment", str) == shown.experiment
-            and shown.where.items() <= params.items()
-        ):
-            return read(cell.table("counts").table(shown.count), Counted, strict=False)
-    raise UserError(f"{HISTORY}: no cell is {shown.name}: correct its experiment and where.")
-
-
-def draw_history(folder: Path = EVIDENCE) -> str:
-    """Return the table of changes: claimed, counted, agreed or not, and why."""
-    counted = read_counted(folder)
+def draw() -> str:
+    """Return the table of changes: claimed, counted, and whether they agree."""
+    counted = read_counted()
     lines = []
-    for change in load_history(folder):
+    for change in load_history():
         said = [
             f"{shown.unit} of `{shown.name}`: {format_count(pair.stock)} to "
             f"{format_count(pair.arm)} ({format_change(change_percent(pair.stock, pair.arm))})"
             for shown, pair in zip(change.shows, counted[change.name], strict=True)
         ]
         title = f"[{change.title}](history/{change.name}.patch)"
-        lines.append(
-            [title, f"{change.claimed} ({change.source})", "; ".join(said), change.agreed,
-             change.why]
-        )  # fmt: skip
+        claimed = f"{change.claimed} ({change.source})"
+        lines.append([title, claimed, "; ".join(said), change.agreed, change.why])
     table = markdown_table(("change", "claimed", "counted", "agreed", "why"), (), lines)
-    return "".join(f"{line}\n" for line in ["", "", *table, ""])
+    return "".join(f"{line}\n" for line in table)
 
 
 def main(names: Sequence[str]) -> int:
-    """Try the changes of these names again, or all; write what was counted beside the others."""
+    """Try the changes of these names again, or all, and write what was counted."""
     file = EVIDENCE / COUNTED
-    document: dict[str, Json] = (
-        dict(json_object(file.read_text("utf-8")) or {}) if file.exists() else {}
-    )
+    document = dict(json_object(file.read_text("utf-8")) or {})
     for change in load_history():
         if not names or change.name in names:
             again = count_again(change, Path("out/history") / change.name)
-            document[change.name] = [{"stock": counts.stock, "arm": counts.arm} for counts in again]
-            write_atomically(file, dump_json({"licence": _LICENCE, **document}))
+            document[change.name] = [asdict(counts) for counts in again]
+            write_atomically(file, dump_json(document))
     return 0
 
 

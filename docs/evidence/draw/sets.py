@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""docs/evidence/sets.toml: what is measured for the evidence, and what its tables show."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.errors import UserError
+from firsttouch.places import REPOSITORY
+from firsttouch.tables import read_toml
+from firsttouch.typed import read
+
+# In a checkout; an installed package has no evidence.
+EVIDENCE = REPOSITORY / "docs/evidence"
+SETS = "sets.toml"
+
+
+@dataclass(frozen=True)
+class ResultSet:
+    """A request to the laboratory on some releases: NAME-RELEASE.jsonl.xz, and a page of all.
+
+    `measure` is the command after `firsttouch`, without its release; `options` has more of it
+    for some releases. `commit` is the project's commit that was measured. The page, PAGE.md
+    (default: NAME.md), shows the `metrics` of each experiment, with commas between them; one
+    may be a sum (``a + b``). Arms are compared with `base` (default: the first). With
+    `changes` the page has other arms only in per cent of it, and a row for the sum.
+    """
+
+    name: str
+    releases: tuple[str, ...]
+    commit: str
+    measure: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    base: str = ""
+    changes: bool = False
+    page: str = ""
+
+    def file(self, release: str, folder: Path = EVIDENCE) -> Path:
+        """Return the file of the results on a release."""
+        return folder / f"{self.name}-{release}.jsonl.xz"
+
+    def arguments(self, release: str) -> list[str]:
+        """Return the command that measures the set, after `firsttouch`."""
+        command, *options = shlex.split(self.measure)
+        more = shlex.split(self.options.get(release, ""))
+        return [command, "--release", release, *options, *more]
+
+    def dataset(self, release: str, folder: Path = EVIDENCE) -> Dataset:
+        """Return the results on a release; UserError if they can't be read completely."""
+        dataset = read_dataset(self.file(release, folder))
+        if dataset.notes:
+            raise UserError(dataset.notes[0])
+        return dataset
+
+
+def load_sets(folder: Path = EVIDENCE) -> dict[str, ResultSet]:
+    """Return the sets of `folder`/sets.toml by name; UserError, which names the key, if wrong."""
+    top = read_toml(folder / SETS)
+    sets = [read(table, ResultSet) for table in top.tables("set")]
+    top.done()
+    by_name = {each.name: each for each in sets}
+    if len(by_name) != len(sets):
+        raise UserError(f"{folder / SETS} has a name twice: rename one of these sets.")
+    return by_name

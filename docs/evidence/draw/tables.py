@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The page of a set of results: tables of each release and experiment, or of its functions."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from docs.evidence.draw.sets import ResultSet
+from firsttouch.analysis.cache_statistics import (
+    colored_caches,
+    sweeps,
+)
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.distributions import Distribution, changes_over, values_over
+from firsttouch.analysis.profile import (
+    USER,
+    Basis,
+    Profile,
+    basis_of,
+    compare_functions,
+    profiles_of,
+)
+from firsttouch.analysis.verdicts import change_percent
+from firsttouch.catalog.arms import BASE
+from firsttouch.errors import UserError
+from firsttouch.output.labels import changes_of, verdict_words
+from firsttouch.output.markdown import kernel_versions, markdown_table
+from firsttouch.output.names import format_params, varying
+from firsttouch.quantities import format_change, format_fixed, format_value
+
+_PLUS = " + "
+# Functions with fewer instructions per fault share a row.
+_LEAST = 20
+
+
+def page(of: ResultSet, datasets: Sequence[Dataset]) -> str:
+    """Return the page of a set, from its dataset on each release."""
+    lines = [
+        "<!-- SPDX-License-Identifier: GPL-2.0 -->",
+        f"# {of.page or of.name}",
+        "",
+        f"Written by `make evidence`. Measured at commit {of.commit} by:",
+        "",
+    ]
+    for release, dataset in zip(of.releases, datasets, strict=True):
+        command = shlex.join(["firsttouch", *of.arguments(release)])
+        used = {result.provenance.qemu.partition(" (")[0] for result in dataset.results()}
+        lines += [
+            f"- Linux {kernel_versions(dataset.cases)}, {', '.join(sorted(used))}: `{command}`"
+        ]
+    if any(profiles_of(case) for case in datasets[0].cases):
+        lines += _functions(of, datasets)
+    else:
+        for dataset in datasets:
+            lines += _release(of, dataset)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _release(of: ResultSet, dataset: Dataset) -> Iterator[str]:
+    figures = Figures(dataset)
+    release = dataset.platforms()[0].release
+    for experiment in dataset.catalog.experiments.values():
+        cases = [case for case in dataset.cases if case.experiment.name == experiment.name]
+        metrics = of.metrics.get(experiment.name, "").split(", ")
+        if not (cases and metrics[0]):
+            continue
+        for metric in metrics:
+            if not any(figures.of(case, metric) for case in cases):
+                raise UserError(f"{of.name}: {experiment.name} has no {metric}: correct sets.toml.")
+        yield from ("", f"## {experiment.title} ({release}, `{experiment.name}`)", "")
+        if dataset.further:
+            yield from _over_layouts(dataset, cases, metrics)
+        else:
+            yield from _cases(of, figures, cases, metrics)
+    for title, table in _caches(dataset):
+        yield from ("", f"## {title} ({release})", "", *table)
+
+
+class Figures:
+    """The figures of a dataset, measured or derived."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+        self._rows = {(id(row.case), row.metric): row.arms for row in dataset.rows}
+
+    def of(self, case: Case, metric: str) -> Mapping[str, float]:
+        """Return a metric, or the sum of some, on each arm that has it."""
+        parts = [self._rows.get((id(case), name), {}) for name in metric.split(_PLUS)]
+        return {
+            arm: sum(part[arm] for part in parts)
+            for arm in case.arms
+            if all(arm in part for part in parts)
+        }
+
+
+def _cases(
+    of: ResultSet, figures: Figures, cases: Sequence[Case], metrics: Sequence[str]
+) -> Iterator[str]:
+    """Yield a table with a row for each case, and one for their sum if it has only changes."""
+    values = {(id(case), name): figures.of(case, name) for case in cases for name in metrics}
+    columns = [
+        (name, arm)
+        for name in metrics
+        for arm in sorted(figures.dataset.arms(cases), key=lambda arm: arm != of.base)
+        if any(arm in values[id(case), name] for case in cases)
+    ]
+    lines = [
+        [
+            _name(case, figures.dataset),
+            *(_cell(of, values[id(case), name], arm) for name, arm in columns),
+        ]
+        for case in cases
+        if any(values[id(case), name] for name in metrics)
+    ]
+    if of.changes:
+        sums: dict[str, dict[str, float]] = {name: {} for name in metrics}
+        for name, arm in columns:
+            sums[name][arm] = sum(values[id(case), name].get(arm, 0) for case in cases)
+        lines.insert(0, [f"all {len(cases)}", *(_cell(of, sums[name], a) for name, a in columns)])
+    heads = ["cell", *(", ".join(column) for column in columns)]
+    yield from markdown_table(heads, range(1, len(heads)), lines)
+
+
+def _name(case: Case, dataset: Dataset) -> str:
+    machine = case.platform.machine if len(dataset.platforms()) > 1 else ""
+    words = format_params(varying(case.experiment, case.params))
+    return " ".join(filter(None, (machine, words))) or "all"
+
+
+def _cell(of: ResultSet, values: Mapping[str, float], arm: str) -> str:
+    if arm not in values:
+        return "-"
+    first = of.base if of.base in values else next(iter(values))
+    change = change_percent(values[first], values[arm])
+    if arm != first and of.changes and change is not None:
+        text = f"{change:+.1f}"
+        return text.lstrip("+-") if float(text) == 0 else text
+    same = arm == first or values[arm] == values[first] or change is None
+    return f"{format_value(values[arm])}{'' if same else f' ({format_change(change)})'}"
+
+
+def _over_layouts(dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str]) -> Iterator[str]:
+    """Yield a table with a row for each case, metric and arm: values, changes, the verdict."""
+    lines = []
+    for row in dataset.rows:
+        if row.case not in cases or row.metric not in metrics:
+            continue
+        for arm in row.arms:
+            values, changes = values_over(row, arm), changes_over(row, arm)
+            assert values
+            judged = row.case.pair() and arm == row.case.experiment.compare
+            lines.append([
+                _name(row.case, dataset), row.metric, arm, str(len(values.values)),
+                *(format_value(v) for v in (values.least, values.median, values.most)),
+                *(changes_of(changes) if changes and arm != BASE else ("", "", "")),
+                verdict_words(row) if judged else "",
+            ])  # fmt: skip
+    heads = ["cell", "metric", "arm", "layouts", "least", "median", "most", "change: least",
+             "median", "most", "verdict"]  # fmt: skip
+    yield from markdown_table(heads, range(3, 10), lines)
+
+
+def _functions(of: ResultSet, datasets: Sequence[Dataset]) -> Iterator[str]:
+    """Yield a table of the kernel's functions, with a column for each release and arm."""
+    profiles: dict[str, Profile] = {}
+    divisors: dict[str, float] = {}
+    unit = ""
+    for release, dataset in zip(of.releases, datasets, strict=True):
+        (case,) = dataset.cases
+        by_arm = profiles_of(case)
+        basis = basis_of(case, by_arm)
+        unit = basis.unit
+        for arm, profile in by_arm.items():
+            label = f"{release}, {arm}"
+            profiles[label], divisors[label] = profile, basis.divisors[arm]
+    rows = [
+        row for row in compare_functions(profiles, Basis(unit, divisors)) if row.function != USER
+    ]
+    rows.sort(key=lambda row: (-max(row.values.values()), row.function))
+    large = [row for row in rows if max(row.values.values()) >= _LEAST]
+    others = [row for row in rows if row not in large]
+
+    def total(of_rows: Sequence[Mapping[str, float]]) -> list[str]:
+        return [format_fixed(sum(values[label] for values in of_rows), 1) for label in profiles]
+
+    lines = [[f"`{row.function}`", *total([row.values])] for row in large]
+    lines.append([f"{len(others)} others", *total([row.values for row in others])])
+    lines.append(["all of the kernel", *total([row.values for row in rows])])
+    yield from ("", f"## Kernel instructions per {unit}, by function", "")
+    yield from markdown_table(["function", *profiles], range(1, len(profiles) + 1), lines)
+
+
+def _caches(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
+    """Yield the table of what colours change in caches, over layouts if there are several."""
+    if dataset.further:
+        if any(sweeps(dataset.cases)):
+            yield "Change of misses by colours, over layouts", _colors_over(dataset)
+        return
+    caches = [
+        [
+            cache.platform.machine, cache.level.upper(), str(cache.colors),
+            *(format_fixed(spread.worst, 2) for spread in (cache.stock, cache.colored)),
+            *(format_fixed(spread.mean, 2) for spread in (cache.stock, cache.colored)),
+            *(format_fixed(misses, 0) for misses in cache.beside),
+        ]
+        for cache in colored_caches(dataset)
+    ]  # fmt: skip
+    if caches:
+        heads = ["machine", "level", "colours", "worst, stock", "worst, colours", "mean, stock",
+                 "mean, colours", "beside a set, stock", "beside a set, colours"]  # fmt: skip
+        yield "Misses per round", list(markdown_table(heads, range(2, 9), caches))
+
+
+def _colors_over(dataset: Dataset) -> list[str]:
+    """Return the table of the worst and the mean of misses over the colours of hot lines."""
+    cases = (*dataset.cases, *dataset.further)
+    lines = []
+    for kind in ("worst", "mean"):
+        changes = []
+        for layout in sorted({case.layout for case in cases}):
+            (sweep,) = sweeps(case for case in cases if case.layout == layout)
+            spreads = sweep.spreads(sweep.metric)
+            arm = sweep.cases[0].experiment.compare
+            both = [getattr(spreads[of], kind) for of in (BASE, arm)]
+            change = change_percent(*both)
+            assert change is not None
+            changes.append(change)
+        lines.append([kind, str(len(changes)), *changes_of(Distribution(tuple(changes)))])
+    return list(
+        markdown_table(["misses", "layouts", "least", "median", "most"], range(1, 5), lines)
+    )
