@@ -173,9 +173,12 @@ static int set_policy(size_t bytes)
 	if (!write_text(THP_DIR "/enabled", "madvise"))
 		return -errno;
 	for (size_t size = page_size() * 2; size <= LARGEST; size *= 2) {
-		char path[PATH_LEN];
+		char path[PATH_LEN], word[WORD_LEN];
 
 		size_path(path, sizeof(path), size, "enabled");
+		/* "inorder" decides how single pages are populated: it stays. */
+		if (bytes == page_size() && !strcmp(policy(size, word), "inorder"))
+			continue;
 		if (!access(path, F_OK) &&
 		    !write_text(path, size == bytes ? "madvise" : "never"))
 			return -errno;

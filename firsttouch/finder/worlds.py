@@ -7,7 +7,6 @@ each block that it touched.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 from firsttouch.finder.blocks import Limits, blocks_of, move_pages
@@ -138,13 +137,11 @@ class World:
         del block, inside
         return page
 
-    def _empty(self, block: int, page: int, order: int, inside: int, zeros: bool) -> int:
+    def _empty(self, block: int, page: int, order: int, inside: int) -> int:
         """Return the aligned pages around a page if a folio fits there, else 0."""
         size = 1 << order
         pages = (1 << size) - 1 << (page.bit_length() - 1 & -size)
-        there = self._present.get(block, 0)
-        if not zeros:
-            there |= self._zero.get(block, 0)
+        there = self._present.get(block, 0) | self._zero.get(block, 0)
         return 0 if there & pages or pages & ~inside else pages
 
 
@@ -238,7 +235,7 @@ class Large(World):
     def _read(self, block: int, page: int, inside: int) -> int:
         if not self.whole or block in self._tables:
             return page
-        return self._empty(block, page, self.order, inside, False) or page
+        return self._empty(block, page, self.order, inside) or page
 
     def _frees_table(self, block: int, pages: int) -> bool:
         """Tell whether no page table is left of a block where pages are given back."""
@@ -252,44 +249,47 @@ def large(order: int, *, whole: bool = False, whole_heap: bool = False) -> type[
     return type(f"Large{order}", (Large,), {"order": order, "whole": whole, "kind": kind})
 
 
-_MOST_CREDIT, _LEAST_ORDER = 255, 2
+_LEAST_ORDER = 2
 
 
 class Ahead(World):
-    """Fault-ahead: linux/mm/fault_ahead.c, with folios of at most 16 pages."""
+    """Fault-ahead: linux/mm/fault_ahead.h, sizes of 4 to 16 pages ``inorder``."""
 
-    streams, earned, largest = 3, 4, 4
+    streams, largest = 3, 4
 
     def __init__(self, outcome: Outcome, block: int) -> None:
         super().__init__(outcome, block)
-        # By thread: the last pages of its streams, the newest first, and what it may still get.
-        self._streams: dict[int, list[int]] = {}
-        self._credit: dict[int, int] = defaultdict(int)
+        # By thread: the last page of a stream, and how many it has had; the newest first.
+        self._streams: dict[int, list[tuple[int, int]]] = {}
 
     def _written(self, block: int, page: int, tid: int, inside: int) -> int:
         number = block * self._block + page.bit_length() - 1
         streams = self._streams.setdefault(tid, [])
-        for position in range(len(streams)):
-            end = streams[position]
-            if -1 <= number - end <= 1:
-                break
-        else:
-            streams.insert(0, number)
+        position = next((i for i, (end, _) in enumerate(streams) if -1 <= number - end <= 1), None)
+        if position is None:
+            streams.insert(0, (number, 1))
             del streams[self.streams :]
             return page
-        if number == end:
-            return page
-        credit = self._credit[tid]
-        upwards = number > end
-        edge = number if upwards else number + 1
-        aligned = (edge & -edge).bit_length() - 1
-        order = min(aligned, (credit + self.earned + 1).bit_length() - 1, self.largest)
-        zeros = bool(self._zero.get(block, 0) & page)
+        end, length = streams.pop(position)
+        pages = page
+        if number != end:
+            length += 1
+            pages = self._folio(block, page, length, inside)
+        count = pages.bit_count()
+        first = block * self._block + (pages & -pages).bit_length() - 1
+        above = 2 * (number - first) < count
+        streams.insert(0, (first + count - 1 if above else first, length + count - 1))
+        return pages
+
+    def _folio(self, block: int, page: int, length: int, inside: int) -> int:
+        """Return the pages that the last page of a stream of `length` pages gets."""
+        # Of the zero pages only that of the fault is replaced.
+        zero = self._zero.get(block, 0)
+        self._zero[block] = zero & ~page
+        order = min(length.bit_length() - 1, self.largest)
         pages = 0
         while order >= _LEAST_ORDER and not pages:
-            pages = self._empty(block, page, order, inside, zeros)
-            order -= not pages
-        others = pages.bit_count() - 1 if pages else 0
-        streams[position] = number + others if upwards else number - others
-        self._credit[tid] = min(credit + self.earned, _MOST_CREDIT) - others
+            pages = self._empty(block, page, order, inside)
+            order -= 1
+        self._zero[block] = zero
         return pages or page

@@ -167,8 +167,11 @@ def _advice(trace: Trace, remedy: Remedy) -> Advice:
             f"anyway{where}",
         )
     assert remedy.name == AHEAD
-    size = 16 * trace.page_size // 1024
-    return Advice(remedy, f"a kernel with fault-ahead, {size} in /sys/kernel/mm/fault_ahead_kb")
+    sizes = ",".join(str((trace.page_size >> 10) << order) for order in (2, 3, 4))
+    return Advice(
+        remedy,
+        f"a kernel with fault-ahead, `inorder` in {_THP}/hugepages-{{{sizes}}}kB/enabled",
+    )
 
 
 def by_variable(trace: Trace) -> str:

@@ -1,84 +1,92 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Fault-ahead: read-ahead's ramp for anonymous memory
+ *
+ * A thread that writes fresh memory page after page takes a page fault for each. Where
+ * such a stream of first writes goes on is a guess, and the evidence for it is how long
+ * it has gone on. So a fault may get as many pages as its stream has had, its own
+ * included: 1, 1, 1, 4, 4, 8, 16... as far as folios of these sizes are aligned and
+ * allowed ("inorder" in hugepages-<size>kB/enabled). A stream that stops leaves at
+ * most about as many untouched pages behind as it has touched. Runs of up to three
+ * pages leave none.
+ *
+ * The state is three words of the task. They are hints: what other threads, mremap(),
+ * fork() or exec() make of the memory behind them costs a folio at most.
+ */
 #ifndef _MM_FAULT_AHEAD_H
 #define _MM_FAULT_AHEAD_H
 
 #include <linux/mm.h>
 #include <linux/sched.h>
 
-/* A zero page that a read has mapped. KSM accounts for its own, which are dirty. */
-static inline bool pte_is_clean_zero(pte_t pte)
-{
-	return pte_present(pte) && pte_special(pte) && !pte_dirty(pte) &&
-	       is_zero_pfn(pte_pfn(pte));
-}
+/* A stream: the address behind the page where it ended, and how many pages it has had */
+#define STREAM_END(stream)	((stream) & PAGE_MASK)
+#define STREAM_PAGES(stream)	offset_in_page(stream)
+/* No folio is larger. */
+#define STREAM_PAGES_MAX	(HPAGE_PMD_NR - 1)
 
-#ifdef CONFIG_FAULT_AHEAD
-
-DECLARE_STATIC_KEY_FALSE(fault_ahead_enabled);
-struct folio *__fault_ahead_folio(struct vm_fault *vmf, unsigned long *stream);
-void __fault_ahead_unmap_zeros(struct vm_fault *vmf, unsigned long stream);
-
-/*
- * A stream is one word: the address behind the page where it ended; in the
- * offset, the order of its last folio. Did it end on the page at @addr, or on the
- * page below or above it?
- */
-static __always_inline bool ended_near(unsigned long stream, unsigned long addr)
+/* Did @stream end on the page at @addr, or on the one below or above it? */
+static __always_inline bool stream_ended_near(unsigned long stream, unsigned long addr)
 {
 	return stream - addr < 3 * PAGE_SIZE;
 }
 
-/* The stream that ended near @addr. If none did, one begins there, for the oldest: NULL. */
-static __always_inline unsigned long *find_stream(struct fault_ahead *ahead, unsigned long addr)
+/*
+ * Where a stream begins that continues none. Never the first place, which is for the one
+ * that was continued last: it may take few faults, and many others fall between two of
+ * them. And not always the same, or three streams that begin at once would never meet
+ * themselves again.
+ */
+static __always_inline unsigned long *place_of_new_stream(unsigned long *streams,
+							   unsigned long addr)
 {
-	unsigned long *streams = ahead->streams;
-
-	/* No loop, and no call, because most faults come here in vain */
-	if (ended_near(streams[0], addr))
-		return &streams[0];
-	if (ended_near(streams[1], addr))
-		return &streams[1];
-	if (ended_near(streams[2], addr))
-		return &streams[2];
-
-	streams[2] = streams[1];
-	streams[1] = streams[0];
-	streams[0] = addr + PAGE_SIZE;
-
-	return NULL;
+	return &streams[1 + (addr >> PAGE_SHIFT & 1)];
 }
 
 /*
- * The folio for a write fault on a missing page which continues a stream: it has
- * the page of the fault at its beginning or end. NULL: one page, as ever.
+ * The page at @addr is written for the first time. It continues the stream that ended
+ * next to it, upwards or downwards, or begins one.
+ *
+ * Return: the orders of the folios that the page may get, 0 where it continues nothing.
  */
-static inline struct folio *fault_ahead_folio(struct vm_fault *vmf)
+static __always_inline unsigned long continue_stream(unsigned long *streams, unsigned long addr)
 {
-	unsigned long *stream;
+	unsigned long stream = streams[0], pages;
 
-	if (!static_branch_unlikely(&fault_ahead_enabled))
-		return NULL;
-	stream = find_stream(&current->fault_ahead, vmf->address);
+	/* No loop, and no call, because most faults continue nothing */
+	if (!stream_ended_near(stream, addr)) {
+		unsigned long *place = &streams[1];
 
-	return stream ? __fault_ahead_folio(vmf, stream) : NULL;
+		if (!stream_ended_near(*place, addr) && !stream_ended_near(*++place, addr)) {
+			*place_of_new_stream(streams, addr) = addr + PAGE_SIZE + 1;
+			return 0;
+		}
+		swap(streams[0], *place);
+		stream = streams[0];
+	}
+
+	/* A page for the second time has been given back: that is not in order. */
+	if (STREAM_END(stream) == addr + PAGE_SIZE)
+		return 0;
+	pages = min(STREAM_PAGES(stream) + 1, STREAM_PAGES_MAX);
+	streams[0] = addr + PAGE_SIZE + pages;
+
+	return GENMASK(ilog2(pages), 0);
 }
 
-/* A write fault on a zero page becomes that of a missing page, if it continues a stream */
-static inline void fault_ahead_unmap_zero(struct vm_fault *vmf)
+/*
+ * The page at @addr, which continue_stream() took last, got the @nr pages from @start on.
+ * Its stream goes on behind them: where @addr is in their upper half, below.
+ */
+static inline void stream_got_folio(unsigned long *streams, unsigned long addr,
+				    unsigned long start, unsigned long nr)
 {
-	unsigned long *stream;
+	unsigned long *stream = STREAM_END(streams[0]) == addr + PAGE_SIZE ?
+				streams : place_of_new_stream(streams, addr);
+	const unsigned long end = start + nr * PAGE_SIZE;
+	const unsigned long pages = min(STREAM_PAGES(*stream) + nr - 1, STREAM_PAGES_MAX);
 
-	if (!static_branch_unlikely(&fault_ahead_enabled) || !(vmf->flags & FAULT_FLAG_WRITE) ||
-	    !pte_is_clean_zero(vmf->orig_pte))
-		return;
-	stream = find_stream(&current->fault_ahead, vmf->address);
-	if (stream)
-		__fault_ahead_unmap_zeros(vmf, *stream);
+	*stream = (addr - start < end - addr ? end : start + PAGE_SIZE) + pages;
 }
-
-#else
-static inline struct folio *fault_ahead_folio(struct vm_fault *vmf) { return NULL; }
-static inline void fault_ahead_unmap_zero(struct vm_fault *vmf) { }
-#endif
 
 #endif /* _MM_FAULT_AHEAD_H */

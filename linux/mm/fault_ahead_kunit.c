@@ -1,183 +1,203 @@
 // SPDX-License-Identifier: GPL-2.0
-/* KUnit tests of streams: which writes continue them, and what they are given */
+/* KUnit tests of streams: which first writes continue them, and which folios they get */
 
 #include <kunit/test.h>
-#include <linux/prandom.h>
+#include <linux/bitmap.h>
+#include "fault_ahead.h"
 
-#define LARGEST	4
-#define START	BIT(20)	/* a page number on which a folio of any order begins */
-#define STREAMS	((int)ARRAY_SIZE(((struct fault_ahead *)0)->streams))
+#define PAGES	1024
+#define START	BIT(20)	/* the page number of the first one, where a folio of any order begins */
+#define STREAMS	((int)ARRAY_SIZE(((struct task_struct *)0)->fault_streams))
 
-/* A write fault at @page where all pages are missing. Returns the pages given. */
-static int fault(struct fault_ahead *ahead, unsigned long page)
+struct area {
+	unsigned long streams[STREAMS];
+	unsigned long allowed;		/* orders */
+	DECLARE_BITMAP(present, PAGES);
+};
+
+static struct area *new_area(struct kunit *test, unsigned long allowed)
 {
-	const unsigned long addr = page * PAGE_SIZE;
-	unsigned long *stream = find_stream(ahead, addr);
-	int order;
+	struct area *area = kunit_kzalloc(test, sizeof(*area), GFP_KERNEL);
 
-	if (!stream)
-		return 0;
-	order = affordable_order(*stream, ahead->credit, addr, LARGEST);
-	if (order < LEAST_ORDER)
-		order = 0;
-	go_on(ahead, stream, addr, order);
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	area->allowed = allowed;
 
-	return (1 << order) - 1;
+	return area;
 }
 
-/* Writes @pages pages in order, @step is 1 or -1. Returns the number of faults. */
-static int write_in_order(struct fault_ahead *ahead, unsigned long page, int step, int pages)
+/* A first write to @page, as alloc_anon_folio() handles it. Returns the pages that it gets. */
+static int fault(struct area *area, unsigned long page)
+{
+	const unsigned long addr = (START + page) * PAGE_SIZE;
+	const unsigned long orders = continue_stream(area->streams, addr) & area->allowed;
+	int order;
+
+	for (order = 9; order; order--) {
+		const unsigned long first = round_down(page, 1UL << order);
+
+		if (orders & BIT(order) &&
+		    find_next_bit(area->present, PAGES, first) >= first + (1UL << order)) {
+			stream_got_folio(area->streams, addr, (START + first) * PAGE_SIZE, 1UL << order);
+			bitmap_set(area->present, first, 1 << order);
+			return 1 << order;
+		}
+	}
+	set_bit(page, area->present);
+
+	return 1;
+}
+
+/* Writes @pages pages one after the other, where they are missing. Returns the faults. */
+static int write_in_order(struct area *area, unsigned long page, int step, int pages)
 {
 	int faults = 0;
 
-	while (pages > 0) {
-		const int given = fault(ahead, page);
-
+	for (; pages; pages--, page += step) {
+		if (test_bit(page, area->present))
+			continue;
+		fault(area, page);
 		faults++;
-		pages -= given + 1;
-		page += step * (given + 1);
 	}
 
 	return faults;
 }
 
-/* One fault for five pages, but for the beginning */
-static void upwards(struct kunit *test)
+static int present(const struct area *area)
 {
-	struct fault_ahead ahead = {};
-
-	KUNIT_EXPECT_LE(test, write_in_order(&ahead, START, 1, 1000), 1000 / 5 + 4);
+	return bitmap_weight(area->present, PAGES);
 }
 
-static void downwards(struct kunit *test)
+static void ramp(struct kunit *test)
 {
-	struct fault_ahead ahead = {};
+	static const int upwards[] = { 1, 1, 1, 1, 4, 8, 16, 16, 16 };
+	struct area *area = new_area(test, GENMASK(4, 2));
+	unsigned long page = 0;
 
-	KUNIT_EXPECT_LE(test, write_in_order(&ahead, START - 1, -1, 1000), 1000 / 5 + 4);
-}
-
-/* A folio begins or ends where the write is, so none is given where none fits */
-static void aligned(struct kunit *test)
-{
-	struct fault_ahead ahead = {};
-	unsigned long up = START + 1, down = START;
-
-	for (int i = 0; i < 1000; i++) {
-		int given = fault(&ahead, up);
-
-		KUNIT_EXPECT_TRUE(test, IS_ALIGNED(up, given + 1));
-		up += given + 1;
-		given = fault(&ahead, down);
-		KUNIT_EXPECT_TRUE(test, IS_ALIGNED(down + 1, given + 1));
-		down -= given + 1;
+	for (int i = 0; i < ARRAY_SIZE(upwards); i++) {
+		KUNIT_EXPECT_EQ(test, fault(area, page), upwards[i]);
+		page += upwards[i];
 	}
 }
 
+static void long_streams(struct kunit *test)
+{
+	struct area *up = new_area(test, GENMASK(4, 2)), *down = new_area(test, GENMASK(4, 2));
+
+	KUNIT_EXPECT_EQ(test, write_in_order(up, 0, 1, PAGES), PAGES / 16 + 5);
+	KUNIT_EXPECT_EQ(test, write_in_order(down, PAGES - 1, -1, PAGES), PAGES / 16 + 5);
+	KUNIT_EXPECT_EQ(test, present(up), PAGES);
+	KUNIT_EXPECT_EQ(test, present(down), PAGES);
+}
+
+/* Wherever they begin, and in either direction */
+static void short_runs_waste_nothing(struct kunit *test)
+{
+	for (int run = 1; run <= 3; run++) {
+		struct area *area = new_area(test, GENMASK(4, 2));
+		int runs = 0;
+
+		for (unsigned long page = 0; page + run < PAGES; page += 17, runs++) {
+			if (runs % 2)
+				write_in_order(area, page, 1, run);
+			else
+				write_in_order(area, page + run - 1, -1, run);
+		}
+		KUNIT_EXPECT_EQ(test, present(area), runs * run);
+	}
+}
+
+static void every_other_page(struct kunit *test)
+{
+	struct area *area = new_area(test, GENMASK(4, 2));
+
+	KUNIT_EXPECT_EQ(test, write_in_order(area, 0, 2, PAGES / 2), PAGES / 2);
+	KUNIT_EXPECT_EQ(test, present(area), PAGES / 2);
+}
+
+/* They begin at once, beside one that has ended, and soon all of them go on */
 static void three_streams_at_once(struct kunit *test)
 {
-	struct fault_ahead ahead = {};
-	unsigned long page[STREAMS];
-	int faults = 0, given = 0;
+	struct area *area = new_area(test, GENMASK(4, 2));
+	int faults = 0;
 
-	for (int i = 0; i < STREAMS; i++)
-		page[i] = START * (i + 1);
-	for (int i = 0; i < 1000; i++) {
-		unsigned long *next = &page[i % STREAMS];
-		const int ahead_of_it = fault(&ahead, *next);
-
-		*next += ahead_of_it + 1;
-		given += ahead_of_it;
-		faults++;
+	write_in_order(area, 0, 1, 256);
+	for (int page = 256; page < 512; page++) {
+		for (int i = 0; i < STREAMS; i++)
+			faults += write_in_order(area, page + 256 * i, 1, 1);
 	}
-	KUNIT_EXPECT_GE(test, given, 4 * (faults - 4 * STREAMS));
+	KUNIT_EXPECT_LT(test, faults, STREAMS * (256 / 16 + 20));
 }
 
-static void out_of_order_gives_nothing(struct kunit *test)
+/* A stream goes on beside faults in no order, which fall between any two of its pages */
+static void beside_faults_in_no_order(struct kunit *test)
 {
-	struct fault_ahead ahead = {};
+	struct area *area = new_area(test, GENMASK(4, 2));
+	unsigned long other = 0;
+	int faults = 0;
 
-	for (unsigned long i = 0; i < 1000; i++)
-		KUNIT_EXPECT_EQ(test, fault(&ahead, START + 2 * i), 0);
-}
-
-/* Three pages of one stream leave credit, with which another gets eight pages at once */
-static void credit_is_of_the_thread(struct kunit *test)
-{
-	struct fault_ahead ahead = {};
-
-	KUNIT_EXPECT_EQ(test, write_in_order(&ahead, START + 1, 1, 3), 3);
-	KUNIT_EXPECT_EQ(test, write_in_order(&ahead, 2 * START + 15, 1, 9), 2);
-}
-
-/* Pages where no folio fits earn credit for ever, and leave so much */
-static void credit_ends(struct kunit *test)
-{
-	struct fault_ahead ahead = {};
-
-	for (int i = 0; i < 1000; i++)
-		write_in_order(&ahead, START + 16 * i + 1, 1, 3);
-	KUNIT_EXPECT_EQ(test, ahead.credit, MOST_CREDIT);
-}
-
-/* As after MADV_DONTNEED: no credit, and so four pages for the page that follows */
-static void the_same_page_earns_nothing(struct kunit *test)
-{
-	struct fault_ahead ahead = {};
-
-	for (int i = 0; i < 1000; i++)
-		KUNIT_EXPECT_EQ(test, fault(&ahead, START + 15), 0);
-	KUNIT_EXPECT_EQ(test, fault(&ahead, START + 16), 3);
-}
-
-/*
- * One that knows this file: whatever it touches next, among them the same page,
- * the pages beside an end, those beyond what it was given, and any other; each of
- * them missing again if it likes.
- */
-static void the_bound_holds(struct kunit *test)
-{
-	struct fault_ahead ahead = {};
-	struct rnd_state random;
-	long in_order = 0, given = 0;
-
-	prandom_seed_state(&random, 1);
-	for (int i = 0; i < 100000; i++) {
-		const u32 choice = prandom_u32_state(&random);
-		/* The page behind an end */
-		unsigned long page = ahead.streams[choice % STREAMS] >> PAGE_SHIFT;
-		bool beside = false;
-
-		/* Mostly upwards, to the first page that it was not given */
-		if (!(choice & 0x700))
-			page += (long)(choice >> 11) % 5 - 3;
-		if (choice >> 24 == 0)
-			page = START + (choice & 0xffff);
-		for (int j = 0; j < STREAMS; j++) {
-			const unsigned long behind = ahead.streams[j] >> PAGE_SHIFT;
-
-			beside |= page == behind || page == behind - 2;
-		}
-		in_order += beside;
-		given += fault(&ahead, page);
-		if (given > PAGES_EARNED * in_order) {
-			KUNIT_FAIL(test, "%ld pages for %ld in order", given, in_order);
-			return;
-		}
+	write_in_order(area, 0, 1, 2);
+	for (unsigned long page = 2; page < 256; page++) {
+		faults += write_in_order(area, page, 1, 1);
+		for (int i = 0; i < 8; i++)
+			fault(area, 512 + (other += 74) % 512);
 	}
-	/* Less would be no adversary. */
-	KUNIT_EXPECT_GE(test, given, in_order);
+	KUNIT_EXPECT_LT(test, faults, 256 / 16 + 5);
+}
+
+/* As after MADV_DONTNEED */
+static void the_same_page_again(struct kunit *test)
+{
+	struct area *area = new_area(test, GENMASK(4, 2));
+
+	for (int i = 0; i < 100; i++) {
+		KUNIT_EXPECT_EQ(test, fault(area, 3), 1);
+		clear_bit(3, area->present);
+	}
+}
+
+/* A size that is always used counts, and is where a stream of larger ones begins */
+static void sizes_that_are_always_used(struct kunit *test)
+{
+	unsigned long streams[STREAMS] = {};
+
+	KUNIT_EXPECT_EQ(test, continue_stream(streams, START * PAGE_SIZE), 0);
+	stream_got_folio(streams, START * PAGE_SIZE, START * PAGE_SIZE, 8);
+	KUNIT_EXPECT_EQ(test, continue_stream(streams, (START + 8) * PAGE_SIZE), GENMASK(3, 0));
+	KUNIT_EXPECT_EQ(test, STREAM_PAGES(streams[0]), 9);
+}
+
+static void long_streams_are_counted_no_further(struct kunit *test)
+{
+	unsigned long streams[STREAMS] = {};
+
+	for (unsigned long page = START; page < START + 2 * HPAGE_PMD_NR; page++) {
+		continue_stream(streams, page * PAGE_SIZE);
+		if (page != START)
+			KUNIT_ASSERT_EQ(test, STREAM_END(streams[0]), (page + 1) * PAGE_SIZE);
+	}
+	KUNIT_EXPECT_EQ(test, STREAM_PAGES(streams[0]), STREAM_PAGES_MAX);
+}
+
+/* A new task has no stream, and its first pages may be those of address 0 */
+static void first_pages_of_memory(struct kunit *test)
+{
+	unsigned long streams[STREAMS] = {};
+
+	for (unsigned long page = 0; page < 3; page++)
+		KUNIT_EXPECT_LT(test, continue_stream(streams, page * PAGE_SIZE), BIT(2));
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(upwards),
-	KUNIT_CASE(downwards),
-	KUNIT_CASE(aligned),
+	KUNIT_CASE(ramp),
+	KUNIT_CASE(long_streams),
+	KUNIT_CASE(short_runs_waste_nothing),
+	KUNIT_CASE(every_other_page),
 	KUNIT_CASE(three_streams_at_once),
-	KUNIT_CASE(out_of_order_gives_nothing),
-	KUNIT_CASE(credit_is_of_the_thread),
-	KUNIT_CASE(credit_ends),
-	KUNIT_CASE(the_same_page_earns_nothing),
-	KUNIT_CASE(the_bound_holds),
+	KUNIT_CASE(beside_faults_in_no_order),
+	KUNIT_CASE(the_same_page_again),
+	KUNIT_CASE(sizes_that_are_always_used),
+	KUNIT_CASE(long_streams_are_counted_no_further),
+	KUNIT_CASE(first_pages_of_memory),
 	{}
 };
 

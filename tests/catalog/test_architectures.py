@@ -67,7 +67,7 @@ def test_an_image_is_of_its_architectures_configuration_and_tools(tmp_path: Path
 
 def test_a_kernel_may_have_one_series_alone(tmp_path: Path) -> None:
     source = _source(tmp_path)
-    kernels = [load_arm(name).kernel for name in ("on", "rmw-alone", "ahead-alone")]
+    kernels = [load_arm(name).kernel for name in ("on", "rmw-alone", "inorder-alone")]
     built = [image for each in kernels if isinstance(image := kernel_of(each, source), KernelImage)]
     assert [[file.name for file in image.fragments_in_order()][2:] for image in built] == [
         ["color-zero-page", "write-intent", "fault-ahead"], ["write-intent"], ["fault-ahead"],

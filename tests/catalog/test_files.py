@@ -192,5 +192,5 @@ def test_an_architecture_without_a_feature_gets_none_of_its_boot_words() -> None
     x86 = replace(arm64, architecture="x86-64")
     boot = load_arm("all-on").boot
     assert arm64.boot_words(boot) == boot
-    assert x86.boot_words(boot) == ("fault_ahead_kb=64",)
+    assert x86.boot_words(boot) == ("thp_anon=16K-64K:inorder;2M:inherit",)
     assert x86.boot_words(load_arm("color-l2").boot) == ()

@@ -117,6 +117,8 @@ def test_a_world_serves_writes_at_once_as_each_alone(world: type[World], seed: i
         limits = Limits(*dice.choice(bounds), dice.random() < 0.5)
         inside = range(max(limits[0], block * BLOCK), min(limits[1], (block + 1) * BLOCK))
         pages = sorted(dice.sample(inside, dice.choice([1, 2, 40])))
+        if dice.random() < 0.5:
+            pages = list(inside[dice.randrange(len(inside)) :][: dice.choice([4, 40])])
         thread = dice.randrange(2)
         if dice.random() < 0.1:
             for simulation in (at_once, alone):

@@ -100,8 +100,8 @@ def test_lab_time_runs_to_its_end_with_debians_image(
 def test_fault_ahead_takes_fewer_faults_there(
     emulated: None, release: str, reporter: Reporter, tmp_path: Path
 ) -> None:
-    request = replace(_REQUEST, release=release, arms=("on", "ahead"), out=tmp_path)
+    request = replace(_REQUEST, release=release, arms=("on", "inorder"), out=tmp_path)
     times = timed.time_cells(request, real_contract(), 1, reporter)
     _check(times)
     assert _faults(times, "on", "populate", by="store") == {_PAGES}
-    assert max(_faults(times, "ahead", "populate", by="store")) < _PAGES / 4
+    assert max(_faults(times, "inorder", "populate", by="store")) < _PAGES / 4

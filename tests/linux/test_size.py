@@ -15,7 +15,7 @@ from firsttouch.building.overlay import all_series, patches_of
 from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.places import LINUX
 
-_LIMITS = {"write-intent": 180, "color-zero-page": 140, "fault-ahead": 290}
+_LIMITS = {"write-intent": 180, "color-zero-page": 140, "fault-ahead": 150}
 _NO_CODE = re.compile(r"Documentation/|MAINTAINERS|tools/testing/|.*kunit")
 
 

@@ -31,9 +31,7 @@ def name_of(part: Part) -> str:
     return part.kind if isinstance(part, Kernel) else part.title.replace(" ", "-")
 
 
-def _parts(
-    source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter, _given: object
-) -> Parts:
+def _parts(source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter) -> Parts:
     parts = parts_of(plan, plan.cells)
     return Parts(source, {part: PARTS / name_of(part) for part in parts}, reporter)
 

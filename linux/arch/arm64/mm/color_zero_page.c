@@ -24,8 +24,8 @@
 const u8 empty_zero_page[ZERO_PAGES * PAGE_SIZE] __aligned(sizeof(empty_zero_page));
 EXPORT_SYMBOL(empty_zero_page);
 
-unsigned long arm64_zero_pages __ro_after_init;
-EXPORT_SYMBOL(arm64_zero_pages);
+unsigned long arm64_zero_pfn __ro_after_init;
+EXPORT_SYMBOL(arm64_zero_pfn);
 
 unsigned long arm64_zero_page_mask __ro_after_init;
 EXPORT_SYMBOL(arm64_zero_page_mask);
@@ -56,7 +56,7 @@ early_param("zero_page_colors", setup_zero_page_colors);
 /* Before any page table of a process. The caches are not known yet. */
 void __init arch_setup_zero_pages(void)
 {
-	arm64_zero_pages = PHYS_PFN(__pa_symbol(empty_zero_page)) / ZERO_PAGES;
+	arm64_zero_pfn = PHYS_PFN(__pa_symbol(empty_zero_page));
 }
 
 /* NULL if firmware does not describe it */

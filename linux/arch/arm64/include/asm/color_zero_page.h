@@ -11,16 +11,13 @@
 
 #define __HAVE_COLOR_ZERO_PAGE
 
-/*
- * What is aligned to its size in the image is so in physical memory, up to the
- * alignment of the image's segments. Hence one comparison finds a zero page.
- */
+/* As many as the segments of the image are aligned to */
 #define ZERO_PAGES		(SEGMENT_ALIGN / PAGE_SIZE)
 
 extern const u8 empty_zero_page[ZERO_PAGES * PAGE_SIZE];
 
-/* The pfn of the first, divided by ZERO_PAGES; and the number in use less one */
-extern unsigned long arm64_zero_pages;
+/* The pfn of the first; and the number in use less one */
+extern unsigned long arm64_zero_pfn;
 extern unsigned long arm64_zero_page_mask;
 
 void arch_setup_zero_pages(void);
@@ -29,11 +26,11 @@ void arch_setup_zero_pages(void);
 #define is_zero_pfn is_zero_pfn
 static inline int is_zero_pfn(unsigned long pfn)
 {
-	return pfn / ZERO_PAGES == arm64_zero_pages;
+	return pfn - arm64_zero_pfn < ZERO_PAGES;
 }
 
 #define ZERO_PAGE(vaddr)						\
-	pfn_to_page(arm64_zero_pages * ZERO_PAGES +			\
+	pfn_to_page(arm64_zero_pfn +					\
 		    ((unsigned long)(vaddr) >> PAGE_SHIFT & arm64_zero_page_mask))
 
 #endif /* CONFIG_ARM64_COLOR_ZERO_PAGE */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fault-ahead: how many faults writes in order take, which memory gets no page
- * ahead, who begins anew, and how many pages can be had in vain.
+ * Sizes of folios that are "inorder": how many faults first writes in order take, which
+ * memory gets single pages, which streams begin anew, what short runs leave untouched,
+ * and that memory cgroups hold.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,22 +20,27 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../kselftest.h"
 
-#define KNOB	"/sys/kernel/mm/fault_ahead_kb"
-#define POLICY	"/sys/kernel/mm/transparent_hugepage/enabled"
-#define GROUP	"/sys/fs/cgroup/fault_ahead"
-#define PAGES	1024
-#define LIMIT	4096
-#define EARNED	4	/* mm/fault_ahead.c: pages, by a page written in order */
-#define THREADS	4
+#define THP		"/sys/kernel/mm/transparent_hugepage"
+#define POLICY		THP "/enabled"
+#define GROUP		"/sys/fs/cgroup/fault_ahead"
+#define PAGES		1024
+#define LIMIT		4096	/* pages; the kernel charges a CPU's stock of 64 at a time */
+#define LARGEST		16	/* pages of the largest folio */
+#define SIZES		3
+#define FIRST_FAULTS	8	/* a stream begins with 1, 1, 1, 1, 4, 8 pages */
 
 static size_t page;
-static char knob[32], policy[64];
+static char policy[64];
+static struct size {
+	char path[96];
+	char words[64];
+} sizes[SIZES];
 
 static bool write_text(const char *path, const char *text)
 {
@@ -60,25 +67,32 @@ static bool read_text(const char *path, char *text, size_t size)
 	return got > 0;
 }
 
-static void restore(void)
+/* Sets what is in brackets in @words again */
+static void restore_word(const char *path, char *words)
 {
-	char *chosen = strchr(policy, '[');
+	char *chosen = strchr(words, '[');
 
-	write_text(KNOB, knob);
-	if (chosen) {
-		*strchr(chosen, ']') = '\0';
-		write_text(POLICY, chosen + 1);
-	}
+	if (!chosen)
+		return;
+	*strchr(chosen, ']') = '\0';
+	write_text(path, chosen + 1);
 }
 
-/* The largest size: 16 pages */
-static void switch_on(void)
+static void restore(void)
 {
-	char text[32];
+	for (int i = 0; i < SIZES; i++)
+		restore_word(sizes[i].path, sizes[i].words);
+	restore_word(POLICY, policy);
+}
 
-	snprintf(text, sizeof(text), "%zu", 16 * page / 1024);
-	if (!write_text(KNOB, text))
-		ksft_exit_fail_msg("%s does not take %s\n", KNOB, text);
+/* The sizes of 4, 8 and 16 pages */
+static bool set_sizes(const char *word)
+{
+	bool good = true;
+
+	for (int i = 0; i < SIZES; i++)
+		good &= write_text(sizes[i].path, word);
+	return good;
 }
 
 static void write_byte(char *p)
@@ -153,10 +167,9 @@ static long write_fresh(void)
 	return taken;
 }
 
-/* One for five pages, but for the first few */
 static bool ahead(long taken, long pages)
 {
-	return taken <= pages / (1 + EARNED) + 8;
+	return taken <= pages / LARGEST + FIRST_FAULTS;
 }
 
 static void test_upwards(void)
@@ -181,10 +194,10 @@ static void test_off(void)
 {
 	long taken;
 
-	write_text(KNOB, "0");
+	set_sizes("never");
 	taken = write_fresh();
-	switch_on();
-	ksft_test_result(taken == PAGES, "off, each page takes a fault\n");
+	set_sizes("inorder");
+	ksft_test_result(taken == PAGES, "never: each page takes a fault\n");
 }
 
 static void test_every_other_page(void)
@@ -197,7 +210,68 @@ static void test_every_other_page(void)
 	unmap(p, 2 * PAGES);
 }
 
-/* Each page is read first. Two faults where there is no folio, and data survive. */
+/* Runs that begin at each offset in a folio, half of them downwards */
+static void test_short_runs(int run)
+{
+	char *p = map(2 * PAGES);
+	long touched = 0;
+
+	for (long first = 0; first + run < 2 * PAGES; first += LARGEST + 1, touched += run) {
+		if (touched & 1)
+			write_pages(p + (first + run - 1) * page, run, -1);
+		else
+			write_pages(p + first * page, run, 1);
+	}
+	ksft_test_result(residents(p, 2 * PAGES) == touched, "runs of %d: nothing ahead\n", run);
+	unmap(p, 2 * PAGES);
+}
+
+static void test_lock_on_fault(void)
+{
+	char *p = map(PAGES);
+	long touched = 0;
+
+	if (syscall(__NR_mlock2, p, PAGES * page, MLOCK_ONFAULT)) {
+		ksft_test_result_skip("MLOCK_ONFAULT: not allowed\n");
+		unmap(p, PAGES);
+		return;
+	}
+	for (long first = 0; first + 3 < PAGES; first += LARGEST + 1, touched += 3)
+		write_pages(p + first * page, 3, 1);
+	ksft_test_result(residents(p, PAGES) == touched,
+			 "MLOCK_ONFAULT: nothing ahead of runs of 3\n");
+	unmap(p, PAGES);
+}
+
+static void test_beside_faults_in_no_order(void)
+{
+	char *p = map(PAGES), *others = map(4 * PAGES);
+	long taken = 0;
+
+	write_pages(p, 2, 1);
+	for (int i = 2; i < PAGES; i++) {
+		taken += write_pages(p + i * page, 1, 1);
+		write_byte(others + (i * 2654435761UL % (2 * PAGES)) * 2 * page);
+	}
+	ksft_print_msg("%ld faults for %d pages\n", taken, PAGES);
+	ksft_test_result(ahead(taken, PAGES), "a stream beside faults in no order\n");
+	unmap(p, PAGES);
+	unmap(others, 4 * PAGES);
+}
+
+static void test_same_page(void)
+{
+	char *p = map(32);
+
+	for (int i = 0; i < 100; i++) {
+		madvise(p + 3 * page, page, MADV_DONTNEED);
+		write_byte(p + 3 * page);
+	}
+	ksft_test_result(residents(p, 32) == 1, "the same page again and again: nothing ahead\n");
+	unmap(p, 32);
+}
+
+/* Each page is read first: a fault for it, and one for the folio that follows; data survive. */
 static void test_zero_pages(void)
 {
 	char *p = map(PAGES);
@@ -212,11 +286,12 @@ static void test_zero_pages(void)
 	for (int i = 0; i < PAGES; i++)
 		good &= *(int *)(p + i * page) == i + 1 && !p[i * page + page - 1];
 	ksft_print_msg("%ld faults for %d pages\n", taken, PAGES);
-	ksft_test_result(good && taken <= 2 * (PAGES / (1 + EARNED)) + 16, "reads, then writes\n");
+	ksft_test_result(good && taken <= 2 * (PAGES / LARGEST + FIRST_FAULTS),
+			 "reads, then writes\n");
 	unmap(p, PAGES);
 }
 
-/* All pages have been read before the first is written */
+/* All pages have been read before the first is written: their zero pages stay */
 static void test_zero_pages_before(void)
 {
 	char *p = map(PAGES);
@@ -228,7 +303,7 @@ static void test_zero_pages_before(void)
 	taken = write_pages(p, PAGES, 1);
 	for (int i = 0; i < PAGES; i++)
 		good &= p[i * page] == 1 && !p[i * page + 1];
-	ksft_test_result(good && ahead(taken, PAGES), "writes to zero pages\n");
+	ksft_test_result(good && taken == PAGES, "writes to zero pages in a row\n");
 	unmap(p, PAGES);
 }
 
@@ -307,16 +382,13 @@ static void test_userfaultfd(void)
 	close(fd);
 }
 
-/*
- * The writes that the test has taken so far left an end before @argument, with
- * credit. One that begins anew takes a fault for its first eight pages at least.
- */
+/* As a new stream: single pages at first */
 static void *write_eight(void *argument)
 {
 	return (void *)write_pages(argument, 8, 1);
 }
 
-/* A stream that ends at a boundary, with credit left: the page before it is returned */
+/* A stream of 64 pages; the page where it goes on is returned */
 static char *stream(char *p)
 {
 	write_pages(p, 64, 1);
@@ -350,55 +422,19 @@ static void test_a_child_begins_anew(void)
 	unmap(p, PAGES);
 }
 
-static void test_another_process(void)
+/* What a child in GROUP does that writes 2 * LIMIT pages in order, @seconds long */
+struct limited {
+	long peak;	/* pages */
+	long events;	/* of @event in memory.events */
+	bool killed;	/* by the OOM killer */
+};
+
+static bool write_in_group(const char *file, const char *event, int seconds,
+			   struct limited *limited)
 {
-	static char text[64 * 65536];
-	char *p = map(PAGES);
-	struct iovec from = { text, 64 * page }, to = { p, 64 * page };
-	pid_t pid = fork();
-	bool good = false;
-	int status;
-
-	if (!pid) {
-		pause();
-		_exit(0);
-	}
-	memset(text, 1, sizeof(text));
-	if (process_vm_writev(pid, &from, 1, &to, 1, 0) == (ssize_t)(64 * page)) {
-		char path[64], line[256];
-		long kib = -1;
-		FILE *file;
-
-		snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
-		file = fopen(path, "r");
-		while (file && fgets(line, sizeof(line), file)) {
-			unsigned long start, end;
-
-			if (sscanf(line, "%lx-%lx", &start, &end) == 2)
-				kib = start <= (uintptr_t)p && (uintptr_t)p < end ? 0 : -1;
-			else if (!kib && sscanf(line, "Rss: %ld", &kib) == 1)
-				break;
-		}
-		if (file)
-			fclose(file);
-		good = kib == (long)(64 * page / 1024);
-	}
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	ksft_test_result(good, "another process's memory: nothing ahead\n");
-	unmap(p, PAGES);
-}
-
-/*
- * In a group whose @file is LIMIT pages: the child's writes must end, without OOM.
- * The kernel charges 64 pages at a time, and lets the writer sleep beyond memory.high,
- * by the square of its share: LIMIT is large, and the writes few.
- */
-static void test_limit(const char *file)
-{
-	char path[128], text[4096];
-	int status = 0;
-	long most = 0;
+	const struct timespec tick = { .tv_nsec = 100 * 1000 * 1000 };
+	char path[128], text[4096], *line;
+	int status = 0, ticks = 0;
 	pid_t pid;
 
 	mkdir("/sys/fs/cgroup", 0755);
@@ -407,132 +443,103 @@ static void test_limit(const char *file)
 	snprintf(path, sizeof(path), GROUP "/%s", file);
 	snprintf(text, sizeof(text), "%zu", LIMIT * page);
 	if (!write_text(path, text)) {
-		ksft_test_result_skip("%s: no memory cgroup\n", file);
 		rmdir(GROUP);
-		return;
+		return false;
 	}
+	write_text(GROUP "/memory.swap.max", "0");
 	pid = fork();
 	if (!pid) {
 		char *p;
 
 		if (!write_text(GROUP "/cgroup.procs", "0"))
 			_exit(1);
-		/* The group is filled but for a folio, which streams then ask for. */
 		p = map(2 * LIMIT);
-		do {
-			write_pages(p, 1, 1);
-			p += 2 * page;
-			read_text(GROUP "/memory.current", text, sizeof(text));
-		} while (atol(text) + 16 * (long)page < LIMIT * (long)page);
-		p = map(PAGES);
-		for (int i = 0; i < 128; i++) {
-			write_pages(p, 10, 1);
-			madvise(p, 64 * page, MADV_DONTNEED);
-		}
+		for (long i = 0; i < 2 * LIMIT; i++)
+			write_byte(p + i * page);
 		_exit(0);
 	}
-	waitpid(pid, &status, 0);
-	if (read_text(GROUP "/memory.peak", text, sizeof(text)))
-		most = atol(text) / page;
+	while (!waitpid(pid, &status, WNOHANG) && ticks++ < 10 * seconds)
+		nanosleep(&tick, NULL);
+	limited->killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	limited->peak = read_text(GROUP "/memory.peak", text, sizeof(text)) ? atol(text) / page : 0;
 	read_text(GROUP "/memory.events", text, sizeof(text));
-	ksft_print_msg("%s: %ld pages at most\n", file, most);
-	ksft_test_result(!status && strstr(text, "oom_kill 0"), "%s holds, without a kill\n", file);
-	rmdir(GROUP);
+	snprintf(path, sizeof(path), "%s ", event);
+	line = strstr(text, path);
+	limited->events = line ? atol(line + strlen(path)) : 0;
+	while (rmdir(GROUP) && ticks++ < 1000)
+		nanosleep(&tick, NULL);
+	return true;
 }
 
-/*
- * One that knows the source: after two writes in order it touches the first page
- * only of what it is given. It gives touched pages back if @recycles.
- */
-struct adversary {
-	pthread_t thread;
-	bool recycles;
-	long touched;
-	long vain;
-};
-
-static void *waste(void *argument)
+/* A writer in order is held where it is held without large folios. */
+static void test_limit(const char *file, const char *event, bool kills)
 {
-	struct adversary *adversary = argument;
-	char *p = map(PAGES);
-	size_t i = 0;
+	struct limited single, ahead;
+	bool there;
 
-	while (i < PAGES) {
-		const bool missing = !resident(p + i * page);
-
-		if (missing) {
-			write_byte(p + i * page);
-			adversary->touched++;
-			if (adversary->recycles && i)
-				madvise(p + (i - 1) * page, page, MADV_DONTNEED);
-		}
-		i++;
+	set_sizes("never");
+	there = write_in_group(file, event, 5, &single);
+	set_sizes("inorder");
+	if (!there || !write_in_group(file, event, 5, &ahead)) {
+		ksft_test_result_skip("%s: no memory cgroup\n", file);
+		return;
 	}
-	adversary->vain = residents(p, PAGES) -
-			  (adversary->recycles ? 1 : adversary->touched);
-	unmap(p, PAGES);
-	return NULL;
+	ksft_print_msg("%s of %d pages: single pages %ld with %ld events, in order %ld with %ld\n",
+		       file, LIMIT, single.peak, single.events, ahead.peak, ahead.events);
+	ksft_test_result(ahead.events && single.events && ahead.killed == kills &&
+			 single.killed == kills && ahead.peak <= single.peak + LIMIT / 16,
+			 "%s holds\n", file);
 }
 
-static void test_what_is_had_in_vain(void)
+static void test_words(void)
 {
-	struct adversary adversaries[THREADS] = {};
-	long vain = 0, touched = 0;
+	char path[96], text[64];
 	bool good = true;
 
-	for (int i = 0; i < THREADS; i++) {
-		adversaries[i].recycles = i & 1;
-		pthread_create(&adversaries[i].thread, NULL, waste, &adversaries[i]);
+	for (int i = 0; i < SIZES; i++) {
+		good &= write_text(sizes[i].path, "never");
+		good &= read_text(sizes[i].path, text, sizeof(text)) && strstr(text, "[never]");
+		good &= write_text(sizes[i].path, "inorder");
+		good &= read_text(sizes[i].path, text, sizeof(text)) && strstr(text, "[inorder]");
 	}
-	for (int i = 0; i < THREADS; i++) {
-		const struct adversary *a = &adversaries[i];
-
-		pthread_join(a->thread, NULL);
-		good &= a->vain <= EARNED * a->touched;
-		vain += a->vain;
-		touched += a->touched;
+	if (read_text(THP "/hpage_pmd_size", text, sizeof(text))) {
+		snprintf(path, sizeof(path), THP "/hugepages-%ldkB/enabled", atol(text) / 1024);
+		good &= !write_text(path, "inorder");
 	}
-	ksft_print_msg("%ld pages in vain for %ld that were touched\n", vain, touched);
-	/* Less would be no adversary. */
-	ksft_test_result(good && vain > 2 * touched,
-			 "at most %d pages in vain for a touched page\n", EARNED);
-}
-
-static void test_the_knob(void)
-{
-	char text[32];
-	bool good = true;
-
-	good &= !write_text(KNOB, "1");
-	good &= !write_text(KNOB, "24");
-	good &= !write_text(KNOB, "1048576");
-	good &= !write_text(KNOB, "-64");
-	good &= !write_text(KNOB, "x");
-	snprintf(text, sizeof(text), "%zu", 4 * page / 1024);
-	good &= write_text(KNOB, text);
-	switch_on();
-	ksft_test_result(good, "the knob takes sizes of folios, nothing else\n");
+	ksft_test_result(good, "sizes below that of a PMD take the word\n");
 }
 
 int main(void)
 {
 	page = sysconf(_SC_PAGESIZE);
 	ksft_print_header();
-	if (!read_text(KNOB, knob, sizeof(knob)))
-		ksft_exit_skip("no %s: CONFIG_FAULT_AHEAD\n", KNOB);
+	for (int i = 0; i < SIZES; i++) {
+		snprintf(sizes[i].path, sizeof(sizes[i].path), THP "/hugepages-%zukB/enabled",
+			 (page << (2 + i)) / 1024);
+		if (!read_text(sizes[i].path, sizes[i].words, sizeof(sizes[i].words)) ||
+		    !strstr(sizes[i].words, "inorder"))
+			ksft_exit_skip("%s has no \"inorder\"\n", sizes[i].path);
+	}
 	if (geteuid())
-		ksft_exit_skip("only root may write %s\n", KNOB);
+		ksft_exit_skip("only root may write %s\n", POLICY);
 	read_text(POLICY, policy, sizeof(policy));
 	atexit(restore);
 	write_text(POLICY, "never");
-	switch_on();
-	ksft_set_plan(18);
+	set_sizes("inorder");
+	ksft_set_plan(22);
 
-	test_the_knob();
+	test_words();
 	test_upwards();
 	test_downwards();
 	test_off();
 	test_every_other_page();
+	for (int run = 1; run <= 3; run++)
+		test_short_runs(run);
+	test_lock_on_fault();
+	test_beside_faults_in_no_order();
+	test_same_page();
 	test_zero_pages();
 	test_zero_pages_before();
 	test_in_the_kernel();
@@ -542,10 +549,8 @@ int main(void)
 	test_userfaultfd();
 	test_a_thread_begins_anew();
 	test_a_child_begins_anew();
-	test_another_process();
-	test_limit("memory.max");
-	test_limit("memory.high");
-	test_what_is_had_in_vain();
+	test_limit("memory.high", "high", false);
+	test_limit("memory.max", "max", true);
 
 	ksft_finished();
 }
