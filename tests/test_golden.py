@@ -35,7 +35,6 @@ _RECORDINGS = REPOSITORY / "tests/data/trace"
 # Which sets are shown in which views; together the sets have every kind of table and figure.
 _SHOWN = {
     "default-6.12": "txt md page",
-    "ahead-order-6.12": "txt md",
     "configuration-6.12": "txt",
     "doubles-6.12": "page",
     "functions-6.12": "txt page",

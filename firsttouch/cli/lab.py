@@ -9,7 +9,7 @@ from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.building.programs import ftbench_list
-from firsttouch.catalog.contract import Contract, parse_contract
+from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli.listing import print_list
 from firsttouch.cli.options import (
     Once,
@@ -20,13 +20,11 @@ from firsttouch.cli.options import (
     where_of,
     workers_of,
 )
-from firsttouch.cli.running import measure, print_failures, print_plan, print_problems, show_qemu
-from firsttouch.errors import FirsttouchError
+from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
 from firsttouch.finder.sites import Trace
 from firsttouch.lab.layouts import parse_layouts
-from firsttouch.lab.plan import HERE, SLURM, TASK, Request, make_plan
-from firsttouch.lab.run import release_of as release_of_request
-from firsttouch.lab.run import run_lab, run_task, source_of
+from firsttouch.lab.plan import HERE, SLURM, TASK
+from firsttouch.lab.run import run_task
 from firsttouch.lab.traces import trace_of
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.summary import summary

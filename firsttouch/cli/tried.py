@@ -14,7 +14,7 @@ from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.arms import BASE, Arm, arm_names
 from firsttouch.catalog.contract import parse_contract
-from firsttouch.catalog.settings import BARE, load_setting, matrix_settings
+from firsttouch.catalog.settings import BARE, matrix_settings
 from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
 from firsttouch.cli.bisect import METRIC, run_bisect
 from firsttouch.cli.functions import print_profiled, profile
@@ -30,7 +30,6 @@ from firsttouch.output.reply import reply
 from firsttouch.output.row_tables import print_dataset
 from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
-from firsttouch.quantities import format_list
 from firsttouch.spelling import spelled
 from firsttouch.tables import dump_json
 

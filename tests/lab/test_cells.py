@@ -35,7 +35,7 @@ def _parsed(command: str) -> list[Cell]:
 
 def _cells(request: Request) -> list[Cell]:
     """Return the first, the last and one more cell of each experiment of a plan."""
-    cells = make_plan(request, DEFAULT_RELEASE, real_contract()).cells
+    cells = make_plan(request, request.release, real_contract()).cells
     return [cells[0], cells[len(cells) // 2], cells[-1]]
 
 
@@ -53,7 +53,9 @@ def test_the_command_of_a_cell_asks_for_it_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", setting_names())
 def test_the_command_of_a_cell_in_a_setting_names_it(name: str) -> None:
-    request = Request(experiments=("populate",), around=(load_setting(name),))
+    setting = load_setting(name)
+    release = setting.releases[0] if setting.releases else DEFAULT_RELEASE
+    request = Request(experiments=("populate",), around=(setting,), release=release)
     for cell in _cells(request):
         assert cell.setting == name
         assert _parsed(cell.command()) == [cell]

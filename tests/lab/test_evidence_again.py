@@ -20,14 +20,10 @@ pytestmark = pytest.mark.kernel
 # A few cells that take seconds, by the set that has them: the double fault, huge pages, the boot,
 # and orders of touches. What boots linux/ is in the sets that were measured with it.
 _AGAIN = {
-    "6.12": (
-        ("default", "--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k"),
-        ("ahead-order", "--experiment", "touch-order", "--set", "by=store", "--set", "order=up"),
-    ),
+    "6.12": (("default", "--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k"),),
     "7.3": (
         ("default", "--experiment", "populate", "--set", "by=ldxr", "--set", "page=2m"),
         ("default", "--experiment", "boot"),
-        ("ahead-order", "--experiment", "touch-order", "--set", "by=load-store"),
     ),
 }
 # What QEMU's and the compiler's version do not change: docs/identical-runs.md.

@@ -90,9 +90,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
     """A simulated machine in place of KVM; what guests boot are files without contents."""
     simulated = _Machine()
 
-    def parts(
-        source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter, _given: object
-    ) -> Parts:
+    def parts(source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter) -> Parts:
         places = {}
         for part in parts_of(plan, plan.cells):
             name = "tried" if getattr(part, "label", "") else getattr(part, "kind", "")

@@ -155,7 +155,7 @@ def test_provenance_names_the_arms_where_they_differ(dataset: Dataset) -> None:
     }
     assert images == {
         "stock, thp-madvise, mthp-64k, mthp-16k": "a" * 64,
-        "off, color, color-l2, rmw, on, ahead, ahead-madvise": "b" * 64,
+        "off, color, color-l2, rmw, on, inorder": "b" * 64,
     }
     for name in ("QEMU", "compiler", "ftbench", "device tree"):
         assert [origin.of for origin in origins(dataset) if origin.name == name] == [""], name
