@@ -21,4 +21,4 @@ def test_cover_letter_is_short_plain_text(name: str) -> None:
     long = [line for line in text.splitlines() if len(line) > _WIDTH and "https://" not in line]
     assert not long
     assert not re.search(r"\]\(|`|\{|<!--|\| ---", text)
-    assert len(text.splitlines()) <= (170 if name == "fault-ahead" else _LINES)
+    assert len(text.splitlines()) <= _LINES
