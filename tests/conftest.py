@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building import locks
-from firsttouch.building.configuration import given_configuration
-from firsttouch.building.images import KernelImage
+from firsttouch.building.debian import given_configuration
+from firsttouch.building.kernel import KernelImage
 from firsttouch.building.programs import build_kinds
-from firsttouch.building.sources import KernelSource, debian_source
+from firsttouch.building.source import KernelSource, debian_source
 from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY, users_folder

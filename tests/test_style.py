@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.lab.results import PACKED
 from firsttouch.places import REPOSITORY
 

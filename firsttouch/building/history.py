@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -15,8 +14,6 @@ from firsttouch.errors import HostError, UserError
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
-# What git bisect says is read here.
-_ENGLISH = {"LC_ALL": "C"}
 Verdict = Literal["good", "bad", "skip"]
 
 
@@ -66,27 +63,30 @@ class Repository:
         with tempfile.TemporaryDirectory(prefix="firsttouch-bisect-") as scratch:
             clone = Path(scratch, "clone.git")
             output(["git", "clone", "-q", "--shared", "--bare", self.path.resolve(), clone])
-            said = output(
-                ["git", "-C", clone, "bisect", "start", "--no-checkout", bad, good], env=_ENGLISH
-            )
-            while "is the first bad commit" not in said:
-                if "could be any of" in said:
-                    return bad, False
-                at = output(["git", "-C", clone, "rev-parse", "BISECT_HEAD"]).strip()
-                verdict = judge(at)
-                bad = at if verdict == "bad" else bad
-                said = _bisect(clone, verdict)
-            return said.partition(" ")[0].split()[-1], True
+            _bisect(clone, "start", "--no-checkout", bad, good)
+            while True:
+                bad = _git(clone, "rev-parse", "refs/bisect/bad")[0]
+                form = "--format=%(objectname) %(refname:lstrip=2)"
+                listed = _git(clone, "for-each-ref", form, "refs/bisect")
+                judged = dict(line.split() for line in listed)
+                good_ones = [at for at, name in judged.items() if name.startswith("good-")]
+                left = _git(clone, "rev-list", bad, "--not", *good_ones)
+                if not [at for at in left if at not in judged]:
+                    # The others had to be skipped.
+                    return bad, len(left) == 1
+                at = _git(clone, "rev-parse", "BISECT_HEAD")[0]
+                _bisect(clone, judge(at))
 
 
-def _bisect(clone: Path, verdict: Verdict) -> str:
-    """Tell git bisect a verdict; return what it says, also if only skipped commits are left."""
+def _git(clone: Path, *words: str) -> list[str]:
+    return output(["git", "-C", clone, *words]).split("\n")[:-1]
+
+
+def _bisect(clone: Path, *words: str) -> None:
     done = subprocess.run(
-        ["git", "-C", clone, "bisect", verdict],
-        env={**os.environ, **_ENGLISH},
+        ["git", "-C", clone, "bisect", *words],
         capture_output=True, text=True, errors="replace", check=False,
     )  # fmt: skip
     # 2: only skipped commits are left.
     if done.returncode not in (0, 2):
         raise HostError("git bisect failed: see its message below.", done.stderr.splitlines()[-5:])
-    return done.stdout + done.stderr

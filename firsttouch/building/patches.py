@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What users give to `firsttouch try`: patches, mails, mailboxes and fragments, as plain files.
+"""Patches that users give to `firsttouch try`: files, mails and mailboxes, read and applied.
 
-A plain file is used where it is. What comes through a pipe, is packed, or is
-a mail is kept in the store as the plain file that it contains.
+What is read is kept in the store, so that an edit during a build changes nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import email
 import email.header
 import email.message
 import gzip
 import lzma
+import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.store import Entry
+from firsttouch.building.source import KernelSource
+from firsttouch.building.store import Entry, read_manifest, store_root
 from firsttouch.errors import UserError
 from firsttouch.files import digest_bytes
 
@@ -32,21 +37,78 @@ _PACKED = {b"\x1f\x8b": gzip.decompress, b"\xfd7zXZ": lzma.decompress}
 _FROM = re.compile(rb"^From \S+ +\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}$", re.M)
 _MAIL = re.compile(rb"\A(?:From .*\n)?(?:[A-Za-z-]+:.*\n(?:[ \t].*\n)*)+\n")
 _DIFF = re.compile(rb"^(?:diff --git |--- \S+.*\n\+\+\+ \S)", re.M)
-_CONTENT = re.compile(rb"^--- \S+.*\n\+\+\+ \S+|^GIT binary patch$", re.M)
-_RENAMED = re.compile(rb"^rename from (\S+)\nrename to (\S+)$", re.M)
-_MODE = re.compile(rb"^new mode \d+$", re.M)
 _MARK = re.compile(r"^\s*\[([^\]]*)\]\s*")
 _REPLY = re.compile(r"^\s*(?:re|aw|antw|fwd?):", re.I)
+# What `git apply --summary` prints: "a/{b => c}/d" or "a => b".
+_MOVED = re.compile(r" (?:rename|copy) (?:(.*)\{(.*) => (.*)\}(.*)|(.*) => (.*)) \(\d+%\)")
+_CREATED = re.compile(r" create (?:mode \d+ )?(.*)")
 
 
 @dataclass(frozen=True)
 class _Mail:
     """A mail with a patch: its place in the series, the version of that, and its text."""
 
+    message_id: str
     subject: str
     version: int
     number: int
     text: bytes
+
+
+@dataclass(frozen=True)
+class Diff:
+    """A patch as git reads it: the files that it names, and those that must exist before.
+
+    `edits`: whether it changes the contents of a file. `moved` are the old and
+    the new names of files that it moves.
+    """
+
+    names: tuple[str, ...]
+    needed: tuple[str, ...]
+    edits: bool
+    moved: tuple[tuple[str, str], ...]
+    modes: bool
+
+
+def read_diff(patch: Path, level: int = 1) -> Diff:
+    """Read the headers of a patch, without `level` folders; UserError if git cannot read it."""
+    done = subprocess.run(
+        ["git", "-c", "core.quotePath=false", "apply", "--numstat", "--summary", "-z",
+         f"-p{level}", patch.resolve()],
+        # In a repository git would leave out what is not below the current directory.
+        cwd="/", env={**os.environ, "LC_ALL": "C", "GIT_CONFIG_GLOBAL": os.devnull},
+        capture_output=True, text=True, errors="replace", check=False,
+    )  # fmt: skip
+    if done.returncode:
+        said = done.stderr.strip().splitlines()[:1] or ["git apply failed"]
+        raise UserError(
+            f"git cannot read {patch.name} ({said[0]}): give the output of `git format-patch` "
+            "or diff."
+        )
+    *records, summary = done.stdout.split("\0")
+    counts = [record.split("\t", 2) for record in records]
+    lines = summary.splitlines()
+    moves = [match.groups(default="") for line in lines if (match := _MOVED.fullmatch(line))]
+    moved = [
+        ((a + b + d).replace("//", "/") or old, (a + c + d).replace("//", "/") or new)
+        for a, b, c, d, old, new in moves
+    ]
+    created = [match[1] for line in lines if (match := _CREATED.fullmatch(line))]
+    old = [name for name, _ in moved]
+    new = [*created, *(name for _, name in moved)]
+    names = dict.fromkeys([*old, *(name for _, _, name in counts)])
+    for name in names:
+        if ".." in Path(name).parts or Path(name).is_absolute():
+            raise UserError(
+                f"{patch.name} changes {name}: give a patch that stays in the kernel tree."
+            )
+    return Diff(
+        tuple(names),
+        tuple(name for name in names if name in old or name not in new),
+        any(count[:2] != ["0", "0"] for count in counts),
+        tuple(moved),
+        any(line.startswith(" mode change ") for line in lines),
+    )
 
 
 def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
@@ -57,8 +119,6 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
     of them together change no file's contents.
     """
     patches: list[Path] = []
-    changes = False
-    unchanged = ""
     for path in given:
         files = [path]
         if path.is_dir():
@@ -68,21 +128,35 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
                     f"{path} has no *.patch: give patches, or the directory of a series."
                 )
         for file in files:
-            for patch, text in _patches_in(file):
-                patches.append(patch)
-                changes |= bool(_CONTENT.search(text))
-                unchanged = unchanged or _what_it_does(file, text)
-    if patches and not changes:
-        raise UserError(f"{unchanged}: give a patch that changes what the kernel does.")
+            patches += _patches_in(file)
+    diffs = [_diff_at_any_level(patch) for patch in patches]
+    if diffs and not any(diff.edits for diff in diffs):
+        does = "changes no line of a file"
+        if diffs[0].moved:
+            does = "only renames {} to {}".format(*diffs[0].moved[0])
+        elif diffs[0].modes:
+            does = "only changes the modes of files"
+        raise UserError(
+            f"{patches[0].name} {does}: give a patch that changes what the kernel does."
+        )
     return tuple(patches)
 
 
 def read_fragment(given: Path) -> Path:
-    """Return the plain file of a fragment of a configuration, which may come through a pipe."""
+    """Return a fragment of a configuration, which may come through a pipe."""
     data = _read(given)
-    if _is_plain(given, data):
-        return given.resolve()
-    return _keep(_name(given, "") + ".config", _unpack(given, data))
+    text = _unpack(given, data)
+    plain = given.is_file() and text is data
+    return _keep(given.name if plain else f"{_name(given, '')}.config", text)
+
+
+def _diff_at_any_level(patch: Path) -> Diff:
+    try:
+        return read_diff(patch)
+    except UserError:
+        with contextlib.suppress(UserError):
+            return read_diff(patch, 0)
+        raise
 
 
 def _is_part(file: Path) -> bool:
@@ -92,25 +166,23 @@ def _is_part(file: Path) -> bool:
     )
 
 
-def _patches_in(file: Path) -> list[tuple[Path, bytes]]:
-    """Return the patches in one file, each with its text."""
+def _patches_in(file: Path) -> list[Path]:
     if file.name.startswith(_COVER):
         return []
     data = _read(file)
     text = _unpack(file, data)
+    plain = file.is_file() and text is data
     mails = _mails(text)
     if not mails:
         if not _DIFF.search(text):
             raise UserError(f"{_shown(file)} is no patch: give the output of `git format-patch`, "
                             "diff, or a mail with a patch.")  # fmt: skip
-        if _is_plain(file, data):
-            return [(file.resolve(), text)]
-        return [(_keep(_name(file, "") + ".patch", text), text)]
-    if len(mails) == 1 and _is_plain(file, data) and mails[0].text in text:
+        return [_keep(file.name if plain else f"{_name(file, '')}.patch", text)]
+    if len(mails) == 1 and plain and mails[0].text in text:
         # `git format-patch` writes a mail, which patch(1) reads as it is.
-        return [(file.resolve(), text)]
+        return [_keep(file.name, text)]
     return [
-        (_keep(f"{place:04}-{_name(file, mail.subject)}.patch", mail.text), mail.text)
+        _keep(f"{place:04}-{_name(file, mail.subject)}.patch", mail.text)
         for place, mail in enumerate(mails, 1)
     ]
 
@@ -122,7 +194,8 @@ def _mails(text: bytes) -> list[_Mail]:
     starts = [match.start() for match in _FROM.finditer(text)]
     ends = [*starts[1:], len(text)]
     parts = [text[a:b] for a, b in zip(starts, ends, strict=True)] if starts else [text]
-    mails = [mail for part in parts if (mail := _mail(part))]
+    # A mail to two lists is in a mailbox twice.
+    mails = list({mail.message_id: mail for part in parts if (mail := _mail(part))}.values())
     # A reply may have a diff of its own, which is no part of the series.
     mails = [mail for mail in mails if not _REPLY.match(mail.subject)] or mails
     newest = max((mail.version for mail in mails), default=1)
@@ -147,6 +220,8 @@ def _mail(part: bytes) -> _Mail | None:
     version = re.search(r"\bv(\d+)\b", words, re.I)
     number = re.search(r"\b(\d+)/\d+\b", words)
     return _Mail(
+        # `git format-patch` writes none.
+        str(message.get("Message-ID") or digest_bytes(part)),
         subject,
         int(version[1]) if version else 1,
         int(number[1]) if number else 1,
@@ -188,11 +263,6 @@ def _unpack(file: Path, data: bytes) -> bytes:
     return data
 
 
-def _is_plain(file: Path, data: bytes) -> bool:
-    """Tell whether `file` can be read again, and is not packed."""
-    return file.is_file() and not data.startswith(tuple(_PACKED))
-
-
 def _keep(name: str, text: bytes) -> Path:
     """Return a file of the store with `text`."""
 
@@ -216,13 +286,127 @@ def _shown(file: Path) -> str:
     return "standard input" if file == STDIN else str(file)
 
 
-def _what_it_does(file: Path, text: bytes) -> str:
-    """Return what a patch without a changed line does; empty if it changes lines."""
-    if _CONTENT.search(text):
-        return ""
-    if renamed := _RENAMED.search(text):
-        old, new = (name.decode(errors="replace") for name in renamed.groups())
-        return f"{_shown(file)} only renames {old} to {new}"
-    if _MODE.search(text):
-        return f"{_shown(file)} only changes the modes of files"
-    return f"{_shown(file)} changes no line of a file"
+def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
+    """Raise UserError if a user's patches do not apply to `source`, one after the other.
+
+    Only the files that they change are copied, so this takes no time.
+    """
+    try:
+        _check(patches, source.tree(), source.version)
+    except UserError as error:
+        older = _older_tree(patches, source)
+        if older is None:
+            raise
+        title, tree = older
+        raise UserError(
+            f"{str(error).partition(': ')[0]}, but to {title}, which the store has: rebase the "
+            f"patches, or add --source {tree}."
+        ) from None
+
+
+def _check(patches: Sequence[Path], tree: Path, version: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="firsttouch-patches-") as scratch:
+        for name in {name for patch in patches for name in files_of(patch, tree)}:
+            if (tree / name).is_file():
+                copy = Path(scratch, name)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(tree / name, copy)
+        for patch in patches:
+            apply_patch(patch, version, Path(scratch), strip_level(patch, tree))
+
+
+def _older_tree(patches: Sequence[Path], source: KernelSource) -> tuple[str, Path] | None:
+    """Return the newest other source of the release in the store to which patches apply."""
+    trees = []
+    for path in (store_root() / "trees").glob("*"):
+        manifest = read_manifest(path)
+        title = manifest.title if manifest else ""
+        if path != source.tree() and title.startswith(f"{source.release.package} "):
+            trees.append(([int(number) for number in re.findall(r"\d+", title)], title, path))
+    for _, title, tree in sorted(trees, reverse=True):
+        with contextlib.suppress(UserError):
+            _check(patches, tree, title)
+            return title, tree
+    return None
+
+
+def apply_patch(patch: Path, version: str, tree: Path, level: int | None = None) -> None:
+    """Apply a user's patch to the linked tree `tree` of Linux `version`.
+
+    `level` is its `strip_level`, if the tree alone cannot tell it. Raises
+    UserError if it does not apply; it names the file and the hunk.
+    """
+    if why := fit(patch, tree, strip_level(patch, tree) if level is None else level):
+        raise UserError(
+            f"{patch.name} does not apply to Linux {version} ({why}): rebase it, or give the tree "
+            "that it was made for by --source."
+        )
+
+
+def strip_level(patch: Path, tree: Path) -> int:
+    """Return how many folders patch(1) strips from the names in `patch`: 1, or 0.
+
+    Git and diff -r write a folder before each path of the tree. Git with
+    diff.noprefix, and quilt with -p0, do not.
+    """
+    diffs: dict[int, Diff] = {}
+    for level in (1, 0):
+        with contextlib.suppress(UserError):
+            diffs[level] = read_diff(patch, level)
+    if len(diffs) < 2 or diffs[0].names == diffs[1].names:
+        # git reads the names of a moved file alike.
+        return max(diffs, default=1)
+    there = [sum((tree / name).is_file() for name in diffs[level].names) for level in (0, 1)]
+    if any(there):
+        # mm/Makefile is a file of the tree without its folder, too.
+        return int(there[1] > there[0])
+    # It only adds files, and most likely to folders that exist.
+    return int(not all((tree / name).parent.is_dir() for name in diffs[0].names))
+
+
+def files_of(patch: Path, tree: Path) -> list[str]:
+    """Return the files of `tree` that a user's patch changes, adds or removes."""
+    return list(read_diff(patch, strip_level(patch, tree)).names)
+
+
+def fit(patch: Path, tree: Path, level: int = 1) -> str:
+    """Apply a patch to the linked tree `tree`; return why it does not apply, empty if it does."""
+    diff = read_diff(patch, level)
+    for name in diff.names:
+        _replace_link(tree / name)
+    for name in diff.needed:
+        if not (tree / name).exists():
+            return f"it has no {name}"
+    # No fuzz: a hunk may be wrong where the lines around it have changed.
+    done = subprocess.run(
+        ["patch", f"-p{level}", "-F0", "-N", "-r-", "--no-backup-if-mismatch", "-i", str(patch)],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return _failed_hunk(done.stdout) if done.returncode else ""
+
+
+def _failed_hunk(said: str) -> str:
+    """Return which hunk of which file failed, from `said`, the output of patch(1)."""
+    file = "a file"
+    for line in said.splitlines():
+        if match := re.match(r"patching file '?([^']+)'?", line):
+            file = match[1]
+        elif match := re.match(r"Hunk #(\d+) FAILED at (\d+)", line):
+            return f"hunk {match[1]}, at line {match[2]}, of {file} does not fit"
+        elif "previously applied" in line:
+            return f"{file} has the change already"
+    return f"{file} does not fit: {said.strip()[-200:]}"
+
+
+def _replace_link(path: Path) -> None:
+    """Replace a link into the unchanged tree by a copy that the series may change."""
+    if path.is_symlink():
+        original = path.resolve()
+        contents, mode = original.read_bytes(), original.stat().st_mode
+        path.unlink()
+        path.write_bytes(contents)
+        path.chmod(mode)

@@ -8,8 +8,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from firsttouch.building import overlay, patching
-from firsttouch.building.sources import KernelSource
+from firsttouch.building import overlay
+from firsttouch.building.patches import read_diff
+from firsttouch.building.source import KernelSource
 from firsttouch.errors import HostError
 from firsttouch.files import write_atomically
 from firsttouch.processes import output
@@ -66,7 +67,7 @@ def write_series(
 def touched_files(patch: overlay.Patch, source: KernelSource) -> list[str]:
     """Return the paths, in the kernel tree, of all files that `patch` adds or changes."""
     hook = patch.hook(source.release)
-    return [*patch.files, *(patching.changed_files(hook) if hook else ())]
+    return [*patch.files, *(read_diff(hook).names if hook else ())]
 
 
 def _name_maintainer(work: Path, author: str) -> None:

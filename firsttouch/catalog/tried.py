@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import get_args
 
-from firsttouch.catalog.arms import BASE, Arm, Kernel, Mark, arm_names
+from firsttouch.catalog.arms import BASE, Arm, Kernel, Mark, Shape, arm_names
 from firsttouch.errors import UserError
 
 # The name of an arm that was given none.
@@ -79,8 +80,10 @@ def tried_arm(
 
     One that comes from stored results has only its name and its meaning.
     """
-    mark = _MARKS[place % len(_MARKS)]
-    return Arm(name, kernel, boot, meaning, _ORDER + place, mark, tried=True)
+    turn, number = divmod(place, len(_MARKS))
+    mark, shapes = _MARKS[number], get_args(Shape)
+    shape = shapes[(shapes.index(mark.shape) + turn) % len(shapes)]
+    return Arm(name, kernel, boot, meaning, _ORDER + place, replace(mark, shape=shape), tried=True)
 
 
 def _fragment(file: Path) -> Path:

@@ -8,10 +8,10 @@ import os
 import shutil
 import sys
 
-from firsttouch.building.kernels import obtain_image
-from firsttouch.building.packages import unpack
+from firsttouch.building.debian import unpack
+from firsttouch.building.kernel import obtain_image
 from firsttouch.building.programs import build_ftbench
-from firsttouch.building.sources import debian_source, user_source
+from firsttouch.building.source import debian_source, user_source
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine

@@ -8,12 +8,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.building.configuration import CLOUD, FLAVOURS, given_configuration
-from firsttouch.building.kernel_packages import kernel_package
-from firsttouch.building.kernels import obtain_image
+from firsttouch.building.debian import CLOUD, FLAVOURS, given_configuration
+from firsttouch.building.kernel import kernel_package, obtain_image
 from firsttouch.building.overlay import all_series
 from firsttouch.building.series import write_series
-from firsttouch.building.sources import KernelSource, debian_source, user_source
+from firsttouch.building.source import KernelSource, debian_source, user_source
 from firsttouch.building.store import check_path, store_root
 from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Kernel, load_arm

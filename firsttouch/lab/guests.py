@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building.host_tools import compiler_version, qemu_version
-from firsttouch.building.images import SYMBOLS
+from firsttouch.building.kernel import SYMBOLS
 from firsttouch.building.programs import INIT, PMU, RECORDER
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Params

@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from firsttouch.building.debian import unpack
 from firsttouch.building.disks import FileDisk, RootDisk
-from firsttouch.building.kernels import kernel_of, obtain_image
-from firsttouch.building.packages import unpack
-from firsttouch.building.patching import check_patches
+from firsttouch.building.kernel import kernel_of, obtain_image
+from firsttouch.building.patches import check_patches
 from firsttouch.building.programs import PMU, RECORDER, Program, Scripts, ftbench, init_of
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import Experiment, Packages, Params

@@ -17,9 +17,9 @@ from firsttouch.building.host_tools import (
     qemu_cpus,
     qemu_version,
 )
-from firsttouch.building.kernels import keep_vmlinux
+from firsttouch.building.kernel import keep_vmlinux
 from firsttouch.building.locks import locked
-from firsttouch.building.sources import (
+from firsttouch.building.source import (
     KernelSource,
     debian_source,
     source_tree,

@@ -11,8 +11,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.building.apt import host_archives, private_root
-from firsttouch.building.packages import fetch_package
+from firsttouch.building.debian import fetch_package, host_archives, private_root
 from firsttouch.building.store import Entry
 from firsttouch.processes import output
 from firsttouch.progress import Reporter

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from tests.bench.conftest import BENCH
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.apt import host_archives, mirror_archive
-from firsttouch.building.packages import (
+from firsttouch.building.debian import (
     fetch_package,
     find_closure,
     find_package,
+    host_archives,
     last_package,
+    mirror_archive,
     unpack,
 )
 from firsttouch.catalog.experiments import Packages

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.compiler_cache import cache_environment, cache_folder, compilers
-from firsttouch.building.patching import link_tree
+from firsttouch.building.overlay import link_tree
 from firsttouch.building.upkeep import items, prune
 
 _SOURCE = "mm/x.c"

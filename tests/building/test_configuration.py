@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.configuration import (
+from firsttouch.building.debian import (
     FLAVOURS,
+    DebianKernel,
+    Package,
     debian_configuration,
     given_configuration,
+    last_package,
+    note_package,
     stored_configuration,
 )
-from firsttouch.building.distribution import DebianKernel
-from firsttouch.building.packages import Package, last_package, note_package
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest_file

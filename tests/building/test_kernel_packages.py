@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.configuration import FLAVOURS
-from firsttouch.building.images import KernelImage
-from firsttouch.building.kernel_packages import KernelPackage
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.debian import FLAVOURS
+from firsttouch.building.kernel import KernelImage, KernelPackage
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import LINUX
 

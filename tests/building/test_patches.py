@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.patches import STDIN, read_fragment, read_patches
+from firsttouch.building.patches import STDIN, read_diff, read_fragment, read_patches
 from firsttouch.errors import UserError
 from tests.conftest import TRIED
 
@@ -35,10 +35,39 @@ def _mail(subject: str, text: str, *more: str) -> str:
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def test_a_plain_file_is_used_where_it_is(tmp_path: Path) -> None:
-    (tmp_path / "x.diff").write_text(_diff())
-    assert read_patches([_PATCH, tmp_path / "x.diff"]) == (_PATCH, tmp_path / "x.diff")
-    assert read_fragment(_FRAGMENT) == _FRAGMENT
+def test_an_edit_after_a_file_was_read_changes_nothing(tmp_path: Path) -> None:
+    patch, fragment = tmp_path / "x.diff", tmp_path / "y.config"
+    patch.write_text(_diff())
+    fragment.write_text("CONFIG_A=y\n")
+    read = (*read_patches([_PATCH, patch]), read_fragment(fragment))
+    patch.write_text(_diff("mm/b.c"))
+    fragment.write_text("CONFIG_B=y\n")
+    assert [file.name for file in read] == [_PATCH.name, "x.diff", "y.config"]
+    assert [file.read_text() for file in read] == [_PATCH.read_text(), _diff(), "CONFIG_A=y\n"]
+
+
+def test_a_removed_line_that_looks_like_a_header_names_no_file(tmp_path: Path) -> None:
+    patch = tmp_path / "x.patch"
+    patch.write_text(
+        "diff --git a/mm/a.sql b/mm/a.sql\n--- a/mm/a.sql\n+++ b/mm/a.sql\n@@ -1,2 +1,2 @@\n"
+        " a\n--- docs/old text\n+++ docs/new text\n"
+    )
+    assert read_diff(patch).names == ("mm/a.sql",)
+
+
+def test_a_patch_that_git_cannot_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.patch").write_text(_diff().replace("@@ -1 +1 @@", "@@ -1,9 +1 @@"))
+    with pytest.raises(UserError, match=r"git cannot read x.patch \(.*corrupt patch at line"):
+        read_patches([tmp_path / "x.patch"])
+
+
+def test_a_mail_that_came_by_two_lists_gives_its_patch_once(tmp_path: Path) -> None:
+    first, second = (
+        _mail(f"[PATCH {number}/2] mm", _diff(f"mm/{number}.c"), f"Message-ID: <{number}@x>")
+        for number in (1, 2)
+    )
+    (tmp_path / "box").write_text(first + second + first.replace("example.org", "example.com"))
+    assert len(read_patches([tmp_path / "box"])) == 2
 
 
 def test_a_directory_is_a_series_in_order_without_its_cover_letter(tmp_path: Path) -> None:
@@ -103,22 +132,22 @@ def test_a_mail_is_decoded(tmp_path: Path, encoding: str) -> None:
 
 
 def test_a_line_that_a_mailbox_marks_is_as_it_was(tmp_path: Path) -> None:
-    marked = _diff().replace("-old", ">From here\n-old")
-    (tmp_path / "box").write_text(_mail("[PATCH 1/2] a", marked) + _mail("[PATCH 2/2] b", _diff()))
-    assert "\nFrom here\n" in read_patches([tmp_path / "box"])[0].read_text()
+    marked = _mail("[PATCH 1/2] a", f">From here\n\n{_diff()}")
+    (tmp_path / "box").write_text(marked + _mail("[PATCH 2/2] b", _diff()))
+    assert "From here\n" in read_patches([tmp_path / "box"])[0].read_text()
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rename from mm/a.c\nrename to mm/b.c\n", "only renames mm/a.c to mm/b.c"),
-        ("old mode 100644\nnew mode 100755\n", "only changes the modes of files"),
+        ("b.c\nrename from mm/a.c\nrename to mm/b.c\n", "only renames mm/a.c to mm/b.c"),
+        ("a.c\nold mode 100644\nnew mode 100755\n", "only changes the modes of files"),
         (None, "is no patch"),
     ],
 )
 def test_what_changes_no_line_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
     patch = tmp_path / "x.patch"
-    patch.write_text("words\n" if text is None else f"diff --git a/mm/a.c b/mm/b.c\n{text}")
+    patch.write_text("words\n" if text is None else f"diff --git a/mm/a.c b/mm/{text}")
     with pytest.raises(UserError, match=said):
         read_patches([patch])
 

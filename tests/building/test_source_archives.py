@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.sources import source_tree, user_source
+from firsttouch.building.source import source_tree, user_source
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from firsttouch.building.kernels import addresses
+from firsttouch.building.kernel import addresses
 
 _MAP = """\
 ffff800080010000 T _stext

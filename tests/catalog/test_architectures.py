@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import QEMU, cross_compile
-from firsttouch.building.images import KernelImage
-from firsttouch.building.kernels import kernel_of
+from firsttouch.building.kernel import KernelImage, kernel_of
 from firsttouch.building.overlay import patches_of
 from firsttouch.building.programs import INIT, init_of
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import architecture_names, load_architecture
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release

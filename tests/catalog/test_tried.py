@@ -35,9 +35,10 @@ def test_boot_words_alone_leave_the_kernel_as_it_is() -> None:
 
 
 def test_arms_that_are_tried_together_look_different() -> None:
-    arms = tried_arms([Wanted(name, boot=[name]) for name in "abcde"])
-    assert len({(arm.mark.shape, arm.mark.light) for arm in arms}) == 5
-    assert [arm.name for arm in sorted(arms, key=lambda arm: arm.order)] == list("abcde")
+    names = list("abcdefghijkl")
+    arms = tried_arms([Wanted(name, boot=[name]) for name in names])
+    assert len({(arm.mark.shape, arm.mark.light) for arm in arms}) == len(names)
+    assert [arm.name for arm in sorted(arms, key=lambda arm: arm.order)] == names
 
 
 @pytest.mark.parametrize(

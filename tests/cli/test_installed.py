@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch import __version__
-from firsttouch.building.images import KernelImage
-from firsttouch.building.sources import debian_source
+from firsttouch.building.kernel import KernelImage
+from firsttouch.building.source import debian_source
 from firsttouch.catalog.releases import load_release
 from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.places import EXPERIMENTS, REPOSITORY

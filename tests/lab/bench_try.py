@@ -26,8 +26,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
-from firsttouch.building.images import KernelImage
-from firsttouch.building.sources import debian_source
+from firsttouch.building.kernel import KernelImage
+from firsttouch.building.source import debian_source
 from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY

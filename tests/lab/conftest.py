@@ -16,7 +16,7 @@ import pytest
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.building import programs
 from firsttouch.building.programs import INIT, PMU
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from firsttouch.building.packages import unpack
+from firsttouch.building.debian import unpack
 from firsttouch.building.programs import INIT, ORDERS, PMU, Program, build_init, ftbench
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import KINDS, PLAIN, Packages
 from firsttouch.catalog.machines import load_machine

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.configuration import given_configuration
+from firsttouch.building.debian import given_configuration
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter

@@ -21,7 +21,7 @@ import pytest
 
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.analysis.times import RETIRED, timed_rows
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract
 from firsttouch.cli.main import main

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.sources import debian_source
+from firsttouch.building.source import debian_source
 from firsttouch.building.store import MANIFEST
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY

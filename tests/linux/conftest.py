@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.packages import unpack
+from firsttouch.building.debian import unpack
 from firsttouch.building.programs import build_init
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine

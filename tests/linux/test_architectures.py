@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.kernels import obtain_image
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.kernel import obtain_image
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
 from firsttouch.catalog.releases import release_names

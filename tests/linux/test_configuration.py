@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 from firsttouch import processes
-from firsttouch.building.configuration import FLAVOURS
+from firsttouch.building.debian import FLAVOURS
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.images import KernelImage
-from firsttouch.building.kernel_packages import kernel_package
+from firsttouch.building.kernel import KernelImage, kernel_package
 from firsttouch.building.overlay import lay_over
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.errors import UserError
 from firsttouch.places import LINUX

@@ -11,9 +11,9 @@ import pytest
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import read_dataset
-from firsttouch.building.kernels import obtain_image
+from firsttouch.building.kernel import obtain_image
 from firsttouch.building.programs import build_ftbench, build_init
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
 from firsttouch.progress import Reporter

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter

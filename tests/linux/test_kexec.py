@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm import initramfs

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.patching import LARGE_FOLDERS
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.overlay import LARGE_FOLDERS
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 
 pytestmark = pytest.mark.long

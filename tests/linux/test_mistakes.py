@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.overlay import apply, patches_of
-from firsttouch.building.patching import apply_patch, changed_files
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.patches import apply_patch, read_diff
+from firsttouch.building.source import KernelSource
 from firsttouch.progress import Reporter
 from tests.linux.conftest import MakeGuest
 from tests.linux.outcomes import Outcomes
@@ -44,7 +44,9 @@ def test_each_mistake_applies_to_the_code_as_it_is(
     source = sources("6.12")
     series = patches_of(source.release)
     hooks = [hook for patch in series if (hook := patch.hook(source.release))]
-    for name in {name for patch in (*hooks, *mistakes().values()) for name in changed_files(patch)}:
+    for name in {
+        name for patch in (*hooks, *mistakes().values()) for name in read_diff(patch).names
+    }:
         if (source.tree() / name).exists():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source.tree() / name, tmp_path / name)

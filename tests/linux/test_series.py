@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile, processors
-from firsttouch.building.images import KernelImage
-from firsttouch.building.overlay import all_series, apply, patches_of
-from firsttouch.building.patching import link_tree
+from firsttouch.building.kernel import KernelImage
+from firsttouch.building.overlay import all_series, apply, link_tree, patches_of
 from firsttouch.building.series import touched_files, write_series
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.places import LINUX
 

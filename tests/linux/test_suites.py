@@ -11,7 +11,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from firsttouch.building.disks import FileDisk
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.errors import GuestError
 from firsttouch.progress import Reporter

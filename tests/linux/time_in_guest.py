@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from unittest import mock
 
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.catalog.releases import Release, load_release

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from firsttouch.building.images import KernelImage
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.kernel import KernelImage
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.places import LINUX, REPOSITORY
 

@@ -7,11 +7,10 @@ import shutil
 from pathlib import Path
 
 from firsttouch import processes
+from firsttouch.building.debian import unpack
 from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
-from firsttouch.building.overlay import lay_over
-from firsttouch.building.packages import unpack
-from firsttouch.building.patching import link_tree
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.overlay import lay_over, link_tree
+from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import BuildError, HostError

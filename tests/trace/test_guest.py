@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.kernels import obtain_image
+from firsttouch.building.kernel import obtain_image
 from firsttouch.building.programs import build_init, build_recorder
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import Port
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine

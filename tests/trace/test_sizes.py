@@ -11,7 +11,7 @@ import pytest
 
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import build_init, build_recorder
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.source import KernelSource
 from firsttouch.catalog.machines import load_machine
 from firsttouch.finder.remedies import AHEAD, FOLIOS, table_bytes, worlds_of
 from firsttouch.progress import Reporter

@@ -1,28 +1,45 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernel images, built once and kept under the digest of what they are built from."""
+"""Kernels, built once and kept under the digest of what they are built from: images and packages.
+
+`kernel_of` says which kernel an arm boots; that of Debian is fetched.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import re
 import shutil
 import subprocess
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch import processes
-from firsttouch.building import host_tools, overlay, patching
+from firsttouch.building import host_tools, overlay, patches
 from firsttouch.building.compiler_cache import cache_environment, compilers
-from firsttouch.building.configuration import missed_options, stored_configuration
-from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
-from firsttouch.building.make_output import follow_make
-from firsttouch.building.sources import KernelSource
+from firsttouch.building.debian import (
+    CLOUD,
+    DebianKernel,
+    debian_configuration,
+    stored_configuration,
+)
+from firsttouch.building.host_tools import (
+    cross_compile,
+    find_tool,
+    processors,
+    toolchain_identity,
+)
+from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry, check_path
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
+from firsttouch.catalog.arms import Kernel
 from firsttouch.errors import BuildError, UserError
 from firsttouch.files import digest_file
 from firsttouch.places import LINUX
+from firsttouch.processes import child_process, output
 from firsttouch.progress import Reporter
+from firsttouch.quantities import format_list
 from firsttouch.tables import Json
 
 # With these, the image does not depend on the user, the host or the time.
@@ -41,6 +58,14 @@ SYMBOLS = "System.map"
 # Debug information names this folder in place of the tree, which is gone after the build.
 _DEBUG = "-g -fdebug-prefix-map={tree}=/usr/src/linux"
 VMLINUX = "vmlinux"
+# make names each object that it builds: "  CC      mm/memory.o".
+_OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
+_ERROR = re.compile(
+    r"error:|Error \d|\*\*\*|undefined reference|ld: |: multiple definition"
+    r"|No space left on device"
+)
+# What bindeb-pkg calls beyond what an image needs.
+_TOOLS = ("dpkg-buildpackage", "dh_builddeb", "depmod")
 
 
 @dataclass(frozen=True)
@@ -179,7 +204,7 @@ class KernelImage:
     def _patched_files(self) -> list[str]:
         """Return the files of the tree that the user's patches change."""
         return [
-            name for patch in self.patches for name in patching.files_of(patch, self.source.tree())
+            name for patch in self.patches for name in patches.files_of(patch, self.source.tree())
         ]
 
     def _tree(self, workplace: Path) -> Path:
@@ -191,9 +216,9 @@ class KernelImage:
             if self.changed:
                 overlay.lay_over(self.source, partial, files, self.architecture, self.series)
             else:
-                patching.link_tree(self.source.tree(), partial, files, self.architecture)
+                overlay.link_tree(self.source.tree(), partial, files, self.architecture)
             for patch in self.patches:
-                patching.apply_patch(patch, self.source.version, partial)
+                patches.apply_patch(patch, self.source.version, partial)
             partial.rename(tree)
         return tree
 
@@ -220,7 +245,7 @@ class KernelImage:
 
     def _make(self, tree: Path, objects: Path, target: str) -> None:
         environment = {**_REPRODUCIBLE, **cache_environment(self.architecture)}
-        processes.output(self._command(tree, objects, target), env=environment)
+        output(self._command(tree, objects, target), env=environment)
 
     def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
         return [
@@ -244,15 +269,190 @@ class KernelImage:
         with (
             reporter.step(title, "objects", self.source.release.objects) as step,
             log.open("w") as sink,
-            processes.child_process(command, env=environment, stdout=subprocess.PIPE) as make,
+            child_process(command, env=environment, stdout=subprocess.PIPE) as make,
         ):
             # A resumed build does not build again the objects that it finds.
             step.go_on_from(sum(1 for _ in objects.rglob("*.o")))
             assert make.stdout is not None
             for line in make.stdout:
                 sink.write(line)
-                follow_make(line, step, errors)
+                if _OBJECT.match(line):
+                    step.advance()
+                elif _ERROR.search(line):
+                    errors.append(line.rstrip())
         if make.returncode:
             raise BuildError(
                 f"{title} failed: fix the error below; the whole log is {log}.", errors
             )
+
+
+def missed_options(wanted: str, config: str) -> list[str]:
+    """Return the options that the text of a .config does not have as fragments ask for.
+
+    An option without a line is not set.
+    """
+    got = set(config.splitlines())
+
+    def has(name: str, value: str) -> bool:
+        if value == " is not set":
+            return not any(option.startswith(f"{name}=") for option in got)
+        return f"{name}{value}" in got
+
+    # The last line for an option wins, as in Kconfig.
+    lines = re.findall(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", wanted, re.M)
+    return [name for name, value in dict(lines).items() if not has(name, value)]
+
+
+@dataclass(frozen=True)
+class KernelPackage(KernelImage):
+    """The package linux-image-VERSION of a kernel in Debian's configuration of `flavour`.
+
+    If `changed`, the features are built in; boot parameters choose them. The
+    package has the modules, and no headers and no debug information.
+    """
+
+    flavour: str = CLOUD
+
+    @property
+    def title(self) -> str:
+        """The package's name in messages."""
+        return f"{super().title}, {self.flavour}"
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """What make is asked for: bindeb-pkg, without the package of headers."""
+        return (
+            "bindeb-pkg",
+            f"LOCALVERSION={self._suffix}",
+            # Debian's list of build dependencies includes those of other packages.
+            "DPKG_FLAGS=--no-check-builddeps --build-profiles=pkg.linux-upstream.nokernelheaders",
+        )
+
+    @property
+    def _suffix(self) -> str:
+        """What follows the version in the name of the release, as uname -r prints it."""
+        return f"-{'first-touch' if self.changed else 'stock'}-{self.flavour}"
+
+    def fragments_in_order(self) -> list[Path]:
+        """Return the configuration fragments; an option in a later one wins."""
+        configs = LINUX / "configs"
+        return [
+            configs / "package",
+            *([configs / "package-features"] if self.changed else []),
+            *self.fragments,
+        ]
+
+    def entry(self) -> Entry:
+        """Return the store's entry; its recipe is an image's, and what make is asked for."""
+        recipe = {**super().entry().recipe, "target": list(self.target)}
+        return Entry("images", recipe, f"package of kernel {self.title}")
+
+    def file(self, reporter: Reporter) -> Path:
+        """Return the package, built if the store lacks it.
+
+        Raises HostError if a tool is missing, BuildError with the compiler's errors.
+        """
+        for tool in _TOOLS:
+            find_tool(tool)
+        return next(self.obtain(reporter).glob("*.deb"))
+
+    def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
+        # Otherwise the revision grows with each run of make.
+        version = f"KDEB_PKGVERSION={self.source.version}-1"
+        return [*super()._command(tree, objects, *target), version]
+
+    def _products(self, objects: Path) -> list[Path]:
+        # dpkg-buildpackage writes packages beside the directory that it builds in.
+        return list(objects.parent.glob("linux-image-*.deb"))
+
+
+def kernel_package(
+    source: KernelSource, flavour: str, reporter: Reporter, *, changed: bool
+) -> KernelPackage:
+    """Return the package of `source` in Debian's configuration of `flavour`."""
+    configuration = functools.partial(
+        debian_configuration, source.release, source.version, reporter, flavour=flavour
+    )
+    return KernelPackage(
+        replace(source, configuration=configuration), changed=changed, flavour=flavour
+    )
+
+
+def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKernel:
+    """Return how arms get that `kernel`, for the release of `source`.
+
+    Raises UserError if its architecture has none of the kind, or not its series.
+    """
+    architecture = load_architecture(kernel.architecture)
+    kinds = architecture.kernels
+    if kernel.kind not in kinds:
+        raise UserError(
+            f"{kernel.kind} kernels are not for {kernel.architecture}: give arms that boot "
+            f"{format_list(kinds, 9)} ones."
+        )
+    if kernel.series and kernel.series not in architecture.features:
+        raise UserError(
+            f"the series {kernel.series} changes nothing for {kernel.architecture}: give arms "
+            f"with {format_list(architecture.features, 9)}."
+        )
+    if kernel.kind == "debian":
+        return DebianKernel(source.release, source.version, kernel.architecture)
+    return KernelImage(
+        source,
+        changed=kernel.kind.endswith("changed"),
+        tiny=kernel.kind.startswith("tiny"),
+        fragments=kernel.fragments,
+        patches=kernel.patches,
+        label=kernel.label,
+        architecture=kernel.architecture,
+        series=kernel.series,
+    )
+
+
+def obtain_image(
+    kernel: Kernel, source: KernelSource, reporter: Reporter, logs: Path | None = None
+) -> Path:
+    """Return the image that guests boot, building or fetching it if the store lacks it.
+
+    `logs` gets a copy of a build's log. Raises BuildError, HostError if the
+    image cannot be fetched, and UserError if a patch does not apply.
+    """
+    image = kernel_of(kernel, source)
+    if isinstance(image, DebianKernel):
+        return image.obtain(reporter) / "Image"
+    # Many kernels may have the user's changes; their recipes tell them apart.
+    digest = f"-{image.entry().path.name[:8]}" if kernel.label else ""
+    arch = load_architecture(kernel.architecture).suffix
+    log = logs / f"build-{source.version}{arch}-{kernel.kind}{digest}.log" if logs else None
+    return image.obtain(reporter, log) / "Image"
+
+
+def keep_vmlinux(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Path | None:
+    """Return vmlinux with debug information beside the image of `kernel`, built if necessary.
+
+    It has the image's code at the image's addresses. Returns None for a kernel
+    that is not built here. Raises BuildError also if the addresses differ.
+    """
+    made = kernel_of(kernel, source)
+    if isinstance(made, DebianKernel):
+        return None
+    image = made.obtain(reporter)
+    debug = replace(made, debug=True).obtain(reporter)
+    if addresses(image / SYMBOLS) != addresses(debug / SYMBOLS):
+        raise BuildError(
+            f"{made.title} has other addresses when it is built with debug information: "
+            "leave out --keep-vmlinux."
+        )
+    beside = image / VMLINUX
+    with contextlib.suppress(FileExistsError):
+        beside.hardlink_to(debug / VMLINUX)
+    return beside
+
+
+def addresses(symbols: Path) -> list[str]:
+    """Return the lines of a System.map, without the numbers that ld gives its own symbols.
+
+    Such a symbol is a veneer for erratum 843419, as ``e843419@02f6_000029af_f0``:
+    its number counts the sections of the input, of which debug information has more.
+    """
+    return [re.sub(r" e843419@\w+$", " e843419", line) for line in symbols.read_text().splitlines()]

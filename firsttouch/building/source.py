@@ -7,19 +7,24 @@ import functools
 import os
 import re
 import shutil
-import subprocess
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from firsttouch import processes
-from firsttouch.building.configuration import debian_configuration
-from firsttouch.building.packages import Package, fetch_package, last_package
-from firsttouch.building.store import Entry
+from firsttouch.building.debian import (
+    Package,
+    debian_configuration,
+    fetch_package,
+    last_package,
+    unpack_kernel,
+)
+from firsttouch.building.store import Entry, read_manifest, store_root
 from firsttouch.catalog.releases import Release, load_release, release_names, version_of
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file
+from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
 # Trees of the store that this process has checked: their many files take seconds.
@@ -61,64 +66,37 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
     package = None if newest else last_package(release.package)
     if package is None:
         package = fetch_package(release.package, release.suites, reporter)
-    wanted = package
+    version = re.split(r"[-~+]", package.version)[0]
+    return KernelSource(
+        release,
+        version,
+        "package",
+        package.sha256,
+        functools.partial(_debian_tree, release, package, reporter),
+        functools.partial(debian_configuration, release, version, reporter, newest=newest),
+    )
 
-    def tree() -> Path:
-        entry = Entry(
-            "trees", {"package": wanted.sha256}, f"{wanted.name} {wanted.version}", deep=False
-        )
-        if entry.path in _checked:
-            return entry.path
 
-        def unpack(workplace: Path, product: Path) -> None:
-            deb = wanted
-            if deb.entry.use() is None:
-                deb = fetch_package(release.package, release.suites, reporter)
-            if deb.sha256 != wanted.sha256:
-                raise HostError(
-                    f"{release.package} {wanted.version} is no longer in the archive: run "
-                    f"`firsttouch kernel fetch --release {release.name}` to use {deb.version}."
-                )
-            _unpack(deb, workplace, product, reporter)
-
-        _checked.add(entry.obtain(unpack, reporter.say))
+def _debian_tree(release: Release, wanted: Package, reporter: Reporter) -> Path:
+    entry = Entry(
+        "trees", {"package": wanted.sha256}, f"{wanted.name} {wanted.version}", deep=False
+    )
+    if entry.path in _checked:
         return entry.path
 
-    version = re.split(r"[-~+]", package.version)[0]
-    configuration = functools.partial(
-        debian_configuration, release, version, reporter, newest=newest
-    )
-    return KernelSource(release, version, "package", package.sha256, tree, configuration)
+    def unpack(workplace: Path, product: Path) -> None:
+        package = wanted
+        if package.entry.use() is None:
+            package = fetch_package(release.package, release.suites, reporter)
+        if package.sha256 != wanted.sha256:
+            raise HostError(
+                f"{release.package} {wanted.version} is no longer in the archive: run "
+                f"`firsttouch kernel fetch --release {release.name}` to use {package.version}."
+            )
+        unpack_kernel(package, workplace, product, reporter)
 
-
-def _unpack(package: Package, workplace: Path, product: Path, reporter: Reporter) -> None:
-    """Unpack the kernel tree, which `package` contains as an archive, into `product`."""
-    archive = next(package.unpack(workplace).glob("usr/src/linux-source-*.tar.xz"))
-    size = archive.stat().st_size
-    with (
-        reporter.step(f"Unpacking {package.name} {package.version}", "MiB", size >> 20) as step,
-        archive.open("rb") as file,
-        subprocess.Popen(
-            ["tar", "-xJ", "--strip-components=1", "--no-same-owner", "-C", str(product)],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as tar,
-    ):
-        assert tar.stdin is not None and tar.stderr is not None
-        try:
-            while chunk := file.read(1 << 20):
-                tar.stdin.write(chunk)
-                step.at(file.tell() >> 20)
-            tar.stdin.close()
-        except BrokenPipeError:
-            pass
-        message = tar.stderr.read().decode(errors="replace").strip().splitlines()
-    if tar.returncode:
-        raise HostError(
-            f"unpacking {package.name} below {product.parent.parent} failed: see tar's message "
-            "below.",
-            message[-3:],
-        )
+    _checked.add(entry.obtain(unpack, reporter.say))
+    return entry.path
 
 
 def user_source(path: Path, reporter: Reporter) -> KernelSource:
@@ -128,24 +106,18 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
     """
     tree = source_tree(path, reporter).resolve()
     release, version = tree_release(tree)
-    configuration = functools.partial(debian_configuration, release, version, reporter)
+    kind: Literal["package", "archive", "tree"] = "archive"
     if path.is_dir():
-        return KernelSource(
-            release,
-            version,
-            "tree",
-            _tree_digest(tree),
-            lambda: tree,
-            configuration,
-            path.resolve(),
-        )
+        kind = "tree"
+    elif path.suffix == ".deb":
+        kind = "package"
     return KernelSource(
         release,
         version,
-        "package" if path.suffix == ".deb" else "archive",
-        digest_file(path),
+        kind,
+        tree_digest(tree) if kind == "tree" else digest_file(path),
         lambda: tree,
-        configuration,
+        functools.partial(debian_configuration, release, version, reporter),
         path.resolve(),
     )
 
@@ -159,7 +131,6 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
     """
     if not path.is_file():
         return path
-    sha256 = digest_file(path)
 
     def unpack(workplace: Path, product: Path) -> None:
         tarball = path
@@ -167,14 +138,14 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
             outer = workplace / "package"
             shutil.rmtree(outer, ignore_errors=True)
             try:
-                processes.output(["dpkg-deb", "-x", path, outer])
+                output(["dpkg-deb", "-x", path, outer])
                 tarball = next(outer.glob("usr/src/linux-source-*.tar.*"))
             except (HostError, StopIteration):
                 raise UserError(f"{path} has no usr/src/linux-source-*.tar.xz in it: give "
                                 "Debian's linux-source-6.12 or a tarball.") from None  # fmt: skip
         reporter.say(f"Unpacking {tarball.name}")
         try:
-            processes.output(
+            output(
                 ["tar", "-xf", tarball, "--strip-components=1", "--no-same-owner", "-C", product]
             )
         except HostError as error:
@@ -187,7 +158,8 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
         # Raises UserError, so that the store keeps only kernel trees.
         tree_release(product)
 
-    entry = Entry("trees", {"archive": sha256}, f"kernel tree of {path.name}", deep=False)
+    entry = Entry("trees", {"archive": digest_file(path)}, f"kernel tree of {path.name}",
+                  deep=False)  # fmt: skip
     try:
         return entry.obtain(unpack, reporter.say)
     except UserError as error:
@@ -198,7 +170,7 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
 def _is_archive(file: Path) -> bool:
     """Tell whether tar can list the whole file; if so, the disk is why unpacking it failed."""
     try:
-        processes.output(["tar", "-tf", file])
+        output(["tar", "-tf", file])
     except HostError:
         return False
     return True
@@ -226,8 +198,6 @@ def tree_release(tree: Path) -> tuple[Release, str]:
 
 
 def _nearest_release(major: int, minor: int) -> Release:
-    """Return the release with hooks that is nearest to MAJOR.MINOR."""
-
     def distance(name: str) -> int:
         # A major release has about 20 minor ones.
         here = version_of(name)
@@ -236,8 +206,18 @@ def _nearest_release(major: int, minor: int) -> Release:
     return load_release(min(release_names(), key=distance))
 
 
-def _tree_digest(tree: Path) -> str:
-    """Return the digest of all files below `tree`, without those of git."""
+@functools.cache
+def tree_digest(tree: Path) -> str:
+    """Return the digest of all files below `tree`, computed once: a kernel has 90,000.
+
+    git knows most of a working tree's files already, and the store all of its own trees.
+    """
+    if tree.parent == (store_root() / "trees").resolve() and (manifest := read_manifest(tree)):
+        return digest(manifest.recipe)
+    try:
+        return digest({"git tree": _git_tree(tree)})
+    except HostError:
+        pass
     contents: dict[str, str] = {}
     for folder, folders, files in os.walk(tree):
         if ".git" in folders:
@@ -248,3 +228,31 @@ def _tree_digest(tree: Path) -> str:
                 f"-> {path.readlink()}" if path.is_symlink() else digest_file(path)
             )
     return digest(contents)
+
+
+def _git_tree(tree: Path) -> str:
+    """Return git's name of all files in a working tree, ignored ones too.
+
+    git adds them to a copy of the index, and to objects that are removed afterwards. Raises
+    HostError if `tree` isn't the top of a working tree.
+    """
+
+    def git(*words: str, **env: str) -> str:
+        return output(["git", "-C", tree, *words], env=env).strip()
+
+    if Path(git("rev-parse", "--show-toplevel")) != tree:
+        raise HostError(f"{tree} is a folder of another git tree: give its top.")
+    index, objects = (tree / git("rev-parse", "--git-path", name) for name in ("index", "objects"))
+    with tempfile.TemporaryDirectory(prefix="firsttouch-index-") as scratch:
+        copy = Path(scratch, "index")
+        if index.exists():
+            # With its time, by which git sees what changed in the same instant.
+            shutil.copy2(index, copy)
+        (Path(scratch) / "objects").mkdir()
+        environment = {
+            "GIT_INDEX_FILE": str(copy),
+            "GIT_OBJECT_DIRECTORY": str(Path(scratch, "objects")),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
+        }
+        git("add", "-A", "-f", **environment)
+        return git("write-tree", **environment)
