@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
 
 from firsttouch.building.debian import unpack
@@ -17,8 +15,9 @@ from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.catalog.releases import load_release
 from firsttouch.cli.options import add_source, release_of
+from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
-from firsttouch.vm.shell import Shell, Terminal
+from firsttouch.vm.shell import run_shell
 
 _BUSYBOX = Packages("trixie", ("busybox-static",))
 
@@ -26,9 +25,7 @@ _BUSYBOX = Packages("trixie", ("busybox-static",))
 def add_options(guest: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch guest`."""
     guest.description = (
-        "Boot a guest and run a shell in it, on this terminal. Ctrl-A x or `exit` ends the guest. "
-        "If standard input is not a terminal, the guest runs it as a script: "
-        "echo 'grep . /proc/cmdline' | firsttouch guest --arm on"
+        "Boot a guest and run a shell in it, on this terminal. Ctrl-A x or `exit` ends the guest."
     )
     add_source(guest)
     guest.add_argument(
@@ -45,11 +42,17 @@ def add_options(guest: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     arm, machine = load_arm(options.arm), load_machine(options.machine)
+    if not sys.stdin.isatty():
+        raise UserError(
+            "standard input is no terminal: run `firsttouch guest` in one, or a guest's QEMU "
+            "command by `firsttouch lab --show-qemu`."
+        )
     if options.source:
         source = user_source(options.source, reporter)
     else:
         source = debian_source(load_release(release_of(options)), reporter)
-    shell = Shell(
+    reporter.say("A shell in the guest, which has /ftbench. Ctrl-A x ends it.")
+    return run_shell(
         image=obtain_image(arm.kernel, source, reporter),
         busybox=unpack(_BUSYBOX, reporter) / "usr/bin/busybox",
         ftbench=build_ftbench(reporter),
@@ -57,8 +60,3 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         boot=machine.boot_words(arm.boot),
         prompt=f"{source.release.name} {arm.name}",
     )
-    if not sys.stdin.isatty():
-        return shell.run(None, sys.stdin.read())
-    size = shutil.get_terminal_size()
-    reporter.say("A shell in the guest, which has /ftbench. Ctrl-A x ends it.")
-    return shell.run(Terminal(os.environ.get("TERM", "vt100"), size.lines, size.columns))

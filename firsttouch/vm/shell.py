@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A guest with a shell, on this terminal or for a script.
+"""A guest with a shell, on this terminal.
 
 It runs in real time, as a user at a prompt expects; the clock of cells counts
 instructions.
@@ -7,17 +7,16 @@ instructions.
 
 from __future__ import annotations
 
-import re
+import os
 import shlex
+import shutil
 import subprocess
-import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from firsttouch.building.host_tools import QEMU
 from firsttouch.catalog.machines import Machine
-from firsttouch.processes import child_process
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.initramfs import archive, console_archive
 from firsttouch.vm.qemu import board_arguments, inputs
@@ -32,84 +31,47 @@ _INIT = """#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin:/ HOME=/tmp TERM={term} PS1={prompt}
 cd /tmp
-{run}
+stty rows {rows} cols {columns}
+setsid cttyhack sh
 poweroff -f
 """
-# The kernel's last message, which it prints at any log level; before it the time, if kernels
-# are configured so.
-_LAST_MESSAGE = re.compile(r"(\[ *\d+\.\d+\] )?reboot: Power down")
-_TERMINAL = "stty rows {rows} cols {columns}\nsetsid cttyhack sh"
-# -onlcr: no carriage return at the end of a line of the script's output.
-_SCRIPT = "stty -onlcr < /dev/console\nsh /script < /dev/null"
 
 
-@dataclass(frozen=True)
-class Terminal:
-    """The terminal that a shell runs on."""
+def run_shell(
+    image: Path, busybox: Path, ftbench: Path, machine: Machine, boot: Sequence[str], prompt: str
+) -> int:
+    """Run a shell of `busybox` in a guest on this terminal; return QEMU's exit status.
 
-    name: str
-    rows: int
-    columns: int
-
-
-@dataclass(frozen=True)
-class Shell:
-    """A guest that runs a shell of `busybox`; `boot` is added to the kernel's command line."""
-
-    image: Path
-    busybox: Path
-    ftbench: Path
-    machine: Machine
-    boot: tuple[str, ...]
-    prompt: str
-
-    def run(self, terminal: Terminal | None, script: str = "") -> int:
-        """Run the shell on `terminal`, or `script` if that is None; return QEMU's exit status.
-
-        The console of the guest is standard output. Ctrl-A x ends the guest.
-        """
-        guest = Guest(
-            self.image,
-            self.busybox,
-            self.machine,
-            # Errors only; dmesg shows the whole log.
-            (*self.boot, "loglevel=3"),
-            (),
-            timing="interleaved",
-        )
-        with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as folder:
-            disk, tree = Path(folder, "initramfs"), Path(folder, "tree")
-            disk.write_bytes(self._archive(terminal, script))
-            tree.write_bytes(inputs(guest).blobs["device tree"])
-            command = [
-                QEMU, *board_arguments(guest),
-                "-kernel", str(self.image), "-initrd", str(disk), "-dtb", str(tree),
-                "-append", guest.command_line(),
-                "-serial", "mon:stdio" if terminal else "stdio",
-            ]  # fmt: skip
-            if terminal:
-                # QEMU reads the keys from the terminal, Ctrl-C too.
-                return subprocess.run(command, check=False).returncode
-            with child_process(command, stdout=subprocess.PIPE, stderr=sys.stderr.fileno()) as qemu:
-                assert qemu.stdout is not None
-                for line in qemu.stdout:
-                    if not _LAST_MESSAGE.match(line):
-                        print(line, end="", flush=True)
-                return qemu.wait()
-
-    def _archive(self, terminal: Terminal | None, script: str) -> bytes:
-        run = _SCRIPT
-        if terminal:
-            run = _TERMINAL.format(rows=terminal.rows, columns=terminal.columns)
-        init = _INIT.format(
-            term=shlex.quote(terminal.name if terminal else "dumb"),
-            prompt=shlex.quote(f"{self.prompt}:\\w# "),
-            run=run,
-        )
-        files = {
-            "/init": init.encode(),
-            "/bin/busybox": self.busybox.read_bytes(),
-            "/ftbench": self.ftbench.read_bytes(),
-            "/script": script.encode(),
-        }
-        return console_archive() + archive(files)
+    `boot` is added to the kernel's command line. Ctrl-A x ends the guest.
+    """
+    guest = Guest(
+        image,
+        busybox,
+        machine,
+        # Errors only; dmesg shows the whole log.
+        (*boot, "loglevel=3"),
+        (),
+        timing="interleaved",
+    )
+    size = shutil.get_terminal_size()
+    init = _INIT.format(
+        term=shlex.quote(os.environ.get("TERM", "vt100")),
+        prompt=shlex.quote(f"{prompt}:\\w# "),
+        rows=size.lines,
+        columns=size.columns,
+    )
+    files = {
+        "/init": init.encode(),
+        "/bin/busybox": busybox.read_bytes(),
+        "/ftbench": ftbench.read_bytes(),
+    }
+    with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as folder:
+        disk, tree = Path(folder, "initramfs"), Path(folder, "tree")
+        disk.write_bytes(console_archive() + archive(files))
+        tree.write_bytes(inputs(guest).blobs["device tree"])
+        # QEMU reads the keys from the terminal, Ctrl-C too.
+        return subprocess.run(
+            [QEMU, *board_arguments(guest), "-kernel", image, "-initrd", disk, "-dtb", tree,
+             "-append", guest.command_line(), "-serial", "mon:stdio"],
+            check=False,
+        ).returncode  # fmt: skip

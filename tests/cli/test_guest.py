@@ -26,20 +26,6 @@ _PROMPT = rb"6\.12 stock:~# "
 _CELL = ("--experiment", "populate", "--set", "by=ldadd", "--set", "page=4k", "--size", "4M")
 
 
-def test_a_script_runs_in_the_guest_and_its_output_is_all_there_is(
-    firsttouch: Firsttouch, tmp_path: Path
-) -> None:
-    done = subprocess.run(
-        firsttouch.command("guest", "--arm", "on"),
-        cwd=tmp_path, env=firsttouch.environment(), capture_output=True, text=True, check=False,
-        input="uname -m\nx=$(cat /proc/cmdline)\necho \"${x##*vm.write}\"\nls /ftbench\n",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == "aarch64"
-    assert done.stdout.splitlines()[1].startswith("_intent=1")
-    assert done.stdout.splitlines()[2:] == ["/ftbench"]
-
-
 @pytest.fixture
 def terminal(
     firsttouch: Firsttouch, tmp_path: Path
