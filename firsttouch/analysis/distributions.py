@@ -14,9 +14,6 @@ from statistics import median
 from firsttouch.analysis.dataset import Row
 from firsttouch.analysis.verdicts import NOT_JUDGED, NOT_PUBLISHED
 
-# A verdict holds if it is the same in at least this share of layouts.
-HOLDS = 0.95
-
 
 @dataclass(frozen=True)
 class Distribution:
@@ -55,18 +52,12 @@ def changes_over(row: Row, arm: str | None = None) -> Distribution | None:
     )
 
 
-def verdict_share(row: Row) -> float | None:
-    """Return the share of layouts in which the verdict is the row's; None if none is judged."""
+def holds_in(row: Row) -> tuple[int, int] | None:
+    """Return in how many layouts the verdict is the row's, and of how many; None if not judged."""
     if row.verdict in (NOT_PUBLISHED, NOT_JUDGED) or not row.layouts:
         return None
     same = [layout.verdict == row.verdict for layout in _comparable(row)]
-    return sum(same) / len(same)
-
-
-def depends_on_layout(row: Row) -> bool:
-    """Tell whether the row's verdict is the same in too few layouts to hold."""
-    share = verdict_share(row)
-    return share is not None and share < HOLDS
+    return sum(same), len(same)
 
 
 def _comparable(row: Row) -> list[Row]:

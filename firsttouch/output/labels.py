@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -11,8 +10,7 @@ from firsttouch.analysis.dataset import Row
 from firsttouch.analysis.distributions import (
     Distribution,
     changes_over,
-    depends_on_layout,
-    verdict_share,
+    holds_in,
 )
 from firsttouch.analysis.verdicts import NOT_JUDGED, NOT_PUBLISHED
 from firsttouch.catalog.arms import BASE
@@ -20,7 +18,6 @@ from firsttouch.catalog.experiments import Experiment
 from firsttouch.quantities import (
     format_change,
     format_count,
-    format_number_of,
     format_size,
     format_value,
     parse_size,
@@ -80,19 +77,15 @@ def change_range(changes: Distribution) -> str:
 
 
 def share_words(row: Row) -> str:
-    """Return in which share of layouts a row's verdict holds; empty if there is nothing to say."""
-    share = verdict_share(row)
-    if share is None:
-        return ""
-    # 99.6 % of many layouts is not all of them.
-    percent = math.floor(100 * share)
-    only = "only " if depends_on_layout(row) else ""
-    return f"in {only}{percent} % of {format_number_of(len(row.layouts), 'layouts')}"
+    """Return in how many layouts a row's verdict holds; empty if there is nothing to say."""
+    held = holds_in(row)
+    return f"holds in {held[0]} of {held[1]}" if held else ""
 
 
 def verdict_words(row: Row) -> str:
-    """Return a row's verdict and in which share of layouts it holds; empty if nothing is judged."""
-    return "" if row.verdict == NOT_PUBLISHED else f"{row.verdict} {share_words(row)}".rstrip()
+    """Return a row's verdict and in how many layouts it holds; empty if nothing is judged."""
+    words = [row.verdict, share_words(row)]
+    return "" if row.verdict == NOT_PUBLISHED else ", ".join(filter(None, words))
 
 
 def page_label(page: str | int) -> str:

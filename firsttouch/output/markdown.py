@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -44,9 +43,8 @@ def _csv(dataset: Dataset) -> str:
     """Return a line for each figure of each arm; numbers are unrounded, sizes in bytes."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    several = any(row.layouts for row in dataset.rows)
-    writer.writerow((*_COLUMNS, *(["layout"] if several else [])))
-    for row in itertools.chain.from_iterable(row.layouts or (row,) for row in dataset.rows):
+    writer.writerow(_COLUMNS)
+    for row in dataset.rows:
         case, pair = row.case, row.case.pair()
         for arm, value in row.arms.items():
             result = case.arms[arm].result
@@ -61,7 +59,6 @@ def _csv(dataset: Dataset) -> str:
                 row.verdict if compared and row.verdict != NOT_PUBLISHED else "",
                 "quick" if result.quick else "",
                 result.provenance.command,
-                *([case.layout] if several else []),
             ))  # fmt: skip
     return text.getvalue()
 

@@ -94,7 +94,7 @@ def _change(row: Row) -> str:
 
 
 def verdict_with_share(row: Row, verdict: Text) -> Text:
-    """Return the verdict of a row with the share of layouts that it holds in, if there are some."""
+    """Return the verdict of a row with the number of layouts that it holds in."""
     share = share_words(row)
     return Text.assemble(verdict, plain(f" ({share})")) if share else verdict
 

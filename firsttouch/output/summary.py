@@ -8,8 +8,8 @@ from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import (
     Distribution,
     changes_over,
+    holds_in,
     values_over,
-    verdict_share,
 )
 from firsttouch.tables import Json
 
@@ -68,8 +68,8 @@ def _distribution(row: Row) -> dict[str, Json]:
     return {
         "change_percent": _spread(changes_over(row)),
         "arms": {arm: _spread(values_over(row, arm)) for arm in row.arms},
-        # In which share of the layouts is the verdict that of the row?
-        "verdict_share": verdict_share(row),
+        # In how many layouts is the verdict that of the row, and of how many?
+        "holds_in": list(holds_in(row) or ()),
     }
 
 

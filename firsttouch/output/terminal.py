@@ -15,16 +15,15 @@ from rich.text import Text
 
 from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import Dataset, Row
-from firsttouch.analysis.distributions import HOLDS, depends_on_layout, verdict_share
 from firsttouch.analysis.published import NOT_MEASURED, PublishedFigure, published_figures
 from firsttouch.catalog.arms import BASE
 from firsttouch.output.answers import answer, answering
-from firsttouch.output.labels import QUICK, SPREAD, share_words, spread_words
+from firsttouch.output.labels import QUICK, SPREAD, spread_words
 from firsttouch.output.names import cell_name
 from firsttouch.output.plain import heading, may_wrap, plain, plain_table, print_table
-from firsttouch.output.row_tables import verdict_text
+from firsttouch.output.row_tables import verdict_text, verdict_with_share
 from firsttouch.progress import PipeConsole
-from firsttouch.quantities import format_change, format_number_of, format_value
+from firsttouch.quantities import format_change, format_value
 
 _WIDTH = 100
 LINES = 25
@@ -55,7 +54,6 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
     measured = _grouped(figure for figure in figures if figure.verdict != NOT_MEASURED)
     head = [*_sentences(dataset, figures)]
     tail = [
-        *_over_layouts(figures),
         *_not_reproduced(measured, several=_several(measured)),
         *_unmeasured(figures),
         *_where_the_rest_is(report),
@@ -163,6 +161,7 @@ def _figure_lines(
         verdict = verdict_text(group[0].verdict)
         if len(group) > 1:
             verdict.append(f" {len(group)} x")
+        verdict = verdict_with_share(row, verdict)
         where = f", {group[0].platform}" if several else ""
         table.add_row(
             plain(group[0].published.figure + where),
@@ -184,26 +183,6 @@ def _figure_lines(
 def _values(row: Row, compare: str) -> tuple[Text, Text]:
     base, other = (format_value(row.arms.get(arm), row.unit) for arm in (BASE, compare))
     return plain(base), plain(other)
-
-
-def _over_layouts(figures: Sequence[PublishedFigure]) -> Iterable[Text]:
-    """Return a sentence on the layouts, and one for each verdict that too few of them have."""
-    rows = [row for row in (each.row for each in figures) if row and verdict_share(row) is not None]
-    if not rows:
-        return
-    most = format_number_of(max(len(row.layouts) for row in rows), "layouts")
-    holding = sum(not depends_on_layout(row) for row in rows)
-    yield plain(
-        f"Changes are over {most} of kernel and program, values of the first. {holding} of "
-        f"{len(rows):,} verdicts hold in {HOLDS * 100:.0f} % of layouts or more."
-    )
-    for figure in figures:
-        if figure.row and depends_on_layout(figure.row):
-            yield plain(
-                f"Depends on the layout: {figure.published.figure} "
-                f"({cell_name(figure.experiment, figure.row.case.params)}): {figure.verdict} "
-                f"{share_words(figure.row)}."
-            )
 
 
 def _not_reproduced(

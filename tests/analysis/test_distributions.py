@@ -11,9 +11,8 @@ from firsttouch.analysis.dataset import Dataset, Row, make_dataset
 from firsttouch.analysis.distributions import (
     Distribution,
     changes_over,
-    depends_on_layout,
+    holds_in,
     values_over,
-    verdict_share,
 )
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.lab.results import Result
@@ -73,8 +72,7 @@ def test_one_layout_alone_is_no_distribution() -> None:
     row = _row(_dataset([200], [100]))
     assert row.layouts == ()
     assert changes_over(row) is None and values_over(row, "on") is None
-    assert verdict_share(row) is None
-    assert not depends_on_layout(row)
+    assert holds_in(row) is None
 
 
 def test_results_without_layout_0_are_those_of_the_first_there_is() -> None:
@@ -88,24 +86,20 @@ def test_a_layout_that_lacks_an_arm_counts_for_the_other_alone() -> None:
     row = _row(_dataset([200, 200, 200], [100, None, 60]))
     assert changes_over(row) == Distribution((-50.0, -70.0))
     assert values_over(row, "stock") == Distribution((200, 200, 200))
-    assert verdict_share(row) == 0.5
+    assert holds_in(row) == (1, 2)
 
 
-@pytest.mark.parametrize(
-    ("same", "of", "depends"), [(20, 20, False), (19, 20, False), (18, 20, True), (1, 2, True)]
-)
-def test_a_verdict_holds_if_19_of_20_layouts_have_it(same: int, of: int, *, depends: bool) -> None:
-    row = _row(_dataset([200] * of, [100] * same + [180] * (of - same)))
+def test_a_verdict_holds_in_as_many_layouts_as_have_it() -> None:
+    row = _row(_dataset([200] * 20, [100] * 19 + [180]))
     assert row.verdict == "reproduced"
-    assert verdict_share(row) == same / of
-    assert depends_on_layout(row) is depends
+    assert holds_in(row) == (19, 20)
 
 
-def test_a_row_without_a_claim_has_no_share() -> None:
+def test_a_row_without_a_claim_holds_in_none() -> None:
     dataset = _dataset([200, 200], [100, 100])
     (row,) = (row for row in dataset.rows if row.metric == "tlbi")
     assert row.verdict == "no claim"
-    assert changes_over(row) is not None and verdict_share(row) is None
+    assert changes_over(row) is not None and holds_in(row) is None
 
 
 def test_a_floor_is_that_of_the_same_layout() -> None:

@@ -216,7 +216,7 @@ def test_layouts_of_a_real_cell_take_the_same_faults_and_layout_0_is_the_cell_wi
     assert row["distribution"]["change_percent"] == dict.fromkeys(
         ("minimum", "median", "maximum"), -50.0
     )
-    assert row["distribution"]["verdict_share"] == 1
+    assert row["distribution"]["holds_in"][0] == row["layouts"]
 
 
 @pytest.mark.kernel

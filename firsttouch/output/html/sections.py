@@ -13,7 +13,6 @@ from firsttouch.analysis.verdicts import NOT_PUBLISHED
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.output.html.any_experiment import described, dumbbells, lines
 from firsttouch.output.html.figure import Chart, Figure
-from firsttouch.output.html.strips import strips
 from firsttouch.output.html.timeline import timeline, why_not_sampled
 from firsttouch.output.labels import SIGNS, change_head, group_by_reason
 from firsttouch.output.names import format_params, varying
@@ -108,14 +107,12 @@ def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figur
     """Return the figures of an experiment's cases on one platform; `name` names their pictures."""
     experiment = cases[0].experiment
     if experiment.figures:
-        figures = [
+        return [
             figure
             for number, drawn in enumerate(experiment.figures)
             for figure in described(dataset, cases, f"{name}-{number}", drawn)
         ]
-    else:
-        figures = CHARTS[experiment.chart](dataset, cases, name)
-    return [*figures, *strips(dataset, cases, f"{name}-layouts")]
+    return CHARTS[experiment.chart](dataset, cases, name)
 
 
 def _why(dataset: Dataset, cases: Sequence[Case]) -> str:
