@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-import ast
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis import dataset as dataset_module
 from firsttouch.analysis.cases import Platform
-from firsttouch.analysis.dataset import Dataset, Row, read_dataset
+from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.verdicts import NOT_PUBLISHED, change_percent, verdict
 from firsttouch.catalog.experiments import Params, Published
-from firsttouch.errors import UserError
-from firsttouch.places import REPOSITORY
 from tests.support import made_results
 from tests.support.made_results import Made
 
@@ -134,33 +129,6 @@ def test_no_derived_figure_where_its_floor_was_not_measured(tmp_path: Path) -> N
     assert not any(row.metric == "kernel_above_floor" for row in dataset.rows)
 
 
-def test_another_derivation_gives_other_figures_from_the_same_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is run again, and no figure of the old derivation remains."""
-    folder = made_results.experiments(tmp_path)
-    metrics = {"page_faults": 4, "instructions_kernel": 10, "tlbi": 2}
-    out = made_results.write(tmp_path / "out", [Made("read-fault", {"size": 16}, "stock", metrics)])
-    before = (out / "results.jsonl").read_bytes()
-    assert _row(made_results.read(out, folder), "kernel_per_fault").arms == {"stock": 2.5}
-
-    file = folder / "read-fault.toml"
-    file.write_text(file.read_text().replace('per = "page_faults"', 'per = "tlbi"'))
-    assert _row(made_results.read(out, folder), "kernel_per_fault").arms == {"stock": 5}
-
-    monkeypatch.setattr(dataset_module, "_derive", lambda *_: {"stock": 7})
-    assert _row(made_results.read(out, folder), "kernel_per_fault").arms == {"stock": 7}
-    assert (out / "results.jsonl").read_bytes() == before
-
-
-def test_a_later_result_of_a_cell_replaces_an_earlier(tmp_path: Path) -> None:
-    old = Made("populate", _LDADD, "stock", {"page_faults": 5})
-    new = replace(old, metrics={"page_faults": 1})
-    dataset = made_results.dataset(tmp_path, [old, new])
-    assert len(dataset.results()) == 1
-    assert dataset.cases[0].value("stock", "page_faults") == 1
-
-
 def test_what_a_page_of_the_size_asked_for_took(tmp_path: Path) -> None:
     made = Made("populate", {**_LDADD, "page": "64k"}, "stock", {"page_faults": 278528})
     (case,) = made_results.dataset(tmp_path, [made]).cases
@@ -179,73 +147,9 @@ def test_the_largest_case_of_both_arms_is_found(tmp_path: Path) -> None:
     assert case and case.number("size") == 1 << 21
 
 
-def _refused(directory: Path) -> str:
-    with pytest.raises(UserError) as error:
-        read_dataset(directory)
-    sentence = str(error.value)
-    assert sentence.endswith(".") and "\n" not in sentence
-    return sentence
-
-
-def test_a_directory_that_is_none_is_refused(tmp_path: Path) -> None:
-    assert "is not a directory: give a directory that `firsttouch lab" in _refused(tmp_path / "no")
-    (tmp_path / "file").write_text("")
-    assert "is not a directory" in _refused(tmp_path / "file")
-    assert "results.jsonl cannot be read" in _refused(tmp_path)
-
-
-@pytest.mark.parametrize("text", ["", "\n", '{"schema": 2, "ce', "no results\n", "[]\n", "{}\n"])
-def test_a_file_without_results_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "results.jsonl").write_text(text)
-    sentence = _refused(tmp_path)
-    assert "results.jsonl" in sentence and "there are no results to show" in sentence
-
-
-@pytest.mark.parametrize("schema", [1, 3])
-def test_results_of_another_schema_are_refused_in_one_sentence(tmp_path: Path, schema: int) -> None:
-    ours = Made("populate", _LDADD, "stock", {"page_faults": 1}).document()
-    lines = [ours, {**ours, "schema": schema}]
-    (tmp_path / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    sentence = _refused(tmp_path)
-    assert f"has schema {schema}" in sentence and "reads schema 2" in sentence
-
-
 def test_results_of_an_experiment_that_is_gone_are_noted(tmp_path: Path) -> None:
     ours = Made("populate", _LDADD, "stock", {"page_faults": 1})
     dataset = made_results.dataset(tmp_path, [replace(ours, experiment="fork-cost"), ours])
     assert len(dataset.cases) == 1
     (note,) = dataset.notes
     assert note.startswith("experiments/fork-cost.toml is missing")
-
-
-def test_whole_results_are_read_without_a_note(tmp_path: Path) -> None:
-    ours = Made("populate", _LDADD, "stock", {"page_faults": 1})
-    assert made_results.dataset(tmp_path, [ours]).notes == ()
-
-
-def test_each_kind_of_record_is_made_in_one_place() -> None:
-    """Only the dataset makes rows, and only a plan makes cells; others are read.
-
-    A result is made of an outcome, and of a line of results.jsonl.
-    """
-    homes = {
-        ("Row", "analysis/dataset.py"), ("Gap", "analysis/dataset.py"),
-        ("Case", "analysis/dataset.py"), ("Dataset", "analysis/dataset.py"),
-        ("Result", "lab/outcomes.py"), ("Result", "lab/results.py"), ("Cell", "lab/plan.py"),
-        ("Measurement", "analysis/measurement.py"),
-    }  # fmt: skip
-    names = {name for name, _ in homes}
-    package = REPOSITORY / "firsttouch"
-    made = {
-        (name, str(file.relative_to(package)))
-        for file in package.rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Call) and (name := _called(node)) in names
-    }
-    assert made == homes
-
-
-def _called(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""

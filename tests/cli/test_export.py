@@ -42,11 +42,6 @@ def test_stacks_for_other_tools_need_a_profile(firsttouch: Firsttouch, tmp_path:
     assert "out has no profile: give a directory that `firsttouch profile --out`" in done.stderr
 
 
-def test_what_holds_no_results_is_refused(firsttouch: Firsttouch) -> None:
-    done = firsttouch("export", "nowhere")
-    assert done.returncode == 2 and "nowhere is not a directory" in done.stderr
-
-
 @pytest.mark.parametrize("command", [["report", "a"], ["export", "a"], ["compare", "a", "a"]])
 def test_what_cannot_be_drawn_is_said_once_and_the_rest_is_there(
     firsttouch: Firsttouch, tmp_path: Path, command: list[str]
@@ -76,10 +71,3 @@ def test_an_experiment_is_chosen_in_every_format(firsttouch: Firsttouch, tmp_pat
     assert {line["experiment"] for line in csv.DictReader(io.StringIO(lines))} == {"boot"}
     done = firsttouch("export", "a", "--experiment", "bot")
     assert done.returncode == 2 and "did you mean 'boot'" in done.stderr
-
-
-@pytest.mark.parametrize("words", [["--format", "svg"], ["--out", "b"]])
-def test_svg_and_out_go_together(firsttouch: Firsttouch, tmp_path: Path, words: list[str]) -> None:
-    made_results.write(tmp_path / "a", made_results.plan(EXPERIMENTS, ["boot"]))
-    done = firsttouch("export", "a", *words)
-    assert done.returncode == 2 and "--out FOLDER" in done.stderr

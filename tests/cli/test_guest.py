@@ -89,10 +89,3 @@ def test_the_command_that_is_printed_measures_what_the_lab_measures(
     assert firsttouch("lab", *_CELL, "--arm", "on", "--out", "measured").returncode == 0
     measured = json.loads((tmp_path / "measured/results.jsonl").read_text())
     assert measured["lines"] == [printed]
-
-
-def test_one_guest_is_to_be_selected(firsttouch: Firsttouch) -> None:
-    done = firsttouch("lab", "--experiment", "populate", "--set", "by=ldadd", "--show-qemu")
-    assert done.returncode == 2
-    assert "of one guest, but 6 are selected" in done.stderr
-    assert "--arm --set page=..." in done.stderr

@@ -12,19 +12,10 @@ from firsttouch.places import EXPERIMENTS
 from tests.conftest import Firsttouch
 from tests.support import made_results
 from tests.support.made_results import Made
-from tests.support.warm import Finished
 
 
 def _results() -> list[Made]:
     return made_results.plan(EXPERIMENTS, ["populate"], page="4k")
-
-
-def _refused(done: Finished, *fragments: str) -> None:
-    assert done.returncode == 2, done.stderr
-    (sentence,) = done.stderr.strip().splitlines()
-    assert sentence.startswith("firsttouch: ") and sentence.endswith(".")
-    for fragment in fragments:
-        assert fragment in sentence
 
 
 def test_whole_results_are_drawn_without_a_word(firsttouch: Firsttouch, tmp_path: Path) -> None:
@@ -49,22 +40,6 @@ def test_what_is_left_out_is_said_and_the_rest_is_drawn(
     assert "1 line that is cut off or not a result" in said
     assert "experiments/fork-cost.toml is missing" in said
     assert "2 faults on the stock kernel" in (tmp_path / "report.html").read_text()
-
-
-def test_what_holds_no_results_is_refused_and_nothing_is_written(
-    firsttouch: Firsttouch, tmp_path: Path
-) -> None:
-    _refused(firsttouch("report", tmp_path / "nowhere"), "is not a directory", "firsttouch lab")
-    _refused(firsttouch("report", tmp_path), "results.jsonl cannot be read")
-    (tmp_path / "results.jsonl").write_text("no results\n")
-    _refused(firsttouch("report", tmp_path), "there are no results to show")
-    assert not (tmp_path / "report.html").exists()
-
-
-def test_results_of_another_schema_are_refused(firsttouch: Firsttouch, tmp_path: Path) -> None:
-    line = json.dumps({**_results()[0].document(), "schema": 1})
-    (tmp_path / "results.jsonl").write_text(line + "\n")
-    _refused(firsttouch("report", tmp_path), "has schema 1", "reads schema 2")
 
 
 def test_sets_are_compared_on_the_terminal_and_as_json(
@@ -97,10 +72,3 @@ def test_sets_that_contradict_each_other_fail(firsttouch: Firsttouch, tmp_path: 
     other = [replace(made, metrics={**made.metrics, "page_faults": 1}) for made in _results()]
     made_results.write(tmp_path / "b", other)
     assert firsttouch("compare", "a", "b").returncode == 1
-
-
-def test_sets_that_cannot_be_compared_are_refused(firsttouch: Firsttouch, tmp_path: Path) -> None:
-    made_results.write(tmp_path / "a", _results())
-    made_results.write(tmp_path / "b", made_results.plan(EXPERIMENTS, ["read-fault"]))
-    _refused(firsttouch("compare", "a", "b"), "they have no cell in common", "read-fault")
-    _refused(firsttouch("compare", "a", "nowhere"), "nowhere is not a directory")

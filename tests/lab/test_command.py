@@ -70,13 +70,6 @@ def test_two_arms_have_a_change_and_the_catalogues_order(
     assert "change stock -> rmw" in head
 
 
-def test_set_names_only_cells_that_have_the_parameter(fake_lab: FakeLab) -> None:
-    assert _lab(fake_lab, "--set", "by=ldadd", "--size", "16M") == 0
-    rows = _rows(fake_lab)
-    assert {row["experiment"] for row in rows} == {"populate", "switched-off", "fault-timeline"}
-    assert all(row["params"]["by"] == "ldadd" for row in rows)  # type: ignore[index]
-
-
 def test_a_size_that_is_set_is_one_however_it_is_written(fake_lab: FakeLab) -> None:
     for size in ("256M", "268435456", "262144K"):
         assert _lab(fake_lab, "--experiment", "read-fault", "--set", f"size={size}") == 0
@@ -103,14 +96,6 @@ def test_quick_results_are_named_so_everywhere(
     assert len(fake_lab.ran) - quick > 3 * quick
     assert json.loads((fake_lab.out / "summary.json").read_text())["quick"] is False
     assert "quick: smaller sizes" not in (fake_lab.out / "report.html").read_text()
-
-
-def test_an_experiment_without_a_quick_form_is_refused_by_name(
-    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _lab(fake_lab, "--quick", "--experiment", "programs") == 2
-    assert "programs has no quick form: leave out --quick." in capsys.readouterr().err
-    assert not fake_lab.ran
 
 
 def test_cells_that_fail_alike_are_one_message_in_ftbenchs_words(

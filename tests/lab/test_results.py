@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.errors import UserError
 from firsttouch.lab.results import SCHEMA, Result, pack_results, read_results, write_results
 from tests.support.results import make_region, make_result
 
@@ -28,12 +27,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert reading.broken == 0
     lines = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
     assert {line["schema"] for line in lines} == {SCHEMA}
-
-
-def test_a_file_is_what_was_written_last_and_nothing_else(tmp_path: Path) -> None:
-    write_results(tmp_path, _results())
-    write_results(tmp_path, _results()[1:])
-    assert list(read_results(tmp_path).results) == _results()[1:]
 
 
 def test_a_later_line_for_a_cell_replaces_an_earlier(tmp_path: Path) -> None:
@@ -63,31 +56,8 @@ def test_a_line_that_is_no_result_is_counted(tmp_path: Path, line: str) -> None:
     assert reading.broken == 1
 
 
-@pytest.mark.parametrize("schema", [1, 99])
-def test_another_schema_is_refused_in_one_sentence(tmp_path: Path, schema: int) -> None:
-    document = {**_results()[0].document(), "schema": schema}
-    (tmp_path / "results.jsonl").write_text(json.dumps(document) + "\n")
-    with pytest.raises(UserError, match=rf"has schema {schema}, .* reads schema {SCHEMA}"):
-        read_results(tmp_path)
-
-
 def test_what_is_packed_is_read_and_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one.jsonl.xz", "two.jsonl.xz"):
         pack_results(tmp_path / name, _results())
     assert list(read_results(tmp_path / "one.jsonl.xz").results) == _results()
     assert (tmp_path / "one.jsonl.xz").read_bytes() == (tmp_path / "two.jsonl.xz").read_bytes()
-
-
-def test_a_packed_file_that_was_cut_off_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "a.jsonl.xz"
-    pack_results(file, _results())
-    file.write_bytes(file.read_bytes()[:-8])
-    with pytest.raises(UserError, match=r"a\.jsonl\.xz is not packed by xz"):
-        read_results(file)
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"results\.jsonl cannot be read"):
-        read_results(tmp_path)
-    with pytest.raises(UserError, match=r"nowhere is not a directory"):
-        read_results(tmp_path / "nowhere")

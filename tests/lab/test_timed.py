@@ -316,32 +316,6 @@ def test_boot_words_are_timed(machine: _Machine, capsys: pytest.CaptureFixture[s
     assert "init_on_alloc=0" in tried.boot
 
 
-@pytest.mark.parametrize(
-    ("words", "option"),
-    [
-        (["--matrix"], "--matrix"),
-        (["--setting", "kpti-off"], "--setting"),
-        (["--reply"], "--reply"),
-        (["--bisect", "v6.11..HEAD"], "--bisect"),
-        (["--keep-vmlinux"], "--keep-vmlinux"),
-        (["--jobs", "2"], "--jobs"),
-        (["--machine", "cortex-a72"], "--machine"),
-    ],
-)
-def test_what_a_trial_of_times_cannot_do_is_refused(
-    machine: _Machine, capsys: pytest.CaptureFixture[str], words: list[str], option: str
-) -> None:
-    assert main([*_TRY, "--time", *words]) == 2
-    assert f"leave out {option}." in capsys.readouterr().err
-    assert not machine.booted
-
-
-def test_boots_without_time_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("lab", "try"):
-        assert main([command, "--boots", "3"]) == 2
-        assert "--boots is for times" in capsys.readouterr().err
-
-
 def test_a_dry_run_tells_the_time_by_arithmetic(
     machine: _Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -161,16 +161,6 @@ def test_an_arm_with_a_file_can_be_the_baseline(
     assert len(ran) == 6
 
 
-def test_a_baseline_that_is_no_arm_is_named(tried: Callable[..., str], ran: list[Guest]) -> None:
-    said = tried("--arm", "v1", _PATCH, "--baseline", "v11", status=2)
-    assert "--baseline v11: no such arm; did you mean 'v1'?" in said
-    said = tried("--arm", "v1", _PATCH, "--baseline", "v1", status=2)
-    assert "--baseline v1: no other arm is tried; give one by --arm NAME PATCH." in said
-    said = tried(_PATCH, "--baseline", "on", "--time", status=2)
-    assert "--time compares with stock: leave out --baseline." in said
-    assert not ran
-
-
 def test_a_patch_that_does_not_apply_is_named_before_anything_is_built(
     tried: Callable[..., str], configured_cache: Path, tmp_path: Path
 ) -> None:
