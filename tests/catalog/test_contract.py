@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Experiments checked against ftbench: what it lacks is named before anything is built."""
+"""Data files, and experiments checked against ftbench: mistakes are named before a build."""
 
 from __future__ import annotations
 
-import re
+import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import UserError
-from firsttouch.places import EXPERIMENTS
+from firsttouch.places import REPOSITORY
 from tests.support.contract import real_contract
 
 
@@ -25,50 +28,27 @@ def test_each_experiment_asks_for_what_there_is(contract: Contract, name: str) -
     contract.check(load_experiment(name))
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "complaint"),
-    [
-        ("populate", ('"ldadd"', '"lddad"'),
-         "populate.toml: parameters.by is 'lddad': did you mean 'ldadd'"),
-        ("populate", ("instructions_user", "instruction_user"),
-         "populate.toml: metrics[3].name is 'instruction_user': did you mean 'instructions_user'"),
-        ("populate", ('unit = "faults"', 'unit = "fault"'),
-         "populate.toml: metrics[0].unit of page_faults is 'fault': write 'faults'"),
-        ("populate", ("threads = 1", "treads = 1"),
-         "populate.toml: parameters.treads is no parameter of ftbench populate: did you mean "
-         "'threads'"),
-        ("populate", ("threads = 1", "threads = 0"), "parameters.threads is 0: give at least 1"),
-        ("populate", ("threads = 1", 'threads = "two"'),
-         "parameters.threads is 'two': give a whole number"),
-        ("populate", ('size = "256M"', "size = 100"),
-         "populate.toml: parameters.size is 100: give at least 4 KiB"),
-        ("populate", ('"--set-thp"', '"--set-tph"'),
-         "populate.toml: options names '--set-tph': did you mean '--set-thp'"),
-        ("populate", ('"--set-thp"', '"set-thp"'), "options names 'set-thp'"),
-        ("populate", ('"--set-thp"', '"--set-thp", "--repeat"'), "ends in '--repeat'"),
-        ("populate", ('"--set-thp"', '"--repeat", "0"'), "'--repeat' is '0': give at least 1"),
-        ("populate", ('"--set-thp"', '"--counters=cores"'), "did you mean 'core'"),
-        ("populate", ("[parameters]", 'runs = "poplate"\n[parameters]'),
-         "populate.toml: runs is 'poplate': ftbench has no such experiment; "
-         "did you mean 'populate'"),
-        ("switched-off", ('runs = "', 'runs = "x'), "switched-off.toml: runs is 'x"),
-        ("openjdk-pretouch", ('heap = "512M"', 'heap = "512"'),
-         "openjdk-pretouch.toml: parameters.heap is '512': give at least 8 MiB"),
-        ("openjdk-pretouch", ('heap = "512M"', 'heap = "512T"'),
-         "parameters.heap is '512T': give a number of bytes"),
-    ],
-)  # fmt: skip
-def test_what_ftbench_has_not_is_named_by_file_key_and_nearest(
-    contract: Contract, own_entries: Path, name: str, change: tuple[str, str], complaint: str
+_MISTAKES = tomllib.loads((REPOSITORY / "tests/data/mistakes.toml").read_text())["mistake"]
+
+
+@pytest.mark.parametrize("mistake", _MISTAKES, ids=lambda mistake: f"{mistake['to']}")
+def test_a_mistake_in_a_data_file_is_named_by_file_key_and_nearest(
+    contract: Contract, own_entries: Path, mistake: dict[str, str]
 ) -> None:
-    text = (EXPERIMENTS / f"{name}.toml").read_text()
-    assert change[0] in text
-    changed = text.replace(*change, 1)
-    runs = "" if "\nruns = " in changed else f'runs = "{name}"\n'
-    (own_entries / f"experiments/my-{name}.toml").write_text(runs + changed)
-    experiment = load_experiment(f"my-{name}")
-    with pytest.raises(UserError, match=re.escape(complaint)):
-        contract.check(experiment)
+    load: Mapping[str, Callable[[str], object]] = {
+        "experiments": lambda name: contract.check(load_experiment(name)),
+        "machines": load_machine,
+        "arms": load_arm,
+    }
+    kind, name = Path(mistake["file"]).parent.name, f"my-{Path(mistake['file']).stem}"
+    text = (REPOSITORY / mistake["file"]).read_text()
+    assert mistake["of"] in text
+    changed = text.replace(mistake["of"], mistake["to"], 1)
+    if kind == "experiments" and "\nruns = " not in changed:
+        changed = f'runs = "{name.removeprefix("my-")}"\n{changed}'
+    (own_entries / kind / f"{name}.toml").write_text(changed)
+    with pytest.raises(UserError, match=mistake["says"]):
+        load[kind](name)
 
 
 def test_values_that_a_user_or_a_machine_gives_are_held_to_the_same_bounds(
