@@ -162,13 +162,6 @@ def test_a_cell_that_no_profile_follows_is_no_example() -> None:
     assert replace(result, cells=(replace(cell, case=case),)).examples() == {}
 
 
-def test_misses_that_addresses_explain_are_told_and_are_no_change() -> None:
-    printed = " ".join(_printed(_changes({"l1d_misses": 7700})).split())
-    assert "Nothing changed." in printed
-    assert "equal in 1 cell of populate" in printed
-    assert "L1D misses in 1 of 1 cell, from +10.00 % to +10.00 %" in printed
-
-
 def test_a_cold_cache_line_for_each_operation_is_told_as_that() -> None:
     also = {"operations": 4000}
     result = _changes({**also, "l1d_misses": 11_000}, also, stock=also)

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.output.html.files import figure_files, write_figures
+from firsttouch.output.html.files import figure_files
 from firsttouch.output.html.sections import sections
 from firsttouch.places import REPOSITORY
 from tests.support import made_results
@@ -54,30 +53,6 @@ def test_each_file_is_well_formed_and_asks_for_nothing_outside_itself(
         assert re.findall(r"\w+://[^\"]*", text) == ["http://www.w3.org/2000/svg"], name
 
 
-def test_each_file_has_a_title_a_description_and_the_command(files: dict[str, str]) -> None:
-    for name, text in files.items():
-        root = ET.fromstring(text)
-        named = {element.get("id"): element.text for element in root if element.get("id")}
-        assert root.get("role") == "img"
-        wanted = str(root.get("aria-labelledby")).split()
-        assert len(wanted) == 2 and all(named[word] for word in wanted), name
-        words = [element.text for element in root.findall(f"{_SVG}text")]
-        assert str(words[-1]).startswith("firsttouch lab --release 6.12 --machine "), name
-
-
-def test_a_background_of_its_own_by_day_and_by_night(files: dict[str, str]) -> None:
-    for name, text in files.items():
-        root = ET.fromstring(text)
-        shapes = [element for element in root if element.tag in (f"{_SVG}rect", f"{_SVG}g")]
-        assert shapes[0].get("class") == "paper", name
-        assert (shapes[0].get("width"), shapes[0].get("height")) == (
-            root.get("width"),
-            root.get("height"),
-        )
-        day, night = text.partition("</style>")[0].split("@media (prefers-color-scheme: dark)")
-        assert ".paper { fill: #fff; }" in day and ".paper { fill: #14171b; }" in night, name
-
-
 def test_every_class_that_is_drawn_has_its_style(files: dict[str, str]) -> None:
     for name, text in files.items():
         style = text.partition("</style>")[0]
@@ -85,16 +60,3 @@ def test_every_class_that_is_drawn_has_its_style(files: dict[str, str]) -> None:
         # These are told from others by nothing but their class.
         for kind in used - {"c0"}:
             assert re.search(rf"\.{re.escape(kind)}\b", style), (name, kind)
-
-
-def test_the_same_results_give_the_same_files(dataset: Dataset, tmp_path: Path) -> None:
-    written = write_figures(dataset, tmp_path / "a b")
-    assert {file.name: file.read_text() for file in written} == figure_files(dataset)
-
-
-def test_an_experiment_alone_has_the_figure_it_has_among_all(
-    dataset: Dataset, files: dict[str, str]
-) -> None:
-    alone = figure_files(dataset.only(["fault-timeline"]))
-    assert len(alone) == 2
-    assert alone.items() <= files.items()

@@ -11,20 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import Dataset, read_dataset
-from firsttouch.analysis.published import published_figures
-from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.output.html.page import render, write_report
 from firsttouch.output.html.provenance import origins
-from firsttouch.output.html.published import published_lines
-from firsttouch.output.html.switched_off import off_costs
 from firsttouch.places import EXPERIMENTS
 from tests.support import made_results
 from tests.support.made_results import Made
 from tests.support.pages import section_of, text_of
-
-PLATFORM = Platform("6.12", "neoverse-n1")
 
 
 @pytest.fixture(scope="module")
@@ -44,25 +37,6 @@ def page(dataset: Dataset) -> str:
     return render(dataset)
 
 
-def test_every_published_figure_has_its_line(dataset: Dataset) -> None:
-    lines = {line.figure: line for line in published_lines(published_figures(dataset))}
-    halved = lines["page faults halved"]
-    assert (halved.stock, halved.other, halved.change) == ("131,072", "65,536", "-50.00 %")
-    assert (halved.verdict, halved.sign) == ("reproduced", "✓")
-    assert lines["system time -60 % (Ampere Altra VM)"].verdict == "cannot be judged by counts"
-
-
-def test_published_figures_that_are_no_change_are_quoted_and_lead_to_their_picture(
-    tmp_path: Path,
-) -> None:
-    page = render(made_results.dataset(tmp_path, _populate()))
-    assert "4,687,932 (126 times)" in page
-    anchors = re.findall(r'href="#([a-z-]+)"', page)
-    assert anchors
-    for anchor in anchors:
-        assert f'<section id="{anchor}">' in page
-
-
 def test_each_experiment_has_its_section_in_order_with_figure_and_table(
     dataset: Dataset, page: str
 ) -> None:
@@ -80,12 +54,6 @@ def test_each_experiment_has_its_section_in_order_with_figure_and_table(
         assert '<table class="cards rows">' in section, name
 
 
-def test_the_spread_of_a_sweep_is_given(page: str) -> None:
-    text = text_of(page)
-    assert "arm least mean most hot_color stock 0.01 2.26 9 4 of 4" in text
-    assert "color 2.25 2.25 2.25 4 of 4" in text
-
-
 def test_a_mean_that_lacks_colours_is_marked(tmp_path: Path, folder: Path) -> None:
     results = [
         made_results.without_metrics(made, {"l2_misses": "not seen"})
@@ -98,25 +66,6 @@ def test_a_mean_that_lacks_colours_is_marked(tmp_path: Path, folder: Path) -> No
     assert "color 2.25 ≈ 2.25 2.25 3 of 4" in text
 
 
-def test_an_experiment_without_results_says_so_and_names_the_command(
-    tmp_path: Path, folder: Path
-) -> None:
-    results = made_results.plan(folder, ["populate"], page="4k")
-    dataset = made_results.dataset(tmp_path, results, folder)
-    text = text_of(render(dataset))
-    expected = [
-        name
-        for name, experiment in dataset.catalog.experiments.items()
-        if name != "populate" and (experiment.default or experiment.published or experiment.cited)
-    ]
-    assert {"fault-timeline", "zero-scan", "openjdk-pretouch"} <= set(expected)
-    for name in expected:
-        assert (
-            f"Not measured in these results. To measure it: firsttouch lab --experiment {name}"
-            in text
-        )
-
-
 def test_faults_that_could_not_be_sampled_have_their_reason(tmp_path: Path, folder: Path) -> None:
     results = [
         replace(made, more={"timeline_absent": "this kernel has no perf events"})
@@ -124,43 +73,6 @@ def test_faults_that_could_not_be_sampled_have_their_reason(tmp_path: Path, fold
     ]
     text = text_of(render(made_results.dataset(tmp_path, results, folder)))
     assert "Not measured in these results: this kernel has no perf events." in text
-
-
-def test_what_is_unavailable_is_listed_with_its_reason_and_never_drawn_as_zero(page: str) -> None:
-    text = text_of(page)
-    assert "this CPU has no CASP" in text
-    # One reason for several metrics appears once and names each of them.
-    assert "no model of them" in text
-    faults = section_of(page, "populate")
-    assert faults.count("not measured</text>") == 2 * 3
-
-
-def test_a_difference_from_nothing_is_no_multiple(page: str) -> None:
-    assert "0 on stock</text>" in section_of(page, "fork-exit")
-
-
-def test_the_cost_when_off_is_signed_and_per_page(dataset: Dataset) -> None:
-    lines = {line.cell: line for line in off_costs(dataset)}
-    store = lines["switched-off store 4k 256 MiB: instructions_kernel"]
-    assert store.stock == "104,857,600 instructions"
-    assert store.off == "104,923,136 instructions"
-    assert (store.change, store.per_page) == ("+0.06 %", "+1 instructions")
-    # Both experiments' own arms beside it.
-    assert "read-fault 256 MiB: instructions_kernel" in lines
-
-
-def test_provenance_names_the_arms_where_they_differ(dataset: Dataset) -> None:
-    images = {
-        origin.of: origin.value for origin in origins(dataset) if origin.name == "kernel image"
-    }
-    assert images == {
-        "stock, thp-madvise, mthp-64k, mthp-16k": "a" * 64,
-        "off, color, color-l2, rmw, on, inorder": "b" * 64,
-    }
-    for name in ("QEMU", "compiler", "ftbench", "device tree"):
-        assert [origin.of for origin in origins(dataset) if origin.name == name] == [""], name
-    (machine,) = (origin for origin in origins(dataset) if origin.name == "machine neoverse-n1")
-    assert "L1D 64 KiB, 4 ways of 16 KiB, LRU, 4 colours; L2 1 MiB, 8 ways" in machine.value
 
 
 def test_provenance_that_differs_in_every_cell_is_counted(tmp_path: Path) -> None:
@@ -181,13 +93,6 @@ def test_the_same_results_give_the_same_bytes_in_any_order(
 ) -> None:
     again = made_results.dataset(tmp_path, reversed(made_results.plan(folder)), folder)
     assert render(again) == page
-
-
-def test_the_report_of_every_experiment_is_small(tmp_path: Path, dataset: Dataset) -> None:
-    file = write_report(dataset, tmp_path)
-    assert file == tmp_path / "report.html"
-    assert file.stat().st_size < 55_000 * len(experiment_names())
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_it_needs_nothing_beside_itself(page: str) -> None:

@@ -53,13 +53,6 @@ def test_the_table_has_all_arms_and_the_change() -> None:
     assert len(lines) == 5 + len(STOCK)
 
 
-def test_one_arm_has_no_change() -> None:
-    lines = _printed(_dataset("stock"), "dsb")
-    assert lines[1] == "DSB per fault: 10 faults on stock"
-    assert lines[2:4] == ["function stock", "the kernel, all functions 0.40"]
-    assert "user code" not in " ".join(lines)
-
-
 def test_folded_stacks_sum_up_to_all_instructions() -> None:
     lines = folded(_dataset("stock", "on")).splitlines()
     assert "stock;user code 7" in lines
@@ -117,8 +110,3 @@ def test_the_picture_says_in_words_what_it_shows_and_how_to_measure_it(flame: st
     assert "handle_mm_fault +6.00, clear_page -1.00" in description
     assert re.search(r"firsttouch profile .* --arm stock .*--arm on<", flame)
     assert not re.search(r"href|url\(|<script|<image|var\(", flame)
-
-
-def test_a_result_without_a_profile_has_no_flame_graph() -> None:
-    catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock"])
-    assert folded(make_dataset([], catalog)) == ""

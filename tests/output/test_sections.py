@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,22 +131,6 @@ def test_marks_come_from_the_arms_files_and_a_foreign_arm_gets_a_cross(tmp_path:
         assert rule and ("fill: var(--paper)" in rule[0]) == (not mark.filled)
         assert f'class="m {kind[1]}"' in page
     assert 'class="m m-foreign"' in page and ".m-foreign {" in page
-
-
-def test_the_ways_of_the_machine_are_marked_where_it_is_known(tmp_path: Path) -> None:
-    made = [
-        Made(
-            "set-conflict", {"n": n, "stride": 16384, "rounds": 10}, "stock",
-            {"l1d_misses": 10 * n * (n > 4), "reads": 10 * n},
-        )
-        for n in range(1, 11)
-    ]  # fmt: skip
-    for machine, marked in (("neoverse-n1", True), ("pdp-11", False)):
-        results = [replace(result, machine=machine) for result in made]
-        page = render(made_results.dataset(tmp_path / machine, results))
-        (picture, *_) = re.findall(r"<svg\b.*?</svg>", section_of(page, "set-conflict"), re.DOTALL)
-        assert ("l1d ways: 4" in picture) == marked
-        assert "stock: 1 0, 2 0, 3 0, 4 0, 5 1, 6 1, 7 1, 8 1, 9 1, 10 1." in picture
 
 
 def test_a_parameter_that_is_a_size_in_words_is_drawn(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,35 +12,12 @@ from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.output.markdown import export
 from firsttouch.places import EXPERIMENTS
 from tests.support import made_results
-from tests.support.golden import Golden
 
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
     results = made_results.plan(EXPERIMENTS, ["populate", "boot"])
     return made_results.dataset(tmp_path, results)
-
-
-def test_markdown_names_release_version_and_command_above_each_table(
-    tmp_path: Path, golden: Golden
-) -> None:
-    results = made_results.plan(EXPERIMENTS, ["populate", "boot"], page="4k", by="ldadd")
-    golden(export(made_results.dataset(tmp_path, results), "md"))
-
-
-def test_csv_has_a_line_for_each_figure_of_each_arm(dataset: Dataset) -> None:
-    lines = list(csv.DictReader(io.StringIO(export(dataset, "csv"))))
-    assert len(lines) == sum(len(row.arms) for row in dataset.rows)
-    (line,) = (
-        line for line in lines
-        if "by=ldadd page=4k" in line["params"]
-        and (line["metric"], line["arm"]) == ("page_faults", "on")
-    )  # fmt: skip
-    assert float(line["value"]) == 65536
-    assert (line["release"], line["kernel_version"]) == ("6.12", "6.12.1")
-    assert (line["change_percent"], line["against"]) == ("-50.0", "stock")
-    assert line["verdict"] == "reproduced"
-    assert line["command"].startswith("firsttouch lab --release 6.12 ")
 
 
 def test_a_smaller_size_is_in_the_command(tmp_path: Path) -> None:

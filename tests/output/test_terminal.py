@@ -56,43 +56,8 @@ def widest(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    folder = made_results.experiments(tmp_path_factory.mktemp("catalog"))
-    plan = made_results.plan(folder)
-    return made_results.dataset(tmp_path_factory.mktemp("out"), plan, folder)
-
-
-@pytest.fixture(scope="module")
 def text(widest: Dataset) -> str:
     return _printed(widest)
-
-
-def test_no_line_is_wider_than_100_columns_and_nothing_is_cut(text: str) -> None:
-    assert "9,876,543,210" in text
-    assert max(map(len, text.splitlines())) <= 100
-    assert "…" not in text
-    # Tables and sentences are plain text: no escape, no box.
-    assert "\x1b" not in text
-
-
-def test_a_terminal_gets_colour_and_the_same_words(text: str, widest: Dataset) -> None:
-    coloured = _printed(widest, terminal=True)
-    assert "\x1b[" in coloured
-    assert "not reproduced" in text and "not reproduced" in coloured
-
-
-def test_what_could_not_be_measured_stands_once_with_its_reason(text: str) -> None:
-    assert text.count("no PMU") == 1
-    assert "Not available\n  tlbi: no PMU" in text
-
-
-def test_the_cache_experiments_come_to_a_knee_a_spread_and_a_footprint(full: Dataset) -> None:
-    text = _printed(full)
-    assert "4 lines fit: 0.00100; 5 lines do not fit: 1.00000" in text
-    spread = next(line for line in text.splitlines() if line.startswith("a set of l2     l2"))
-    assert spread.split()[-4:] == ["stock", "0.009", "2.257", "9.000"]
-    footprint = next(line for line in text.splitlines() if line.startswith("64 B, 64 KiB"))
-    assert footprint.split()[-3:] == ["l1d", "16,400.0", "65,600.0"]
 
 
 def test_several_machines_are_set_side_by_side(tmp_path: Path) -> None:
@@ -154,15 +119,6 @@ def test_a_size_that_is_none_is_printed_as_it_is(tmp_path: Path, value: str | in
     ]
     made += made_results.plan(EXPERIMENTS, ["populate"], by="store", page="4k")
     assert _printed(made_results.dataset(tmp_path, made)).count("page_faults") == 2
-
-
-def test_the_answer_comes_before_the_published_figures(full: Dataset) -> None:
-    console, sink = _console()
-    print_answers(full, "report.html", console)
-    text = sink.getvalue()
-    assert "First touch, 6.12 on neoverse-n1" in text
-    assert text.index("2 faults on the stock kernel") < text.index("published figure")
-    assert max(map(len, text.splitlines())) <= 100
 
 
 def test_results_go_to_at_most_100_columns(monkeypatch: pytest.MonkeyPatch) -> None:
