@@ -7,7 +7,6 @@
 # make evidence   writes the tables of docs/evidence from the results there; SET=NAME only one;
 #                 MEASURE=1 measures first; PREDICT=1 traces Debian's programs first,
 #                 as root
-# make pictures   draws docs/pictures/rooms.svg from the imports of firsttouch/
 # make golden     writes the texts that tests compare (tests/golden.txt, tests/data/golden) again
 # make lint       only the style and type checks
 # make lock       writes requirements.lock from pyproject.toml
@@ -18,7 +17,7 @@ PYTEST := $(PYTHON) -m pytest --numprocesses=auto
 LAB ?=
 LAYERS ?= not regress
 
-.PHONY: lab test test-fast regress evidence golden lint pictures setup lock
+.PHONY: lab test test-fast regress evidence golden lint setup lock
 
 lab:
 	@./setup lab
@@ -33,7 +32,7 @@ test-fast: setup
 regress:
 	@./setup regress
 	@$(PYTEST) -m regress --junitxml out/regress/junit.xml \
-	  $(if $(MINUTES),--minutes $(MINUTES))
+	  $(if $(MINUTES),--session-timeout $$((60 * $(MINUTES))))
 
 evidence: setup
 	@$(PYTHON) -m docs.evidence.draw.command $(if $(MEASURE),--measure) $(addprefix --set ,$(SET)) \
@@ -48,9 +47,6 @@ lint: setup
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@! git grep -n 'type: ignore' -- docs firsttouch ':!firsttouch/tables.py'
-
-pictures: setup
-	@$(PYTHON) -m tests.support.rooms
 
 setup:
 	@./setup
