@@ -24,7 +24,7 @@ from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY, users_folder
 from firsttouch.progress import Reporter
-from tests.support import budget, golden, run_summary
+from tests.support import golden, run_summary
 from tests.support.scheduling import Scheduling
 from tests.support.warm import Finished, warm
 
@@ -36,7 +36,6 @@ FAKE_CONFIGURATION = REPOSITORY / "tests/building/debian.config"
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    budget.pytest_addoption(parser)
     pluginmanager.register(golden)
 
 
@@ -44,7 +43,6 @@ _XDG_CONFIG_HOME = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    budget.pytest_configure(config)
     # A developer's own machines, experiments and arms are no part of what is tested. Set
     # before tests are collected, some of which read the catalogue; what they start inherits it.
     config.stash[_XDG_CONFIG_HOME] = tempfile.TemporaryDirectory(prefix="firsttouch-config-")
@@ -70,7 +68,7 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which layers ran, so that a short run does not look like a full one; print the matrix."""
+    """Print the matrix of kernels, and which of the kernel's own tests are left out."""
     reports = [
         report
         for of_outcome in terminalreporter.stats.values()
@@ -78,11 +76,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if isinstance(report, pytest.TestReport)
     ]
     ended = [report for report in reports if report.when == "call" and not report.skipped]
-    for line in [
-        *run_summary.times(reports),
-        *run_summary.matrix(ended),
-        *run_summary.left_out(ended),
-    ]:
+    for line in [*run_summary.matrix(ended), *run_summary.left_out(ended)]:
         terminalreporter.write_line(line)
 
 

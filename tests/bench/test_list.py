@@ -13,40 +13,6 @@ from tests.bench.conftest import BENCH, Ftbench
 
 TYPES = {"choice": str, "size": int, "count": int, "flag": bool, "path": str}
 
-AREA = {"operation", "memory", "size"}
-CONFLICT = {"hot_color", "level", "ways", "way_size", "rounds", "zero_pages"}
-
-# All names that other parts of the project use for these.
-PARAMS = {
-    "boot": set(),
-    "populate": {"by", "page", "size", "threads", "cpus"},
-    "read-fault": {"size"},
-    "file-read-fault": {"cache", "size"},
-    "fork-exit": {"size"},
-    "touch-order": {"by", "order", "size"},
-    "waste": {"program"},
-    "other-faults": {"kind", "size"},
-    "set-conflict": {"n", "rounds", "stride", "loads"},
-    "zero-conflict": CONFLICT,
-    "zero-scan": {"stride", "working_set", "rounds", "zero_pages"},
-    "openjdk-pretouch": {"java", "collector", "thp", "pretouch", "heap", "cpus"},
-    "programs": {"program"},
-    "unmap": AREA,
-    "protect": AREA,
-    "remap": AREA,
-    "advise": AREA,
-    "fork": AREA,
-    "copy-across": AREA,
-    "lock": AREA,
-    "heap": AREA,
-    "swapping": AREA,
-    "userfault": AREA,
-    "page-cache": AREA,
-    "switch": {"operation", "rounds"},
-    "socket": {"block", "cpus"},
-    "program-start": {"operation", "rounds"},
-}
-
 
 @pytest.fixture(scope="session")
 def listed(ftbench: Ftbench) -> dict[str, dict[str, Any]]:
@@ -60,20 +26,6 @@ def listed(ftbench: Ftbench) -> dict[str, dict[str, Any]]:
 def test_every_file_is_listed(listed: dict[str, dict[str, Any]]) -> None:
     assert sorted(listed) == sorted(path.stem for path in (BENCH / "experiments").glob("*.c"))
     assert list(listed) == sorted(listed)
-
-
-def test_plain_list_names_the_same(ftbench: Ftbench, listed: dict[str, dict[str, Any]]) -> None:
-    lines = ftbench("--list").stdout.splitlines()
-    assert {line.split()[0]: line.split(maxsplit=1)[1] for line in lines} == {
-        name: experiment["summary"] for name, experiment in listed.items()
-    }
-
-
-@pytest.mark.parametrize(("name", "params"), PARAMS.items())
-def test_parameters_have_the_agreed_names(
-    listed: dict[str, dict[str, Any]], name: str, params: set[str]
-) -> None:
-    assert {param["name"] for param in listed[name]["params"]} == params
 
 
 def test_parameters_are_complete(listed: dict[str, dict[str, Any]]) -> None:

@@ -85,15 +85,6 @@ def test_repetitions_are_all_kept(ftbench: Ftbench) -> None:
     assert [faults(line) for line in lines] == [PAGES] * 3
 
 
-def test_options_are_no_parameters(ftbench: Ftbench) -> None:
-    line = ftbench.line("read-fault", "--size", SIZE, "--repeat", "1", "--counters", "core")
-    assert line["params"] == {"size": int(SIZE)}
-
-
-def test_read_fault(ftbench: Ftbench) -> None:
-    assert faults(ftbench.line("read-fault", "--size", SIZE)) == PAGES
-
-
 # By order, of 256 pages: faults, touched pages, resident pages.
 ORDERS = {
     "up": (256, 256, 256),
@@ -152,11 +143,6 @@ def test_a_writable_file_lies_where_one_says(ftbench: Ftbench, tmp_path: Path) -
     refused = ftbench(*words, str(tmp_path / "none"))
     assert refused.returncode == 2
     assert "name another folder with --dir" in refused.stderr
-
-
-def test_page_of_4k_is_the_base_page(ftbench: Ftbench) -> None:
-    line = ftbench.line("populate", "--by", "store", "--page", "4k", "--size", SIZE)
-    assert faults(line) == PAGES
 
 
 def test_policy_that_gives_no_pages_of_64k(ftbench: Ftbench) -> None:

@@ -69,11 +69,6 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return files
 
 
-def test_a_cycle_would_be_found() -> None:
-    assert find_cycle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
-    assert sorted(find_cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}})[1:]) == ["b", "c"]
-
-
 def test_calls_go_one_way(objects: list[Path]) -> None:
     defined, used = symbols(objects)
     graph = {
@@ -108,11 +103,6 @@ def test_headers_declare_no_variables() -> None:
         "__stop_ft_builds": "kinds.h",
         "__executable_start": "kinds.h",
     }
-
-
-def test_one_file_reads_the_list_of_experiments() -> None:
-    readers = [path.name for path in BENCH.rglob("*.c") if "_ft_experiments" in path.read_text()]
-    assert readers == ["catalogue.c"]
 
 
 def test_headers_declare_what_their_own_file_defines(objects: list[Path]) -> None:

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch import __version__
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.source import debian_source
 from firsttouch.catalog.releases import load_release
@@ -103,10 +102,6 @@ def _give(path: Path) -> Path:
     return path
 
 
-def test_it_says_its_version(installed: Installed) -> None:
-    assert installed("--version").stdout == f"firsttouch {__version__}\n"
-
-
 def test_it_carries_all_that_the_checkout_has(installed: Installed) -> None:
     (data,) = installed.command.parent.parent.glob("lib/python3*/site-packages/firsttouch/data")
     for folder in (
@@ -126,11 +121,6 @@ def test_it_carries_all_that_the_checkout_has(installed: Installed) -> None:
             original = REPOSITORY / name
             assert (data / name).read_bytes() == original.read_bytes(), name
             assert os.access(data / name, os.X_OK) == bool(original.stat().st_mode & 0o111), name
-
-
-def test_doctor_reads_the_list_that_it_carries(installed: Installed) -> None:
-    done = installed("doctor")
-    assert "qemu-system-arm" in done.stdout, done.stderr
 
 
 def test_results_are_drawn_and_compared(installed: Installed, tmp_path: Path) -> None:

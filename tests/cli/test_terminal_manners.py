@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import select
@@ -89,16 +88,6 @@ def test_make_evidence_ends_in_silence_too(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "docs.evidence.draw.command"]
     arguments = ["--measure", "--set", "unknown"]
     assert _piped_into_nothing(arguments, tmp_path, "stderr", command) == (141, "")
-
-
-def test_a_command_that_prints_without_buffer_is_quiet_too(results: Path) -> None:
-    done = subprocess.run(
-        ["bash", "-c", f"{shlex.join(COMMAND)} compare a b | head -n 1; echo ${{PIPESTATUS[0]}}"],
-        cwd=results, env=_environment(PYTHONUNBUFFERED="1"), capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.stderr == ""
-    assert done.stdout.splitlines()[-1] == "141"
 
 
 # -- terminals
@@ -384,7 +373,3 @@ def test_a_relative_folder_of_configuration_is_refused(tmp_path: Path) -> None:
     assert done.stderr == (
         "firsttouch: XDG_CONFIG_HOME is 'relative': set it to an absolute path.\n"
     )
-
-
-def test_comparison_as_json_is_json(results: Path) -> None:
-    assert json.loads(_run(["compare", "a", "b", "--json"], results).stdout)

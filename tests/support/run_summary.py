@@ -1,48 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a run prints at its end: the layers that ran, their time, and the matrix of kernels."""
+"""What a run prints at its end: the matrix of kernels, and the tests that are left out."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
-
-from firsttouch.quantities import format_duration
-
-_MARKED = ("regress", "kernel", "long")
-_LAYERS = ("fast", "long", "kernel", "regress")
-# Seconds; files that took less are summed up.
-_WORTH_A_LINE = 5.0
-
-
-def layer_of(report: pytest.TestReport) -> str:
-    """Return the layer of the test that `report` is of."""
-    return next((name for name in _MARKED if name in report.keywords), "fast")
-
-
-def times(reports: Sequence[pytest.TestReport]) -> list[str]:
-    """Return what tests took by layer and by file, as lines; that of all workers is added up."""
-    count: Counter[str] = Counter()
-    layers: defaultdict[str, float] = defaultdict(float)
-    files: defaultdict[str, float] = defaultdict(float)
-    for report in reports:
-        layer, file = layer_of(report), report.nodeid.split("::")[0]
-        count[layer] += report.when == "call" and report.passed
-        layers[layer] += report.duration
-        files[file] += report.duration
-    lines = [
-        "passed by layer: "
-        + ", ".join(f"{name} {count[name]} ({format_duration(layers[name])})" for name in _LAYERS)
-    ]
-    short = sum(took for took in files.values() if took < _WORTH_A_LINE)
-    lines += [
-        f"{format_duration(took):>12}  {file}"
-        for file, took in sorted(files.items(), key=lambda entry: -entry[1])
-        if took >= _WORTH_A_LINE
-    ]
-    return [*lines, f"{format_duration(short):>12}  all other files"]
 
 
 def matrix(reports: Iterable[pytest.TestReport]) -> list[str]:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building import host_tools
 from firsttouch.catalog.machines import Policy, load_machine
 from firsttouch.files import digest, digest_file
 from firsttouch.vm import devicetree, initramfs
@@ -193,16 +192,3 @@ def test_the_key_is_of_what_was_run(
         arguments.append(word)
     qemu = digest_file(fake.program)
     assert guest_key(guest) == digest({"QEMU": qemu, "arguments": arguments})
-
-
-def test_a_guest_forgets_the_tools_of_the_test_before(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    tool = tmp_path / host_tools.QEMU
-    tool.write_text("another\n")
-    tool.chmod(0o755)
-    with pytest.MonkeyPatch.context() as patch:
-        fake_qemu.shadow(tmp_path, patch)
-        another = host_tools.qemu_digest()
-    request.getfixturevalue("make_guest")
-    assert host_tools.qemu_digest() != another
