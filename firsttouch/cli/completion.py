@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch completion`: a script that completes the command line in a shell."""
+"""`firsttouch completion`: a script for a shell, which asks this program for the words."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
-from pathlib import Path
 
-import shtab
+import argcomplete
+from argcomplete.completers import FilesCompleter
+from argcomplete.shell_integration import shellcode
 
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.catalog.machines import machine_names
 from firsttouch.catalog.releases import release_names
-from firsttouch.cli.main import full_parser
 from firsttouch.progress import Reporter
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -22,6 +21,14 @@ _EXAMPLES = """examples:
   firsttouch completion zsh > ~/.zfunc/_firsttouch        with ~/.zfunc in $fpath
   firsttouch completion fish > ~/.config/fish/completions/firsttouch.fish
 """
+# By option. They are no `choices`: the error of a command about an unknown name says more.
+_NAMES = {
+    "machine": machine_names,
+    "experiment": experiment_names,
+    "arm": arm_names,
+    "guest": arm_names,
+    "release": release_names,
+}
 
 
 def add_options(completion: argparse.ArgumentParser) -> None:
@@ -33,31 +40,16 @@ def add_options(completion: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, _reporter: Reporter) -> int:
-    """Print the script for all commands."""
-    parser = full_parser()
-    _give_values(parser, {
-        "machine": machine_names(),
-        "experiment": experiment_names(),
-        "arm": arm_names(),
-        "guest": arm_names(),
-        "release": release_names(),
-    })  # fmt: skip
-    print(shtab.complete(parser, options.shell))
+    print(shellcode(["firsttouch"], shell=options.shell))
     return 0
 
 
-def _give_values(parser: argparse.ArgumentParser, names: dict[str, list[str]]) -> None:
-    """Give options the names that they can have, in a parser and in those of its commands.
+class _Names(FilesCompleter):
+    def __call__(self, prefix: str, **about: object) -> list[str]:
+        names = _NAMES.get(getattr(about["action"], "dest", ""))
+        return names() if names else super().__call__(prefix, **about)
 
-    This is only for completion: the error of a command about an unknown name
-    says more than that of argparse.
-    """
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            commands: Iterable[argparse.ArgumentParser] = action.choices.values()
-            for command in commands:
-                _give_values(command, names)
-        elif action.dest in names:
-            action.choices = names[action.dest]
-        elif action.type is Path:
-            vars(action)["complete"] = shtab.FILE
+
+def complete(parser: argparse.ArgumentParser) -> None:
+    """Print the words that can stand at the cursor, and exit; called by a shell's script."""
+    argcomplete.autocomplete(parser, default_completer=_Names())

@@ -7,6 +7,7 @@ Exit status: 0 if all ran, 1 if something measured failed, 2 if the request cann
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pkgutil import resolve_name
@@ -124,6 +125,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
     """Parse the command line into `options` and run its command; return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if "_ARGCOMPLETE" in os.environ:
+        from firsttouch.cli.completion import complete
+
+        _, *words = os.environ.get("COMP_LINE", "").split() or [""]
+        complete(full_parser(next(iter(words), "")))
     # A command is the first word: --help and --version, which can stand before it, end here.
     parser = full_parser(next(iter(arguments), ""))
     try:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.long
 # The user who runs it if the tests run as root.
 _NOBODY = 65534
 _DEPENDENCIES = (
-    "jinja2", "markupsafe", "rich", "markdown-it-py", "mdurl", "pygments", "shtab",
+    "jinja2", "markupsafe", "rich", "markdown-it-py", "mdurl", "pygments", "argcomplete",
     "capstone", "pyelftools",
 )  # fmt: skip
 

@@ -223,7 +223,7 @@ _SIGNAL = "import os, signal\nos.kill(os.getpid(), {number})\n"
         ("argparse", "doctor"),
         ("rich", "doctor"),
         ("jinja2", "report out"),
-        ("shtab", "completion bash"),
+        ("argcomplete", "completion bash"),
     ],
 )
 def test_a_signal_during_the_imports_is_one_line(
@@ -341,12 +341,17 @@ def test_completion_knows_commands_options_and_names(tmp_path: Path) -> None:
     machines = tmp_path / "firsttouch/machines"
     machines.mkdir(parents=True)
     (machines / "my-own.toml").touch()
-    script = _run(["completion", "bash"], tmp_path, XDG_CONFIG_HOME=str(tmp_path)).stdout
+    script = _run(["completion", "bash"], tmp_path).stdout
     ask = """
+        COMP_LINE="firsttouch $*"; COMP_POINT=${#COMP_LINE}; COMP_TYPE=9
         COMP_WORDS=(firsttouch "$@"); COMP_CWORD=$#; COMPREPLY=()
-        $(complete -p firsttouch | sed 's/.*-F \\([^ ]*\\).*/\\1/') firsttouch "${@: -1}"
+        $(complete -p firsttouch | sed 's/.*-F \\([^ ]*\\).*/\\1/') firsttouch
         echo "${COMPREPLY[@]}"
     """
+    variables = {
+        **_environment(), "XDG_CONFIG_HOME": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }  # fmt: skip
     for words, wanted in (
         (["sur"], "survey"),
         (["lab", "--mach"], "--machine"),
@@ -356,7 +361,7 @@ def test_completion_knows_commands_options_and_names(tmp_path: Path) -> None:
     ):
         done = subprocess.run(
             ["bash", "-c", f"{script}\n{ask}", "bash", *words],
-            capture_output=True, text=True, check=False,
+            capture_output=True, text=True, check=False, env=variables,
         )  # fmt: skip
         assert done.stdout.split() == [wanted], (words, done.stderr)
 
@@ -364,7 +369,7 @@ def test_completion_knows_commands_options_and_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_there_for_each_shell(tmp_path: Path, shell: str) -> None:
     done = _run(["completion", shell], tmp_path)
-    assert done.returncode == 0 and "survey" in done.stdout
+    assert done.returncode == 0 and "firsttouch" in done.stdout
 
 
 def test_a_relative_folder_of_configuration_is_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.regress]
 _PACKAGES = Packages(
     "trixie",
     ("qemu-system-arm", "device-tree-compiler", "python3", "python3-rich", "python3-jinja2",
-     "python3-capstone", "python3-pyelftools", "python3-shtab"),
+     "python3-capstone", "python3-pyelftools", "python3-argcomplete"),
 )  # fmt: skip
 _CODE = ("firsttouch", "architectures", "arms", "experiments", "machines", "linux",
          "tests/__init__.py", "tests/linux/__init__.py",
