@@ -12,11 +12,11 @@ from firsttouch.places import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 213),
-    ("firsttouch/*.py", "lines", 26_170),
+    ("firsttouch/*.py", "files", 204),
+    ("firsttouch/*.py", "lines", 25875),
     ("docs/evidence/draw/*.py", "lines", 806),
-    ("tests/*.py", "lines", 28_250),
-    ("docs/*.md", "bytes", 254_000),
+    ("tests/*.py", "lines", 26516),
+    ("docs/*.md", "bytes", 252334),
     ("README.md", "bytes", 6_500),
     ("CHANGELOG.md", "bytes", 6_000),
 )

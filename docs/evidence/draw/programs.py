@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.building import packages
+from firsttouch.building.debian import unpack
 from firsttouch.building.disks import ACCOUNTS, MOUNT_POINTS
 from firsttouch.building.programs import build_recorder
 from firsttouch.catalog.experiments import Packages
@@ -40,9 +40,7 @@ def program_root(wanted: Packages, reporter: Reporter, *more: Packages) -> Itera
     """
     if os.geteuid() or platform.machine() != "x86_64":
         raise HostError("programs get their own root directory: run it as root, on x86-64.")
-    unpacked = [
-        packages.unpack(replace(each, architecture="amd64"), reporter) for each in (wanted, *more)
-    ]
+    unpacked = [unpack(replace(each, architecture="amd64"), reporter) for each in (wanted, *more)]
     with tempfile.TemporaryDirectory(prefix="firsttouch-root-") as scratch:
         # A copy, since programs may write to it.
         root = Path(scratch, "root")
