@@ -22,11 +22,11 @@ from rich.console import Console
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.cli.main import main
 from firsttouch.finder.document import trace_document
-from firsttouch.output.html.page import write_report
-from firsttouch.output.row_tables import print_dataset
-from firsttouch.output.terminal import print_answers
 from firsttouch.places import REPOSITORY
 from firsttouch.trace.reading import read_recording
+from firsttouch.views.html.page import write_report
+from firsttouch.views.row_tables import print_dataset
+from firsttouch.views.terminal import print_answers
 from tests.support.golden import Golden
 
 _EVIDENCE = REPOSITORY / "docs/evidence"

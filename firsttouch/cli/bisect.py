@@ -18,12 +18,12 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.errors import BuildError, FirsttouchError, UserError, nearest
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.run import release_of, run_lab
-from firsttouch.output.changed_functions import changed_functions, print_rows
-from firsttouch.output.names import cell_name
-from firsttouch.output.plain import plain
-from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_count
+from firsttouch.views.changed_functions import changed_functions, print_rows
+from firsttouch.views.names import cell_name
+from firsttouch.views.plain import plain
+from firsttouch.views.terminal import output_console
 
 METRIC = INSTRUCTIONS
 

@@ -18,9 +18,9 @@ from firsttouch.catalog.settings import load_setting
 from firsttouch.cli.running import print_failures
 from firsttouch.lab.plan import Request
 from firsttouch.lab.run import run_lab
-from firsttouch.output.changed_functions import print_functions
-from firsttouch.output.html.files import write_flame_graphs
 from firsttouch.progress import Reporter
+from firsttouch.views.changed_functions import print_functions
+from firsttouch.views.html.files import write_flame_graphs
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,13 @@ from firsttouch.lab.layouts import parse_layouts
 from firsttouch.lab.plan import HERE, SLURM, TASK
 from firsttouch.lab.run import run_task
 from firsttouch.lab.traces import trace_of
-from firsttouch.output.row_tables import print_dataset
-from firsttouch.output.summary import summary
-from firsttouch.output.terminal import output_console, print_answers
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
 from firsttouch.tables import dump_json
 from firsttouch.trace.printing import print_programs
+from firsttouch.views.row_tables import print_dataset
+from firsttouch.views.summary import summary
+from firsttouch.views.terminal import output_console, print_answers
 
 
 def add_options(lab: argparse.ArgumentParser) -> None:

@@ -15,8 +15,8 @@ from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.catalog.settings import all_settings
 from firsttouch.lab.forecast import Forecast
 from firsttouch.lab.plan import Plan
-from firsttouch.output.plain import heading, plain
 from firsttouch.quantities import format_duration, format_number_of
+from firsttouch.views.plain import heading, plain
 
 
 def print_list(console: Console) -> bool:

@@ -14,10 +14,10 @@ from firsttouch.cli.options import add_selection, request_of
 from firsttouch.cli.running import print_failures
 from firsttouch.errors import UserError
 from firsttouch.lab.run import run_lab
-from firsttouch.output.html.files import write_flame_graphs
-from firsttouch.output.profile import print_profile
-from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
+from firsttouch.views.html.files import write_flame_graphs
+from firsttouch.views.profile import print_profile
+from firsttouch.views.terminal import output_console
 
 
 def add_options(profile: argparse.ArgumentParser) -> None:

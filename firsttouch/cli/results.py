@@ -13,15 +13,6 @@ from firsttouch.errors import UserError, nearest
 from firsttouch.finder.debug_files import Servers
 from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
 from firsttouch.lab.times import has_times, read_times
-from firsttouch.output.compared_times import compared_times
-from firsttouch.output.comparison import comparison_document, print_comparison
-from firsttouch.output.html.files import write_figures
-from firsttouch.output.html.page import write_report
-from firsttouch.output.html.times_figure import times_figure
-from firsttouch.output.markdown import FORMATS, export
-from firsttouch.output.profile import folded
-from firsttouch.output.terminal import output_console
-from firsttouch.output.two_results import compare
 from firsttouch.progress import Reporter
 from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
@@ -30,6 +21,15 @@ from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
+from firsttouch.views.compared_times import compared_times
+from firsttouch.views.comparison import comparison_document, print_comparison
+from firsttouch.views.html.files import write_figures
+from firsttouch.views.html.page import write_report
+from firsttouch.views.html.times_figure import times_figure
+from firsttouch.views.markdown import FORMATS, export
+from firsttouch.views.profile import folded
+from firsttouch.views.terminal import output_console
+from firsttouch.views.two_results import compare
 
 # Besides the formats of tables.
 _FIGURES, _FOLDED = "svg", "folded"

@@ -27,11 +27,11 @@ from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import Result
 from firsttouch.lab.run import RunResults, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
-from firsttouch.output.html.page import write_report
-from firsttouch.output.summary import summary
-from firsttouch.output.terminal import first_figure, output_console
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
+from firsttouch.views.html.page import write_report
+from firsttouch.views.summary import summary
+from firsttouch.views.terminal import first_figure, output_console
 from firsttouch.vm.qemu import command
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from firsttouch.errors import FirsttouchError, HostError, UserError
 from firsttouch.files import check_writable
-from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.survey.document import write_survey
 from firsttouch.survey.findings import examine
@@ -21,6 +20,7 @@ from firsttouch.survey.printing import print_survey
 from firsttouch.survey.run import DEFAULT_SECONDS, check_seconds, survey_host
 from firsttouch.survey.samples import Survey
 from firsttouch.survey.sentences import conclude
+from firsttouch.views.terminal import output_console
 
 
 class SurveyInterruptedError(FirsttouchError):

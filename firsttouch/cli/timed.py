@@ -20,12 +20,12 @@ from firsttouch.lab.run import release_of
 from firsttouch.lab.timed import time_cells
 from firsttouch.lab.timed_plan import QUICK_ROUNDS, ROUNDS, plan_times
 from firsttouch.lab.times import FILE_NAME, Times
-from firsttouch.output.terminal import output_console
-from firsttouch.output.time_sentences import agreement
-from firsttouch.output.times import print_times, times_document
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_duration, format_list, format_number_of
 from firsttouch.tables import dump_json
+from firsttouch.views.terminal import output_console
+from firsttouch.views.time_sentences import agreement
+from firsttouch.views.times import print_times, times_document
 
 
 def run_times(

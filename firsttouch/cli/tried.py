@@ -23,15 +23,15 @@ from firsttouch.cli.options import Once, add_selection, check_time, request_of
 from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.run import release_of
-from firsttouch.output.changes import print_changes
-from firsttouch.output.changes_document import changes_document
-from firsttouch.output.matrix import print_matrix
-from firsttouch.output.reply import reply
-from firsttouch.output.row_tables import print_dataset
-from firsttouch.output.terminal import output_console
 from firsttouch.progress import Reporter
 from firsttouch.spelling import spelled
 from firsttouch.tables import dump_json
+from firsttouch.views.changes import print_changes
+from firsttouch.views.changes_document import changes_document
+from firsttouch.views.matrix import print_matrix
+from firsttouch.views.reply import reply
+from firsttouch.views.row_tables import print_dataset
+from firsttouch.views.terminal import output_console
 
 _EXAMPLES = """examples:
   firsttouch try 0001-mm-my-change.patch

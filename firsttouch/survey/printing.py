@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from firsttouch.output.labels import group_by_reason
-from firsttouch.output.plain import plain, plain_table, print_table
 from firsttouch.quantities import format_number_of, format_size
 from firsttouch.survey.findings import Findings
 from firsttouch.survey.host import Host
 from firsttouch.survey.samples import Figure
 from firsttouch.survey.sentences import PLUS_MINUS, Sentence
 from firsttouch.survey.tasks import FLOOR, kind_name
+from firsttouch.views.labels import group_by_reason
+from firsttouch.views.plain import plain, plain_table, print_table
 
 _POLICIES = ("enabled", "defrag", "shmem_enabled", "use_zero_page")
 

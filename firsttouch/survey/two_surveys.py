@@ -9,7 +9,6 @@ from pathlib import Path
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
 from firsttouch.lab.results import FILE_NAME as RESULTS
-from firsttouch.output.comparison import Comparison, Difference, Line, kind_of
 from firsttouch.quantities import format_change, format_size
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, examine
@@ -18,6 +17,7 @@ from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.sentences import PLUS_MINUS
 from firsttouch.survey.tasks import kind_name
 from firsttouch.tables import Json
+from firsttouch.views.comparison import Comparison, Difference, Line, kind_of
 
 # A comparison is about these. Any other difference is a second cause of changed times.
 _SUBJECTS = ("kernel", "write intent", "fault-ahead")

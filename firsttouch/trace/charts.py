@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from firsttouch.finder.kinds import NAMES, SECOND, ZERO_PAGE
 from firsttouch.finder.symbols import Symbols
 from firsttouch.finder.totals import BLOCK, Totals, Touched
-from firsttouch.output.html.flame import Box, Look, draw_flames, tree_of
-from firsttouch.output.html.scales import Scale, round_up, tick_label
-from firsttouch.output.html.svg import Drawing, shorten
 from firsttouch.quantities import format_share
 from firsttouch.trace.palette import LOOKS, PLACES, draw_legend, legend_height, style
+from firsttouch.views.html.flame import Box, Look, draw_flames, tree_of
+from firsttouch.views.html.scales import Scale, round_up, tick_label
+from firsttouch.views.html.svg import Drawing, shorten
 
 _LEFT, _BOTTOM = 52.0, 34.0
 _TALL = 180.0

@@ -13,15 +13,15 @@ from firsttouch.finder.locations import Location
 from firsttouch.finder.sites import Site, Trace
 from firsttouch.finder.symbols import Symbols
 from firsttouch.finder.totals import Totals
-from firsttouch.output.html.figure import Picture, pictures
-from firsttouch.output.html.page import page_template
-from firsttouch.output.html.style import armless_style
 from firsttouch.quantities import format_share
 from firsttouch.trace.charts import draw_calls, draw_map, draw_timeline, kind_chains
 from firsttouch.trace.kind_sentences import named_threads, several_processes, shares
 from firsttouch.trace.palette import DARK, LIGHT, patterns
 from firsttouch.trace.printing import remedies_of
 from firsttouch.trace.sentences import between, command_line
+from firsttouch.views.html.figure import Picture, pictures
+from firsttouch.views.html.page import page_template
+from firsttouch.views.html.style import armless_style
 
 FILE_NAME = "trace.html"
 _SITES = 50

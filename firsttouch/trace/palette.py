@@ -24,7 +24,7 @@ from firsttouch.finder.kinds import (
     VDSO,
     ZERO_PAGE,
 )
-from firsttouch.output.html.svg import CHARACTER, Drawing
+from firsttouch.views.html.svg import CHARACTER, Drawing
 
 _ROW = 18.0
 # A pattern's square has sides of so many units.

@@ -16,9 +16,9 @@ from firsttouch.finder.kinds import SECOND
 from firsttouch.finder.locations import Location
 from firsttouch.finder.sites import Site, Trace
 from firsttouch.finder.totals import KINDS
-from firsttouch.output.comparison import COMPARABLE, WITH_CARE, Comparison, Line
 from firsttouch.quantities import format_change
 from firsttouch.trace.sentences import command_line
+from firsttouch.views.comparison import COMPARABLE, WITH_CARE, Comparison, Line
 
 # Sites that are printed.
 _SITES = 15

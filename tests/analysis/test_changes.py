@@ -14,8 +14,8 @@ from firsttouch.analysis.changes import PATH, Changes, _order, changes
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.tried import tried_arm
-from firsttouch.output.changes import print_changes
 from firsttouch.tables import Json
+from firsttouch.views.changes import print_changes
 from tests.support.results import POPULATE, make_region, make_result
 
 _STOCK: Mapping[str, float] = {

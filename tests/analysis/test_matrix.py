@@ -14,7 +14,7 @@ from firsttouch.analysis.dataset import make_dataset
 from firsttouch.analysis.matrix import Matrix, matrix_of
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.tried import tried_arm
-from firsttouch.output.matrix import print_matrix
+from firsttouch.views.matrix import print_matrix
 from tests.support.golden import Golden
 from tests.support.results import POPULATE, make_profiled, make_result
 

@@ -17,7 +17,7 @@ from firsttouch.places import EXPERIMENTS
 from firsttouch.tables import names_in
 from tests.support.contrast import contrast
 
-# Of firsttouch/output/html/style.py.
+# Of firsttouch/views/html/style.py.
 _PAPERS = ("#ffffff", "#14171b")
 
 

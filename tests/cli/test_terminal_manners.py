@@ -186,7 +186,7 @@ def test_no_color_is_respected(tmp_path: Path) -> None:
         [made_results.without_metrics(each, {}) if each.arm == "on" else each for each in made],
     )
     # Without something to colour the test would show nothing.
-    script = "from firsttouch.output.terminal import output_console as c; c().print('[red]x[/red]')"
+    script = "from firsttouch.views.terminal import output_console as c; c().print('[red]x[/red]')"
     for extra, colored in (({}, True), ({"NO_COLOR": "1"}, False)):
         ours, its = os.openpty()
         subprocess.run(

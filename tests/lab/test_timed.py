@@ -32,8 +32,8 @@ from firsttouch.lab.parts import Parts, parts_of
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
 from firsttouch.lab.times import FILE_NAME, Times, read_times
-from firsttouch.output.time_sentences import agreement
 from firsttouch.progress import Reporter
+from firsttouch.views.time_sentences import agreement
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.kvm import Condition
 from firsttouch.vm.protocol import Done

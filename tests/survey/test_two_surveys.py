@@ -13,11 +13,11 @@ from rich.console import Console
 
 from firsttouch.cli.main import main
 from firsttouch.errors import UserError
-from firsttouch.output.comparison import Comparison, print_comparison
 from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import examine
 from firsttouch.survey.samples import Survey
 from firsttouch.survey.two_surveys import compare_surveys
+from firsttouch.views.comparison import Comparison, print_comparison
 from tests.support.golden import Golden
 from tests.support.surveys import HOST, SLOWER, TWICE, made, recorded
 

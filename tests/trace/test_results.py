@@ -19,7 +19,6 @@ from firsttouch.finder.fault_places import FaultPlace, GiverPlace
 from firsttouch.finder.locations import JIT, Location, shortened
 from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, THP
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
-from firsttouch.output.terminal import output_console
 from firsttouch.places import EXPERIMENTS
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
@@ -30,6 +29,7 @@ from firsttouch.trace.prices import price
 from firsttouch.trace.printing import print_programs, print_trace
 from firsttouch.trace.sentences import between, conclude, cost
 from firsttouch.trace.two_traces import compare_traces, compared_traces
+from firsttouch.views.terminal import output_console
 from tests.support import made_results
 from tests.support.surveys import SURVEY
 

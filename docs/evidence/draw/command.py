@@ -20,8 +20,8 @@ from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import UserError, nearest
 from firsttouch.files import write_atomically
 from firsttouch.lab.results import pack_results, read_results
-from firsttouch.output.html.files import figure_files
 from firsttouch.places import REPOSITORY
+from firsttouch.views.html.files import figure_files
 
 # Pages that are not of results of the laboratory.
 OTHERS = {"history-counts": history.draw, "predicted-programs": predicted.draw}

@@ -20,10 +20,10 @@ from firsttouch.analysis.verdicts import change_percent
 from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
-from firsttouch.output.markdown import markdown_table
 from firsttouch.quantities import format_change, format_count
 from firsttouch.tables import Table, dump_json, json_object, read_toml
 from firsttouch.typed import read
+from firsttouch.views.markdown import markdown_table
 
 HISTORY, COUNTED = "history.toml", "history-counts.json"
 

@@ -23,11 +23,11 @@ from firsttouch.files import write_atomically
 from firsttouch.finder.allocators import allocator
 from firsttouch.finder.remedies import KEEP, THP
 from firsttouch.finder.sites import Trace
-from firsttouch.output.markdown import markdown_table
 from firsttouch.progress import Reporter
 from firsttouch.tables import parse_json, read_toml
 from firsttouch.trace.advice import LEAST, assignments
 from firsttouch.typed import read
+from firsttouch.views.markdown import markdown_table
 
 FILE = EVIDENCE / "predicted-programs.json.xz"
 # The host's policy, which one of the remedies needs.

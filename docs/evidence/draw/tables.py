@@ -25,10 +25,10 @@ from firsttouch.analysis.profile import (
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
-from firsttouch.output.labels import changes_of, verdict_words
-from firsttouch.output.markdown import kernel_versions, markdown_table
-from firsttouch.output.names import format_params, varying
 from firsttouch.quantities import format_change, format_fixed, format_value
+from firsttouch.views.labels import changes_of, verdict_words
+from firsttouch.views.markdown import kernel_versions, markdown_table
+from firsttouch.views.names import format_params, varying
 
 _PLUS = " + "
 # Functions with fewer instructions per fault share a row.

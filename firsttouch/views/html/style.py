@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Colours by day, by night and on paper, and the style sheets of the page and of its figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from firsttouch.catalog.collection import Catalog
+from firsttouch.views.html.arm_symbols import arm_kinds
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+Colors = Mapping[str, str]
+_LIGHT: Colors = {
+    "paper": "#fff", "ink": "#1b1f24", "dim": "#57606a", "rule": "#d0d7de", "field": "#f6f8fa",
+    "link": "#0b5cad", "read": "#0b5cad", "write": "#b44a00", "good": "#1a6b34", "bad": "#b3261e",
+}  # fmt: skip
+_DARK: Colors = {
+    "paper": "#14171b", "ink": "#e4e7eb", "dim": "#9aa4af", "rule": "#363c44", "field": "#1d2127",
+    "link": "#6cb2f5", "read": "#6cb2f5", "write": "#f5a04c", "good": "#6fcf8b", "bad": "#ff8a80",
+}  # fmt: skip
+_PRINT: Colors = {**_LIGHT, "ink": "#000", "dim": "#444", "rule": "#bbb", "field": "#fff"}
+
+
+def page_style(catalog: Catalog) -> str:
+    """Return the style sheet of the page."""
+    light, dark = _arm_colors(catalog, dark=False), _arm_colors(catalog, dark=True)
+    return "\n".join([armless_style(light, dark), _arm_rules(catalog)])
+
+
+def armless_style(light: Colors | None = None, dark: Colors | None = None) -> str:
+    """Return the style sheet of a page whose figures show no arms; more colours may be added."""
+    light, dark = light or {}, dark or {}
+    return "\n".join([
+        _sheet("report.css"),
+        ":root { color-scheme: light dark; }",
+        _root({**_LIGHT, **light}),
+        f"@media (prefers-color-scheme: dark) {{ {_root({**_DARK, **dark})} }}",
+        f"@media print {{ {_root({**_PRINT, **light})} }}",
+        _sheet("figure.css"),
+    ])  # fmt: skip
+
+
+def picture_style(catalog: Catalog, shapes: str) -> str:
+    """Return the style sheet of one figure that stands alone, whose elements are `shapes`.
+
+    It has only the rules that apply to them, so that a new arm changes no
+    picture it is not in, and no variables, which viewers of pictures lack.
+    """
+    used = {kind for kinds in re.findall(r'class="([^"]*)"', shapes) for kind in kinds.split()}
+    # A comment would become part of the selector behind it.
+    sheet = re.sub(r"/\*.*?\*/", "", _sheet("figure.css") + _arm_rules(catalog), flags=re.DOTALL)
+    rules = [
+        f"{selector.strip()} {{ {' '.join(body.split())} }}"
+        for selector, body in re.findall(r"([^{}]+){([^{}]*)}", sheet)
+        if set(selector.strip().removeprefix(".").split(".")) <= used
+    ]
+    light, dark = _arm_colors(catalog, dark=False), _arm_colors(catalog, dark=True)
+    by_day = [_resolved(rule, {**_LIGHT, **light}) for rule in rules]
+    by_night = [_resolved(rule, {**_DARK, **dark}) for rule in rules if "var(" in rule]
+    return "\n".join([*by_day, "@media (prefers-color-scheme: dark) {", *by_night, "}"])
+
+
+def _sheet(name: str) -> str:
+    return (_TEMPLATES / name).read_text("utf-8")
+
+
+def _root(colors: Colors) -> str:
+    return f":root {{ {' '.join(f'--{name}: {color};' for name, color in colors.items())} }}"
+
+
+def _resolved(rule: str, colors: Colors) -> str:
+    return re.sub(r"var\(--([\w-]+)\)", lambda match: colors[match[1]], rule)
+
+
+def _arm_colors(catalog: Catalog, *, dark: bool) -> Colors:
+    return {kind: arm.mark.dark if dark else arm.mark.light for kind, arm in arm_kinds(catalog)}
+
+
+def _arm_rules(catalog: Catalog) -> str:
+    """Return the rules of the arms' marks: numbers and checked colours, which end no element."""
+    rules = []
+    for kind, arm in arm_kinds(catalog):
+        filled = f"fill: var(--{kind}); stroke-width: 0;"
+        hollow = "fill: var(--paper); fill-opacity: .6;"
+        rules.append(
+            f".{kind} {{ stroke: var(--{kind}); {filled if arm.mark.filled else hollow} }}"
+        )
+    return "\n".join(rules)

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Compares two sets of results: first whether they are comparable, then what changed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.measurement import Measurement
+from firsttouch.analysis.verdicts import change_percent
+from firsttouch.catalog.experiments import Params, Value
+from firsttouch.errors import UserError
+from firsttouch.quantities import format_change, format_size, format_value
+from firsttouch.views.comparison import COMPARABLE, SAME, Comparison, Difference, Line, kind_of
+from firsttouch.views.names import format_params
+
+# What a comparison can be about. Anything else is an instrument; a difference in
+# an instrument can change counts for reasons that are not in the kernel.
+_SUBJECTS = ("kernel", "machine", "kernel source", "kernel build", "kernel command line")
+# Names in a comparison of digests whose names in the provenance are other ones.
+_DIGESTS = {"kernel image": "kernel build", "QEMU": "QEMU's program"}
+# Differences that follow from another difference, and are not listed beside it.
+_FOLLOWS = {
+    "kernel source": {"kernel"},
+    "kernel build": {"kernel", "kernel source", "compiler"},
+    "device tree": {"machine"},
+    "initial RAM disk": {"ftbench", "init", "guest's commands"},
+    "QEMU's program": {"QEMU"},
+}
+_SHORT = 12
+
+
+@dataclass(frozen=True)
+class _Key:
+    """What identifies a cell in both sets."""
+
+    release: str
+    machine: str
+    experiment: str
+    params: tuple[tuple[str, Value], ...]
+    arm: str
+
+
+@dataclass(frozen=True)
+class _Pair:
+    case: Case
+    a: Measurement
+    b: Measurement
+
+
+def compare(a: Dataset, b: Dataset) -> Comparison:
+    """Return the comparison of two sets.
+
+    If each set has only one release, the releases may differ; so may the
+    machines. Raises UserError if the sets have no cell in common.
+    """
+    releases = _single_each(
+        {case.platform.release for case in a.cases}, {case.platform.release for case in b.cases}
+    )
+    machines = _single_each(
+        {case.platform.machine for case in a.cases}, {case.platform.machine for case in b.cases}
+    )
+    ours = _cells(a, releases=releases, machines=machines)
+    theirs = _cells(b, releases=releases, machines=machines)
+    pairs = [
+        _Pair(case, measured, theirs[key][1])
+        for key, (case, measured) in ours.items()
+        if key in theirs
+    ]
+    if not pairs:
+        raise UserError(_nothing_in_common(a, b))
+    differences = tuple(_differences(pairs))
+    lines = tuple(_lines(pairs))
+    kind = kind_of(differences, _SUBJECTS, 1)
+    return Comparison(
+        kind,
+        (
+            _judge(kind, differences, lines, len(pairs)),
+            *_only("A", len(ours) - len(pairs)),
+            *_only("B", len(theirs) - len(pairs)),
+        ),
+        differences,
+        ("cell", "arm", "metric"),
+        lines,
+        contradictory=kind == SAME and any(line.changed for line in lines),
+    )
+
+
+def _only(side: str, cells: int) -> Iterator[str]:
+    if cells:
+        are = "1 cell is" if cells == 1 else f"{cells:,} cells are"
+        yield f"{are} in {side} only and not compared."
+
+
+def _single_each(a: set[str], b: set[str]) -> bool:
+    return len(a) == len(b) == 1
+
+
+def _cells(
+    dataset: Dataset, *, releases: bool, machines: bool
+) -> dict[_Key, tuple[Case, Measurement]]:
+    """Return the cells by key; keys leave out the release, or the machine, if these may differ."""
+    return {
+        _Key(
+            "" if releases else case.platform.release,
+            "" if machines else case.platform.machine,
+            case.experiment.name,
+            tuple(sorted(case.params.items())),
+            arm,
+        ): (case, measured)
+        for case in dataset.cases
+        for arm, measured in case.arms.items()
+    }
+
+
+def _differences(pairs: Iterable[_Pair]) -> Iterator[Difference]:
+    """Return what differs between the cells of the pairs, each difference once."""
+    differences: dict[Difference, None] = {}
+    for pair in pairs:
+        ours, theirs = _facts(pair.a), _facts(pair.b)
+        for what in dict.fromkeys([*ours, *theirs]):
+            before, after = ours.get(what, "none"), theirs.get(what, "none")
+            if before != after:
+                differences[Difference(what, before, after)] = None
+    named = {difference.what for difference in differences}
+    for difference in differences:
+        if not _FOLLOWS.get(difference.what, set()) & named:
+            yield difference
+
+
+def _facts(measured: Measurement) -> dict[str, str]:
+    """Return what decided a result: versions and names, and short digests."""
+    made = measured.result.provenance
+    commands = made.commands
+    digests = {
+        _DIGESTS.get(name, name): digest[:_SHORT] for name, digest in sorted(made.digests.items())
+    }
+    return {
+        "kernel": made.kernel_version,
+        "machine": measured.result.cell.machine,
+        "kernel command line": made.boot,
+        "QEMU": made.qemu,
+        "compiler": made.compiler,
+        **digests,
+        "guest's commands": (
+            commands[0] if len(commands) == 1 else f"{len(commands)} cells in one guest"
+        ),
+    }
+
+
+def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
+    """Yield each metric of each pair; a cell's name has the parameters that vary in its table."""
+    params: dict[tuple[str, str], list[Params]] = defaultdict(list)
+    for pair in pairs:
+        params[_group(pair)].append(pair.case.params)
+    for pair in pairs:
+        group, cell = _group(pair), pair.a.result.cell
+        telling = {
+            name: value
+            for name, value in pair.case.params.items()
+            if name == "size" or len({each.get(name) for each in params[group]}) > 1
+        }
+        for metric in pair.case.experiment.metrics:
+            before, after = pair.a.metrics.get(metric.name), pair.b.metrics.get(metric.name)
+            if before is None or after is None:
+                continue
+            change = change_percent(before, after)
+            yield Line(
+                {
+                    "experiment": pair.case.experiment.name,
+                    "params": dict(pair.case.params),
+                    "arm": cell.arm,
+                    "release": _both(cell.release, pair.b.result.cell.release),
+                    "machine": _both(cell.machine, pair.b.result.cell.machine),
+                    "metric": metric.name,
+                    "unit": metric.unit,
+                },
+                (format_params(telling), cell.arm, metric.name),
+                before,
+                after,
+                change,
+                (
+                    format_value(before, metric.unit),
+                    format_value(after, metric.unit),
+                    format_change(change),
+                ),
+                before != after,
+                group,
+                metric.shown,
+            )
+
+
+def _group(pair: _Pair) -> tuple[str, str]:
+    """Return the experiment, and where it ran: both sides' releases and machines if they differ."""
+    ours, theirs = pair.a.result.cell, pair.b.result.cell
+    release, machine = _both(ours.release, theirs.release), _both(ours.machine, theirs.machine)
+    return pair.case.experiment.name, f"({release}, {machine})"
+
+
+def _both(a: str, b: str) -> str:
+    return a if a == b else f"{a} against {b}"
+
+
+def _judge(kind: str, differences: Iterable[Difference], lines: Sequence[Line], cells: int) -> str:
+    """Return the sentence on what is compared."""
+    common = "1 cell" if cells == 1 else f"{cells:,} cells"
+    if kind == SAME:
+        unequal = sum(line.changed for line in lines)
+        outcome = (
+            f"but {unequal:,} of {len(lines):,} figures differ: these runs were not identical"
+            if unequal
+            else f"and all {len(lines):,} figures are equal"
+        )
+        return f"The same: {common} made from the same parts, {outcome}."
+    kinds = {difference.what for difference in differences}
+    subjects = [what for what in _SUBJECTS if what in kinds]
+    named = ", ".join([*subjects, *sorted(kinds.difference(subjects))])
+    if kind == COMPARABLE:
+        return (
+            f"Comparable: {common} in common that differ in the {named}; "
+            "the changes below come from that."
+        )
+    return (
+        f"Comparable with care: {common} in common, but they differ in the {named}; "
+        "the changes below may come from any of these."
+    )
+
+
+def _nothing_in_common(a: Dataset, b: Dataset) -> str:
+    """Return why the sets have no cell in common, and what to do."""
+    sentence = "A and B are not comparable: they have no cell in common"
+    for what, ours, theirs in (
+        ("experiment", _experiments(a), _experiments(b)),
+        ("arm", set(a.arms(a.cases)), set(b.arms(b.cases))),
+        ("size", _sizes(a), _sizes(b)),
+    ):
+        if ours and theirs and not ours & theirs:
+            return (
+                f"{sentence}, because A has {what} {', '.join(sorted(ours))} and B "
+                f"{', '.join(sorted(theirs))}; measure the same on both sides."
+            )
+    return f"{sentence}; measure the same experiments with the same --size on both sides."
+
+
+def _experiments(dataset: Dataset) -> set[str]:
+    return {case.experiment.name for case in dataset.cases}
+
+
+def _sizes(dataset: Dataset) -> set[str]:
+    return {format_size(size) for case in dataset.cases if (size := case.number("size"))}

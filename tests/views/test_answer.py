@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The answer on the terminal: 25 lines, the published figures first, and no digit cut."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import re
+
+import pytest
+from rich.console import Console
+
+from docs.evidence.draw.sets import load_sets
+from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.lab.results import FILE_NAME
+from firsttouch.views import terminal
+from firsttouch.views.row_tables import print_dataset
+from firsttouch.views.terminal import LINES, first_figure, print_answers
+from tests.support import made_results
+
+_WIDTHS = (100, 80, 60, 40)
+# A number as it is printed.
+_NUMBER = re.compile(r"(?<![\w.,])-?\d[\d,]*(?:\.\d+)?(?![\w,])")
+
+
+def _answers(dataset: Dataset, width: int) -> str:
+    sink = io.StringIO()
+    print_answers(dataset, "out/report.html", Console(file=sink, width=width, highlight=False))
+    return sink.getvalue()
+
+
+def _table(dataset: Dataset, width: int) -> str:
+    sink = io.StringIO()
+    print_dataset(dataset, Console(file=sink, width=width, highlight=False))
+    return sink.getvalue()
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    folder = made_results.experiments(tmp_path_factory.mktemp("catalog"))
+    return made_results.dataset(tmp_path_factory.mktemp("out"), made_results.plan(folder), folder)
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """What was measured on all machines: faults, reads, and zero pages in their caches."""
+    sets = load_sets()
+    folder = tmp_path_factory.mktemp("machines")
+    names = "machines", "machines-reads", "colors"
+    results = b"".join(lzma.decompress(sets[name].file("6.12").read_bytes()) for name in names)
+    (folder / FILE_NAME).write_bytes(results)
+    return read_dataset(folder)
+
+
+@pytest.mark.parametrize("width", [100, 80])
+def test_so_has_the_answer_of_many_machines(machines: Dataset, width: int) -> None:
+    assert len(machines.platforms()) > 10
+    lines = _answers(machines, width).splitlines()
+    assert len(lines) <= LINES
+    said = " ".join(" ".join(lines).split())
+    assert "Not reproduced: system time" not in said
+    assert len(re.findall("Not reproduced: no noticeable regression of anonymous", said)) == 1
+    assert ", the furthest of " in said
+    assert re.search(r"page faults halved, .* -50.00 % reproduced 9 x", said)
+
+
+def test_verdicts_without_room_are_counted(
+    machines: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "LINES", 0)
+    assert re.search(
+        r"^\d\d verdicts on published figures: see the report$", _answers(machines, 100), re.M
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", _WIDTHS)
+def test_no_digit_is_cut_at_any_width(full: Dataset, width: int) -> None:
+    for print_ in (_answers, _table):
+        text = print_(full, width)
+        assert "…" not in text
+        wide = print_(full, 1000)
+        if print_ is _table:
+            assert set(_NUMBER.findall(wide)) <= set(_NUMBER.findall(text))
+        else:
+            assert "131,072" in text and "65,536" in text and "-50.00 %" in text
+
+
+def test_the_first_figure_is_one_that_was_published(full: Dataset) -> None:
+    assert first_figure(full) == (
+        "populate ldadd 4k 256 MiB on neoverse-n1: page_faults stock 131,072, on 65,536, -50.00 %"
+    )

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Figures over layouts: what summary.json, the terminal, the tables and the report say of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+
+import pytest
+from rich.console import Console
+
+from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.catalog.collection import load_catalog
+from firsttouch.views.html.page import render
+from firsttouch.views.markdown import export
+from firsttouch.views.row_tables import print_dataset
+from firsttouch.views.summary import summary
+from firsttouch.views.terminal import LINES, print_answers
+from tests.support.golden import Golden
+from tests.support.results import in_layouts
+
+_CATALOG = load_catalog(["populate"], ["neoverse-n1"], ["stock", "on"])
+
+
+def _dataset(halved: Sequence[bool]) -> Dataset:
+    """A dataset where faults are halved in some layouts, and instructions differ in each."""
+    stock = [{"page_faults": 200, "instructions_kernel": 1e6} for _ in halved]
+    on = [
+        {"page_faults": 100 if half else 180, "instructions_kernel": 5e5 + 1e4 * layout}
+        for layout, half in enumerate(halved)
+    ]
+    return make_dataset([*in_layouts("stock", stock), *in_layouts("on", on)], _CATALOG)
+
+
+@pytest.fixture
+def single() -> Dataset:
+    return _dataset([True])
+
+
+@pytest.fixture
+def doubtful() -> Dataset:
+    return _dataset([True] * 3 + [False])
+
+
+def _printed(dataset: Dataset) -> str:
+    sink = io.StringIO()
+    console = Console(file=sink, width=100, highlight=False)
+    print_answers(dataset, "out/report.html", console)
+    return sink.getvalue()
+
+
+def _table(dataset: Dataset) -> str:
+    sink = io.StringIO()
+    print_dataset(dataset, Console(file=sink, width=100, highlight=False))
+    return sink.getvalue()
+
+
+def test_the_summary_has_the_distribution_and_none_of_one_layout(
+    single: Dataset, doubtful: Dataset
+) -> None:
+    document = json.loads(json.dumps(summary(doubtful)))
+    (row,) = (row for row in document["rows"] if row["metric"] == "page_faults")
+    assert row["layouts"] == 4
+    assert row["distribution"] == {
+        "change_percent": {"minimum": -50.0, "median": -50.0, "maximum": -10.0},
+        "arms": {
+            "stock": {"minimum": 200, "median": 200, "maximum": 200},
+            "on": {"minimum": 100, "median": 100, "maximum": 180},
+        },
+        "holds_in": [3, 4],
+    }
+    assert '"distribution"' not in json.dumps(summary(single))
+    assert json.dumps(summary(single)).count('"layouts": 1') == len(single.rows)
+
+
+def test_the_answer_says_in_how_many_layouts_a_verdict_holds(
+    single: Dataset, doubtful: Dataset, golden: Golden
+) -> None:
+    golden(_printed(doubtful))
+    assert "holds in" not in _printed(single)
+    assert _printed(doubtful).count("\n") <= LINES
+
+
+def test_tables_have_the_least_the_median_and_the_most(
+    single: Dataset, doubtful: Dataset, golden: Golden
+) -> None:
+    golden(f"{_table(doubtful)}\n{export(doubtful, 'md')}")
+    assert "least" not in _table(single)
+    assert "least" not in export(single, "md") and "--layouts" not in export(single, "md")
+
+
+def test_csv_has_the_first_layout(single: Dataset, doubtful: Dataset) -> None:
+    assert len(export(doubtful, "csv").splitlines()) == len(export(single, "csv").splitlines())
+
+
+def test_the_report_says_in_how_many_layouts_a_verdict_holds(
+    single: Dataset, doubtful: Dataset
+) -> None:
+    page = render(doubtful)
+    assert "reproduced, holds in 3 of 4" in page
+    assert "-50.00 % to -10.00 %, median -50.00 %" in page
+    assert "holds in" not in render(single)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the page says about results, and that it names what is missing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.places import EXPERIMENTS
+from firsttouch.views.html.page import render, write_report
+from firsttouch.views.html.provenance import origins
+from tests.support import made_results
+from tests.support.made_results import Made
+from tests.support.pages import section_of, text_of
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_results.experiments(tmp_path_factory.mktemp("catalog"))
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Dataset:
+    """A result for every cell of every experiment."""
+    plan = made_results.plan(folder)
+    return made_results.dataset(tmp_path_factory.mktemp("out"), plan, folder)
+
+
+@pytest.fixture(scope="module")
+def page(dataset: Dataset) -> str:
+    return render(dataset)
+
+
+def test_each_experiment_has_its_section_in_order_with_figure_and_table(
+    dataset: Dataset, page: str
+) -> None:
+    assert re.findall(r'<section id="([a-z-]+)"', page) == [
+        "answer", "claims", *dataset.catalog.experiments, "off", "not-modelled", "provenance",
+    ]  # fmt: skip
+    assert "Not measured in these results" not in page
+    for name in dataset.catalog.experiments:
+        section = section_of(page, name)
+        figures = re.findall(r"<figure>.*?</figure>", section, flags=re.DOTALL)
+        assert figures, name
+        for figure in figures:
+            assert figure.count("<svg") == 2
+            assert re.search(r"<code>.*firsttouch lab.*--experiment.*--arm", figure)
+        assert '<table class="cards rows">' in section, name
+
+
+def test_a_mean_that_lacks_colours_is_marked(tmp_path: Path, folder: Path) -> None:
+    results = [
+        made_results.without_metrics(made, {"l2_misses": "not seen"})
+        if made.arm == "color" and made.params["hot_color"] == 0
+        else made
+        for made in made_results.plan(folder, ["zero-conflict"], level="l2")
+    ]
+    text = text_of(render(made_results.dataset(tmp_path, results, folder)))
+    assert "stock 0.01 2.26 9 4 of 4" in text
+    assert "color 2.25 ≈ 2.25 2.25 3 of 4" in text
+
+
+def test_faults_that_could_not_be_sampled_have_their_reason(tmp_path: Path, folder: Path) -> None:
+    results = [
+        replace(made, more={"timeline_absent": "this kernel has no perf events"})
+        for made in made_results.plan(folder, ["fault-timeline"])
+    ]
+    text = text_of(render(made_results.dataset(tmp_path, results, folder)))
+    assert "Not measured in these results: this kernel has no perf events." in text
+
+
+def test_provenance_that_differs_in_every_cell_is_counted(tmp_path: Path) -> None:
+    results = [
+        replace(made, digests={"initramfs": f"{number:064}"})
+        for number, made in enumerate(_populate())
+    ]
+    initramfs = [
+        o for o in origins(made_results.dataset(tmp_path, results)) if o.name == "initramfs"
+    ]
+    assert [origin.value for origin in initramfs] == [
+        f"{len(results)} values; results.jsonl has that of each cell"
+    ]
+
+
+def test_the_same_results_give_the_same_bytes_in_any_order(
+    tmp_path: Path, folder: Path, page: str
+) -> None:
+    again = made_results.dataset(tmp_path, reversed(made_results.plan(folder)), folder)
+    assert render(again) == page
+
+
+def test_it_needs_nothing_beside_itself(page: str) -> None:
+    assert "<script" not in page
+    assert "@import" not in page and "url(" not in page
+    outside = set(re.findall(r"(?:https?:)?//[\w.]+[^\s\"<]*", page))
+    # The name of a namespace; nothing fetches it.
+    assert outside == {"http://www.w3.org/2000/svg"}
+
+
+def test_the_html_is_valid(tmp_path: Path, dataset: Dataset) -> None:
+    done = subprocess.run(
+        ["tidy", "-q", "-e", "--show-body-only", "no", write_report(dataset, tmp_path)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_each_picture_is_well_formed_has_its_alternative_and_ids_of_its_own(page: str) -> None:
+    pictures = re.findall(r"<svg\b.*?</svg>", page, flags=re.DOTALL)
+    assert pictures and len(pictures) == 2 * page.count("<figure>")
+    for picture in pictures:
+        root = ET.fromstring(picture)
+        description = root.find("{http://www.w3.org/2000/svg}desc")
+        assert root.get("role") == "img" and root.get("aria-label")
+        assert description is not None and description.text
+        assert root.get("aria-describedby") == description.get("id")
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+
+
+def test_text_from_results_cannot_become_markup(tmp_path: Path) -> None:
+    evil = '<i>"&</style>'
+    results = [
+        replace(made, machine=evil, qemu="<script>alert(1)</script>", arm=arm)
+        for made in _populate(by="ldadd", page="4k")
+        for arm in (made.arm, f"{evil}{made.arm}")
+    ]
+    page = render(made_results.dataset(tmp_path, results))
+    assert "<script" not in page and "<i>" not in page
+    assert page.count("</style>") == 1
+    pictures = re.findall(r"<svg\b.*?</svg>", page, flags=re.DOTALL)
+    assert pictures
+    for picture in pictures:
+        assert evil in (ET.fromstring(picture).get("aria-label") or "")
+
+
+def test_notes_stand_on_the_page(tmp_path: Path) -> None:
+    ours = _populate(page="4k")
+    directory = made_results.write(tmp_path, [replace(ours[0], experiment="fork-cost"), *ours])
+    file = directory / "results.jsonl"
+    file.write_text(file.read_text()[:-40])
+    dataset = read_dataset(directory)
+    text = text_of(render(dataset))
+    assert len(dataset.notes) == 2
+    assert "has 1 line that is cut off or not a result" in text
+    assert "experiments/fork-cost.toml is missing: 1 of its results" in text
+    assert "2 faults on the stock kernel" in text
+
+
+def _populate(**only: str) -> list[Made]:
+    return made_results.plan(EXPERIMENTS, ["populate"], **only)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The figures of an experiment on the page: charts, what a file describes, marks, axes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from firsttouch.catalog.experiment_files import CHARTS as KNOWN_CHARTS
+from firsttouch.views.html.page import render
+from firsttouch.views.html.scales import Scale, round_up, scale_for
+from firsttouch.views.html.sections import CHARTS
+from tests.support import made_results
+from tests.support.made_results import Made
+from tests.support.pages import section_of, text_of
+
+
+def test_an_experiment_of_ones_own_has_section_figure_and_table_without_code(
+    tmp_path: Path,
+) -> None:
+    folder = made_results.experiments(tmp_path)
+    (folder / "populate-threads.toml").write_text(
+        'title = "First touch by several threads"\nquestion = "Do threads fault more?"\n'
+        'runs = "populate"\norder = 2\nchart = "lines"\narms = ["stock", "on"]\n'
+        '[parameters]\nby = ["ldadd", "swp"]\nthreads = [1, 2, 4]\n'
+        '[[metrics]]\nname = "page_faults"\nunit = "faults"\nshown = true\n'
+        '[[derived]]\nname = "faults_twice"\nunit = "faults"\nof = "page_faults"\n'
+        'per = "page_faults"\n'
+    )
+    results = [
+        Made("populate-threads", {"by": by, "threads": threads}, arm, {"page_faults": faults})
+        for by in ("ldadd", "swp")
+        for threads in (1, 2, 4)
+        for arm, faults in (("stock", 2000 * threads), ("on", 1000 * threads))
+    ]
+    page = render(made_results.dataset(tmp_path / "out", results, folder))
+    section = section_of(page, "populate-threads")
+    assert page.index('id="populate"') < page.index(section) < page.index('id="switched-off"')
+    assert "Do threads fault more?" in section
+    # A line for each arm, a figure for each of the other parameters' values.
+    assert section.count("<figure>") == 2
+    (picture, *_) = re.findall(r"<svg\b.*?</svg>", section, flags=re.DOTALL)
+    assert picture.count('class="curve') == 2
+    assert "stock: 1 2,000, 2 4,000, 4 8,000; on: 1 1,000, 2 2,000, 4 4,000." in picture
+    assert "ldadd threads 4 page_faults 8,000 4,000 -50.00 %" in text_of(section)
+    assert "ldadd threads 4 faults_twice 1 1 0.00 %" in text_of(section)
+
+    (folder / "populate-threads.toml").write_text(
+        (folder / "populate-threads.toml").read_text().replace('"lines"', '"dumbbells"')
+    )
+    page = render(made_results.read(tmp_path / "out", folder))
+    section = section_of(page, "populate-threads")
+    assert section.count("<figure>") == 1
+    (picture, *_) = re.findall(r"<svg\b.*?</svg>", section, flags=re.DOTALL)
+    assert "by swp: threads 1 stock 2,000 on 1,000, threads 2 stock 4,000" in picture
+
+
+def test_a_file_may_say_what_its_figure_shows(tmp_path: Path) -> None:
+    """A cell that has no divisor is left out; a divided value has a table of its own."""
+    folder = made_results.experiments(tmp_path)
+    (folder / "own.toml").write_text(
+        'title = "Own"\nquestion = "?"\n[parameters]\nby = ["swp", "cas"]\nrounds = [0, 4, 5]\n'
+        '[[metrics]]\nname = "boot_us"\nunit = "us"\nshown = true\n'
+        '[[figure]]\nmetric = "boot_us"\nper = "rounds"\ngroups = ["by"]\ncaption = "As said."\n'
+    )
+    results = [
+        Made("own", {"by": by, "rounds": rounds}, arm, {"boot_us": us})
+        for by in ("swp", "cas")
+        for rounds in (0, 4, 5)
+        for arm, us in (("stock", 200), ("on", 100))
+    ]
+    section = section_of(render(made_results.dataset(tmp_path / "out", results, folder)), "own")
+    assert section.count("<figure>") == 1 and "As said." in section
+    (picture, *_) = re.findall(r"<svg\b.*?</svg>", section, flags=re.DOTALL)
+    assert "by swp: rounds 4 stock 50 on 25, rounds 5 stock 40 on 20; by cas" in picture
+    text = text_of(section)
+    assert "stock on by swp rounds 4 50 25 by swp rounds 5 40 20 by cas rounds 4" in text
+
+
+def test_every_chart_that_a_file_may_name_is_there() -> None:
+    assert set(CHARTS) == set(KNOWN_CHARTS)
+
+
+def test_a_chart_without_what_it_needs_leaves_the_table(tmp_path: Path) -> None:
+    """Lines need a number that varies, a timeline samples."""
+    folder = made_results.experiments(tmp_path)
+    for chart in CHARTS:
+        (folder / "own.toml").write_text(
+            f'title = "Own"\nquestion = "?"\nchart = "{chart}"\n'
+            '[parameters]\nprogram = ["a", "b"]\n'
+            '[[metrics]]\nname = "boot_us"\nunit = "us"\nshown = true\n'
+        )
+        results = [
+            Made("own", {"program": program}, arm, {"boot_us": 7})
+            for program in ("a", "b")
+            for arm in ("stock", "on")
+        ]
+        page = render(made_results.dataset(tmp_path / "out", results, folder))
+        assert "a boot_us 7 7 0.00 %" in text_of(section_of(page, "own")), chart
+
+
+def test_more_arms_than_columns_have_a_line_each(tmp_path: Path) -> None:
+    arms = ("stock", "off", "color", "rmw", "tiny", "on", "mine")
+    results = [
+        Made("populate", {"by": "ldadd", "page": "4k", "size": 1 << 20}, arm, {"page_faults": n})
+        for n, arm in enumerate(arms, 100)
+    ]
+    text = text_of(section_of(render(made_results.dataset(tmp_path, results)), "populate"))
+    assert "ldadd 4k mine page_faults 106 +6.00 %" in text
+    assert "ldadd 4k on page_faults 105 +5.00 % ✗ not reproduced" in text
+
+
+def test_marks_come_from_the_arms_files_and_a_foreign_arm_gets_a_cross(tmp_path: Path) -> None:
+    arms = ("stock", "rmw", "mine")
+    results = [
+        Made("programs", {"program": program}, arm, {"page_faults": 1 + n})
+        for program in ("python", "sqlite")
+        for n, arm in enumerate(arms)
+    ]
+    dataset = made_results.dataset(tmp_path, results)
+    page = render(dataset)
+    for name in ("stock", "rmw"):
+        mark = dataset.catalog.arms[name].mark
+        for color in (mark.light, mark.dark):
+            assert f": {color};" in page
+        kind = re.search(rf"--(m-\d): {mark.light};", page)
+        assert kind
+        rule = re.search(rf"^\.{kind[1]} .*$", page, flags=re.MULTILINE)
+        assert rule and ("fill: var(--paper)" in rule[0]) == (not mark.filled)
+        assert f'class="m {kind[1]}"' in page
+    assert 'class="m m-foreign"' in page and ".m-foreign {" in page
+
+
+def test_a_parameter_that_is_a_size_in_words_is_drawn(tmp_path: Path) -> None:
+    """`heap = ["256M", "512M"]` is what an experiment's file may hold."""
+    folder = made_results.experiments(tmp_path)
+    file = folder / "openjdk-pretouch.toml"
+    text = file.read_text().replace('heap = "512M"', 'heap = ["256M", "512M"]')
+    file.write_text(text.replace('chart = "dumbbells"', 'chart = "lines"'))
+    results = made_results.plan(folder, ["openjdk-pretouch"], java="21", collector="g1")
+    section = section_of(
+        render(made_results.dataset(tmp_path / "out", results, folder)), "openjdk-pretouch"
+    )
+    assert "stock: 256 MiB 136,072, 512 MiB 267,144" in section
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "ticks"),
+    [
+        (0, 1, 5, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (1, 10, 14, list(range(1, 11))),
+        (0, 7, 4, [0, 2, 4, 6]),
+    ],
+)
+def test_ticks_are_round(low: float, high: float, most: int, ticks: list[float]) -> None:
+    assert Scale(low, high, 0, 100).ticks(most) == ticks
+
+
+def test_values_far_apart_get_a_logarithmic_axis_with_a_place_for_zero() -> None:
+    assert not scale_for([1, 20], 0, 100).logarithmic
+    scale = scale_for([0, 1, 1000], 10, 100)
+    assert scale.logarithmic
+    assert scale.at(0) == 10 < scale.at(1) < scale.at(1000) == 100
+    assert [round_up(value) for value in (0.3, 1, 1.1, 3, 70)] == [0.5, 1, 2, 5, 100]

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Two result sets side by side: what may be compared, and what is then said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.views.comparison import Comparison
+from firsttouch.views.two_results import compare
+from tests.support import made_results
+from tests.support.made_results import Made
+
+_OTHER = "9" * 64
+
+
+def _results(release: str = "6.12", size: int = 1 << 30) -> list[Made]:
+    experiment = load_experiment("populate")
+    return [
+        made_results.result(experiment, {**params, "size": size}, arm, release)
+        for params in experiment.combinations()
+        if params["by"] in ("store", "ldadd") and params["page"] == "4k"
+        for arm in ("stock", "on")
+    ]
+
+
+def _compared(tmp_path: Path, a: Sequence[Made], b: Sequence[Made]) -> Comparison:
+    return compare(made_results.dataset(tmp_path / "a", a), made_results.dataset(tmp_path / "b", b))
+
+
+def _with_digest(results: Sequence[Made], name: str) -> list[Made]:
+    return [replace(made, digests={name: "9" * 64}) for made in results]
+
+
+def test_the_same_cells_with_the_same_counts_are_the_same(tmp_path: Path) -> None:
+    compared = _compared(tmp_path, _results(), _results())
+    assert compared.kind == "same"
+    assert (
+        "4 cells" in compared.sentences[0] and "all 12 figures are equal" in compared.sentences[0]
+    )
+    assert len(compared.lines) == 12 and not compared.contradictory
+
+
+def test_the_same_cells_with_other_counts_contradict_each_other(tmp_path: Path) -> None:
+    other = [
+        replace(made, metrics={**made.metrics, "page_faults": 1}) if made.arm == "on" else made
+        for made in _results()
+    ]
+    compared = _compared(tmp_path, _results(), other)
+    assert "2 of 12 figures differ: these runs were not identical" in compared.sentences[0]
+    assert compared.contradictory
+    assert {line.names[1:] for line in compared.lines if line.changed} == {("on", "page_faults")}
+
+
+def test_another_release_is_comparable_and_its_changes_are_given(tmp_path: Path) -> None:
+    cheaper = [
+        replace(
+            made,
+            metrics={
+                **made.metrics,
+                "instructions_kernel": made.metrics["instructions_kernel"] / 2,
+            },
+        )
+        for made in _with_digest(_results("7.3"), "kernel image")
+    ]
+    compared = _compared(tmp_path, _results(), cheaper)
+    assert compared.kind == "comparable"
+    # Another kernel has another image: the image is not reported as well.
+    (difference,) = compared.differences
+    assert (difference.what, difference.a, difference.b) == ("kernel", "6.12.1", "7.3.1")
+    changes = {line.of["metric"]: line.change_percent for line in compared.lines}
+    assert (changes["page_faults"], changes["instructions_kernel"]) == (0, -50)
+    assert {line.of["release"] for line in compared.lines} == {"6.12 against 7.3"}
+    assert not compared.contradictory
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "differs"),
+    [
+        ({"machine": "cortex-a72", "digests": {"device tree": _OTHER}}, "comparable", "machine"),
+        ({"digests": {"kernel image": _OTHER}}, "comparable", "kernel build"),
+        # What explains another difference is reported instead of it.
+        ({"digests": {"kernel source": _OTHER, "kernel image": "8" * 64}}, "comparable",
+         "kernel source"),
+        ({"digests": {"ftbench": _OTHER, "initial RAM disk": "8" * 64}}, "with care", "ftbench"),
+        *(
+            ({"digests": {name: _OTHER}}, "with care", name)
+            for name in ("ftbench", "PMU", "device tree", "disk", "initial RAM disk")
+        ),
+        ({"qemu": "10.0.2"}, "with care", "QEMU"),
+        ({"commands": ["/x"]}, "with care", "guest's commands"),
+    ],
+)  # fmt: skip
+def test_a_difference_is_named_and_decides_whether_sets_are_comparable(
+    tmp_path: Path, changed: dict[str, Any], kind: str, differs: str
+) -> None:
+    other = [replace(made, **changed) for made in _results()]
+    compared = _compared(tmp_path, _results(), other)
+    assert compared.kind == kind
+    # A difference of the kernels is one for each arm.
+    assert {difference.what for difference in compared.differences} == {differs}
+
+
+def test_cells_of_one_side_only_are_counted_and_left_out(tmp_path: Path) -> None:
+    compared = _compared(tmp_path, _results(), _results()[:1])
+    same, only = compared.sentences
+    assert "1 cell made" in same and only == "3 cells are in A only and not compared."
+
+
+def test_two_releases_on_one_side_are_compared_by_name(tmp_path: Path) -> None:
+    compared = _compared(tmp_path, _results() + _results("7.3"), _results("7.3"))
+    assert compared.kind == "same" and "4 cells made" in compared.sentences[0]
+    assert compared.sentences[1:] == ("4 cells are in A only and not compared.",)
