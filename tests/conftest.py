@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building import locks
+from firsttouch.building import store
 from firsttouch.building.debian import given_configuration
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.programs import build_kinds
@@ -133,7 +133,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     """The root of an empty store for this test alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     used: dict[tuple[int, int], int] = {}
-    monkeypatch.setattr(locks, "_used", used)
+    monkeypatch.setattr(store, "_used", used)
     yield store_root()
     for descriptor in used.values():
         os.close(descriptor)

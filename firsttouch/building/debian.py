@@ -22,8 +22,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from firsttouch.building.locks import locked
-from firsttouch.building.store import Entry, store_root
+from firsttouch.building.store import Entry, locked, store_root
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
 from firsttouch.catalog.experiments import ARM64, Packages
 from firsttouch.catalog.releases import Release

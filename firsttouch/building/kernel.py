@@ -256,7 +256,7 @@ class KernelImage:
             f"O={objects}",
             f"ARCH={self._arch.arch}",
             f"CROSS_COMPILE={cross_compile(self.architecture)}",
-            *compilers(tree, objects, self.architecture),
+            *compilers(tree, self.architecture),
             *([f"KCFLAGS={_DEBUG.format(tree=tree)}"] if self.debug else []),
             *target,
         ]

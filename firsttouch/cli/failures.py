@@ -84,6 +84,13 @@ def _report_os_error(error: OSError, options: argparse.Namespace) -> int:
             return _report(f"{_STANDARD_OUTPUT}: {reason}: print to another file.")
         return _report(_full_disk(options, reason))
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        root, place = store_root(), Path(error.filename2 or error.filename or "/nowhere")
+        # A folder above the store may be what cannot be made.
+        if place.is_relative_to(root) or root.is_relative_to(place):
+            return _report(
+                f"cannot write below {root} ({reason}): "
+                "set XDG_CACHE_HOME to a directory that you can write."
+            )
         return _report(f"{where}{reason}: change its permissions, then run the same command again.")
     if reason.startswith("No usable temporary directory"):
         return _report(f"{reason}: free some space there, or set TMPDIR to a directory with room.")

@@ -7,9 +7,7 @@ import argparse
 import time
 from collections.abc import Iterable
 
-from firsttouch.building.outcomes import OUTCOMES
-from firsttouch.building.store import store_root
-from firsttouch.building.upkeep import Item, items, prune
+from firsttouch.building.store import OUTCOMES, Item, items, prune, store_root
 from firsttouch.cli.options import size_of
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from firsttouch.building.host_tools import available_memory, processors
-from firsttouch.building.locks import locked_if_free
-from firsttouch.building.outcomes import guest_lock
+from firsttouch.building.store import locked, outcome_place
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.guests import Job
 from firsttouch.lab.outcomes import measure_job, results_of
@@ -55,7 +54,7 @@ def run_guests(
     stop = threading.Event()
 
     def end(key: str) -> None:
-        with locked_if_free(guest_lock(key)) as free:
+        with locked(outcome_place(key).with_suffix(".lock")) as free:
             if free and not stop.is_set():
                 try:
                     done[key] = results_of(jobs[key]) or measure_job(jobs[key], logs, stop)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firsttouch.building.host_tools import processors
-from firsttouch.building.outcomes import stored_outcome
 from firsttouch.building.source import KernelSource
+from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.releases import Release
 from firsttouch.lab.cells import Cell

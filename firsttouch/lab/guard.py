@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.building.host_tools import qemu_version
-from firsttouch.building.outcomes import stored_outcome
+from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.machines import PAGE_SIZE
 from firsttouch.errors import GuestError
 from firsttouch.lab.guests import FTBENCH, Job

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from firsttouch.building.outcomes import keep_outcome, stored_outcome
+from firsttouch.building.store import keep_outcome, stored_outcome
 from firsttouch.errors import GuestError
 from firsttouch.lab.guests import Job, Traced
 from firsttouch.lab.results import Counts, Result

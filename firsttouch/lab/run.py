@@ -18,7 +18,6 @@ from firsttouch.building.host_tools import (
     qemu_version,
 )
 from firsttouch.building.kernel import keep_vmlinux
-from firsttouch.building.locks import locked
 from firsttouch.building.source import (
     KernelSource,
     debian_source,
@@ -26,7 +25,7 @@ from firsttouch.building.source import (
     tree_release,
     user_source,
 )
-from firsttouch.building.store import check_path, store_root
+from firsttouch.building.store import check_path, locked, store_root
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.releases import Release, load_release

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from firsttouch.building.outcomes import outcome_place
+from firsttouch.building.store import outcome_place
 from firsttouch.errors import HostError, UserError, nearest
 from firsttouch.lab.plan import TASK, Request
 from firsttouch.processes import output

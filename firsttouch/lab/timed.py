@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from firsttouch.building.host_tools import DTC, available_memory, find_tool, qemu_version
-from firsttouch.building.locks import locked
 from firsttouch.building.programs import init_of
+from firsttouch.building.store import locked
 from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.contract import Contract
 from firsttouch.errors import GuestError, HostError, UserError

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.compiler_cache import cache_environment, cache_folder, compilers
+from firsttouch.building.compiler_cache import cache_environment, compilers
 from firsttouch.building.overlay import link_tree
-from firsttouch.building.upkeep import items, prune
+from firsttouch.building.store import items, prune
 
 _SOURCE = "mm/x.c"
 # A source by the kind of its include, and the file that it includes.
@@ -51,7 +51,7 @@ def _compile(tree: Path, *, cached: bool = True) -> tuple[bytes, list[str]]:
     """Compile the source as a kernel's makefile does; return the object, and what ccache logs."""
     objects = tree / "objects"
     log = objects / "ccache.log"
-    command = compilers(tree, objects)[0].removeprefix("CC=").split()
+    command = compilers(tree)[0].removeprefix("CC=").split()
     environment = {**os.environ, **cache_environment(), "CCACHE_STATSLOG": str(log)}
     subprocess.run(
         [*command[not cached:], "-Wp,-MMD,x.d", "-nostdinc", "-I../arch/arm64/include",
@@ -117,10 +117,10 @@ def test_linked_trees_of_the_same_headers_share_the_direct_mode(
     assert (tmp_path / "tree/sound").is_symlink() and not (tmp_path / "other/sound").is_symlink()
 
     trees = [tmp_path / name for name in ("source", "tree", "other")]
-    (before,) = {compilers(tree, tree / "objects")[0] for tree in trees}
+    (before,) = {compilers(tree)[0] for tree in trees}
     new = shutil.copytree(source, tmp_path / "new")
     (new / "sound/internal.h").touch()
-    assert compilers(new, new / "objects")[0] != before
+    assert compilers(new)[0] != before
 
 
 def test_settings_of_the_users_do_not_count(
@@ -131,7 +131,7 @@ def test_settings_of_the_users_do_not_count(
     monkeypatch.setenv("CCACHE_MAXSIZE", "1G")
     changes = cache_environment()
     assert changes["CCACHE_SLOPPINESS"] is None
-    assert changes["CCACHE_DIR"] == str(cache_folder())
+    assert changes["CCACHE_DIR"] == str(own_cache / "ccache")
     # Its size is theirs to decide.
     assert changes["CCACHE_MAXSIZE"] == "1G"
 
@@ -140,13 +140,13 @@ def test_without_ccache_the_compiler_runs(
     own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert compilers(tmp_path, tmp_path / "objects") == []
+    assert compilers(tmp_path) == []
     assert cache_environment() == {}
 
 
 def test_the_store_counts_and_prunes_it(own_cache: Path, tmp_path: Path) -> None:
     _compile(_make(tmp_path / "tree", ""))
-    (item,) = (item for item in items() if item.path == cache_folder())
+    (item,) = (item for item in items() if item.path == own_cache / "ccache")
     assert item.size > 1000
     # This run has used it.
     assert item.in_use and prune(0) == []

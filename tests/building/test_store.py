@@ -1,81 +1,91 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The store: whole entries or none, checked when used, made once; its errors are accurate."""
+"""The store: whole entries or none, checked when used, made once, pruned unless in use."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from firsttouch.building.store import Entry, Maker, store_root
+from firsttouch.building.store import (
+    Entry,
+    Maker,
+    items,
+    keep_outcome,
+    locked,
+    outcome_place,
+    prune,
+    store_root,
+    stored_outcome,
+)
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest
 from firsttouch.places import REPOSITORY
+from firsttouch.tables import Json
+from tests.conftest import Firsttouch
+from tests.support.full_disk import small_disk
+
+KIB = 1024
+_KEY = "ab" * 32
 
 
 def _entry(name: str, *, deep: bool = True) -> Entry:
-    return Entry("kind", {"name": name, "list": [1, None]}, f"thing {name}", deep)
+    return Entry("kind", {"name": name}, f"thing {name}", deep)
 
 
-def _maker(contents: str, calls: list[str]) -> Maker:
+def _maker(contents: str) -> Maker:
     def make(_: Path, product: Path) -> None:
-        calls.append(contents)
         (product / "file").write_text(contents)
 
     return make
 
 
-def test_an_entry_is_made_once_and_then_found(own_cache: Path) -> None:
-    calls: list[str] = []
-    for _ in range(2):
-        path = _entry("a").obtain(_maker("one", calls), print)
-        assert (path / "file").read_text() == "one"
-    assert calls == ["one"]
-    assert path.is_relative_to(own_cache)
-    assert sorted(file.name for file in path.parent.iterdir()) == [path.name]
+# -- entries
 
 
-def test_the_recipe_stands_in_the_manifest_and_gives_the_name(own_cache: Path) -> None:
-    path = _entry("a").obtain(_maker("one", []), print)
+def test_an_entry_is_made_once_and_has_its_recipe(own_cache: Path) -> None:
+    path = _entry("a").obtain(_maker("one"), print)
+    assert _entry("a").obtain(_maker("two"), print) == path
+    assert (path / "file").read_text() == "one"
+    assert list(own_cache.glob("*/*")) == [path]
     manifest = json.loads((path / "manifest.json").read_text())
-    assert manifest["recipe"] == {"name": "a", "list": [1, None]}
-    assert manifest["title"] == "thing a"
-    assert path.name == digest(manifest["recipe"])[: len(path.name)]
-    assert _entry("b").path != path
+    assert (manifest["recipe"], manifest["title"]) == ({"name": "a"}, "thing a")
+    # Kernels of older checkouts are found by it.
+    assert path.name == digest({"name": "a"})[:32]
 
 
-@pytest.mark.parametrize("damage", ["truncated", "changed", "removed", "manifest", "recipe"])
+_DAMAGE: dict[str, Callable[[Path], object]] = {
+    "truncated": lambda file: file.write_text("cont"),
+    "changed": lambda file: file.write_text("CONTENTS"),
+    "removed": lambda file: file.unlink(),
+    "manifest": lambda file: (file.parent / "manifest.json").write_text('{"file": '),
+    "recipe": lambda file: (file.parent / "manifest.json").write_text(
+        (file.parent / "manifest.json").read_text().replace('"name": "b"', '"name": "a"')
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", _DAMAGE)
 @pytest.mark.parametrize("deep", [True, False])
-def test_a_damaged_entry_is_noticed_and_made_again(
-    own_cache: Path, damage: str, deep: bool
-) -> None:
+def test_a_damaged_entry_is_made_again(own_cache: Path, damage: str, deep: bool) -> None:
     said: list[str] = []
     entry = _entry("b", deep=deep)
-    file = entry.obtain(_maker("contents", []), said.append) / "file"
-    manifest = file.parent / "manifest.json"
-    match damage:
-        case "truncated":
-            file.write_text("cont")
-        case "changed":
-            file.write_text("CONTENTS")
-        case "removed":
-            file.unlink()
-        case "manifest":
-            manifest.write_text('{"file": ')
-        case "recipe":
-            manifest.write_text(manifest.read_text().replace('"name": "b"', '"name": "a"'))
-    calls: list[str] = []
-    again = entry.obtain(_maker("contents", calls), said.append) / "file"
-    assert again.read_text() == "contents"
-    assert calls == ["contents"]
-    assert any("damaged" in line for line in said)
-    assert entry.obtain(_maker("contents", calls), said.append) == file.parent
-    assert calls == ["contents"]
+    file = entry.obtain(_maker("contents"), said.append) / "file"
+    _DAMAGE[damage](file)
+    entry.obtain(_maker("contents"), said.append)
+    assert file.read_text() == "contents"
+    assert [line for line in said if "is damaged; making it again" in line] == said
+    assert entry.use() == file.parent
 
 
 @pytest.mark.parametrize("deep", [True, False])
@@ -83,151 +93,306 @@ def test_a_link_out_of_the_store_counts_by_its_target(
     own_cache: Path, tmp_path: Path, deep: bool
 ) -> None:
     """An unpacked Debian root has links to files that the host may have, too, such as in /etc."""
-    theirs = tmp_path / "file of the host"
-    theirs.write_text("one")
+    (tmp_path / "theirs").write_text("one")
 
     def make(_: Path, product: Path) -> None:
-        (product / "link").symlink_to(theirs)
+        (product / "link").symlink_to(tmp_path / "theirs")
         (product / "dangling").symlink_to("nowhere")
 
     entry = _entry("c", deep=deep)
     path = entry.obtain(make, print)
-    theirs.write_text("another, longer")
+    (tmp_path / "theirs").write_text("another, longer")
     assert entry.use() == path
     (path / "dangling").unlink()
     (path / "dangling").symlink_to("else where")
     assert entry.use() is None
 
 
-def test_a_maker_that_fails_leaves_no_entry_but_its_workplace(own_cache: Path) -> None:
-    entry = _entry("c")
-
-    def fail(workplace: Path, product: Path) -> None:
-        (workplace / "half").write_text("what was done")
-        (product / "file").write_text("half of it")
-        raise RuntimeError("broken off")
-
-    with pytest.raises(RuntimeError):
-        entry.obtain(fail, print)
-    assert not entry.path.exists()
-
-    def go_on(workplace: Path, product: Path) -> None:
-        assert not list(product.iterdir())
-        (product / "file").write_text((workplace / "half").read_text())
-
-    assert (entry.obtain(go_on, print) / "file").read_text() == "what was done"
-    assert list(own_cache.glob("kind/*")) == [entry.path]
-
+# -- several processes
 
 _MAKE = """
 import sys
 from pathlib import Path
 from firsttouch.building.store import Entry
 def make(workplace, kept):
+    (workplace / "half").write_text("x")
     print("making", flush=True)
     sys.stdin.readline()
     (kept / "file").write_text("x")
-Entry("kind", {"name": "d"}, "thing d").obtain(make, lambda line: print(line, flush=True))
+entry = Entry("kind", {"name": sys.argv[1]}, f"thing {sys.argv[1]}")
+entry.obtain(make, lambda line: print(line, flush=True))
 print("has it", flush=True)
+sys.stdin.readline()
 """
 
 
-def _start() -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", _MAKE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        cwd=REPOSITORY,
-    )  # fmt: skip
+class _Process(subprocess.Popen[str]):
+    def __init__(self, script: str, *arguments: str) -> None:
+        super().__init__(
+            [sys.executable, "-c", script, *arguments], cwd=REPOSITORY, text=True, bufsize=1,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def line(self) -> str:
+        assert self.stdout
+        return self.stdout.readline().rstrip("\n")
+
+    def go_on(self) -> None:
+        assert self.stdin
+        self.stdin.write("\n")
 
 
-def test_two_processes_make_an_entry_once_and_the_second_says_that_it_waits(
-    own_cache: Path,
-) -> None:
-    with _start() as first, _start() as second:
-        assert first.stdin and first.stdout and second.stdin and second.stdout
-        said = {process.stdout.readline(): process for process in (first, second) if process.stdout}
-        maker = said.pop("making\n")
+def test_two_that_race_make_an_entry_once(own_cache: Path) -> None:
+    with _Process(_MAKE, "d") as first, _Process(_MAKE, "d") as second:
+        said = {process.line(): process for process in (first, second)}
+        maker = said.pop("making")
         ((waiting, waiter),) = said.items()
-        assert "thing d" in waiting and "waiting for it" in waiting
-        assert maker.stdin and waiter.stdout
-        maker.stdin.write("\n")
-        maker.stdin.flush()
-        assert waiter.stdout.read() == "has it\n"
-    assert first.returncode == second.returncode == 0
+        assert waiting.startswith("Another run is making thing d") and "waiting for it" in waiting
+        maker.go_on()
+        assert waiter.line() == maker.line() == "has it"
+        for process in (first, second):
+            process.go_on()
 
 
-def test_what_a_killed_maker_left_is_gone_on_with_at_once(own_cache: Path) -> None:
-    with _start() as first:
-        assert first.stdout
-        assert first.stdout.readline() == "making\n"
-        first.kill()
-    said: list[str] = []
-    entry = Entry("kind", {"name": "d"}, "thing d")
-    entry.obtain(_maker("x", []), said.append)
-    assert not said
-    assert [path.name for path in own_cache.glob("kind/[!.]*")] == [entry.path.name]
+def test_a_killed_maker_frees_its_lock_and_the_next_clears_what_it_left(own_cache: Path) -> None:
+    with _Process(_MAKE, "d") as maker:
+        assert maker.line() == "making"
+        maker.kill()
+    (half,) = own_cache.glob("kind/*.making/half")
+
+    def make(workplace: Path, product: Path) -> None:
+        assert not half.exists() and [*workplace.iterdir()] == [product]
+
+    path = _entry("d").obtain(make, pytest.fail)
+    assert [*own_cache.glob("kind/*")] == [path]
 
 
-def test_what_a_killed_maker_left_long_ago_is_swept_away(own_cache: Path) -> None:
-    recent, old = own_cache / "kind/recent.making", own_cache / "kind/old.making"
-    for workplace in (recent, old):
-        workplace.mkdir(parents=True)
-        (workplace / "half").write_text("something")
-    os.utime(old, (0, 0))
-    _entry("f").obtain(_maker("x", []), print)
-    assert recent.exists()
-    assert not old.exists()
+def test_a_full_disk_is_one_sentence_within_seconds(tmp_path: Path) -> None:
+    script = """
+import argparse, os, sys
+from firsttouch.building.store import Entry
+from firsttouch.cli.failures import exit_status
+def make(name, size):
+    Entry("kind", {"name": name}, name).obtain(
+        lambda _, kept: (kept / "file").write_bytes(os.urandom(size)), print)
+    return 0
+if os.fork() == 0:
+    os._exit(make("small", 50000))
+os.wait()
+sys.exit(exit_status(lambda: make("large", 1 << 20), argparse.Namespace()))
+"""
+    with small_disk(tmp_path / "small", 256 << 10) as disk:
+
+        def run(*words: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(
+                disk.command([sys.executable, *words]), cwd=REPOSITORY, timeout=30,
+                env={**os.environ, "XDG_CACHE_HOME": str(disk.path)},
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+
+        full = run("-c", script)
+        pruned = run("-m", "firsttouch", "store", "prune", "--keep", "0")
+    assert full.returncode == 2
+    (sentence,) = full.stderr.splitlines()
+    assert re.search(r"firsttouch: No space left on device.*store prune.*XDG_CACHE_HOME", sentence)
+    assert [line.split()[-1] for line in pruned.stdout.splitlines()[:2]] == ["unfinished", "small"]
 
 
-def _failing(number: int, *names: str | None) -> Maker:
-    def fail(_: Path, product: Path) -> None:
-        places = [None if name is None else str(product / name) for name in names]
-        raise OSError(number, os.strerror(number), places[0], None, *places[1:])
-
-    return fail
-
-
-@pytest.mark.parametrize("name", ["file", None], ids=["named", "written"])
-def test_no_room_is_one_sentence_that_says_how_to_make_some(
-    own_cache: Path, name: str | None
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    with pytest.raises(HostError, match=r"No space left on device.*store prune.*XDG_CACHE_HOME"):
-        _entry("e").obtain(_failing(errno.ENOSPC, name), print)
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(HostError, match="without locks"), locked(tmp_path / "lock"):
+        pytest.fail("held")
 
 
-def test_a_home_that_cannot_be_made_is_the_stores_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Root itself makes no folder there.
-    monkeypatch.setenv("XDG_CACHE_HOME", "/sys/no-home/.cache")
-    with pytest.raises(HostError, match=r"cannot write below /sys/no-home/.cache.*XDG_CACHE_HOME"):
-        _entry("e").obtain(lambda *_: None, print)
+_COUNT = """
+import sys, time
+from pathlib import Path
+from firsttouch.building.store import locked
+lock, counter = map(Path, sys.argv[1:])
+sys.stdin.readline()
+for _ in range(20):
+    with locked(lock, lambda: None):
+        count = int(counter.read_text())
+        time.sleep(0.002)
+        counter.write_text(str(count + 1))
+"""
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.EPERM])
-def test_a_store_that_may_not_be_written_needs_no_room(own_cache: Path, number: int) -> None:
-    with pytest.raises(HostError, match=r"cannot write below .*XDG_CACHE_HOME") as error:
-        _entry("e").obtain(_failing(number, "file"), print)
-    assert "prune" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("number", "names"),
-    [
-        (errno.ENOENT, ("file",)),
-        (errno.ENOSPC, ("/elsewhere/file",)),
-        (errno.EACCES, ("/elsewhere/file",)),
-        # A copy out of the store: the destination is full, not the store.
-        (errno.ENOSPC, ("file", "/elsewhere/file")),
-    ],
-    ids=str,
-)
-def test_what_has_nothing_to_do_with_the_store_is_not_blamed_on_it(
-    own_cache: Path, number: int, names: tuple[str, ...]
-) -> None:
-    with pytest.raises(OSError) as error:
-        _entry("e").obtain(_failing(number, *names), print)
-    assert error.value.errno == number
+@pytest.mark.long
+def test_processes_never_hold_a_lock_together(tmp_path: Path) -> None:
+    lock, counter = tmp_path / "lock", tmp_path / "counter"
+    counter.write_text("0")
+    racing = [_Process(_COUNT, str(lock), str(counter)) for _ in range(6)]
+    for process in racing:
+        process.go_on()
+    assert [process.wait(timeout=300) for process in racing] == [0] * 6
+    assert counter.read_text() == str(6 * 20)
+    assert not lock.exists()
 
 
 def test_a_store_in_no_certain_place_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "cache")
     with pytest.raises(UserError, match=r"XDG_CACHE_HOME is 'cache': set it to an absolute path"):
         store_root()
+
+
+# -- outcomes of guests
+
+
+@pytest.mark.parametrize("long", [0, 50_000])
+@pytest.mark.parametrize("damage", ["cut off", "changed", "empty", "not text", "removed"])
+def test_a_damaged_outcome_is_missing(own_cache: Path, damage: str, long: int) -> None:
+    outcome: dict[str, Json] = {
+        "commands": [{"lines": [{"page_faults": 12345, "more": "0123456789" * long}]}]
+    }
+    keep_outcome(_KEY, outcome)
+    stored = stored_outcome(_KEY)
+    assert stored is not None and stored.rest() == outcome
+    file = outcome_place(_KEY)
+    data = file.read_bytes()
+    assert len(data) < 10_000
+    if damage == "removed":
+        file.unlink()
+    else:
+        file.write_bytes(
+            {
+                "cut off": data[:-10],
+                "changed": data[:40] + bytes([data[40] ^ 1]) + data[41:],
+                "empty": b"",
+                "not text": b"\xff\xfe{",
+            }[damage]
+        )
+    assert stored_outcome(_KEY) is None
+
+
+# -- list and prune
+
+# Fills a store and ends, so that no process uses the entries; then they age.
+_FILL = """
+import os, sys
+from firsttouch.building.store import Entry, keep_outcome
+for name in "abcde":
+    make = lambda workplace, kept: (kept / "file").write_bytes(os.urandom(100 * 1024))
+    Entry("kind", {"name": name}, f"thing {name}").obtain(make, print)
+keep_outcome("ab" * 32, {"commands": []})
+"""
+
+
+@pytest.fixture
+def filled(own_cache: Path) -> Path:
+    """A store with a to e, of a bit more than 100 KiB each, of which b was used last."""
+    with _Process(_FILL):
+        pass
+    for age, name in enumerate("edcab"):
+        used = time.time() - 1000 + age
+        os.utime(_entry(name).path / "manifest.json", (used, used))
+    os.utime(outcome_place(_KEY), (time.time() - 500,) * 2)
+    return own_cache
+
+
+def _left() -> set[str]:
+    return {item.title.removeprefix("thing ") for item in items() if item.kind == "kind"}
+
+
+def test_what_was_used_longest_ago_goes_first(filled: Path) -> None:
+    (filled / "surveys").mkdir()
+    (filled / "surveys/boot.json").write_text("{}")
+    # A sparse file counts as what it takes on the disk.
+    with (_entry("a").path / "file").open("r+b") as disk:
+        disk.truncate(1 << 30)
+    listed = items()
+    assert [item.title for item in listed] == ["boot", _KEY, *(f"thing {n}" for n in "bacde")]
+    assert all(100 * KIB < item.size < 120 * KIB for item in listed if item.kind == "kind")
+    assert not any(item.in_use for item in listed)
+    assert [item.title for item in prune(250 * KIB)] == ["thing e", "thing d", "thing c"]
+    assert _left() == {"a", "b"}
+    assert prune(250 * KIB) == []
+    prune(0)
+    assert items() == []
+    assert not [path for path in filled.rglob("*") if not path.is_dir()]
+
+
+@pytest.fixture
+def user(filled: Path) -> Iterator[_Process]:
+    """A process that uses d, which was used long ago."""
+    with _Process(_MAKE, "d") as process:
+        assert process.line() == "has it"
+        yield process
+        process.kill()
+
+
+def test_what_a_living_run_uses_or_makes_stays(filled: Path, user: _Process) -> None:
+    with _Process(_MAKE, "new") as maker:
+        assert maker.line() == "making"
+        assert {item.title for item in items() if item.in_use} == {"thing d", "unfinished"}
+        prune(0)
+        assert _left() == {"d", "unfinished"}
+        maker.go_on()
+        assert maker.line() == "has it"
+        maker.kill()
+    user.kill()
+    user.wait()
+    prune(0)
+    assert items() == []
+
+
+def test_what_killed_processes_left_goes_whatever_may_stay(filled: Path) -> None:
+    with _Process(_MAKE, "new") as maker:
+        assert maker.line() == "making"
+        maker.kill()
+    outcome_place(_KEY).with_suffix(".lock").touch()
+    for folder in (filled, filled / "kind", outcome_place(_KEY).parent):
+        for name, age in ((".young.0", 3600), (".old.0", 2 * 24 * 3600)):
+            (folder / name).touch()
+            os.utime(folder / name, (time.time() - age,) * 2)
+    with locked(outcome_place("cd" * 32).with_suffix(".lock")):
+        assert [item.title for item in prune(1 << 30)] == ["unfinished"]
+        assert [file.parent.name for file in filled.rglob("*.lock")] == ["cd"]
+    assert {file.name for file in filled.rglob(".*")} == {".young.0"}
+    assert _left() == set("abcde")
+
+
+_KILLED = """
+import os, shutil, signal, sys
+from pathlib import Path
+from firsttouch.building.store import prune
+def remove(path, *_):
+    (Path(path) / "file").unlink()
+    os.kill(os.getpid(), signal.SIGKILL)
+shutil.rmtree = remove
+prune(0)
+"""
+
+
+def test_a_killed_prune_leaves_nothing_half_and_the_next_ends_it(filled: Path) -> None:
+    with _Process(_KILLED) as killed:
+        pass
+    assert killed.returncode == -signal.SIGKILL
+    assert _left() == set("abcd") and all(_entry(name).use() for name in "abcd")
+    assert _entry("e").use() is None
+    assert len(list(filled.glob("kind/.*"))) == 1
+    prune(1 << 30)
+    assert not list(filled.glob("kind/.*"))
+
+
+def test_store_list_and_prune_print_what_there_is_and_what_went(
+    firsttouch: Firsttouch, filled: Path, user: _Process
+) -> None:
+    first, *lines = firsttouch("store", "list").stdout.splitlines()
+    assert str(filled) in first
+    titles = [line.split("thing ")[-1] for line in lines[:5]]
+    assert titles == ["d, in use", "b", "a", "c", "e"]
+    assert all(re.search(r"\b1[01]\d(\.\d+)? KiB", line) for line in lines[:5])
+    assert "1 guests" in lines[5]
+    for keep in ("all", "-1", "1T"):
+        done = firsttouch("store", "prune", f"--keep={keep}")
+        assert done.returncode == 2 and "--keep" in done.stderr and keep in done.stderr
+    pruned = firsttouch("store", "prune", "--keep", "250K")
+    assert [line.split()[-1] for line in pruned.stdout.splitlines()[:3]] == list("eca")
+    assert _left() == {"b", "d"}

@@ -9,9 +9,9 @@ import pytest
 
 from firsttouch.building.disks import FileDisk
 from firsttouch.building.kernel import KernelImage
-from firsttouch.building.outcomes import keep_outcome
 from firsttouch.building.programs import INIT, PMU, ftbench
 from firsttouch.building.source import KernelSource
+from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import KINDS
 from firsttouch.catalog.releases import load_release

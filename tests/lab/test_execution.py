@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.outcomes import keep_outcome, outcome_place, stored_outcome
+from firsttouch.building.store import keep_outcome, outcome_place, stored_outcome
 from firsttouch.errors import GuestError
 from firsttouch.lab import execution, outcomes
 from firsttouch.lab.execution import Ended

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.outcomes import stored_outcome
+from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab import outcomes

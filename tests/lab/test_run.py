@@ -20,8 +20,7 @@ import pytest
 from firsttouch.analysis import dataset as datasets
 from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.building import host_tools
-from firsttouch.building.outcomes import stored_outcome
-from firsttouch.building.store import store_root
+from firsttouch.building.store import store_root, stored_outcome
 from firsttouch.catalog.experiments import Derived, Experiment
 from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import settings_of, size_of

@@ -14,9 +14,9 @@ import pytest
 
 from firsttouch.analysis.measurement import measure
 from firsttouch.building.disks import RootDisk
-from firsttouch.building.outcomes import keep_outcome, outcome_place
 from firsttouch.building.programs import INIT, RECORDER, build_recorder
 from firsttouch.building.source import KernelSource
+from firsttouch.building.store import keep_outcome, outcome_place
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import RECORDED

@@ -12,7 +12,7 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from firsttouch.building.outcomes import keep_outcome, stored_outcome
+from firsttouch.building.store import keep_outcome, stored_outcome
 from firsttouch.files import digest, write_atomically
 from firsttouch.places import REPOSITORY
 from firsttouch.tables import Table

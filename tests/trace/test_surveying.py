@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.upkeep import items, prune
+from firsttouch.building.store import items, prune
 from firsttouch.survey.document import read_survey
 from firsttouch.trace.prices import PRICES
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.outcomes import stored_outcome
 from firsttouch.building.programs import PMU, build_ftbench, build_init
+from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab.outcomes import measure_guest
