@@ -24,9 +24,9 @@ from firsttouch.cli.main import main
 from firsttouch.finder.document import trace_document
 from firsttouch.places import REPOSITORY
 from firsttouch.trace.reading import read_recording
+from firsttouch.views.answers import print_answers
 from firsttouch.views.html.page import write_report
-from firsttouch.views.row_tables import print_dataset
-from firsttouch.views.terminal import print_answers
+from firsttouch.views.rows import print_dataset
 from tests.support.golden import Golden
 
 _EVIDENCE = REPOSITORY / "docs/evidence"

@@ -10,6 +10,7 @@ from firsttouch.analysis.measurement import Measurement
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.quantities import parse_size
+from firsttouch.tables import Json
 
 # The size of a page where a cell asks for none, and of a base page in every guest.
 BASE_PAGE = "4k"
@@ -67,6 +68,15 @@ class Case:
     def command(self, arm: str) -> str:
         """Return the command that runs only the cell of `arm`."""
         return self.arms[arm].result.provenance.command
+
+    def document(self) -> dict[str, Json]:
+        """Return what names the case, for programs."""
+        return {
+            "release": self.platform.release,
+            "machine": self.platform.machine,
+            "experiment": self.experiment.name,
+            "params": dict(self.params),
+        }
 
     def number(self, name: str) -> int:
         """Return the value of a whole-number parameter; 0 if it is missing or not a number."""

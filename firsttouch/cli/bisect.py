@@ -20,10 +20,10 @@ from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_count
-from firsttouch.views.changed_functions import changed_functions, print_rows
 from firsttouch.views.names import cell_name
-from firsttouch.views.plain import plain
-from firsttouch.views.terminal import output_console
+from firsttouch.views.profile import changed_functions, functions_table
+from firsttouch.views.tables import print_table
+from firsttouch.views.terminal import output_console, plain
 
 METRIC = INSTRUCTIONS
 
@@ -151,4 +151,6 @@ def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
         rows = changed_functions(profiles, units)
         if not rows:
             console.print("No function executes more instructions, or fewer.")
-        print_rows(f"functions of {name}", ("before", "after"), rows, console, unit)
+        else:
+            title, sides = f"functions of {name}", ("before", "after")
+            print_table(functions_table(title, sides, rows, unit), console)

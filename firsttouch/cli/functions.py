@@ -19,8 +19,9 @@ from firsttouch.cli.running import print_failures
 from firsttouch.lab.plan import Request
 from firsttouch.lab.run import run_lab
 from firsttouch.progress import Reporter
-from firsttouch.views.changed_functions import print_functions
 from firsttouch.views.html.files import write_flame_graphs
+from firsttouch.views.profile import function_tables
+from firsttouch.views.tables import print_table
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def profile(
 
 def print_profiled(each: Profiled, console: Console) -> None:
     """Print the functions that changed, and the paths of their flame graphs."""
-    for case in each.cases:
-        print_functions(case, each.base, each.arm, console)
+    for table in function_tables(each.cases, each.base, each.arm):
+        print_table(table, console)
     for file in write_flame_graphs(each.dataset, each.folder):
         console.print(f"Flame graph: {file}", soft_wrap=True)

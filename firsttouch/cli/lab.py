@@ -30,9 +30,10 @@ from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
 from firsttouch.tables import dump_json
 from firsttouch.trace.printing import print_programs
-from firsttouch.views.row_tables import print_dataset
+from firsttouch.views.answers import print_answers
+from firsttouch.views.rows import print_dataset
 from firsttouch.views.summary import summary
-from firsttouch.views.terminal import output_console, print_answers
+from firsttouch.views.terminal import output_console
 
 
 def add_options(lab: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from firsttouch.catalog.settings import all_settings
 from firsttouch.lab.forecast import Forecast
 from firsttouch.lab.plan import Plan
 from firsttouch.quantities import format_duration, format_number_of
-from firsttouch.views.plain import heading, plain
+from firsttouch.views.terminal import heading, plain
 
 
 def print_list(console: Console) -> bool:

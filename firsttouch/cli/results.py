@@ -26,8 +26,8 @@ from firsttouch.views.comparison import comparison_document, print_comparison
 from firsttouch.views.html.files import write_figures
 from firsttouch.views.html.page import write_report
 from firsttouch.views.html.times_figure import times_figure
-from firsttouch.views.markdown import FORMATS, export
 from firsttouch.views.profile import folded
+from firsttouch.views.rows import FORMATS, export
 from firsttouch.views.terminal import output_console
 from firsttouch.views.two_results import compare
 

@@ -29,9 +29,10 @@ from firsttouch.lab.run import RunResults, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
+from firsttouch.views.answers import first_figure
 from firsttouch.views.html.page import write_report
 from firsttouch.views.summary import summary
-from firsttouch.views.terminal import first_figure, output_console
+from firsttouch.views.terminal import output_console
 from firsttouch.vm.qemu import command
 
 

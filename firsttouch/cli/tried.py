@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.analysis.changes import CellChange, Changes, changes
-from firsttouch.analysis.matrix import matrix_of
+from firsttouch.analysis.changes import CellChange, Changes, changes, matrix_of
 from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.arms import BASE, Arm, arm_names
@@ -26,11 +25,9 @@ from firsttouch.lab.run import release_of
 from firsttouch.progress import Reporter
 from firsttouch.spelling import spelled
 from firsttouch.tables import dump_json
-from firsttouch.views.changes import print_changes
-from firsttouch.views.changes_document import changes_document
-from firsttouch.views.matrix import print_matrix
+from firsttouch.views.changes import changes_document, print_changes, print_matrix
 from firsttouch.views.reply import reply
-from firsttouch.views.row_tables import print_dataset
+from firsttouch.views.rows import print_dataset
 from firsttouch.views.terminal import output_console
 
 _EXAMPLES = """examples:

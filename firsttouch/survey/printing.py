@@ -15,7 +15,7 @@ from firsttouch.survey.samples import Figure
 from firsttouch.survey.sentences import PLUS_MINUS, Sentence
 from firsttouch.survey.tasks import FLOOR, kind_name
 from firsttouch.views.labels import group_by_reason
-from firsttouch.views.plain import plain, plain_table, print_table
+from firsttouch.views.terminal import plain, plain_table, print_table
 
 _POLICIES = ("enabled", "defrag", "shmem_enabled", "use_zero_page")
 

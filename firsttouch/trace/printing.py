@@ -11,7 +11,7 @@ from firsttouch.finder.sites import REMEDIES, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.quantities import format_share
 from firsttouch.trace.sentences import between, few_doubles
-from firsttouch.views.plain import may_wrap, plain, plain_table, print_table
+from firsttouch.views.terminal import may_wrap, plain, plain_table, print_table
 
 _SITES = 10
 # Characters of a place in the table of programs, for three arms beside it.

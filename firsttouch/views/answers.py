@@ -1,46 +1,148 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The answer in three sentences, made from the results. They also say what was not measured."""
+"""The answer to a request: sentences, verdicts on published figures, or the rows asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Console
 
 from firsttouch.analysis.cache_statistics import Spread, running, sweeps
 from firsttouch.analysis.cases import Case, Platform
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.analysis.published import PublishedFigure, count_verdicts
+from firsttouch.analysis.published import NOT_MEASURED, PublishedFigure, published_figures
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params
-from firsttouch.quantities import format_change, format_count, format_ratio, format_size
+from firsttouch.quantities import (
+    format_change,
+    format_count,
+    format_ratio,
+    format_size,
+    format_value,
+)
+from firsttouch.views.labels import QUICK, SPREAD, spread_words, verdict_words
+from firsttouch.views.names import cell_name
+from firsttouch.views.rows import by_experiment, change_words, row_table
+from firsttouch.views.tables import Table, print_table, print_tables
+from firsttouch.views.terminal import heading, plain
 
+LINES = 25
+# On a narrower console the sentences alone may take more than LINES.
+_NARROW = 80
+# Rows of all tables of what has no sentences.
+_ROWS = 16
+_FAULTS, _COLORS = "populate", "zero-conflict"
 # Accesses that gain nothing: their name, and the experiment and parameters that measure them.
 _WITHOUT_GAIN: tuple[tuple[str, str, Params], ...] = (
-    ("a plain store", "populate", {"by": "store", "page": "4k"}),
-    ("a plain read", "read-fault", {}),
+    ("plain stores", "populate", {"by": "store", "page": "4k"}),
+    ("plain reads", "read-fault", {}),
 )
+
+
+def print_answers(dataset: Dataset, report: str, console: Console) -> None:
+    """Print what the results say of the features, then the rows of what that leaves out.
+
+    `report` is the path of the report. On a console of 80 columns or more the sentences and
+    verdicts take at most 25 lines; a line counts the verdicts that do not fit.
+    """
+    figures = measured_figures(dataset)
+    groups = _grouped(figures)
+    own = list(own_tables(dataset, figures))
+    sentences = [] if own and not figures else _sentences(dataset, figures)
+    tail = [*_not_reproduced(groups), "Every row: the same command with --table."]
+    for sentence in sentences:
+        console.print(plain(sentence) if sentence is not sentences[0] else heading(sentence))
+    room = LINES - sum(_height(text, console) for text in (*sentences, *tail, report))
+    if figures:
+        _print_figures(groups, room if console.width >= _NARROW else None, console)
+    if own:
+        print_tables(own, console)
+        console.print()
+    for sentence in tail:
+        console.print(plain(sentence))
+    # A path that is broken across lines cannot be pasted.
+    console.print(plain(f"Report: {report}"), soft_wrap=True)
+
+
+def measured_figures(dataset: Dataset) -> list[PublishedFigure]:
+    """Return the published figures that the results answer."""
+    return [each for each in published_figures(dataset) if each.verdict != NOT_MEASURED]
+
+
+def own_tables(dataset: Dataset, figures: Iterable[PublishedFigure]) -> Iterator[Table]:
+    """Yield the shown rows of each experiment that neither sentences nor `figures` are about.
+
+    Of the default plan they are left out if anything else of it has an answer.
+    """
+    answered = {figure.experiment.name for figure in figures}
+    for platform in dataset.platforms():
+        answered |= {_FAULTS} if _faults(dataset, platform) else set()
+        answered |= {_COLORS} if _colors(dataset, platform) else set()
+    own = [
+        cases
+        for cases in by_experiment(dataset)
+        if cases[0].experiment.name not in answered
+        and not (answered and cases[0].experiment.default)
+    ]
+    for cases in own:
+        names = cases[0].experiment.shown()
+        every = [row for row in dataset.rows if row.case in cases]
+        rows = [row for row in every if row.metric in names] or every
+        # What differs between arms comes first.
+        rows.sort(key=lambda row: not change_words(row.change_percent))
+        if rows:
+            yield row_table(dataset, rows).most(max(4, _ROWS // len(own)))
+
+
+def first_figure(dataset: Dataset) -> str:
+    """Return the first figure of an experiment's results, in one line; empty if it has none.
+
+    It is the first figure with a published counterpart, or else the first shown one.
+    """
+    rows = [row for row in dataset.rows if row.metric in row.case.experiment.shown()]
+    rows = rows or list(dataset.rows)
+    row = next((row for row in rows if row.published), rows[0] if rows else None)
+    if row is None:
+        return ""
+    values = ", ".join(f"{arm} {format_value(value, row.unit)}" for arm, value in row.arms.items())
+    change = f", {format_change(row.change_percent)}" if row.change_percent is not None else ""
+    where = f"{cell_name(row.case.experiment, row.case.params)} on {row.case.platform.machine}"
+    return f"{where}: {row.metric} {values}{change}"
 
 
 def answering(dataset: Dataset) -> list[Platform]:
     """Return the platforms whose results show what the features do or cost, else the first."""
     platforms = dataset.platforms()
-    names = ("populate", "read-fault", "zero-conflict")
+    names = (_FAULTS, "read-fault", _COLORS)
     return [platform for platform in platforms if dataset.of(platform, *names)] or platforms[:1]
 
 
-def answer(
-    dataset: Dataset, platform: Platform, figures: Iterable[PublishedFigure]
-) -> tuple[str, str, str]:
-    """Return three sentences: on write-intent faults, on colour zero pages, and on the costs.
+def answer(dataset: Dataset, platform: Platform, figures: Iterable[PublishedFigure]) -> list[str]:
+    """Return a sentence each on write-intent faults, on colour zero pages, on side effects."""
+    verdicts = [figure.verdict for figure in figures if figure.platform == platform]
+    counts = ", ".join(f"{verdicts.count(each)} {each}" for each in dict.fromkeys(verdicts))
+    return list(
+        filter(None, (
+            _faults(dataset, platform),
+            _colors(dataset, platform),
+            _side_effects(dataset, platform),
+            f"Published figures: {counts}." if counts else "",
+        ))
+    )  # fmt: skip
 
-    Commands in them are in backquotes.
-    """
-    of_platform = [figure for figure in figures if figure.platform in (platform, None)]
-    return (
-        _faults(dataset, platform),
-        _colors(dataset, platform),
-        f"{_cost_without_gain(dataset, platform)}; {_verdicts(of_platform)}.",
-    )
+
+def _sentences(dataset: Dataset, figures: Sequence[PublishedFigure]) -> list[str]:
+    first, *others = answering(dataset)
+    quick = f"  ({QUICK})" if dataset.quick else ""
+    sentences = [f"First touch, {first}{quick}", *answer(dataset, first, figures)]
+    if others:
+        machines: dict[str, list[str]] = {}
+        for platform in others:
+            machines.setdefault(platform.release, []).append(platform.machine)
+        also = "; ".join(f"{release} on {', '.join(on)}" for release, on in machines.items())
+        sentences.append(f"Also measured, see the report: {also}.")
+    return sentences
 
 
 def mean_words(spread: Spread) -> str:
@@ -53,13 +155,10 @@ def _change(case: Case, metric: str) -> float | None:
 
 
 def _faults(dataset: Dataset, platform: Platform) -> str:
-    case = dataset.find(platform, "populate", "page_faults", {"by": "ldadd", "page": "4k"})
+    case = dataset.find(platform, _FAULTS, "page_faults", {"by": "ldadd", "page": "4k"})
     both = _per_page(case) if case else None
     if case is None or both is None:
-        return (
-            "What write-intent faults do was not measured: "
-            "`firsttouch lab --experiment populate --set by=ldadd` measures it."
-        )
+        return ""
     arms = (BASE, case.experiment.compare)
     faults = [format_count(case.value(arm, "page_faults") or 0) for arm in arms]
     word = "1 fault" if both[0] == "1" else f"{both[0]} faults"
@@ -77,7 +176,7 @@ def _faults(dataset: Dataset, platform: Platform) -> str:
         with_it.append(f"{format_change(instructions)} of kernel instructions")
     if with_it:
         sentence += f", with {' and '.join(with_it)}"
-    huge = dataset.find(platform, "populate", "page_faults", {"by": "ldadd", "page": "2m"})
+    huge = dataset.find(platform, _FAULTS, "page_faults", {"by": "ldadd", "page": "2m"})
     of_huge = _per_page(huge) if huge else None
     if of_huge:
         sentence += f"; that of a 2 MiB page takes {of_huge[0]} and {of_huge[1]}"
@@ -93,7 +192,7 @@ def _per_page(case: Case) -> tuple[str, str] | None:
 
 
 def _colors(dataset: Dataset, platform: Platform) -> str:
-    for sweep in sweeps(running(dataset, platform, "zero-conflict")):
+    for sweep in sweeps(running(dataset, platform, _COLORS)):
         spreads = sweep.spreads(sweep.metric)
         others = [arm for arm in spreads if arm != BASE]
         if BASE in spreads and others:
@@ -101,33 +200,121 @@ def _colors(dataset: Dataset, platform: Platform) -> str:
             # The arm with the best worst case: the most that the feature can do.
             arm = min(others, key=lambda name: spreads[name].worst)
             after = spreads[arm]
+            means = mean_words(before), mean_words(after)
+            mean = "stays at" if means[0] == means[1] else f"goes from {means[0]} to"
             return (
-                f"Colour zero pages (arm {arm}) take the worst case of a full "
+                f"Colour zero pages (arm {arm}) cut the worst case of a full "
                 f"{sweep.level.upper()} set from {format_ratio(before.worst)} to "
-                f"{format_ratio(after.worst)} misses per round and the mean over hot colours "
-                f"from {mean_words(before)} to {mean_words(after)}."
+                f"{format_ratio(after.worst)} misses per round; the mean over hot colours {mean} "
+                f"{means[1]}."
             )
-    return (
-        "What colour zero pages do was not measured: "
-        "`firsttouch lab --experiment zero-conflict` measures it."
-    )
+    return ""
 
 
-def _cost_without_gain(dataset: Dataset, platform: Platform) -> str:
+def _side_effects(dataset: Dataset, platform: Platform) -> str:
     """Return what the features cost accesses that gain nothing: a plain store, a plain read."""
-    changes = []
+    effects: list[str] = []
     for words, name, params in _WITHOUT_GAIN:
         case = dataset.find(platform, name, "instructions_kernel", params)
         change = _change(case, "instructions_kernel") if case else None
         if change is not None:
-            changes.append(f"{words} by {format_change(change)} of kernel instructions")
-    if not changes:
-        return "What the features cost accesses that gain nothing was not measured"
-    return f"Accesses that gain nothing change too: {', '.join(changes)}"
+            by = f"{format_change(abs(change)).lstrip('+')} {'more' if change > 0 else 'fewer'}"
+            effects.append(
+                f"{words} {by}" if effects else f"{words} execute {by} kernel instructions"
+            )
+    return f"Side effects: {', '.join(effects)}." if effects else ""
 
 
-def _verdicts(figures: Iterable[PublishedFigure]) -> str:
-    words = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(figures).items())
-    if not words:
-        return "there is no published figure to compare with"
-    return f"of the comparisons with published figures, {words}"
+def _height(text: str, console: Console) -> int:
+    with console.capture() as printed:
+        console.print(plain(text))
+    return printed.get().count("\n")
+
+
+def _grouped(figures: Iterable[PublishedFigure]) -> list[list[PublishedFigure]]:
+    """Return the figures in groups of one text and one verdict, on all platforms.
+
+    Within a group the row furthest from what was published comes first.
+    """
+    groups: dict[tuple[str, str], list[PublishedFigure]] = {}
+    for figure in figures:
+        groups.setdefault((figure.published.figure, figure.verdict), []).append(figure)
+    return [sorted(members, key=_distance, reverse=True) for members in groups.values()]
+
+
+def _several(groups: Iterable[Iterable[PublishedFigure]]) -> bool:
+    """Return whether the figures are of more than one platform."""
+    return len({str(figure.platform) for group in groups for figure in group}) > 1
+
+
+def _distance(figure: PublishedFigure) -> float:
+    change = (figure.row.change_percent if figure.row else None) or 0.0
+    expected = figure.published.change
+    return change if expected is None else abs(change - expected)
+
+
+def _print_figures(
+    groups: Sequence[Sequence[PublishedFigure]], room: int | None, console: Console
+) -> None:
+    """Print the published figures in at most `room` lines; the last counts those left out."""
+
+    def print_first(shown: int) -> None:
+        if shown:
+            print_table(published_table(groups[:shown]), console)
+        if left := sum(map(len, groups[shown:])):
+            more = f"and {left} more" if shown else f"{left} verdicts on published figures"
+            console.print(f"{more}: see the report")
+
+    shown = len(groups)
+    while shown and room is not None:
+        with console.capture() as printed:
+            print_first(shown)
+        if printed.get().count("\n") <= room:
+            break
+        shown -= 1
+    print_first(shown)
+
+
+def published_table(groups: Sequence[Sequence[PublishedFigure]], *, whole: bool = False) -> Table:
+    """Return the table of published figures, a line for the first of each group.
+
+    If `whole`, each has its source, its cell and metric, and the range over layouts.
+    """
+    compared = {group[0].experiment.compare for group in groups}
+    other = compared.pop() if len(compared) == 1 else "changed"
+    layouts = any(group[0].row and group[0].row.layouts for group in groups)
+    several = _several(groups)
+    rows = []
+    for group in groups:
+        figure, row = group[0], group[0].row
+        assert row is not None
+        where = f", {figure.platform}" if several else ""
+        cell = f"{cell_name(figure.experiment, row.case.params)}{where}: {row.metric}"
+        name = figure.published.figure
+        times = f" {len(group)} x" if len(group) > 1 else ""
+        rows.append((
+            *((f"{name} ({figure.published.source})", cell) if whole else (name + where,)),
+            *(format_value(row.arms.get(arm), row.unit)
+              for arm in (BASE, figure.experiment.compare)),
+            *(spread_words(row) if layouts else (format_change(row.change_percent),)),
+            f"{figure.verdict}{times}{verdict_words(row).removeprefix(row.verdict)}",
+        ))  # fmt: skip
+    names = ("published figure", "cell") if whole else ("published figure",)
+    changes = SPREAD if layouts else ("change",)
+    return Table(
+        "", (*names, BASE, other, *changes, "verdict"), tuple(rows),
+        names=len(names), more=1, wraps={0: 24},
+    )  # fmt: skip
+
+
+def _not_reproduced(groups: Sequence[Sequence[PublishedFigure]]) -> Iterator[str]:
+    """Yield a sentence for each figure that was not reproduced: what was measured, and why."""
+    for group in groups:
+        figure = group[0]
+        if figure.verdict == "not reproduced" and figure.row:
+            metric = f"{cell_name(figure.experiment, figure.row.case.params)} {figure.row.metric}"
+            metric += f", {figure.platform}" if _several(groups) else ""
+            change = format_change(figure.row.change_percent)
+            change += f", the furthest of {len(group)}" if len(group) > 1 else ""
+            why = figure.published.remark or "the reason is unknown"
+            yield f"Not reproduced: {figure.published.figure} ({metric}: {change}): {why}."

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from rich.console import Console
-from rich.table import Table
 
 from firsttouch.tables import Json
-from firsttouch.views.plain import fits, heading, may_wrap, plain, plain_table, print_table
+from firsttouch.views.tables import Table, print_tables
+from firsttouch.views.terminal import plain
 
 SCHEMA = 2
 # Made from the same parts; different in what a comparison can be about; different in more.
@@ -84,47 +84,33 @@ def print_comparison(comparison: Comparison, a: str, b: str, console: Console) -
     for sentence in comparison.sentences:
         console.print(plain(sentence, style))
         style = ""
-    _print_differences(comparison.differences, console)
-    groups: dict[tuple[str, str], list[Line]] = {}
-    for line in comparison.lines:
-        if line.shown:
-            groups.setdefault(line.group, []).append(line)
-    for (title, about), lines in groups.items():
-        console.print()
-        if title:
-            console.print(heading(title, about))
-        table = _table(comparison.columns, lines)
-        if not fits(table, console):
-            # Its rows become lines: each must say what it is of.
-            table = _table(comparison.columns, lines, whole=True)
-        print_table(table, console)
+    for what in dict.fromkeys(difference.what for difference in comparison.differences):
+        first, *more = (each for each in comparison.differences if each.what == what)
+        console.print(plain(f"  {what}" + (f" (and {len(more):,} more)" if more else "")))
+        for side, value in (("A", first.a), ("B", first.b)):
+            console.print(plain(f"    {side} {value}", "dim"))
+    print_tables(comparison_tables(comparison), console)
     if comparison.note:
         console.print(plain(comparison.note, "dim"))
 
 
-def _print_differences(differences: Sequence[Difference], console: Console) -> None:
-    """Print one difference of each kind, and the number of further ones of that kind."""
-    for what in dict.fromkeys(difference.what for difference in differences):
-        alike = [difference for difference in differences if difference.what == what]
-        more = f" (and {len(alike) - 1:,} more)" if len(alike) > 1 else ""
-        console.print(plain(f"  {what}{more}"))
-        for side, value in (("A", alike[0].a), ("B", alike[0].b)):
-            console.print(plain(f"    {side} {value}", "dim"))
-
-
-def _table(columns: Sequence[str], lines: Sequence[Line], *, whole: bool = False) -> Table:
-    """Return a table of lines; not `whole`: without a first name that is that of the row above."""
-    table = plain_table(columns, ["A", "B", "change"])
-    # Only this column folds: a number that is cut would be a wrong number.
-    may_wrap(table, 0)
-    table.columns[0].overflow = "fold"
-    last = ""
-    for line in lines:
-        first, *names = line.names
-        shown = "" if first == last and not whole else first
-        table.add_row(*map(plain, (shown, *names, *line.texts)))
-        last = first
-    return table
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """Return a table for each group of lines: both sides, and a column for the change."""
+    groups: dict[tuple[str, str], list[Line]] = {}
+    for line in comparison.lines:
+        if line.shown:
+            groups.setdefault(line.group, []).append(line)
+    return [
+        Table(
+            title,
+            (*comparison.columns, "A", "B", "change"),
+            [(*line.names, *line.texts) for line in lines],
+            about=about,
+            names=len(comparison.columns),
+            wraps={0: 12},
+        )
+        for (title, about), lines in groups.items()
+    ]
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Json]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Profiles as text: functions on the terminal, stacks for other tools."""
+"""Profiles as text: functions, those that an arm changes, and stacks for other tools."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 
 from firsttouch.analysis.cases import Case
+from firsttouch.analysis.changes import Unit, units_of
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.profile import (
     CELL,
@@ -23,13 +24,24 @@ from firsttouch.analysis.profile import (
     compare_functions,
     profiles_of,
 )
-from firsttouch.views.markdown import tried_options
-from firsttouch.views.names import format_params
-from firsttouch.views.plain import heading, plain, plain_table, print_table
+from firsttouch.views.names import cell_name, format_params
+from firsttouch.views.rows import tried_options
+from firsttouch.views.tables import Table, print_table
+from firsttouch.views.terminal import heading, plain
 
 # The lines of a table that answers first; --table prints every function.
 _FIRST = 30
+# Lines of a table of functions that changed.
+_CHANGED = 6
 _ENTERED = {"tail_call": "tail call", "exception": "exception", "stack_switch": "stack switch"}
+# Counts per fault from which on decimals are left out.
+_LARGE = 10_000
+# What heads cells, by what their counts are divided by.
+UNITS: Mapping[Unit, str] = {
+    "fault": "per fault",
+    "operation": "per operation",
+    "cell": "in the whole cell",
+}
 
 
 def case_title(case: Case) -> str:
@@ -58,6 +70,16 @@ def signed(value: float) -> str:
     return "0" if text in ("+0.00", "-0.00") else text
 
 
+def format_per(value: float) -> str:
+    """Return a count per fault or operation; decimals of a large value would say nothing."""
+    return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:,.2f}"
+
+
+def format_signed(value: float) -> str:
+    """Return a change of such a count, with its sign unless it rounds to zero."""
+    return f"{value:+,.0f}" if abs(value) >= _LARGE else signed(value)
+
+
 def unit_label(basis: Basis, count: str = INSTRUCTIONS) -> str:
     """Return what a value of the kernel is: ``instructions per fault``."""
     return COUNTS[count] if basis.unit == CELL else f"{COUNTS[count]} per {basis.unit}"
@@ -74,15 +96,19 @@ def print_profile(
     profiles = profiles_of(case)
     basis = basis_of(case, profiles, unit)
     functions = compare_functions(profiles, basis, count)
-    user = [row for row in functions if row.function == USER]
     rows = [row for row in functions if row.function != USER]
     shown = rows if whole else rows[:_FIRST]
-    changes = ["change"] if len(profiles) > 1 else []
-    table = plain_table(["function"], [*profiles, *changes])
-    for row in [_total(profiles, basis, count), *user, *shown]:
-        values = [f"{value:,.2f}" for value in row.values.values()]
-        changes = [] if row.change is None else [signed(row.change)]
-        table.add_row(*map(plain, [row.function, *values, *changes]))
+    totals = {arm: profile.total(count) / basis.divisors[arm] for arm, profile in profiles.items()}
+    first, *others = totals.values()
+    total = FunctionRow("the kernel, all functions", totals, others[-1] - first if others else None)
+    lines = [
+        (
+            row.function,
+            *(f"{value:,.2f}" for value in row.values.values()),
+            *([] if row.change is None else [signed(row.change)]),
+        )
+        for row in (total, *(row for row in functions if row.function == USER), *shown)
+    ]
     console.print(heading(case_title(case)))
     divisors = [f"{number:,.0f} {basis.unit}s on {arm}" for arm, number in basis.divisors.items()]
     about = "" if basis.unit == CELL else f": {', '.join(divisors)}"
@@ -90,15 +116,51 @@ def print_profile(
     for arm, profile in profiles.items():
         if count in profile.missing:
             console.print(plain(f"Not on {arm}: {profile.missing[count]}."), soft_wrap=True)
-    print_table(table, console)
-    if rest := rows[len(shown) :]:
-        console.print(plain(f"{len(rest):,} more functions: --table prints each."))
+    left = len(rows) - len(shown)
+    note = f"{left:,} more functions: --table prints each." if left else ""
+    head = ("function", *profiles, *(["change"] if others else []))
+    print_table(Table("", head, lines, note), console)
 
 
-def _total(profiles: Mapping[str, Profile], basis: Basis, count: str) -> FunctionRow:
-    values = {arm: profile.total(count) / basis.divisors[arm] for arm, profile in profiles.items()}
-    first, *others = values.values()
-    return FunctionRow("the kernel, all functions", values, others[-1] - first if others else None)
+def changed_functions(profiles: Mapping[str, Profile], units: float) -> list[FunctionRow]:
+    """Return the functions whose instructions changed, divided by `units`, the largest first."""
+    basis = Basis("fault", dict.fromkeys(profiles, units))
+    return [
+        row
+        for row in compare_functions(profiles, basis)
+        if row.function != USER and signed(row.change or 0) != "0"
+    ]
+
+
+def changed_in(case: Case, base: str, arm: str) -> list[FunctionRow]:
+    """Return the functions whose instructions per fault or operation changed, the largest first."""
+    profiles = {name: profile for name, profile in profiles_of(case).items() if name in (base, arm)}
+    if len(profiles) < 2:
+        return []
+    return changed_functions(profiles, units_of(case, base)[1])
+
+
+def functions_table(
+    title: str, names: Sequence[str], rows: Sequence[FunctionRow], unit: Unit
+) -> Table:
+    """Return the table of functions that changed between two kernels, of these `names`."""
+    rest, note = rows[_CHANGED:], ""
+    if rest:
+        functions = f"{len(rest):,} more function{'s' if len(rest) > 1 else ''}"
+        note = f"{functions}, together {signed(sum(row.change or 0 for row in rest))}"
+    lines = [
+        (row.function, *map(format_per, row.values.values()), format_signed(row.change or 0))
+        for row in rows[:_CHANGED]
+    ]
+    return Table(title, (UNITS[unit], *names, "change"), lines, note)
+
+
+def function_tables(cases: Sequence[Case], base: str, arm: str) -> Iterator[Table]:
+    """Yield the functions of profiled cases whose instructions changed from `base` to `arm`."""
+    for case in cases:
+        if rows := changed_in(case, base, arm):
+            title = f"functions of {cell_name(case.experiment, case.params)}"
+            yield functions_table(title, (base, arm), rows, units_of(case, base)[0])
 
 
 def folded(dataset: Dataset) -> str:

@@ -17,8 +17,9 @@ from firsttouch.analysis.changes import Changes
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE, Arm
 from firsttouch.catalog.tried import UNNAMED
-from firsttouch.views.changed_functions import print_functions
 from firsttouch.views.changes import print_changes
+from firsttouch.views.profile import function_tables
+from firsttouch.views.tables import print_tables
 
 _WIDTH = 72
 _LIMITS = (
@@ -44,9 +45,8 @@ def reply(
     console = Console(file=text, width=_WIDTH, highlight=False, color_system=None)
     for changes in tried:
         print_changes(changes, console)
-        for case in profiled.get(changes.arm, ()):
-            console.print()
-            print_functions(case, changes.base, changes.arm, console)
+        cases = profiled.get(changes.arm, ())
+        print_tables(function_tables(cases, changes.base, changes.arm), console)
         console.print()
     names = {name for changes in tried for name in (changes.base, changes.arm)}
     arms = [arm for name, arm in dataset.catalog.arms.items() if arm.tried and name in names]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.distributions import (
     Distribution,
@@ -28,25 +27,16 @@ def summary(dataset: Dataset) -> dict[str, Json]:
         "quick": dataset.quick,
         "rows": [_row(row) for row in dataset.rows],
         "unavailable": [
-            {**_case(gap.case), "metric": gap.metric, "reasons": dict(gap.reasons)}
+            {**gap.case.document(), "metric": gap.metric, "reasons": dict(gap.reasons)}
             for gap in dataset.gaps
         ],
-    }
-
-
-def _case(case: Case) -> dict[str, Json]:
-    return {
-        "release": case.platform.release,
-        "machine": case.platform.machine,
-        "experiment": case.experiment.name,
-        "params": dict(case.params),
     }
 
 
 def _row(row: Row) -> dict[str, Json]:
     published = row.published
     return {
-        **_case(row.case),
+        **row.case.document(),
         "metric": row.metric,
         "unit": row.unit,
         "arms": dict(row.arms),

@@ -15,7 +15,8 @@ from firsttouch.lab.times import TimedCell, Times
 from firsttouch.quantities import format_number_of, format_value
 from firsttouch.tables import Json
 from firsttouch.views.names import format_params
-from firsttouch.views.plain import heading, may_wrap, plain, plain_table, print_table
+from firsttouch.views.tables import Table, print_table
+from firsttouch.views.terminal import heading, plain
 from firsttouch.views.time_sentences import sentences
 
 
@@ -69,27 +70,24 @@ def print_times(
             )
     console.print()
     arms = [arm.name for arm in times.arms if arm.name != BASE]
-    names = ["cell", "metric"] if every else ["cell"]
-    table = plain_table(names, [BASE, *arms])
-    may_wrap(table, 0)
-    for row in rows:
-        if row.metric == ELAPSED or (every and row.arms):
-            base = row.arms.get(BASE)
-            unit = "ns" if row.metric.endswith("_ns") else ""
-            table.add_row(
-                plain(cell_title(row.cell, times.cells)),
-                *([plain(row.metric)] if every else []),
-                plain(row.missing if base is None else format_value(base, unit)),
-                *(plain(change_words(row.changes.get(arm))) for arm in arms),
-            )
-    print_table(table, console)
-    console.print(
-        plain(
-            "The time is the median of boots; each change has its interval of 95 % over boots. "
-            f"none: {NO_DIFFERENCE}, because the interval contains 0."
-        ),
-        soft_wrap=True,
+    shown = [row for row in rows if row.metric == ELAPSED or (every and row.arms)]
+    names = ("cell", "metric") if every else ("cell",)
+    lines = [
+        (
+            *(cell_title(row.cell, times.cells), row.metric)[: len(names)],
+            row.missing
+            if BASE not in row.arms
+            else format_value(row.arms[BASE], "ns" if row.metric.endswith("_ns") else ""),
+            *(change_words(row.changes.get(arm)) for arm in arms),
+        )
+        for row in shown
+    ]
+    note = (
+        "The time is the median of boots; each change has its interval of 95 % over boots. "
+        f"none: {NO_DIFFERENCE}, because the interval contains 0."
     )
+    head = (*names, BASE, *arms)
+    print_table(Table("", head, lines, note, names=len(names), wraps={0: 12}), console)
 
 
 def times_document(

@@ -9,12 +9,11 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from firsttouch.analysis.changes import changes
+from firsttouch.analysis.changes import Matrix, changes, matrix_of
 from firsttouch.analysis.dataset import make_dataset
-from firsttouch.analysis.matrix import Matrix, matrix_of
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.tried import tried_arm
-from firsttouch.views.matrix import print_matrix
+from firsttouch.views.changes import print_matrix
 from tests.support.golden import Golden
 from tests.support.results import POPULATE, make_profiled, make_result
 

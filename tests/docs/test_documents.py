@@ -23,7 +23,7 @@ from firsttouch.cli.options import request_of
 from firsttouch.lab.plan import make_plan
 from firsttouch.lab.results import Result, read_results
 from firsttouch.places import REPOSITORY
-from firsttouch.views.terminal import print_answers
+from firsttouch.views.answers import print_answers
 from tests.support.contract import real_contract
 
 _SETS = load_sets()

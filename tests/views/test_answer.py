@@ -6,17 +6,22 @@ from __future__ import annotations
 import io
 import lzma
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from docs.evidence.draw.sets import load_sets
 from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.lab.results import FILE_NAME
-from firsttouch.views import terminal
-from firsttouch.views.row_tables import print_dataset
-from firsttouch.views.terminal import LINES, first_figure, print_answers
+from firsttouch.places import EXPERIMENTS
+from firsttouch.views import answers
+from firsttouch.views.answers import LINES, first_figure, print_answers
+from firsttouch.views.rows import print_dataset
 from tests.support import made_results
+from tests.support.golden import Golden
 
 _WIDTHS = (100, 80, 60, 40)
 # A number as it is printed.
@@ -67,7 +72,7 @@ def test_so_has_the_answer_of_many_machines(machines: Dataset, width: int) -> No
 def test_verdicts_without_room_are_counted(
     machines: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(terminal, "LINES", 0)
+    monkeypatch.setattr(answers, "LINES", 0)
     assert re.search(
         r"^\d\d verdicts on published figures: see the report$", _answers(machines, 100), re.M
     )
@@ -84,6 +89,24 @@ def test_no_digit_is_cut_at_any_width(full: Dataset, width: int) -> None:
             assert set(_NUMBER.findall(wide)) <= set(_NUMBER.findall(text))
         else:
             assert "131,072" in text and "65,536" in text and "-50.00 %" in text
+
+
+@pytest.mark.parametrize(
+    ("names", "arms"),
+    [(["switch"], ["stock"]), (["switch", "boot"], ["debian", "on"]), (["read-fault"], ["stock"])],
+)
+def test_what_was_asked_for_is_the_answer(
+    tmp_path: Path, names: list[str], arms: list[str], golden: Golden
+) -> None:
+    results = [
+        replace(made, arm=arm, metrics={each.name: 100 + 10 * len(arm) for each in of.metrics})
+        for name in names
+        for of in [load_experiment(name)]
+        for made in made_results.plan(EXPERIMENTS, [name])
+        if made.arm == "stock"
+        for arm in arms
+    ]
+    golden(_answers(made_results.dataset(tmp_path, results), 100))
 
 
 def test_the_first_figure_is_one_that_was_published(full: Dataset) -> None:

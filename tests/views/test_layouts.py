@@ -12,11 +12,10 @@ from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.catalog.collection import load_catalog
+from firsttouch.views.answers import LINES, print_answers
 from firsttouch.views.html.page import render
-from firsttouch.views.markdown import export
-from firsttouch.views.row_tables import print_dataset
+from firsttouch.views.rows import export, print_dataset
 from firsttouch.views.summary import summary
-from firsttouch.views.terminal import LINES, print_answers
 from tests.support.golden import Golden
 from tests.support.results import in_layouts
 

@@ -10,7 +10,7 @@ import pytest
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.places import EXPERIMENTS
-from firsttouch.views.markdown import export
+from firsttouch.views.rows import export
 from tests.support import made_results
 
 

@@ -15,9 +15,10 @@ from firsttouch.catalog.experiment_files import experiment_names, load_experimen
 from firsttouch.catalog.machine_values import expand
 from firsttouch.catalog.machines import load_machine
 from firsttouch.places import EXPERIMENTS
+from firsttouch.views.answers import print_answers
 from firsttouch.views.comparison import print_comparison
-from firsttouch.views.row_tables import print_dataset
-from firsttouch.views.terminal import output_console, print_answers
+from firsttouch.views.rows import print_dataset
+from firsttouch.views.terminal import output_console
 from firsttouch.views.two_results import compare
 from tests.support import made_results
 from tests.support.made_results import Made
@@ -75,9 +76,20 @@ def test_several_machines_are_set_side_by_side(tmp_path: Path) -> None:
             results.append(scan)
     text = _printed(made_results.dataset(tmp_path, results))
     assert "Effect of colours, by machine" in text
-    lines = [line.split() for line in text.splitlines() if line.startswith("thunderx2 ")]
-    (line,) = (line for line in lines if line[1] == "l1d")
-    assert line[3:] == ["18.00", "->", "9.00", "13.50", "->", "6.75", "900", "->", "450"]
+    (line,) = (line.split() for line in text.splitlines() if line.startswith("thunderx2 "))
+    assert line[1:] == [
+        "L1D",
+        "1",
+        "18.00",
+        "->",
+        "9.00",
+        "13.50",
+        "->",
+        "6.75",
+        "900",
+        "->",
+        "450",
+    ]
 
 
 @pytest.mark.parametrize("name", ["[bold]", "[/red]", "[", "a\\", "\x1b[31mred", "two\nlines"])

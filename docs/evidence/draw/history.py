@@ -23,7 +23,7 @@ from firsttouch.files import write_atomically
 from firsttouch.quantities import format_change, format_count
 from firsttouch.tables import Table, dump_json, json_object, read_toml
 from firsttouch.typed import read
-from firsttouch.views.markdown import markdown_table
+from firsttouch.views import tables
 
 HISTORY, COUNTED = "history.toml", "history-counts.json"
 
@@ -126,8 +126,8 @@ def draw() -> str:
         title = f"[{change.title}](history/{change.name}.patch)"
         claimed = f"{change.claimed} ({change.source})"
         lines.append([title, claimed, "; ".join(said), change.agreed, change.why])
-    table = markdown_table(("change", "claimed", "counted", "agreed", "why"), (), lines)
-    return "".join(f"{line}\n" for line in table)
+    head = ("change", "claimed", "counted", "agreed", "why")
+    return "".join(f"{line}\n" for line in tables.markdown(tables.Table("", head, lines, names=5)))
 
 
 def main(names: Sequence[str]) -> int:

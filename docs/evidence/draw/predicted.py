@@ -27,7 +27,7 @@ from firsttouch.progress import Reporter
 from firsttouch.tables import parse_json, read_toml
 from firsttouch.trace.advice import LEAST, assignments
 from firsttouch.typed import read
-from firsttouch.views.markdown import markdown_table
+from firsttouch.views.tables import Table, markdown
 
 FILE = EVIDENCE / "predicted-programs.json.xz"
 # The host's policy, which one of the remedies needs.
@@ -132,7 +132,7 @@ def draw() -> str:
         for program, tried in sorted(rows, key=lambda row: -abs(row[1].off))
     ]  # fmt: skip
     heads = ["program", "remedy", "faults", "predicted", "measured", "off"]
-    table = markdown_table(heads, range(2, 6), lines)
+    table = markdown(Table("", heads, lines, names=2))
     said = (
         f"Programs of Debian 13, traced on an x86-64 host as root by `make evidence PREDICT=1`: "
         f"{near} of {len(rows)} predictions are at most {NEAR * 100:.0f} % off."

@@ -7,10 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from docs.evidence.draw.sets import ResultSet
-from firsttouch.analysis.cache_statistics import (
-    colored_caches,
-    sweeps,
-)
+from firsttouch.analysis.cache_statistics import sweeps
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.distributions import Distribution, changes_over, values_over
@@ -27,8 +24,9 @@ from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_fixed, format_value
 from firsttouch.views.labels import changes_of, verdict_words
-from firsttouch.views.markdown import kernel_versions, markdown_table
 from firsttouch.views.names import format_params, varying
+from firsttouch.views.rows import COLORED, colored_rows, kernel_versions
+from firsttouch.views.tables import Table, markdown
 
 _PLUS = " + "
 # Functions with fewer instructions per fault share a row.
@@ -120,7 +118,7 @@ def _cases(
             sums[name][arm] = sum(values[id(case), name].get(arm, 0) for case in cases)
         lines.insert(0, [f"all {len(cases)}", *(_cell(of, sums[name], a) for name, a in columns)])
     heads = ["cell", *(", ".join(column) for column in columns)]
-    yield from markdown_table(heads, range(1, len(heads)), lines)
+    yield from markdown(Table("", heads, lines))
 
 
 def _name(case: Case, dataset: Dataset) -> str:
@@ -159,7 +157,7 @@ def _over_layouts(dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str
             ])  # fmt: skip
     heads = ["cell", "metric", "arm", "layouts", "least", "median", "most", "change: least",
              "median", "most", "verdict"]  # fmt: skip
-    yield from markdown_table(heads, range(3, 10), lines)
+    yield from markdown(Table("", heads, lines, names=3, more=1))
 
 
 def _functions(of: ResultSet, datasets: Sequence[Dataset]) -> Iterator[str]:
@@ -189,7 +187,7 @@ def _functions(of: ResultSet, datasets: Sequence[Dataset]) -> Iterator[str]:
     lines.append([f"{len(others)} others", *total([row.values for row in others])])
     lines.append(["all of the kernel", *total([row.values for row in rows])])
     yield from ("", f"## Kernel instructions per {unit}, by function", "")
-    yield from markdown_table(["function", *profiles], range(1, len(profiles) + 1), lines)
+    yield from markdown(Table("", ["function", *profiles], lines))
 
 
 def _caches(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
@@ -198,19 +196,8 @@ def _caches(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
         if any(sweeps(dataset.cases)):
             yield "Change of misses by colours, over layouts", _colors_over(dataset)
         return
-    caches = [
-        [
-            cache.platform.machine, cache.level.upper(), str(cache.colors),
-            *(format_fixed(spread.worst, 2) for spread in (cache.stock, cache.colored)),
-            *(format_fixed(spread.mean, 2) for spread in (cache.stock, cache.colored)),
-            *(format_fixed(misses, 0) for misses in cache.beside),
-        ]
-        for cache in colored_caches(dataset)
-    ]  # fmt: skip
-    if caches:
-        heads = ["machine", "level", "colours", "worst, stock", "worst, colours", "mean, stock",
-                 "mean, colours", "beside a set, stock", "beside a set, colours"]  # fmt: skip
-        yield "Misses per round", list(markdown_table(heads, range(2, 9), caches))
+    if rows := colored_rows(dataset):
+        yield "Misses per round", list(markdown(Table("", COLORED, rows, names=2)))
 
 
 def _colors_over(dataset: Dataset) -> list[str]:
@@ -228,6 +215,5 @@ def _colors_over(dataset: Dataset) -> list[str]:
             assert change is not None
             changes.append(change)
         lines.append([kind, str(len(changes)), *changes_of(Distribution(tuple(changes)))])
-    return list(
-        markdown_table(["misses", "layouts", "least", "median", "most"], range(1, 5), lines)
-    )
+    heads = ["misses", "layouts", "least", "median", "most"]
+    return list(markdown(Table("", heads, lines)))

@@ -13,8 +13,8 @@ from firsttouch.views.html.figure import Figure, Picture
 from firsttouch.views.html.flame import profile_flames
 from firsttouch.views.html.sections import figures_of
 from firsttouch.views.html.style import picture_style
-from firsttouch.views.markdown import measuring_command
 from firsttouch.views.profile import case_title, profile_command
+from firsttouch.views.rows import measuring_command
 
 
 def write_figures(dataset: Dataset, directory: Path) -> list[Path]:
