@@ -18,7 +18,7 @@ import pytest
 from firsttouch.building import store
 from firsttouch.building.debian import given_configuration
 from firsttouch.building.kernel import KernelImage
-from firsttouch.building.programs import build_kinds
+from firsttouch.building.programs import build_ftbench
 from firsttouch.building.source import KernelSource, debian_source
 from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import load_release
@@ -151,7 +151,7 @@ def own_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def native_ftbench(reporter: Reporter) -> Path:
     """The entry of this host's ftbench in the store."""
-    return build_kinds(reporter, native=True).parent
+    return build_ftbench(reporter, native=True).parent
 
 
 @pytest.fixture

@@ -74,11 +74,6 @@ def compiler_version(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool =
     return _version(f"{'' if native else cross_compile(architecture)}gcc")
 
 
-def clang_version() -> str:
-    """Return the first line of ``clang --version``; HostError if it is missing."""
-    return _version("clang")
-
-
 def toolchain_identity(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool = False) -> str:
     """Return the versions of the compiler and the linker that build images and programs.
 

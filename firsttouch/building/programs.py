@@ -13,14 +13,12 @@ from pathlib import Path
 
 from firsttouch import processes
 from firsttouch.building.host_tools import (
-    clang_version,
     cross_compile,
     qemu_version,
     toolchain_identity,
 )
 from firsttouch.building.store import Entry
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
-from firsttouch.catalog.experiments import KINDS, PLAIN
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import digest_files
 from firsttouch.places import REPOSITORY
@@ -31,9 +29,6 @@ from firsttouch.tables import Json
 # the folder of the build.
 _ARGUMENTS = {
     ("libftpmu.so", True): ("CFLAGS=-O2",),
-    (KINDS, False): (KINDS,),
-    # This one only lists what it can measure, for which it needs no clang.
-    (KINDS, True): (KINDS, "BUILDS="),
 }
 # Orders of ftbench's objects, and by how many objects each begins after the one before.
 ORDERS, _APART = 4, 8
@@ -89,8 +84,6 @@ class Program:
         if self == PMU:
             # The plugin is built for one version of QEMU.
             recipe["qemu"] = qemu_version()
-        if self.product == KINDS and not self.native:
-            recipe["clang"] = clang_version()
         where = "this host" if self.native else self.architecture
         return Entry("programs", recipe, f"{self.product} for {where}")
 
@@ -110,14 +103,10 @@ def init_of(architecture: str) -> Program:
 
 
 def ftbench(
-    build: str = PLAIN,
-    order: int = 0,
-    *,
-    native: bool = False,
-    architecture: str = DEFAULT_ARCHITECTURE,
+    order: int = 0, *, native: bool = False, architecture: str = DEFAULT_ARCHITECTURE
 ) -> Program:
-    """Return a build of ftbench, static; that with update-kinds takes clang for arm64."""
-    return Program("bench", build, native, order, architecture)
+    """Return ftbench, static, its objects linked in one of `ORDERS` orders."""
+    return Program("bench", "ftbench", native, order, architecture)
 
 
 @dataclass(frozen=True)
@@ -149,14 +138,6 @@ def build_ftbench(reporter: Reporter, *, native: bool = False) -> Path:
     return ftbench(native=native).obtain(reporter)
 
 
-def build_kinds(reporter: Reporter, *, native: bool = False) -> Path:
-    """Return ftbench with update-kinds for arm64; `native`: for this host, to list it.
-
-    For arm64 it raises HostError if clang, its second compiler, is missing.
-    """
-    return ftbench(KINDS, native=native).obtain(reporter)
-
-
 def build_init(reporter: Reporter) -> Path:
     """Return the guest's init."""
     return INIT.obtain(reporter)
@@ -169,7 +150,7 @@ def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
 
 def ftbench_list(reporter: Reporter) -> str:
     """Return the output of ``ftbench --list=json`` on this host: all that it can measure."""
-    return processes.output([build_kinds(reporter, native=True), "--list=json"])
+    return processes.output([build_ftbench(reporter, native=True), "--list=json"])
 
 
 def _sources(folder: Path) -> Iterable[Path]:

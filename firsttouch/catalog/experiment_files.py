@@ -10,9 +10,7 @@ from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.experiments import (
     ARM64,
     BASE_PAGES,
-    BUILDS,
     PAGES,
-    PLAIN,
     Drawn,
     Experiment,
     Metric,
@@ -66,7 +64,6 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         published=tuple(_published(table)),
         chart=table.choice("chart", CHARTS, CHARTS[0]),
         quick=_parameters(table.table("quick")) if table.has("quick") else None,
-        build=table.choice("build", BUILDS, PLAIN),
         figures=tuple(read(entry, Drawn) for entry in table.tables("figure")),
     )
     if experiment.figures and table.has("chart"):

@@ -108,8 +108,6 @@ class Packages:
 
 # Experiments without an `order` come after those that have one.
 _LAST = 1000
-# The builds of ftbench: the second has what a second compiler made, and takes that to build.
-PLAIN, KINDS = BUILDS = ("ftbench", "ftbench-kinds")
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,6 @@ class Experiment:
     """An experiment of the laboratory; experiments are reported by `order`, then by name.
 
     `runs`: the experiment of ftbench that it runs, usually of the same name.
-    `build`: the build of ftbench that has it, one of `BUILDS`.
     `parameters`: the values of each parameter; every combination is a cell.
     Values that begin with ``@`` come from the machine (see
     catalog/machine_values.py). `compare`: the arm whose change against stock
@@ -154,7 +151,6 @@ class Experiment:
     derived: tuple[Derived, ...] = ()
     cited: tuple[str, ...] = ()
     quick: Mapping[str, tuple[Value, ...]] | None = None
-    build: str = PLAIN
     layouts: int = 1
     figures: tuple[Drawn, ...] = ()
 

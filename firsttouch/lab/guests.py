@@ -138,7 +138,7 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
         boot=(*machine.boot_words(arm.boot), *layout.words),
         commands=tuple(f"{arguments(experiment, cell.params)}{more}" for cell in cells),
         files={
-            FTBENCH: parts.places[program_of(experiment, first)],
+            FTBENCH: parts.places[program_of(first)],
             **_recorder(experiment, cells, parts),
         },
         disk=parts.places[disk] if disk else None,

@@ -56,7 +56,7 @@ def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
     parts[PMU] = None
     for cell in cells:
         experiment = plan.catalog.experiments[cell.experiment]
-        parts[program_of(experiment, cell, plan.arm(cell).kernel.architecture)] = None
+        parts[program_of(cell, plan.arm(cell).kernel.architecture)] = None
         if disk := disk_of(experiment, cell.params):
             parts[disk] = None
         if experiment.scripts:
@@ -73,12 +73,9 @@ def kernels_of(plan: Plan, cells: Iterable[Cell]) -> list[Kernel]:
     return sorted(sorted(kernels, reverse=True), key=lambda kernel: not kernel.label)
 
 
-def program_of(
-    experiment: Experiment, cell: Cell, architecture: str = DEFAULT_ARCHITECTURE
-) -> Program:
-    """Return the ftbench of a cell: its build, linked in the order that its layout asks for."""
-    order = layout_of(cell.layout).order
-    return ftbench(experiment.build, order, architecture=architecture)
+def program_of(cell: Cell, architecture: str = DEFAULT_ARCHITECTURE) -> Program:
+    """Return the ftbench of a cell, linked in the order that its layout asks for."""
+    return ftbench(layout_of(cell.layout).order, architecture=architecture)
 
 
 def disk_of(experiment: Experiment, params: Params) -> FileDisk | RootDisk | None:

@@ -115,8 +115,7 @@ class _Bench:
     def _guest(self, arm: str, cpus: int, seed: int) -> Guest:
         booted, places = self._arms[arm], self._timed.guests[cpus]
         first = self._timed.cells[places[0]]
-        experiment = self._timed.plan.catalog.experiments[first.experiment]
-        program = program_of(experiment, first, self._architecture.name)
+        program = program_of(first, self._architecture.name)
         return Guest(
             image=self._parts.places[booted.kernel],
             init=self._parts.places[init_of(self._architecture.name)],

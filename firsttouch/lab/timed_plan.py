@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from firsttouch.catalog.architectures import Architecture, load_architecture
 from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.catalog.contract import Contract
-from firsttouch.catalog.experiments import PLAIN, Experiment
+from firsttouch.catalog.experiments import Experiment
 from firsttouch.errors import UserError
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import arguments
@@ -101,8 +101,6 @@ def _why_not(experiment: Experiment, cell: Cell, cpus: int, architecture: Archit
     values = [value for listed in experiment.parameters.values() for value in listed]
     if disk_of(experiment, cell.params) or experiment.scripts:
         return f"{experiment.name} needs a disk"
-    if experiment.build != PLAIN:
-        return f"{experiment.name} needs a second compiler"
     if any(str(value).startswith("@") for value in values):
         return f"{experiment.name} is about the caches of a machine of the catalogue"
     if "--timeline" in experiment.options or "page_faults" not in _metrics(experiment):

@@ -99,9 +99,6 @@ def test_headers_declare_no_variables() -> None:
     assert variables == {
         "__start_ft_experiments": "experiment.h",
         "__stop_ft_experiments": "experiment.h",
-        "__start_ft_builds": "kinds.h",
-        "__stop_ft_builds": "kinds.h",
-        "__executable_start": "kinds.h",
     }
 
 

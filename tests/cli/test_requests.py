@@ -136,7 +136,6 @@ def test_a_tree_to_which_the_hooks_do_not_apply(
     [
         ("qemu-system-aarch64", "lab --arm stock --experiment read-fault"),
         ("aarch64-linux-gnu-gcc", "lab --arm stock --experiment read-fault"),
-        ("clang", "lab --arm stock --experiment update-kinds"),
         ("dh_builddeb", "kernel package"),
     ],
 )

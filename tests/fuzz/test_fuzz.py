@@ -28,7 +28,7 @@ _LONGEST = 20
 _WORDS_OF_FTBENCH = (
     "populate\n--by\nldadd\n--page=4k\n--size\n64M",
     "programs\n--program\nperl-hash\n--root\n/",
-    "update-kinds\n--cpus\n0-1\n--repeat\n3",
+    "touch-order\n--order\nup\n--repeat\n3",
     "set-conflict\n--ways=8\n--counters\nnone",
 )
 _OPTIONS_OF_PMU = (

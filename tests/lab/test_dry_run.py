@@ -13,9 +13,7 @@ from firsttouch.building.programs import INIT, PMU, ftbench
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import Kernel
-from firsttouch.catalog.experiments import KINDS
 from firsttouch.catalog.releases import load_release
-from firsttouch.errors import HostError
 from firsttouch.lab.forecast import Forecast, forecast
 from firsttouch.lab.guests import make_jobs
 from firsttouch.lab.parts import Part, Parts
@@ -93,29 +91,6 @@ def test_what_the_store_has_is_told_from_what_is_to_be_run(
     assert all(stored for _, stored in whole.parts)
 
 
-def test_only_update_kinds_gets_the_ftbench_that_takes_a_second_compiler(
-    configured_cache: Path, source: KernelSource, reporter: Reporter
-) -> None:
-    request = Request(
-        experiments=("update-kinds",), arms=("stock",),
-        settings={"kind": ("sparse",), "compiler": ("clang",), "march": ("armv8-a",)},
-    )  # fmt: skip
-    plan = make_plan(request, "6.12", real_contract())
-    other = make_plan(
-        Request(experiments=("read-fault",), arms=("stock",)), "6.12", real_contract()
-    )
-    assert KINDS in dict(_forecast(plan, source).parts)
-    assert KINDS not in dict(_forecast(other, source).parts)
-    programs = (ftbench(), ftbench(KINDS), INIT, PMU)
-    places: dict[Part, Path] = {part: part.obtain(reporter) for part in programs}
-    places[Kernel("stock")] = _kept_image(source, changed=False)
-    parts = Parts(source, places)
-    (kinds,), (plain,) = make_jobs(plan, parts), make_jobs(other, parts)
-    assert kinds.guest.files == {"/ftbench": places[ftbench(KINDS)]}
-    assert plain.guest.files == {"/ftbench": places[ftbench()]}
-    assert _forecast(plan, source).missing == 1
-
-
 def test_a_disk_is_looked_up_and_not_made(own_cache: Path, reporter: Reporter) -> None:
     disk = FileDisk(1 << 20)
     assert disk.stored() is None
@@ -154,15 +129,3 @@ def test_one_broken_file_stops_what_needs_it_and_nothing_else(
     listed = firsttouch("lab", "--list", **environment)
     assert listed.returncode == 2
     assert "Left out: " in listed.stdout and "  populate " in listed.stdout
-
-
-def test_a_dry_run_needs_no_second_compiler(
-    configured_cache: Path, source: KernelSource, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing() -> str:
-        raise HostError("clang is missing")
-
-    monkeypatch.setattr("firsttouch.building.programs.clang_version", missing)
-    request = Request(experiments=("update-kinds",), arms=("stock",))
-    plan = make_plan(request, "6.12", real_contract())
-    assert dict(_forecast(plan, source).parts)[KINDS] is False

@@ -18,7 +18,7 @@ from firsttouch.building.debian import unpack
 from firsttouch.building.programs import INIT, ORDERS, PMU, Program, build_init, ftbench
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
-from firsttouch.catalog.experiments import KINDS, PLAIN, Packages
+from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release
 from firsttouch.cli.main import full_parser as parser
@@ -175,7 +175,7 @@ def test_a_layout_changes_the_line_the_seed_and_the_program_of_a_guest(parts: Pa
     assert changed == trees[0]
 
 
-def test_each_build_of_ftbench_is_linked_in_the_orders_that_its_cells_need() -> None:
+def test_ftbench_is_linked_in_the_orders_that_its_cells_need() -> None:
     def linked(plan: Plan) -> set[Program]:
         parts = parts_of(plan, plan.cells)
         return {part for part in parts if isinstance(part, Program) and part.folder == "bench"}
@@ -183,8 +183,6 @@ def test_each_build_of_ftbench_is_linked_in_the_orders_that_its_cells_need() -> 
     assert linked(_plan(layouts=(0,))) == {ftbench()}
     orders = {ftbench(order=order) for order in range(3)}
     assert linked(_plan(layouts=(0, 1, 5, 6))) == orders
-    kinds = _plan(experiments=("update-kinds", "read-fault"), layouts=(3,))
-    assert linked(kinds) == {ftbench(PLAIN, 3), ftbench(KINDS, 3)}
 
 
 @pytest.mark.kernel

@@ -12,7 +12,7 @@ import pytest
 from firsttouch.building.disks import RootDisk
 from firsttouch.building.programs import INIT, PMU, build_ftbench, ftbench, ftbench_list
 from firsttouch.catalog.arms import load_arm
-from firsttouch.catalog.experiments import PLAIN, Packages
+from firsttouch.catalog.experiments import Packages
 from firsttouch.lab.times import read_times
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
@@ -66,7 +66,7 @@ def test_lab_time_runs_to_its_end_as_host_of_kvm(
         name_of(load_arm("stock").kernel): outer.image,
         name_of(load_arm("on").kernel): make_guest("6.12", None, arm="on").image,
         name_of(INIT): outer.init,
-        name_of(ftbench(PLAIN, 0)): build_ftbench(reporter),
+        name_of(ftbench()): build_ftbench(reporter),
         name_of(PMU): outer.init,
         "contract.json": tmp_path / "contract",
     }
