@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.debian import Closure, last_closure, obtain_from_closure
+from firsttouch.building.apt import Closure, last_closure, obtain_from_closure
 from firsttouch.building.programs import build_ftbench, ftbench
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import Packages

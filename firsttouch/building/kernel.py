@@ -12,18 +12,12 @@ import re
 import shutil
 import subprocess
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.building import host_tools, overlay, patches
 from firsttouch.building.compiler_cache import cache_environment, compilers
-from firsttouch.building.debian import (
-    CLOUD,
-    DebianKernel,
-    debian_configuration,
-    stored_configuration,
-)
+from firsttouch.building.debian import DebianKernel, stored_configuration
 from firsttouch.building.host_tools import (
     cross_compile,
     find_tool,
@@ -35,7 +29,7 @@ from firsttouch.building.store import Entry, check_path
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
 from firsttouch.catalog.arms import Kernel
 from firsttouch.errors import BuildError, UserError
-from firsttouch.files import digest_file
+from firsttouch.files import digest_file, write_atomically
 from firsttouch.places import LINUX
 from firsttouch.processes import child_process, output
 from firsttouch.progress import Reporter
@@ -55,9 +49,11 @@ _REPRODUCIBLE = {
 _OBJECTS = "firsttouch-objects"
 # The addresses of the kernel's functions.
 SYMBOLS = "System.map"
+VMLINUX = "vmlinux"
+# What make says, among what is made and in the workplace of a build that failed.
+_LOG = "build.log"
 # Debug information names this folder in place of the tree, which is gone after the build.
 _DEBUG = "-g -fdebug-prefix-map={tree}=/usr/src/linux"
-VMLINUX = "vmlinux"
 # make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
 _ERROR = re.compile(
@@ -70,12 +66,15 @@ _TOOLS = ("dpkg-buildpackage", "dh_builddeb", "depmod")
 
 @dataclass(frozen=True)
 class KernelImage:
-    """A kernel image; if `changed`, linux/ is laid over the source, or `series` of it alone.
+    """A kernel image, or with `flavour` the package linux-image-VERSION of it.
 
-    Its configuration starts from Debian's for the cloud, or, if `tiny`, from
-    tinyconfig. `fragments` are laid over it. `patches` are applied after
-    linux/. `label` stands for both in messages. With `debug` it is built to
-    vmlinux with debug information, which has the addresses of the image without.
+    If `changed`, linux/ is laid over the source, or `series` of it alone, and `patches` after
+    it. Its configuration starts from Debian's for the cloud, or from tinyconfig if `tiny`;
+    `fragments` are laid over it. `label` stands for both in messages. With `debug` it is built
+    to vmlinux with debug information, which has the addresses of the image without.
+
+    A package is in Debian's configuration of `flavour`, with the modules, and has no headers
+    and no debug information. If it is changed, boot parameters choose the features.
     """
 
     source: KernelSource
@@ -87,15 +86,11 @@ class KernelImage:
     debug: bool = False
     architecture: str = DEFAULT_ARCHITECTURE
     series: str = ""
+    flavour: str = ""
 
     @property
     def _arch(self) -> Architecture:
         return load_architecture(self.architecture)
-
-    @property
-    def target(self) -> tuple[str, ...]:
-        """What make is asked for."""
-        return ("vmlinux",) if self.debug else (self._arch.target,)
 
     @property
     def title(self) -> str:
@@ -104,29 +99,48 @@ class KernelImage:
         more = ["tiny"] * self.tiny + [self.label] * bool(self.label)
         more += ["with debug information"] * self.debug
         more += [f"for {self.architecture}"] * bool(self._arch.suffix)
-        return " ".join([self.source.version, kind, *more])
+        name = " ".join([self.source.version, kind, *more])
+        return f"{name}, {self.flavour}" if self.flavour else name
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """What make is asked for."""
+        if not self.flavour:
+            return (VMLINUX if self.debug else self._arch.target,)
+        # What uname -r prints after the version.
+        suffix = f"-{'first-touch' if self.changed else 'stock'}-{self.flavour}"
+        return (
+            "bindeb-pkg",
+            f"LOCALVERSION={suffix}",
+            # Debian's list of build dependencies includes those of other packages.
+            "DPKG_FLAGS=--no-check-builddeps --build-profiles=pkg.linux-upstream.nokernelheaders",
+        )
 
     def fragments_in_order(self) -> list[Path]:
         """Return the configuration fragments; an option in a later one wins."""
         configs = LINUX / "configs"
+        if self.flavour:
+            names = ["package", *["package-features"] * self.changed]
+            return [*(configs / name for name in names), *self.fragments]
         base = "tiny" if self.tiny else "lab"
-        release = configs / f"{base}-{self.source.release.name}"
+        features = self._arch.features if self.changed else ()
+        optional = [
+            configs / f"{base}-{self.source.release.name}",
+            *(configs / "features" / name for name in features if self.series in ("", name)),
+        ]
         return [
             *self._arch.fragments(base),
-            *([release] if release.exists() else []),
-            *(file for name in self._features() if (file := configs / "features" / name).exists()),
+            *(file for file in optional if file.exists()),
             *self.fragments,
         ]
 
-    def _features(self) -> Iterable[str]:
-        """Return the series of linux/ that are built in."""
-        features = self._arch.features if self.changed else ()
-        return (name for name in features if self.series in ("", name))
+    def _base(self) -> Path:
+        return self.source.configuration(self.architecture, self.flavour)
 
     def entry(self) -> Entry:
         """Return the store's entry; its recipe is source, linux/, configuration and tools."""
         release = self.source.release
-        base = [] if self.tiny else [self.source.configuration(self.architecture)]
+        base = [] if self.tiny else [self._base()]
         recipe: dict[str, Json] = {
             "source": self.source.identity,
             "overlay": overlay.overlay_identity(release, self.series) if self.changed else None,
@@ -138,7 +152,9 @@ class KernelImage:
         }
         if self.debug:
             recipe["debug"] = _DEBUG
-        return Entry("images", recipe, f"kernel {self.title}")
+        if self.flavour:
+            recipe["target"] = list(self.target)
+        return Entry("images", recipe, f"{'package of ' * bool(self.flavour)}kernel {self.title}")
 
     def stored(self) -> Path | None:
         """Return the directory that `obtain` returns, if the store has it. Fetches nothing."""
@@ -150,77 +166,50 @@ class KernelImage:
     def obtain(self, reporter: Reporter, log: Path | None = None) -> Path:
         """Return the directory with ``Image``, ``System.map``, ``config`` and ``build.log``.
 
-        Builds them if they are not in the store. `log` gets a copy of the
-        build's log in both cases. Raises BuildError with the compiler's errors.
+        Builds them if they are not in the store; for a package, there is a .deb instead of
+        the first two. `log` gets a copy of the build's log in any case. Raises BuildError with
+        the compiler's errors, HostError if a tool is missing.
         """
+        entry = self.entry()
+        try:
+            return entry.obtain(functools.partial(self._build, reporter), reporter.say)
+        finally:
+            # A build that failed leaves its workplace.
+            logs = (entry.path / _LOG, entry.path.with_suffix(".making") / _LOG)
+            if log and (made := next((file for file in logs if file.exists()), None)):
+                write_atomically(log, made.read_bytes())
 
-        def make(workplace: Path, product: Path) -> None:
-            try:
-                self._build(workplace, product, reporter)
-            finally:
-                if log and (workplace / "build.log").exists():
-                    log.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(workplace / "build.log", log)
-
-        directory = self.entry().obtain(make, reporter.say)
-        if log and not log.exists():
-            log.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(directory / "build.log", log)
-        return directory
-
-    def _build(self, workplace: Path, product: Path, reporter: Reporter) -> None:
-        """Build in `workplace`, and resume a killed build that it finds there."""
+    def _build(self, reporter: Reporter, workplace: Path, product: Path) -> None:
         check_path(workplace)
         host_tools.check_headers(self.architecture)
-        resumed = (workplace / "configured").exists()
-        if not resumed:
-            shutil.rmtree(workplace / "tree", ignore_errors=True)
-        tree = self._tree(workplace)
+        for tool in _TOOLS if self.flavour else ():
+            find_tool(tool)
+        tree = workplace / "tree"
         objects = tree / _OBJECTS
-        if not resumed:
-            self.configure(tree, objects)
-            (workplace / "configured").touch()
-        try:
-            self._run_make(tree, objects, workplace / "build.log", reporter)
-        except BuildError:
-            # A killed build may have left one of make's own files half written,
-            # so a resumed build that fails is repeated from scratch.
-            if not resumed:
-                raise
-            shutil.rmtree(objects)
-            self.configure(tree, objects)
-            self._run_make(tree, objects, workplace / "build.log", reporter)
-        for file in self._products(objects):
+        self._make_tree(tree)
+        self.configure(tree, objects)
+        self._compile(tree, objects, workplace / _LOG, reporter)
+        if self.flavour:
+            # dpkg-buildpackage writes packages beside the directory that it builds in.
+            products = list(tree.glob("linux-image-*.deb"))
+        else:
+            products = [objects / (VMLINUX if self.debug else self._arch.image), objects / SYMBOLS]
+        for file in products:
             # The store has the image of each architecture by one name.
             name = "Image" if file.name == self._arch.target else file.name
             shutil.copyfile(file, product / name)
         shutil.copyfile(objects / ".config", product / "config")
-        shutil.copyfile(workplace / "build.log", product / "build.log")
+        shutil.copyfile(workplace / _LOG, product / _LOG)
 
-    def _products(self, objects: Path) -> list[Path]:
-        """Return the files that a build has made for the store."""
-        return [objects / (VMLINUX if self.debug else self._arch.image), objects / SYMBOLS]
-
-    def _patched_files(self) -> list[str]:
-        """Return the files of the tree that the user's patches change."""
-        return [
-            name for patch in self.patches for name in patches.files_of(patch, self.source.tree())
-        ]
-
-    def _tree(self, workplace: Path) -> Path:
-        tree = workplace / "tree"
-        if not tree.exists():
-            partial = workplace / "tree.partial"
-            shutil.rmtree(partial, ignore_errors=True)
-            files = self._patched_files()
-            if self.changed:
-                overlay.lay_over(self.source, partial, files, self.architecture, self.series)
-            else:
-                overlay.link_tree(self.source.tree(), partial, files, self.architecture)
-            for patch in self.patches:
-                patches.apply_patch(patch, self.source.version, partial)
-            partial.rename(tree)
-        return tree
+    def _make_tree(self, tree: Path) -> None:
+        there = self.source.tree()
+        files = [name for patch in self.patches for name in patches.files_of(patch, there)]
+        if self.changed:
+            overlay.lay_over(self.source, tree, files, self.architecture, self.series)
+        else:
+            overlay.link_tree(there, tree, files, self.architecture)
+        for patch in self.patches:
+            patches.apply_patch(patch, self.source.version, tree)
 
     def configure(self, tree: Path, objects: Path) -> None:
         """Write `objects`/.config: Debian's configuration, or tinyconfig, with the fragments.
@@ -228,14 +217,18 @@ class KernelImage:
         Raises UserError if an option is not what the fragments ask for.
         """
         objects.mkdir(parents=True)
+
+        def make(target: str) -> None:
+            output(self._command(tree, objects, target), env=self._environment())
+
         if self.tiny:
-            self._make(tree, objects, "tinyconfig")
+            make("tinyconfig")
         else:
-            shutil.copyfile(self.source.configuration(self.architecture), objects / ".config")
+            shutil.copyfile(self._base(), objects / ".config")
         wanted = "".join(fragment.read_text() for fragment in self.fragments_in_order())
         with (objects / ".config").open("a") as config:
             config.write(wanted)
-        self._make(tree, objects, "olddefconfig")
+        make("olddefconfig")
         if missed := missed_options(wanted, (objects / ".config").read_text()):
             raise UserError(
                 f"kernel {self.title} did not accept options of its configuration, because it "
@@ -243,9 +236,29 @@ class KernelImage:
                 "they depend on."
             )
 
-    def _make(self, tree: Path, objects: Path, target: str) -> None:
-        environment = {**_REPRODUCIBLE, **cache_environment(self.architecture)}
-        output(self._command(tree, objects, target), env=environment)
+    def _compile(self, tree: Path, objects: Path, log: Path, reporter: Reporter) -> None:
+        title = f"Building {self.title}"
+        errors: deque[str] = deque(maxlen=20)
+        command = self._command(tree, objects, *self.target)
+        with (
+            reporter.step(title, "objects", self.source.release.objects) as step,
+            log.open("w") as sink,
+            child_process(command, env=self._environment(), stdout=subprocess.PIPE) as make,
+        ):
+            assert make.stdout is not None
+            for line in make.stdout:
+                sink.write(line)
+                if _OBJECT.match(line):
+                    step.advance()
+                elif _ERROR.search(line):
+                    errors.append(line.rstrip())
+        if make.returncode:
+            raise BuildError(
+                f"{title} failed: fix the error below; the whole log is {log}.", errors
+            )
+
+    def _environment(self) -> dict[str, str | None]:
+        return {**_REPRODUCIBLE, **cache_environment(self.architecture)}
 
     def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
         return [
@@ -259,31 +272,9 @@ class KernelImage:
             *compilers(tree, self.architecture),
             *([f"KCFLAGS={_DEBUG.format(tree=tree)}"] if self.debug else []),
             *target,
+            # Otherwise the revision of a package grows with each run of make.
+            *([f"KDEB_PKGVERSION={self.source.version}-1"] if self.flavour else []),
         ]
-
-    def _run_make(self, tree: Path, objects: Path, log: Path, reporter: Reporter) -> None:
-        title = f"Building {self.title}"
-        errors: deque[str] = deque(maxlen=20)
-        command = self._command(tree, objects, *self.target)
-        environment = {**_REPRODUCIBLE, **cache_environment(self.architecture)}
-        with (
-            reporter.step(title, "objects", self.source.release.objects) as step,
-            log.open("w") as sink,
-            child_process(command, env=environment, stdout=subprocess.PIPE) as make,
-        ):
-            # A resumed build does not build again the objects that it finds.
-            step.go_on_from(sum(1 for _ in objects.rglob("*.o")))
-            assert make.stdout is not None
-            for line in make.stdout:
-                sink.write(line)
-                if _OBJECT.match(line):
-                    step.advance()
-                elif _ERROR.search(line):
-                    errors.append(line.rstrip())
-        if make.returncode:
-            raise BuildError(
-                f"{title} failed: fix the error below; the whole log is {log}.", errors
-            )
 
 
 def missed_options(wanted: str, config: str) -> list[str]:
@@ -301,81 +292,6 @@ def missed_options(wanted: str, config: str) -> list[str]:
     # The last line for an option wins, as in Kconfig.
     lines = re.findall(r"^(?:# )?(CONFIG_\w+)(=.*| is not set)$", wanted, re.M)
     return [name for name, value in dict(lines).items() if not has(name, value)]
-
-
-@dataclass(frozen=True)
-class KernelPackage(KernelImage):
-    """The package linux-image-VERSION of a kernel in Debian's configuration of `flavour`.
-
-    If `changed`, the features are built in; boot parameters choose them. The
-    package has the modules, and no headers and no debug information.
-    """
-
-    flavour: str = CLOUD
-
-    @property
-    def title(self) -> str:
-        """The package's name in messages."""
-        return f"{super().title}, {self.flavour}"
-
-    @property
-    def target(self) -> tuple[str, ...]:
-        """What make is asked for: bindeb-pkg, without the package of headers."""
-        return (
-            "bindeb-pkg",
-            f"LOCALVERSION={self._suffix}",
-            # Debian's list of build dependencies includes those of other packages.
-            "DPKG_FLAGS=--no-check-builddeps --build-profiles=pkg.linux-upstream.nokernelheaders",
-        )
-
-    @property
-    def _suffix(self) -> str:
-        """What follows the version in the name of the release, as uname -r prints it."""
-        return f"-{'first-touch' if self.changed else 'stock'}-{self.flavour}"
-
-    def fragments_in_order(self) -> list[Path]:
-        """Return the configuration fragments; an option in a later one wins."""
-        configs = LINUX / "configs"
-        return [
-            configs / "package",
-            *([configs / "package-features"] if self.changed else []),
-            *self.fragments,
-        ]
-
-    def entry(self) -> Entry:
-        """Return the store's entry; its recipe is an image's, and what make is asked for."""
-        recipe = {**super().entry().recipe, "target": list(self.target)}
-        return Entry("images", recipe, f"package of kernel {self.title}")
-
-    def file(self, reporter: Reporter) -> Path:
-        """Return the package, built if the store lacks it.
-
-        Raises HostError if a tool is missing, BuildError with the compiler's errors.
-        """
-        for tool in _TOOLS:
-            find_tool(tool)
-        return next(self.obtain(reporter).glob("*.deb"))
-
-    def _command(self, tree: Path, objects: Path, *target: str) -> list[str]:
-        # Otherwise the revision grows with each run of make.
-        version = f"KDEB_PKGVERSION={self.source.version}-1"
-        return [*super()._command(tree, objects, *target), version]
-
-    def _products(self, objects: Path) -> list[Path]:
-        # dpkg-buildpackage writes packages beside the directory that it builds in.
-        return list(objects.parent.glob("linux-image-*.deb"))
-
-
-def kernel_package(
-    source: KernelSource, flavour: str, reporter: Reporter, *, changed: bool
-) -> KernelPackage:
-    """Return the package of `source` in Debian's configuration of `flavour`."""
-    configuration = functools.partial(
-        debian_configuration, source.release, source.version, reporter, flavour=flavour
-    )
-    return KernelPackage(
-        replace(source, configuration=configuration), changed=changed, flavour=flavour
-    )
 
 
 def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKernel:

@@ -8,22 +8,18 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from firsttouch.building.debian import (
-    Package,
-    debian_configuration,
-    fetch_package,
-    last_package,
-    unpack_kernel,
-)
+from firsttouch.building.apt import Package, fetch_package, last_package
+from firsttouch.building.debian import debian_configuration
 from firsttouch.building.store import Entry, read_manifest, store_root
+from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.releases import Release, load_release, release_names, version_of
 from firsttouch.errors import HostError, UserError
-from firsttouch.files import digest, digest_file
+from firsttouch.files import check_room, digest, digest_file
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
@@ -32,29 +28,69 @@ _checked: set[Path] = set()
 
 
 @dataclass(frozen=True)
-class KernelSource:
+class KernelSource(ABC):
     """An unchanged kernel tree.
 
-    `sha256` is that of the package or the archive that it comes from, or of all
-    files of a tree; `kind` says which. `tree` returns its directory, and unpacks
-    it first if necessary. `configuration` returns the file of Debian's
-    configuration of the release for an architecture, which may be its argument,
-    and fetches it first if necessary. `given` is
-    the path that the user named, None for Debian's source.
+    `sha256` is that of the package or the archive that it comes from, or of all files of a
+    tree; `kind` says which. `given` is the path that the user named, None for Debian's source.
     """
 
     release: Release
     version: str
     kind: Literal["package", "archive", "tree"]
     sha256: str
-    tree: Callable[[], Path]
-    configuration: Callable[..., Path]
-    given: Path | None = None
+    reporter: Reporter
+    given: Path | None
 
     @property
     def identity(self) -> str:
         """What stands for the source in the recipe of a kernel image."""
         return digest({self.kind: self.sha256})
+
+    @abstractmethod
+    def tree(self) -> Path:
+        """Return the tree, unpacked if necessary."""
+
+    def configuration(self, architecture: str = DEFAULT_ARCHITECTURE, flavour: str = "") -> Path:
+        """Return Debian's configuration of the release, fetched if necessary."""
+        return debian_configuration(self.release, self.reporter, architecture, flavour=flavour)
+
+
+@dataclass(frozen=True)
+class DebianSource(KernelSource):
+    """Debian's `package` of a release."""
+
+    package: Package
+
+    def tree(self) -> Path:
+        """Return the tree; fetch the package again if the store has neither it nor the tree."""
+        title = f"{self.package.name} {self.package.version}"
+        entry = Entry("trees", {"package": self.sha256}, title, deep=False)
+        if entry.path not in _checked:
+            _checked.add(entry.obtain(self._unpack, self.reporter.say))
+        return entry.path
+
+    def _unpack(self, workplace: Path, product: Path) -> None:
+        package = self.package
+        if package.entry.use() is None:
+            package = fetch_package(self.release.package, self.release.suites, self.reporter)
+        if package.sha256 != self.sha256:
+            raise HostError(
+                f"{self.release.package} {self.package.version} is no longer in the archive: run "
+                f"`firsttouch kernel fetch --release {self.release.name}` to use {package.version}."
+            )
+        _unpack(_tarball_in(package.unpack(workplace)), product, self.reporter)
+
+
+@dataclass(frozen=True)
+class GivenSource(KernelSource):
+    """A tree of the user's, or one unpacked from an archive of theirs, in `folder`."""
+
+    folder: Path
+
+    def tree(self) -> Path:
+        """Return the tree."""
+        return self.folder
 
 
 def debian_source(release: Release, reporter: Reporter, *, newest: bool = False) -> KernelSource:
@@ -67,36 +103,7 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
     if package is None:
         package = fetch_package(release.package, release.suites, reporter)
     version = re.split(r"[-~+]", package.version)[0]
-    return KernelSource(
-        release,
-        version,
-        "package",
-        package.sha256,
-        functools.partial(_debian_tree, release, package, reporter),
-        functools.partial(debian_configuration, release, version, reporter, newest=newest),
-    )
-
-
-def _debian_tree(release: Release, wanted: Package, reporter: Reporter) -> Path:
-    entry = Entry(
-        "trees", {"package": wanted.sha256}, f"{wanted.name} {wanted.version}", deep=False
-    )
-    if entry.path in _checked:
-        return entry.path
-
-    def unpack(workplace: Path, product: Path) -> None:
-        package = wanted
-        if package.entry.use() is None:
-            package = fetch_package(release.package, release.suites, reporter)
-        if package.sha256 != wanted.sha256:
-            raise HostError(
-                f"{release.package} {wanted.version} is no longer in the archive: run "
-                f"`firsttouch kernel fetch --release {release.name}` to use {package.version}."
-            )
-        unpack_kernel(package, workplace, product, reporter)
-
-    _checked.add(entry.obtain(unpack, reporter.say))
-    return entry.path
+    return DebianSource(release, version, "package", package.sha256, reporter, None, package)
 
 
 def user_source(path: Path, reporter: Reporter) -> KernelSource:
@@ -111,15 +118,8 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
         kind = "tree"
     elif path.suffix == ".deb":
         kind = "package"
-    return KernelSource(
-        release,
-        version,
-        kind,
-        tree_digest(tree) if kind == "tree" else digest_file(path),
-        lambda: tree,
-        functools.partial(debian_configuration, release, version, reporter),
-        path.resolve(),
-    )
+    sha256 = tree_digest(tree) if kind == "tree" else digest_file(path)
+    return GivenSource(release, version, kind, sha256, reporter, path.resolve(), tree)
 
 
 def source_tree(path: Path, reporter: Reporter) -> Path:
@@ -134,66 +134,55 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
 
     def unpack(workplace: Path, product: Path) -> None:
         tarball = path
-        if path.suffix == ".deb":
-            outer = workplace / "package"
-            shutil.rmtree(outer, ignore_errors=True)
-            try:
-                output(["dpkg-deb", "-x", path, outer])
-                tarball = next(outer.glob("usr/src/linux-source-*.tar.*"))
-            except (HostError, StopIteration):
-                raise UserError(f"{path} has no usr/src/linux-source-*.tar.xz in it: give "
-                                "Debian's linux-source-6.12 or a tarball.") from None  # fmt: skip
-        reporter.say(f"Unpacking {tarball.name}")
         try:
-            output(
-                ["tar", "-xf", tarball, "--strip-components=1", "--no-same-owner", "-C", product]
-            )
-        except HostError as error:
-            if _is_archive(tarball):
-                raise
+            if path.suffix == ".deb":
+                output(["dpkg-deb", "-x", path, workplace / "package"])
+                tarball = _tarball_in(workplace / "package")
+            _unpack(tarball, product, reporter)
+        except (HostError, StopIteration) as error:
+            check_room(product)
+            detail = error.detail if isinstance(error, HostError) else ["it has no tarball"]
             raise UserError(
-                f"tar cannot read {path}: give a kernel tree, its tarball or "
-                f"Debian's linux-source package ({error.detail[0] if error.detail else error})."
+                f"{path} is no archive of a kernel: give a kernel tree, its tarball or "
+                f"Debian's linux-source package ({detail[0] if detail else error})."
             ) from None
         # Raises UserError, so that the store keeps only kernel trees.
-        tree_release(product)
+        tree_release(product, path)
 
-    entry = Entry("trees", {"archive": digest_file(path)}, f"kernel tree of {path.name}",
-                  deep=False)  # fmt: skip
-    try:
-        return entry.obtain(unpack, reporter.say)
-    except UserError as error:
-        raise UserError(str(error).replace(str(entry.path.with_suffix(".making") / "kept"),
-                                           str(path))) from None  # fmt: skip
+    recipe = {"archive": digest_file(path)}
+    entry = Entry("trees", recipe, f"kernel tree of {path.name}", deep=False)
+    return entry.obtain(unpack, reporter.say)
 
 
-def _is_archive(file: Path) -> bool:
-    """Tell whether tar can list the whole file; if so, the disk is why unpacking it failed."""
-    try:
-        output(["tar", "-tf", file])
-    except HostError:
-        return False
-    return True
+def _tarball_in(package: Path) -> Path:
+    return next(package.glob("usr/src/linux-source-*.tar.*"))
 
 
-def tree_release(tree: Path) -> tuple[Release, str]:
+def _unpack(tarball: Path, product: Path, reporter: Reporter) -> None:
+    reporter.say(f"Unpacking {tarball.name}")
+    output(["tar", "-xf", tarball, "--strip-components=1", "--no-same-owner", "-C", product])
+
+
+def tree_release(tree: Path, shown: Path | None = None) -> tuple[Release, str]:
     """Return the release whose hooks are nearest to a kernel tree, and the tree's version.
 
-    Raises UserError if `tree` is not a kernel tree, or contains a build.
+    Raises UserError, which names `shown`, if `tree` is no kernel tree, or contains a build.
     """
     tree = tree.resolve()
+    shown = shown or tree
     makefile = tree / "Makefile"
     if not makefile.is_file() or not (tree / "arch/arm64/mm/fault.c").is_file():
-        raise UserError(f"{tree} holds no Linux kernel source: give the top of a kernel tree.")
+        raise UserError(f"{shown} holds no Linux kernel source: give the top of a kernel tree.")
     head = makefile.read_text(errors="replace")[:2000]
     numbers = [
         match[1] if (match := re.search(rf"^{name} *= *(\d+)", head, re.M)) else ""
         for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")
     ]
     if not all(numbers):
-        raise UserError(f"{makefile} states no kernel version: give the top of a kernel tree.")
+        raise UserError(f"the Makefile of {shown} states no kernel version: give the top of a "
+                        "kernel tree.")  # fmt: skip
     if (tree / ".config").exists() or (tree / "include/config").exists():
-        raise UserError(f"{tree} contains a build: run `make mrproper` there first.")
+        raise UserError(f"{shown} contains a build: run `make mrproper` there first.")
     return _nearest_release(int(numbers[0]), int(numbers[1])), ".".join(numbers)
 
 

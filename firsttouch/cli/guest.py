@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from firsttouch.building.debian import unpack
+from firsttouch.building.apt import unpack
 from firsttouch.building.kernel import obtain_image
 from firsttouch.building.programs import build_ftbench
 from firsttouch.building.source import debian_source, user_source

@@ -8,8 +8,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.building.debian import CLOUD, FLAVOURS, given_configuration
-from firsttouch.building.kernel import kernel_package, obtain_image
+from firsttouch.building.debian import CLOUD, FLAVOURS, debian_configuration, given_configuration
+from firsttouch.building.kernel import KernelImage, obtain_image
 from firsttouch.building.overlay import all_series
 from firsttouch.building.series import write_series
 from firsttouch.building.source import KernelSource, debian_source, user_source
@@ -43,9 +43,7 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
     which.add_argument("--stock", action="store_true", help="without linux/")
     which.add_argument("--arm", metavar="A", help="the kernel that this arm boots")
     add_architecture(build)
-    build.set_defaults(
-        run=_build, at_interrupt="built objects are kept; run the same command to resume"
-    )
+    build.set_defaults(run=_build)
     package = actions.add_parser(
         "package", help="build a Debian package to install on a machine, and print its path"
     )
@@ -57,9 +55,7 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
         help="whose of Debian's configurations it has (default: %(default)s)",
     )
     package.add_argument("--stock", action="store_true", help="without linux/")
-    package.set_defaults(
-        run=_package, at_interrupt="built objects are kept; run the same command to resume"
-    )
+    package.set_defaults(run=_package)
     series = actions.add_parser("series", help="write the series, for git am")
     add_source(series)
     series.add_argument(
@@ -98,7 +94,7 @@ def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
         print(given_configuration(release, options.configuration, reporter, arch))
         return 0
     source = debian_source(release, reporter, newest=True)
-    source.configuration(arch)
+    debian_configuration(release, reporter, arch, newest=True)
     print(source.version)
     return 0
 
@@ -118,8 +114,8 @@ def _build(options: argparse.Namespace, reporter: Reporter) -> int:
 def _package(options: argparse.Namespace, reporter: Reporter) -> int:
     check_path(store_root())
     source = _source(options, reporter)
-    package = kernel_package(source, options.flavour, reporter, changed=not options.stock)
-    print(package.file(reporter))
+    package = KernelImage(source, changed=not options.stock, flavour=options.flavour)
+    print(next(package.obtain(reporter).glob("*.deb")))
     return 0
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.building.debian import last_package
+from firsttouch.building.apt import last_package
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.building.debian import unpack
+from firsttouch.building.apt import unpack
 from firsttouch.building.disks import FileDisk, RootDisk
 from firsttouch.building.kernel import kernel_of, obtain_image
 from firsttouch.building.patches import check_patches

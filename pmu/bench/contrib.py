@@ -11,7 +11,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.building.debian import fetch_package, host_archives, private_root
+from firsttouch.building.apt import fetch_package, host_archives, private_root
 from firsttouch.building.store import Entry
 from firsttouch.processes import output
 from firsttouch.progress import Reporter

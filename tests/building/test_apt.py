@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.debian import (
+from firsttouch.building.apt import (
     fetch_package,
     find_closure,
     find_package,
@@ -221,7 +221,7 @@ def test_a_file_that_did_not_come_has_a_remedy(
     closure = find_closure(_BUSYBOX)
     gone = replace(closure.files[0], file="busybox-static_0.1_arm64.deb")
     with pytest.raises(HostError, match=r"fetching busybox-static_0\.1_arm64\.deb .*network"):
-        replace(closure, files=(gone,)).download(tmp_path / "archives", reporter)
+        replace(closure, files=(gone,)).unpack(tmp_path / "archives", tmp_path, reporter)
 
 
 def test_a_package_is_found_from_a_directory_that_holds_it(

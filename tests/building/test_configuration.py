@@ -5,29 +5,24 @@ from __future__ import annotations
 
 import lzma
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from firsttouch.building.apt import Package, last_package, note_package
 from firsttouch.building.debian import (
     FLAVOURS,
     DebianKernel,
-    Package,
     debian_configuration,
     given_configuration,
-    last_package,
-    note_package,
     stored_configuration,
 )
-from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest_file
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
-from tests.conftest import Firsttouch
 
 _TEXT = b"# of arm64\nCONFIG_ARM64=y\nCONFIG_MEMCG=y\n"
 
@@ -44,9 +39,7 @@ def test_what_is_given_is_what_kernels_start_from(
     assert stored.is_relative_to(own_cache)
     assert stored.read_bytes() == _TEXT
     # Nothing is fetched: the store has it.
-    assert (
-        debian_configuration(release, "6.12.1", reporter) == stored_configuration(release) == stored
-    )
+    assert debian_configuration(release, reporter) == stored_configuration(release) == stored
     assert stored_configuration(load_release("7.3")) is None
 
 
@@ -86,7 +79,7 @@ def test_each_flavour_comes_from_the_package_that_was_fetched_before(
     )
     deb = tmp_path / "linux-config-of-a-test_6.12.1-1_arm64.deb"
     output(["dpkg-deb", "-b", tmp_path / "deb", deb])
-    package = Package(release.configuration, deb.name, deb.stat().st_size, digest_file(deb))
+    package = Package(deb.name, deb.stat().st_size, digest_file(deb))
 
     def keep(_: Path, product: Path) -> None:
         shutil.copyfile(deb, product / "package.deb")
@@ -94,31 +87,10 @@ def test_each_flavour_comes_from_the_package_that_was_fetched_before(
     package.entry.obtain(keep, reporter.say)
     note_package(release.configuration, package)
     for flavour in FLAVOURS:
-        file = debian_configuration(release, "6.12.1", reporter, flavour=flavour)
+        file = debian_configuration(release, reporter, flavour=flavour)
         assert file.read_bytes() == _TEXT + flavour.encode()
         assert stored_configuration(release, flavour) == file
     assert last_package(release.configuration) == package
-
-
-def test_a_file_that_is_missing_is_one_sentence(firsttouch: Firsttouch, own_cache: Path) -> None:
-    done = firsttouch("kernel", "fetch", "--configuration", "nowhere")
-    assert done.returncode == 2
-    (sentence,) = done.stderr.splitlines()
-    assert "nowhere cannot be read" in sentence and "give config" in sentence
-
-
-@pytest.mark.long
-def test_where_its_package_is_not_to_be_had_the_image_has_it(
-    own_cache: Path, reporter: Reporter, sources: Callable[[str], KernelSource]
-) -> None:
-    """The archive is the real one; only the name of the package is one that it lacks."""
-    release = replace(load_release("6.12"), configuration="linux-config-that-is-missing")
-    stored = debian_configuration(release, sources("6.12").version, reporter)
-    assert "CONFIG_ARM64_ERRATUM_4118414=y\n" in stored.read_text()
-    assert stored_configuration(release) == stored
-    lost = replace(release, binary="linux-image-that-is-missing")
-    with pytest.raises(HostError, match="offers linux-config-that-is-missing"):
-        debian_configuration(lost, "6.12.1", reporter, newest=True)
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from firsttouch.catalog import releases
 from firsttouch.catalog.releases import Release, load_release, release_names
 from firsttouch.errors import UserError
 from firsttouch.places import LINUX
+from tests.support.sources import fake_source
 
 _FAULT = "arch/arm64/mm/fault.c"
 _ORIGINAL = "".join(f"line {number}\n" for number in range(1, 41))
@@ -247,9 +249,7 @@ def test_each_series_has_patches_and_a_cover_letter_if_they_are_many(series: str
 
 @pytest.fixture
 def source(tree: Path, release: Release) -> KernelSource:
-    return KernelSource(
-        release, "6.12.7", "tree", "0" * 64, lambda: tree, lambda *_: tree / "config", tree
-    )
+    return replace(fake_source(tree, release), version="6.12.7", kind="tree", given=tree)
 
 
 def _patch(folder: Path, name: str, text: str) -> Path:

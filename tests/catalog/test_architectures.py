@@ -12,20 +12,11 @@ from firsttouch.building.host_tools import QEMU, cross_compile
 from firsttouch.building.kernel import KernelImage, kernel_of
 from firsttouch.building.overlay import patches_of
 from firsttouch.building.programs import INIT, init_of
-from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import architecture_names, load_architecture
 from firsttouch.catalog.arms import Kernel, load_arm
-from firsttouch.catalog.releases import load_release
 from firsttouch.errors import UserError
 from firsttouch.vm.guest import port_for
-
-
-def _source(folder: Path) -> KernelSource:
-    def configuration(architecture: str = "arm64") -> Path:
-        (folder / architecture).write_text(f"# {architecture}\n")
-        return folder / architecture
-
-    return KernelSource(load_release("6.12"), "6.12.1", "package", "", Path, configuration)
+from tests.support.sources import fake_source
 
 
 def test_each_architecture_has_a_file_that_can_be_read() -> None:
@@ -45,7 +36,7 @@ def test_the_tools_have_no_prefix_on_a_host_of_the_architecture(
 
 
 def test_an_image_is_of_its_architectures_configuration_and_tools(tmp_path: Path) -> None:
-    source = _source(tmp_path)
+    source = fake_source(tmp_path)
     images = [
         kernel_of(Kernel("changed", architecture=name), source) for name in architecture_names()
     ]
@@ -65,7 +56,7 @@ def test_an_image_is_of_its_architectures_configuration_and_tools(tmp_path: Path
 
 
 def test_a_kernel_may_have_one_series_alone(tmp_path: Path) -> None:
-    source = _source(tmp_path)
+    source = fake_source(tmp_path)
     kernels = [load_arm(name).kernel for name in ("on", "rmw-alone", "inorder-alone")]
     built = [image for each in kernels if isinstance(image := kernel_of(each, source), KernelImage)]
     assert [[file.name for file in image.fragments_in_order()][2:] for image in built] == [
@@ -89,4 +80,4 @@ def test_a_kernel_may_have_one_series_alone(tmp_path: Path) -> None:
 def test_a_kernel_that_an_architecture_has_not_is_refused(tmp_path: Path) -> None:
     kernel = Kernel("tiny-stock", architecture="x86-64")
     with pytest.raises(UserError, match="tiny-stock kernels are not for x86-64: give arms"):
-        kernel_of(kernel, _source(tmp_path))
+        kernel_of(kernel, fake_source(tmp_path))

@@ -19,7 +19,6 @@ from firsttouch.building.programs import INIT, PMU
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
-from firsttouch.catalog.releases import load_release
 from firsttouch.files import write_atomically
 from firsttouch.lab import execution, parts
 from firsttouch.lab.parts import Part, Parts
@@ -31,6 +30,7 @@ from firsttouch.vm.guest import Guest
 from tests.conftest import Firsttouch
 from tests.support.contract import real_contract
 from tests.support.results import make_profile, make_region
+from tests.support.sources import fake_source
 
 GUARDED_FAULTS = 2048
 
@@ -123,10 +123,7 @@ def git(tree: Path, *words: str | Path) -> str:
 def fake_lab(tmp_path: Path, listing_cache: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLab:
     (tmp_path / "parts").mkdir()
     (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
-    source = KernelSource(
-        load_release("6.12"), "6.12.1", "package", "0" * 64,
-        lambda: tmp_path, lambda *_: tmp_path / "config",
-    )  # fmt: skip
+    source = fake_source(tmp_path)
     lab = FakeLab(tmp_path / "parts", tmp_path / "out", source)
     monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)

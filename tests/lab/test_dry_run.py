@@ -22,6 +22,7 @@ from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch
 from tests.support.checkouts import copy_checkout
 from tests.support.contract import real_contract
+from tests.support.sources import fake_source
 
 pytestmark = pytest.mark.long
 
@@ -33,10 +34,7 @@ _REQUEST = Request(
 @pytest.fixture
 def source(tmp_path: Path) -> KernelSource:
     (tmp_path / "config").write_text("CONFIG_ARM64=y\n")
-    return KernelSource(
-        load_release("6.12"), "6.12.1", "package", "0" * 64,
-        lambda: tmp_path, lambda *_: tmp_path / "config",
-    )  # fmt: skip
+    return fake_source(tmp_path)
 
 
 @pytest.fixture

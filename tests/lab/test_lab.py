@@ -15,12 +15,8 @@ from typing import Any
 
 import pytest
 
-from firsttouch.building.debian import (
-    given_configuration,
-    last_package,
-    note_package,
-    stored_configuration,
-)
+from firsttouch.building.apt import last_package, note_package
+from firsttouch.building.debian import given_configuration, stored_configuration
 from firsttouch.building.programs import build_ftbench, build_init
 from firsttouch.building.store import store_root
 from firsttouch.catalog.machines import load_machine

@@ -14,13 +14,11 @@ from typing import Any
 
 import pytest
 
-from firsttouch.building.debian import unpack
+from firsttouch.building.apt import unpack
 from firsttouch.building.programs import INIT, ORDERS, PMU, Program, build_init, ftbench
-from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.releases import load_release
 from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import request_of
 from firsttouch.errors import UserError
@@ -37,6 +35,7 @@ from firsttouch.vm.qemu import inputs
 from firsttouch.vm.supervision import run_guest
 from tests.conftest import Firsttouch
 from tests.support.contract import real_contract
+from tests.support.sources import fake_source
 
 _BUSYBOX = Packages("trixie", ("busybox-static",))
 _SEVERAL = 'arms = ["stock", "on"]\nlayouts = 3\nruns = "read-fault"\n'
@@ -62,9 +61,7 @@ def parts(tmp_path: Path) -> Parts:
     names = ("stock", "changed", "init", "libftpmu.so", *(f"ftbench {n}" for n in range(ORDERS)))
     for name in names:
         (tmp_path / name).write_text(name)
-    source = KernelSource(
-        load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path, lambda *_: tmp_path
-    )
+    source = fake_source(tmp_path)
     places: dict[Part, Path] = {
         Kernel("stock"): tmp_path / "stock", Kernel("changed"): tmp_path / "changed",
         INIT: tmp_path / "init", PMU: tmp_path / "libftpmu.so",

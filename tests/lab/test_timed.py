@@ -40,6 +40,7 @@ from firsttouch.vm.protocol import Done
 from firsttouch.vm.supervision import Ended
 from tests.conftest import TRIED
 from tests.support.contract import real_contract
+from tests.support.sources import fake_source
 
 # The time of an arm of the simulated machine against stock.
 _SPEED = {"stock": 1.0, "again": 1.0, "on": 0.4, "tried": 0.8}
@@ -103,8 +104,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[_Machin
         return Parts(source, places, reporter)
 
     def source(_request: Request, release: object, _reporter: Reporter) -> KernelSource:
-        assert hasattr(release, "name")
-        return KernelSource(release, "6.12.1", "package", "", Path, Path)  # type: ignore[arg-type]
+        return fake_source()
 
     def key(guest: Guest) -> str:
         return digest([str(guest.image), list(guest.boot), list(guest.commands), guest.memory])

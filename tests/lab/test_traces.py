@@ -15,14 +15,12 @@ import pytest
 from firsttouch.analysis.measurement import measure
 from firsttouch.building.disks import RootDisk
 from firsttouch.building.programs import INIT, RECORDER, build_recorder
-from firsttouch.building.source import KernelSource
 from firsttouch.building.store import keep_outcome, outcome_place
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import RECORDED
 from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.releases import load_release
 from firsttouch.errors import GuestError
 from firsttouch.files import digest
 from firsttouch.finder.sites import Trace
@@ -42,6 +40,7 @@ from tests.conftest import Firsttouch
 from tests.lab.conftest import FakeLab
 from tests.support.contract import real_contract
 from tests.support.results import make_result
+from tests.support.sources import fake_source
 
 
 def _recorded(folder: Path, *command: str) -> str:
@@ -99,9 +98,7 @@ def _recorded_job(tmp_path: Path, program: str = "true") -> Job:
     guest = Guest(
         file, file, load_machine("neoverse-n1"), (), (f"/ftbench {program}",), {FTBENCH: file}
     )
-    source = KernelSource(
-        load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: tmp_path, lambda *_: file
-    )
+    source = fake_source(tmp_path)
     cell = Cell("6.12", "stock", "neoverse-n1", "doubles", {"program": program})
     key = guest_key(guest)
     traced = Traced(digest([key, finder_digest()]), lambda: Path("/"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.debian import unpack
+from firsttouch.building.apt import unpack
 from firsttouch.building.programs import build_init
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import load_arm

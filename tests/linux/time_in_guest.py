@@ -22,6 +22,7 @@ from firsttouch.lab import timed
 from firsttouch.lab.parts import Part, Parts, parts_of
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.progress import Reporter
+from tests.support.sources import fake_source
 
 PARTS = Path("/tmp/parts")
 
@@ -37,7 +38,7 @@ def _parts(source: KernelSource, plan: Plan, _logs: Path, reporter: Reporter) ->
 
 
 def _source(request: Request, release: Release, _reporter: Reporter) -> KernelSource:
-    return KernelSource(release, release.name, "package", "", Path, Path)
+    return fake_source(release=release)
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.debian import unpack
+from firsttouch.building.apt import unpack
 from firsttouch.catalog.experiments import Packages
 from firsttouch.progress import Reporter
 from tests.pmu.conftest import HERE, PMU, QEMU, REPOSITORY, must_run

@@ -16,16 +16,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
-from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.releases import load_release
 from firsttouch.lab import outcomes
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.execution import Ended, run_guests
 from firsttouch.lab.guests import Job
 from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
+from tests.support.sources import fake_source
 
 # Runs a guest, given its key; returns its outcome.
 Run = Callable[[str], dict[str, Json]]
@@ -33,9 +32,7 @@ Run = Callable[[str], dict[str, Json]]
 
 def make_jobs(number: int) -> dict[str, Job]:
     """Return jobs by key; the numbers are spread as digests are."""
-    source = KernelSource(
-        load_release("6.12"), "6.12.1", "package", "0" * 64, lambda: Path(), lambda *_: Path()
-    )  # fmt: skip
+    source = fake_source()
     jobs = {}
     for index in range(number):
         key = f"{index * 0x9E3779B97F4A7C15 % 2**64:016x}" * 4

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from firsttouch import processes
-from firsttouch.building.debian import unpack
+from firsttouch.building.apt import unpack
 from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
 from firsttouch.building.overlay import lay_over, link_tree
 from firsttouch.building.source import KernelSource

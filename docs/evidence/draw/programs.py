@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.building.debian import unpack
+from firsttouch.building.apt import unpack
 from firsttouch.building.disks import ACCOUNTS, MOUNT_POINTS
 from firsttouch.building.programs import build_recorder
 from firsttouch.catalog.experiments import Packages
