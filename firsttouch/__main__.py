@@ -7,7 +7,7 @@ installed before them. They stay until the process ends.
 
 import sys
 
-from firsttouch.signals import leave_on_signals
+from firsttouch.terminal import leave_on_signals
 
 
 def run() -> int:

@@ -1,25 +1,41 @@
 # SPDX-License-Identifier: GPL-2.0
 """TOML and JSON read strictly: an error names the file, the key and the nearest valid one.
 
-Untyped data ends here: other modules get a `Table`, which checks the type of
-each value, or `Json`.
+Untyped data ends here: other modules get dataclasses by `read`, a `Table`, which checks the
+type of each value, or `Json`.
 """
 
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from firsttouch.errors import UserError, nearest
 from firsttouch.places import search_path
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 T = TypeVar("T")
+D = TypeVar("D", bound="DataclassInstance")
 _REQUIRED: Any = object()
 _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true or false",
           list: "a list", dict: "a table"}  # fmt: skip
@@ -102,7 +118,7 @@ class Table:
     def numbers(self) -> dict[str, float]:
         """Return all entries, which must be numbers; integers stay integers."""
         numbers: dict[str, float] = {}
-        for key, value in self._all().items():
+        for key, value in self.rest().items():
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise self.error(key, f"is {value!r}: it must be a number.")
             numbers[key] = value
@@ -110,12 +126,12 @@ class Table:
 
     def scalars(self) -> dict[str, str | int]:
         """Return all entries, which must be strings or whole numbers."""
-        return {key: self._scalar(key, value) for key, value in self._all().items()}
+        return {key: self._scalar(key, value) for key, value in self.rest().items()}
 
     def lists(self) -> dict[str, tuple[str | int, ...]]:
         """Return all entries as lists of strings or whole numbers; a scalar is a list of one."""
         lists = {}
-        for key, value in self._all().items():
+        for key, value in self.rest().items():
             entries = value if isinstance(value, list) else [value]
             if not entries:
                 raise self.error(key, "is an empty list: give at least one value.")
@@ -145,10 +161,6 @@ class Table:
             if key not in self._taken:
                 raise self.error(key, f"is not a key here: {nearest(key, self._taken)}")
 
-    def _all(self) -> Mapping[str, Json]:
-        self._taken.update(self._data)
-        return self._data
-
     def _scalar(self, key: str, value: Json) -> str | int:
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise self.error(key, f"is {value!r}: it must be a string or a whole number.")
@@ -156,6 +168,64 @@ class Table:
 
     def _name(self, key: str) -> str:
         return f"{self.where}.{key}" if self.where else key
+
+
+def read(table: Table, kind: type[D], *, strict: bool = True, **given: object) -> D:
+    """Return the `kind`, a dataclass, in a table: a key for each field that is not `given`.
+
+    A field may be a string, a number, true or false, one of the values of a
+    Literal, a list of strings or of tables, a table of values, or a dataclass: a
+    table. A key may be missing if its field has a default or can be None. If
+    `strict`, no other key may be there. Raises UserError as `Table` does.
+    """
+    values = dict(given)
+    for name, hint, optional in _fields(kind):
+        if name in given:
+            continue
+        if table.has(name) or not optional:
+            values[name] = _value(table, name, hint, strict)
+        else:
+            # The key is known, and near to a typo perhaps.
+            table.take(name, object, None)
+    if strict:
+        table.done()
+    return kind(**values)
+
+
+@functools.cache
+def _fields(kind: type[DataclassInstance]) -> list[tuple[str, object, bool]]:
+    """Return the name and the type of each field, and whether it has a default."""
+    hints = get_type_hints(kind)
+    return [
+        (field.name, hints[field.name],
+         field.default is not MISSING or field.default_factory is not MISSING)
+        for field in fields(kind)
+    ]  # fmt: skip
+
+
+def _value(table: Table, key: str, hint: object, strict: bool) -> object:
+    """Return the value of `key`, which must be of the type `hint`."""
+    inner = get_args(hint)
+    if isinstance(hint, UnionType) and NoneType in inner:
+        (some,) = set(inner) - {NoneType}
+        present = table.take(key, object, None) is not None
+        return _value(table, key, some, strict) if present else None
+    if get_origin(hint) is Literal:
+        return table.choice(key, inner)
+    if get_origin(hint) is tuple:
+        return table.strings(key) if inner[0] is str else tuple(
+            read(entry, inner[0], strict=strict) for entry in table.tables(key)
+        )  # fmt: skip
+    if get_origin(hint) is Mapping:
+        entries = table.table(key)
+        if isinstance(inner[1], UnionType):
+            return entries.scalars()
+        return entries.numbers() if inner[1] is float else entries.values_of(inner[1])
+    if not isinstance(hint, type):
+        raise TypeError(f"{key}: no value of a table is a {hint}")
+    if is_dataclass(hint):
+        return read(table.table(key), hint, strict=strict)
+    return table.take(key, hint)
 
 
 def read_toml(file: Path) -> Table:

@@ -25,8 +25,7 @@ from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file, write_atomically
 from firsttouch.processes import child_process, output
 from firsttouch.progress import Reporter
-from firsttouch.tables import dump_json, parse_json
-from firsttouch.typed import read
+from firsttouch.tables import dump_json, parse_json, read
 
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")

@@ -20,8 +20,7 @@ from firsttouch.catalog.releases import Release
 from firsttouch.errors import UserError
 from firsttouch.files import digest, digest_file
 from firsttouch.places import LINUX
-from firsttouch.tables import Table, read_toml
-from firsttouch.typed import read
+from firsttouch.tables import Table, read, read_toml
 
 # Parts of a kernel tree that do not affect an image.
 _NOT_BUILT = ("Documentation/", "tools/")

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building.source import KernelSource
-from firsttouch.building.store import Entry, read_manifest, store_root
+from firsttouch.building.store import Entry
 from firsttouch.errors import UserError
 from firsttouch.files import digest_bytes
 
@@ -46,7 +46,7 @@ _CREATED = re.compile(r" create (?:mode \d+ )?(.*)")
 
 @dataclass(frozen=True)
 class _Mail:
-    """A mail with a patch: its place in the series, the version of that, and its text."""
+    """A mail with a patch, the `number`th of its series."""
 
     message_id: str
     subject: str
@@ -144,9 +144,7 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
 
 def read_fragment(given: Path) -> Path:
     """Return a fragment of a configuration, which may come through a pipe."""
-    data = _read(given)
-    text = _unpack(given, data)
-    plain = given.is_file() and text is data
+    text, plain = _read(given)
     return _keep(given.name if plain else f"{_name(given, '')}.config", text)
 
 
@@ -169,9 +167,7 @@ def _is_part(file: Path) -> bool:
 def _patches_in(file: Path) -> list[Path]:
     if file.name.startswith(_COVER):
         return []
-    data = _read(file)
-    text = _unpack(file, data)
-    plain = file.is_file() and text is data
+    text, plain = _read(file)
     mails = _mails(text)
     if not mails:
         if not _DIFF.search(text):
@@ -239,28 +235,22 @@ def _bodies(message: email.message.Message) -> list[bytes]:
     ]
 
 
-def _read(file: Path) -> bytes:
-    if file == STDIN:
-        if sys.stdin.isatty():
-            raise UserError("- reads a patch from standard input, which is a terminal: "
-                            "write firsttouch try - <FILE.")  # fmt: skip
-        return sys.stdin.buffer.read()
+def _read(file: Path) -> tuple[bytes, bool]:
+    """Return what a file or a pipe has, unpacked, and whether it is a file that was not packed."""
+    if file == STDIN and sys.stdin.isatty():
+        raise UserError("- reads a patch from standard input, which is a terminal: "
+                        "write firsttouch try - <FILE.")  # fmt: skip
     try:
-        return file.read_bytes()
+        data = sys.stdin.buffer.read() if file == STDIN else file.read_bytes()
     except OSError as error:
         raise UserError(f"{file} cannot be read ({error.strerror}): check its path.") from None
-
-
-def _unpack(file: Path, data: bytes) -> bytes:
-    for magic, unpack in _PACKED.items():
-        if data.startswith(magic):
-            try:
-                return unpack(data)
-            except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-                raise UserError(
-                    f"{_shown(file)} cannot be unpacked ({error}): fetch it again."
-                ) from None
-    return data
+    try:
+        for magic, unpack in _PACKED.items():
+            if data.startswith(magic):
+                return unpack(data), False
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise UserError(f"{_shown(file)} cannot be unpacked ({error}): fetch it again.") from None
+    return data, file.is_file()
 
 
 def _keep(name: str, text: bytes) -> Path:
@@ -291,20 +281,7 @@ def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
 
     Only the files that they change are copied, so this takes no time.
     """
-    try:
-        _check(patches, source.tree(), source.version)
-    except UserError as error:
-        older = _older_tree(patches, source)
-        if older is None:
-            raise
-        title, tree = older
-        raise UserError(
-            f"{str(error).partition(': ')[0]}, but to {title}, which the store has: rebase the "
-            f"patches, or add --source {tree}."
-        ) from None
-
-
-def _check(patches: Sequence[Path], tree: Path, version: str) -> None:
+    tree = source.tree()
     with tempfile.TemporaryDirectory(prefix="firsttouch-patches-") as scratch:
         for name in {name for patch in patches for name in files_of(patch, tree)}:
             if (tree / name).is_file():
@@ -312,22 +289,7 @@ def _check(patches: Sequence[Path], tree: Path, version: str) -> None:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(tree / name, copy)
         for patch in patches:
-            apply_patch(patch, version, Path(scratch), strip_level(patch, tree))
-
-
-def _older_tree(patches: Sequence[Path], source: KernelSource) -> tuple[str, Path] | None:
-    """Return the newest other source of the release in the store to which patches apply."""
-    trees = []
-    for path in (store_root() / "trees").glob("*"):
-        manifest = read_manifest(path)
-        title = manifest.title if manifest else ""
-        if path != source.tree() and title.startswith(f"{source.release.package} "):
-            trees.append(([int(number) for number in re.findall(r"\d+", title)], title, path))
-    for _, title, tree in sorted(trees, reverse=True):
-        with contextlib.suppress(UserError):
-            _check(patches, tree, title)
-            return title, tree
-    return None
+            apply_patch(patch, source.version, Path(scratch), strip_level(patch, tree))
 
 
 def apply_patch(patch: Path, version: str, tree: Path, level: int | None = None) -> None:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from firsttouch.places import ARCHITECTURES, LINUX
-from firsttouch.tables import names_in, read_named
-from firsttouch.typed import read
+from firsttouch.tables import names_in, read, read_named
 
 # What the laboratory counts on; the names of what it built leave it out.
 DEFAULT_ARCHITECTURE = "arm64"

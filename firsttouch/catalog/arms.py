@@ -14,8 +14,7 @@ from typing import Literal, get_args
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.places import ARMS
 from firsttouch.quantities import format_list
-from firsttouch.tables import names_in, read_named
-from firsttouch.typed import read
+from firsttouch.tables import names_in, read, read_named
 
 # The arm that all others are compared with.
 BASE = "stock"

@@ -22,8 +22,7 @@ from firsttouch.catalog.machine_values import MARKS
 from firsttouch.errors import nearest
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
-from firsttouch.tables import Table, names_in, read_named
-from firsttouch.typed import read
+from firsttouch.tables import Table, names_in, read, read_named
 
 # The first two draw any experiment, the last one samples of faults.
 CHARTS = ("dumbbells", "lines", "timeline")

@@ -13,8 +13,7 @@ from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architec
 from firsttouch.errors import nearest
 from firsttouch.places import MACHINES
 from firsttouch.quantities import parse_size
-from firsttouch.tables import Table, file_of, names_in, read_named
-from firsttouch.typed import read
+from firsttouch.tables import Table, file_of, names_in, read, read_named
 
 # The machine of a request that names none.
 DEFAULT_MACHINE = "neoverse-n1"

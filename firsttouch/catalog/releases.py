@@ -9,8 +9,7 @@ from pathlib import Path
 
 from firsttouch.errors import UserError, nearest
 from firsttouch.places import LINUX
-from firsttouch.tables import read_toml
-from firsttouch.typed import read
+from firsttouch.tables import read, read_toml
 
 
 @dataclass(frozen=True)

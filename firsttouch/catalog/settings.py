@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 from firsttouch.catalog.arms import Arm
 from firsttouch.places import REPOSITORY, SETTINGS
-from firsttouch.tables import names_in, read_named
-from firsttouch.typed import read
+from firsttouch.tables import names_in, read, read_named
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from typing import TextIO
 from firsttouch.building.store import store_root
 from firsttouch.errors import FirsttouchError
 from firsttouch.files import least_room
-from firsttouch.signals import interrupt_on_signals
-from firsttouch.spelling import ERRORS
+from firsttouch.terminal import ERRORS, interrupt_on_signals
 
 # The text by which a compiler or another tool reports a full disk.
 _NO_SPACE = os.strerror(errno.ENOSPC)

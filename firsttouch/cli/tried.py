@@ -23,9 +23,11 @@ from firsttouch.cli.running import measure, print_plan, print_problems, show_qem
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.run import release_of
 from firsttouch.progress import Reporter
-from firsttouch.spelling import spelled
 from firsttouch.tables import dump_json
+from firsttouch.terminal import spelled
 from firsttouch.views.changes import changes_document, print_changes, print_matrix
+from firsttouch.views.changes_document import changes_document
+from firsttouch.views.matrix import print_matrix
 from firsttouch.views.reply import reply
 from firsttouch.views.rows import print_dataset
 from firsttouch.views.terminal import output_console

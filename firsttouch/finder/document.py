@@ -19,8 +19,7 @@ from firsttouch.finder.locations import Location
 from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
 from firsttouch.finder.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
 from firsttouch.finder.totals import KINDS
-from firsttouch.tables import Json, Table, dump_json, read_document
-from firsttouch.typed import read
+from firsttouch.tables import Json, Table, dump_json, read, read_document
 
 SCHEMA = 1
 FILE_NAME = "trace.json"

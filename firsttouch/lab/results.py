@@ -16,8 +16,7 @@ from pathlib import Path
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.lab.cells import Cell
-from firsttouch.tables import Json, Table, json_object
-from firsttouch.typed import read
+from firsttouch.tables import Json, Table, json_object, read
 
 SCHEMA = 2
 FILE_NAME = "results.jsonl"

@@ -16,8 +16,7 @@ from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.experiments import Value
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
-from firsttouch.tables import Table, dump_json, read_document
-from firsttouch.typed import read
+from firsttouch.tables import Table, dump_json, read, read_document
 from firsttouch.vm.kvm import Condition
 
 SCHEMA = 1

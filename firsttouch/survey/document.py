@@ -17,8 +17,7 @@ from firsttouch.survey.host import Host
 from firsttouch.survey.samples import Sample, Survey
 from firsttouch.survey.sentences import conclude
 from firsttouch.survey.tasks import Task
-from firsttouch.tables import Json, read_document
-from firsttouch.typed import read
+from firsttouch.tables import Json, read, read_document
 
 SCHEMA = 2
 

@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from firsttouch.progress import PipeConsole
-from firsttouch.spelling import spelled
+from firsttouch.terminal import spelled
 
 _WIDTH = 100
 

@@ -11,7 +11,6 @@ import pytest
 from firsttouch.building import overlay, patches
 from firsttouch.building.overlay import Patch
 from firsttouch.building.source import KernelSource
-from firsttouch.building.store import Entry
 from firsttouch.catalog import releases
 from firsttouch.catalog.releases import Release, load_release, release_names
 from firsttouch.errors import UserError
@@ -324,22 +323,3 @@ def test_a_patch_may_name_files_without_a_folder_before_them(
     new = _patch(tmp_path, "new.patch", "--- /dev/null\n+++ mm/new.c\n@@ -0,0 +1 @@\n+one\n")
     assert patches.strip_level(new, source.tree()) == 0
     assert patches.strip_level(_patch(tmp_path, "p1", _HOOK), source.tree()) == 1
-
-
-def test_an_older_point_release_in_the_store_to_which_a_patch_applies_is_named(
-    source: KernelSource, tmp_path: Path, own_cache: Path
-) -> None:
-    def older(_: Path, product: Path) -> None:
-        (product / _FAULT).parent.mkdir(parents=True)
-        (product / _FAULT).write_text(_ORIGINAL.replace("line 11\n", "line eleven\n"))
-
-    package = f"{source.release.package} 6.12.5-1"
-    entry = Entry("trees", {"package": "5"}, package, deep=False)
-    tree = entry.obtain(older, lambda _: None)
-    patch = _patch(tmp_path, "old.patch", _HOOK.replace(" line 11\n", " line eleven\n"))
-    with pytest.raises(UserError) as error:
-        patches.check_patches([patch], source)
-    assert f"but to {package}, which the store has" in str(error.value)
-    assert f"--source {tree}." in str(error.value)
-    with pytest.raises(UserError, match=r"does not fit\): rebase it"):
-        patches.check_patches([_patch(tmp_path, "no", _HOOK.replace(" line 11", " x"))], source)

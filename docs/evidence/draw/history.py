@@ -21,8 +21,7 @@ from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.quantities import format_change, format_count
-from firsttouch.tables import Table, dump_json, json_object, read_toml
-from firsttouch.typed import read
+from firsttouch.tables import Table, dump_json, json_object, read, read_toml
 from firsttouch.views import tables
 
 HISTORY, COUNTED = "history.toml", "history-counts.json"

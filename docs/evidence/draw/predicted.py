@@ -24,9 +24,8 @@ from firsttouch.finder.allocators import allocator
 from firsttouch.finder.remedies import KEEP, THP
 from firsttouch.finder.sites import Trace
 from firsttouch.progress import Reporter
-from firsttouch.tables import parse_json, read_toml
+from firsttouch.tables import parse_json, read, read_toml
 from firsttouch.trace.advice import LEAST, assignments
-from firsttouch.typed import read
 from firsttouch.views.tables import Table, markdown
 
 FILE = EVIDENCE / "predicted-programs.json.xz"

@@ -11,8 +11,7 @@ from pathlib import Path
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.errors import UserError
 from firsttouch.places import REPOSITORY
-from firsttouch.tables import read_toml
-from firsttouch.typed import read
+from firsttouch.tables import read, read_toml
 
 # In a checkout; an installed package has no evidence.
 EVIDENCE = REPOSITORY / "docs/evidence"

@@ -10,8 +10,7 @@ from typing import Literal
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.tables import Json, Table
-from firsttouch.typed import read
+from firsttouch.tables import Json, Table, read
 
 
 @dataclass(frozen=True)
