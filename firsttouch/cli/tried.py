@@ -26,8 +26,6 @@ from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
 from firsttouch.terminal import spelled
 from firsttouch.views.changes import changes_document, print_changes, print_matrix
-from firsttouch.views.changes_document import changes_document
-from firsttouch.views.matrix import print_matrix
 from firsttouch.views.reply import reply
 from firsttouch.views.rows import print_dataset
 from firsttouch.views.terminal import output_console

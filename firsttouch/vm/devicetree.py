@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from firsttouch.building.host_tools import DTC
@@ -51,39 +52,31 @@ def overlay_source(
     machine: Machine, cpus: int, disk: tuple[int, int] | None, seed: int = KASLR_SEED
 ) -> str:
     """Return the overlay's source: cache properties of each CPU, cache nodes, seeds, the disk."""
-    kinds = machine.kinds_of(cpus)
     lines = ["/dts-v1/;", "/plugin/;"]
-    for number, kind in enumerate(kinds):
+    nodes: list[str] = []
+    for number, kind in enumerate(machine.kinds_of(cpus)):
+        l3 = ["next-level-cache = <&l3>;"] if machine.l3 else []
+        below = l3
+        if kind.l2:
+            below = [f"next-level-cache = <&cpu{number}_l2>;"]
+            nodes += _cache_node(f"cpu{number}_l2", f"cpu{number}-l2-cache", 2, kind.l2, l3)
         # State both the L1D and the L1I: if one is missing, the kernel counts no
         # leaf for level 1, and the L2 is lost too.
-        properties = [*_properties("d", kind.l1d), *_properties("i", kind.l1i)]
-        below = f"&cpu{number}_l2" if kind.l2 else "&l3" if machine.l3 else ""
-        if below:
-            properties.append(f"next-level-cache = <{below}>;")
-        lines += _target(f"/cpus/cpu@{number}", properties)
-    nodes = []
-    for number, kind in enumerate(kinds):
-        if kind.l2:
-            below = "next-level-cache = <&l3>;" if machine.l3 else ""
-            nodes += _unified(f"cpu{number}_l2", f"cpu{number}-l2-cache", 2, kind.l2, below)
+        l1 = [*_geometry("d-", kind.l1d), *_geometry("i-", kind.l1i)]
+        lines += _target(f"/cpus/cpu@{number}", [*l1, *below])
     if machine.l3:
-        nodes += _unified("l3", "l3-cache", 3, machine.l3, "")
+        nodes += _cache_node("l3", "l3-cache", 3, machine.l3, ())
     if nodes:
         lines += _target("/cpus", nodes)
-    lines += _target("/chosen", [f"kaslr-seed = {_cells(seed)};", _rng_seed(seed)])
+    # A kernel without a seed hashes all its entropy for each number that it needs, such as for
+    # the offset of the stack in each system call: some 10,000 instructions. A machine that has
+    # run for minutes has a seed. The kernel takes 256 bits as enough.
+    random = f"rng-seed = [{hashlib.sha256(seed.to_bytes(8)).hexdigest()}];"
+    lines += _target("/chosen", [f"kaslr-seed = {_cells(seed)};", random])
     if disk:
-        lines += _target("/", _ram_disk(*disk))
+        region = ['\tcompatible = "pmem-region";', f"\treg = {_cells(*disk)};", "};"]
+        lines += _target("/", [f"pmem@{disk[0]:x} {{", *region])
     return "\n".join(lines) + "\n"
-
-
-def _rng_seed(seed: int) -> str:
-    """Return the property that seeds the kernel's random numbers.
-
-    A kernel without a seed hashes all its entropy for each number that it needs, such as for
-    the offset of the stack in each system call: some 10,000 instructions. A machine that has
-    run for minutes has a seed. The kernel takes 256 bits as enough.
-    """
-    return f"rng-seed = [{hashlib.sha256(seed.to_bytes(8)).hexdigest()}];"
 
 
 def _target(path: str, body: list[str]) -> list[str]:
@@ -95,35 +88,18 @@ def _target(path: str, body: list[str]) -> list[str]:
     ]
 
 
-def _properties(prefix: str, cache: Cache) -> list[str]:
+def _geometry(prefix: str, cache: Cache) -> list[str]:
     return [
-        f"{prefix}-cache-size = <{cache.size}>;",
-        f"{prefix}-cache-line-size = <{cache.line}>;",
-        f"{prefix}-cache-sets = <{cache.sets}>;",
+        f"{prefix}cache-size = <{cache.size}>;",
+        f"{prefix}cache-line-size = <{cache.line}>;",
+        f"{prefix}cache-sets = <{cache.sets}>;",
     ]
 
 
-def _unified(label: str, node: str, level: int, cache: Cache, below: str) -> list[str]:
-    return [
-        f"{label}: {node} {{",
-        '\tcompatible = "cache";',
-        f"\tcache-level = <{level}>;",
-        "\tcache-unified;",
-        f"\tcache-size = <{cache.size}>;",
-        f"\tcache-line-size = <{cache.line}>;",
-        f"\tcache-sets = <{cache.sets}>;",
-        *([f"\t{below}"] if below else []),
-        "};",
-    ]
-
-
-def _ram_disk(address: int, size: int) -> list[str]:
-    return [
-        f"pmem@{address:x} {{",
-        '\tcompatible = "pmem-region";',
-        f"\treg = {_cells(address, size)};",
-        "};",
-    ]
+def _cache_node(label: str, node: str, level: int, cache: Cache, below: Iterable[str]) -> list[str]:
+    properties = ['compatible = "cache";', f"cache-level = <{level}>;", "cache-unified;",
+                  *_geometry("", cache), *below]  # fmt: skip
+    return [f"{label}: {node} {{", *(f"\t{line}" for line in properties), "};"]
 
 
 def _cells(*values: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.catalog.machines import Cache, CpuKind, Machine
+from firsttouch.catalog.machines import Machine
 from firsttouch.tables import Json, parse_json
 
 
@@ -28,14 +28,16 @@ class Pmu:
 
     def options(self, machine: Machine, cpus: int) -> list[str]:
         """Return the plugin's options, without those that name files."""
-        if not self.caches:
-            return []
-        options: list[str] = []
-        for number, kind in enumerate(machine.kinds_of(cpus)):
-            options += [f"{level}@{number}={_geometry(cache)}" for level, cache in _private(kind)]
-        if machine.l3:
-            options.append(f"l3={_geometry(machine.l3)}")
-        return options
+        levels = [
+            (f"{level}@{number}", cache)
+            for number, kind in enumerate(machine.kinds_of(cpus))
+            for level, cache in (("l1i", kind.l1i), ("l1d", kind.l1d), ("l2", kind.l2))
+        ]
+        return [
+            f"{level}={cache.size}:{cache.ways}:{cache.line}:{cache.policy}"
+            for level, cache in (*levels, ("l3", machine.l3))
+            if cache and self.caches
+        ]
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,3 @@ def read_counts(text: str) -> PmuCounts:
     """Return the counts in `text`, which the plugin wrote; UserError if it is malformed."""
     table = parse_json(text, "the PMU's counts")
     return PmuCounts(table.objects("regions"), table.strings("not_modelled"))
-
-
-def _private(kind: CpuKind) -> list[tuple[str, Cache]]:
-    return [("l1i", kind.l1i), ("l1d", kind.l1d), *([("l2", kind.l2)] if kind.l2 else [])]
-
-
-def _geometry(cache: Cache) -> str:
-    return f"{cache.size}:{cache.ways}:{cache.line}:{cache.policy}"

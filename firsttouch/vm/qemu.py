@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building.host_tools import qemu_digest
-from firsttouch.catalog.architectures import Architecture, Port, load_architecture
+from firsttouch.catalog.architectures import Port, load_architecture
 from firsttouch.files import digest, digest_bytes, digest_file
 from firsttouch.vm.devicetree import device_tree
 from firsttouch.vm.guest import Guest, Timing
@@ -23,12 +23,12 @@ from firsttouch.vm.initramfs import guest_archive
 # Start of RAM of QEMU's virt board.
 _RAM_BASE = 0x4000_0000
 _TIMINGS: Mapping[Timing, tuple[str, ...]] = {
+    # The seed is of what RNDR returns, on CPUs that have it.
     "identical": (
         "-icount",
         "shift=0,sleep=off",
         "-rtc",
         "base=2026-01-01T00:00:00,clock=vm",
-        # What RNDR returns, on CPUs that have it.
         "-seed",
         "1",
     ),
@@ -72,23 +72,21 @@ def inputs(guest: Guest) -> Inputs:
 
     Raises HostError if QEMU or the device tree compiler is missing or fails.
     """
-    files = {"kernel image": guest.image}
-    if guest.disk:
-        files["disk"] = guest.disk
-    if guest.pmu:
-        files["PMU"] = guest.pmu.plugin
-        if guest.pmu.symbols:
-            files["symbols"] = guest.pmu.symbols
-    if guest.firmware:
-        files["firmware"] = guest.firmware
+    files = {
+        "kernel image": guest.image,
+        "disk": guest.disk,
+        "PMU": guest.pmu and guest.pmu.plugin,
+        "symbols": guest.pmu and guest.pmu.symbols,
+        "firmware": guest.firmware,
+    }
     blobs = {"initial RAM disk": guest_archive(guest)}
-    qemu = _architecture(guest).qemu
+    qemu = load_architecture(guest.machine.architecture).qemu
     if _has_tree(guest):
         disk = (_RAM_BASE + guest.memory, guest.disk.stat().st_size) if guest.disk else None
         # A tree needs no memory.
         board = (qemu, *(word.replace(_POPULATED, "") for word in board_arguments(guest)))
         blobs["device tree"] = device_tree(board, guest.machine, guest.cpus, disk, guest.kaslr_seed)
-    return Inputs(files, blobs, qemu)
+    return Inputs({name: file for name, file in files.items() if file}, blobs, qemu)
 
 
 def command(guest: Guest, folder: Path, log: Path) -> list[str]:
@@ -103,9 +101,7 @@ def command(guest: Guest, folder: Path, log: Path) -> list[str]:
         file = folder / name.replace(" ", "-")
         file.write_bytes(blob)
         files[name] = str(file)
-    files |= {
-        LOG: str(log), RESULTS: str(folder / RESULTS), COUNTS: str(folder / COUNTS_FILE),
-    }  # fmt: skip
+    files |= {LOG: str(log), RESULTS: str(folder / RESULTS), COUNTS: str(folder / COUNTS_FILE)}
     return [given.qemu, *arguments(guest, files)]
 
 
@@ -113,8 +109,7 @@ def guest_key(guest: Guest) -> str:
     """Return the digest of everything that decides what `guest` does: QEMU, arguments, files."""
     digests = inputs(guest).digests()
     names = {name: f"sha256:{value}" for name, value in digests.items()}
-    for written in (LOG, RESULTS, COUNTS):
-        names[written] = written
+    names |= {written: written for written in (LOG, RESULTS, COUNTS)}
     return digest({"QEMU": digests["QEMU"], "arguments": arguments(guest, names)})
 
 
@@ -152,8 +147,8 @@ def board_arguments(guest: Guest) -> list[str]:
     """Return QEMU's arguments that name no file."""
     memory = guest.memory + (guest.disk.stat().st_size if guest.disk else 0)
     hardware = guest.timing == "hardware"
-    architecture = _architecture(guest)
-    backend = [f"memory-backend-ram,id=ram,size={memory >> 20}M{_POPULATED}"] if hardware else []
+    architecture = load_architecture(guest.machine.architecture)
+    backend = ["-object", f"memory-backend-ram,id=ram,size={memory >> 20}M{_POPULATED}"]
     return [
         "-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none", "-no-reboot",
         "-M", ",".join((
@@ -165,24 +160,17 @@ def board_arguments(guest: Guest) -> list[str]:
         "-smp", str(guest.cpus),
         "-m", f"{memory >> 20}M",
         *_nodes(guest, memory),
-        *(["-object", *backend] if backend else []),
+        *(backend if hardware else []),
         *_TIMINGS[guest.timing],
     ]  # fmt: skip
 
 
-def _architecture(guest: Guest) -> Architecture:
-    return load_architecture(guest.machine.architecture)
-
-
 def _has_tree(guest: Guest) -> bool:
-    return not guest.firmware and _architecture(guest).device_tree
+    return not guest.firmware and load_architecture(guest.machine.architecture).device_tree
 
 
 def _nodes(guest: Guest, memory: int) -> list[str]:
-    """Return QEMU's arguments for the NUMA nodes; the last also has the disk's RAM.
-
-    `memory` is the size of all RAM in bytes.
-    """
+    """Return QEMU's arguments for NUMA nodes; the last also has the disk's RAM, of all `memory`."""
     if guest.nodes == 1:
         return []
     share = guest.memory // guest.nodes

@@ -7,7 +7,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,88 +70,60 @@ def run_guest(
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
-    with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as scratch:
-        results, counts = Path(scratch, RESULTS), Path(scratch, COUNTS_FILE)
-        results.write_bytes(b"")
-        started = command(guest, Path(scratch), log)
-        pid = Path(scratch, "pid")
-        if guest.pinned:
-            started += ["-pidfile", str(pid)]
-        complaint = run_qemu(
-            started, Path(scratch, "qemu"), (log, results), silence, stop, deadline=deadline,
-            attend=_pinner(pid, guest.pinned) if guest.pinned else None,
-        )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as folder:
+        scratch = Path(folder)
+        (scratch / RESULTS).write_bytes(b"")
+        complaint = _supervise(guest, scratch, log, silence, deadline, stop)
         if not splats:
-            _check_splats(log)
-            _check_boot_words(log)
-        commands = read_channel(results.read_bytes().decode(errors="replace"))
+            _check_log(log)
+        commands = read_channel((scratch / RESULTS).read_bytes().decode(errors="replace"))
         if complaint or commands is None:
-            for directory in (Path(scratch), log.parent):
+            for directory in (scratch, log.parent):
                 check_room(directory)
             raise GuestError(
                 f"the guest {complaint or 'ended before its commands did'}", log_end(log)
             )
-        return Ended(tuple(commands), _read_counts(counts, log) if guest.pmu else None)
+        try:
+            counts = read_counts((scratch / COUNTS_FILE).read_text()) if guest.pmu else None
+        except (OSError, UserError) as error:
+            raise GuestError(f"the PMU plugin wrote no counts: {error}", log_end(log)) from None
+        return Ended(tuple(commands), counts)
 
 
-def run_qemu(
-    started: Sequence[str],
-    said: Path,
-    written: Sequence[Path],
+def _supervise(
+    guest: Guest,
+    scratch: Path,
+    log: Path,
     silence: float,
-    stop: threading.Event | None = None,
-    *,
-    deadline: float = float("inf"),
-    attend: Callable[[], None] | None = None,
+    deadline: float,
+    stop: threading.Event | None,
 ) -> str:
-    """Run the command `started` of QEMU to its end; return why that failed, empty if it did not.
-
-    It is ended if none of the files `written` grows for `silence` seconds, if
-    the first of them, the kernel's log, has more than 64 MiB, or after
-    `deadline` seconds. `said` gets QEMU's own messages. `attend` is called
-    every few hundredths of a second. Raises StoppedError as
-    soon as `stop` is set.
-    """
-    with said.open("w") as sink, child_process(started, stdout=sink) as qemu:
+    """Run QEMU to its end; return why that failed, empty if it did not."""
+    said, pid = scratch / "qemu", scratch / "pid"
+    pinned = not guest.pinned
+    arguments = [*command(guest, scratch, log), *([] if pinned else ["-pidfile", str(pid)])]
+    with said.open("w") as sink, child_process(arguments, stdout=sink) as qemu:
         size, since = 0, time.monotonic()
         end = since + deadline
         while qemu.poll() is None:
             time.sleep(0.05)
             if stop and stop.is_set():
                 raise StoppedError
-            if attend:
-                attend()
-            now = sum(file.stat().st_size for file in written)
+            if not pinned and pid.exists() and (number := pid.read_text().strip()):
+                pinned = pin_vcpus(int(number), guest.pinned)
+            printed = log.stat().st_size
+            now = printed + (scratch / RESULTS).stat().st_size
             if now != size:
                 size, since = now, time.monotonic()
             elif time.monotonic() - since > silence:
                 return f"printed nothing for {format_duration(silence)}, so it was ended"
             if time.monotonic() > end:
                 return f"had not ended after {format_duration(deadline)}, so it was ended"
-            if written[0].stat().st_size > _LOG:
+            if printed > _LOG:
                 return f"printed more than {format_size(_LOG)}, so it was ended"
     if qemu.returncode:
         return f"ended with QEMU's status {qemu.returncode}: {said.read_text().strip()[-200:]}"
     return ""
-
-
-def _pinner(pid: Path, cpus: Sequence[int]) -> Callable[[], None]:
-    """Return a function that pins a guest's vCPUs as soon as they are there."""
-    pinned = False
-
-    def attend() -> None:
-        nonlocal pinned
-        number = pid.read_text().strip() if not pinned and pid.exists() else ""
-        pinned = pinned or (bool(number) and pin_vcpus(int(number), cpus))
-
-    return attend
-
-
-def _read_counts(file: Path, log: Path) -> PmuCounts:
-    try:
-        return read_counts(file.read_text())
-    except (OSError, UserError) as error:
-        raise GuestError(f"the PMU plugin wrote no counts: {error}", log_end(log)) from None
 
 
 def splats_in(log: Iterable[str]) -> list[str]:
@@ -159,21 +131,17 @@ def splats_in(log: Iterable[str]) -> list[str]:
     return [line.strip() for line in log if any(mark in line for mark in _SPLATS)]
 
 
-def _check_splats(log: Path) -> None:
+def _check_log(log: Path) -> None:
+    """Raise GuestError if the kernel complains, or a word of its command line has no effect."""
     with log.open(errors="replace") as lines:
-        splats = splats_in(lines)
+        splats, said = [], []
+        for line in lines:
+            splats += splats_in([line])
+            said += _UNKNOWN.findall(line)
     if splats:
         raise GuestError(f"the guest's kernel reported an error: {splats[0]}", log_end(log))
-
-
-def _check_boot_words(log: Path) -> None:
-    """Raise GuestError if the kernel says that a word of its command line has no effect."""
-    with log.open(errors="replace") as lines:
-        said = [match for line in lines if (match := _UNKNOWN.search(line))]
-    words = [
-        word for match in said for word in (match[1] or "").split() if not _MEANT.fullmatch(word)
-    ]
-    words += [f"preempt={match[2]}" for match in said if match[2]]
+    words = [word for words, _ in said for word in words.split() if not _MEANT.fullmatch(word)]
+    words += [f"preempt={mode}" for _, mode in said if mode]
     if words:
         raise GuestError(
             f"the guest's kernel does not know {' '.join(words)}: correct the boot words, or "
