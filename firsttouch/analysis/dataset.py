@@ -27,7 +27,7 @@ from firsttouch.catalog.experiments import (
 )
 from firsttouch.catalog.tried import tried_arm
 from firsttouch.errors import UserError
-from firsttouch.lab.results import FILE_NAME, Result, read_results
+from firsttouch.lab.results import Result, file_of_results, read_results
 
 _Key = tuple[Platform, str, tuple[tuple[str, Value], ...]]
 
@@ -218,7 +218,7 @@ def read_dataset(place: Path) -> Dataset:
         (cell.machine for cell in cells),
         (cell.arm for cell in cells if cell.arm not in tried),
     ).adding(tried_arm(name, place, words) for place, (name, words) in enumerate(tried.items()))
-    file = place if place.is_file() else place / FILE_NAME
+    file = file_of_results(place)
     notes = []
     if reading.broken:
         lines = "1 line that is" if reading.broken == 1 else f"{reading.broken:,} lines that are"

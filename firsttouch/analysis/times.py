@@ -14,7 +14,7 @@ from firsttouch.analysis.published import NOT_MEASURED
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.experiments import Published
-from firsttouch.lab.times import Boot, TimedCell, Times
+from firsttouch.lab.times import TimedBoot, TimedCell, Times
 
 ELAPSED, SYSTEM, RETIRED = "elapsed_ns", "sys_ns", "instructions_kernel"
 METRICS = (ELAPSED, SYSTEM, "cycles_kernel", RETIRED)
@@ -75,7 +75,7 @@ def _row(times: Times, catalog: Catalog, place: int, metric: str) -> TimedRow:
     return TimedRow(cell, metric, medians, changes, missing, published[0], verdict)
 
 
-def figure_of(boot: Boot, place: int, metric: str) -> tuple[float | None, str]:
+def figure_of(boot: TimedBoot, place: int, metric: str) -> tuple[float | None, str]:
     """Return a boot's figure of a cell; without one, why it has none."""
     samples = [sample for sample in boot.samples if sample.cell == place]
     values = [sample.metrics[metric] for sample in samples if metric in sample.metrics]

@@ -4,16 +4,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.cli.timed import show_times
 from firsttouch.errors import UserError, nearest
 from firsttouch.finder.debug_files import Servers
-from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
-from firsttouch.lab.times import has_times, read_times
+from firsttouch.lab.cells import Timing
+from firsttouch.lab.results import timings_in
+from firsttouch.lab.times import read_times
 from firsttouch.progress import Reporter
+from firsttouch.quantities import format_list
+from firsttouch.survey.document import read_survey
+from firsttouch.survey.findings import examine
+from firsttouch.survey.printing import print_survey
+from firsttouch.survey.sentences import conclude
 from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
 from firsttouch.trace.export import folded_trace
@@ -33,6 +39,7 @@ from firsttouch.views.two_results import compare
 
 # Besides the formats of tables.
 _FIGURES, _FOLDED = "svg", "folded"
+_WORDS: Mapping[Timing, str] = {"icount": "counts", "kvm": "times", "host": "a survey"}
 
 
 def report_options(report: argparse.ArgumentParser) -> None:
@@ -86,14 +93,17 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
     if traced.is_file():
         write_results(read_recording(traced, servers=Servers(reporter.say)), options.directory)
         print(options.directory / PAGE_NAME)
-        if not (options.directory / RESULTS_NAME).exists():
+        if not timings_in(options.directory):
             return 0
-    times = None
-    if has_times(options.directory):
-        times = read_times(options.directory)
+    timings = timings_in(options.directory)
+    if "host" in timings:
+        findings = examine(read_survey(options.directory))
+        print_survey(findings, conclude(findings), output_console())
+    times = read_times(options.directory) if "kvm" in timings else None
+    if times:
         show_times(times, options.directory)
-        if not (options.directory / RESULTS_NAME).exists():
-            return 0
+    if timings and "icount" not in timings:
+        return 0
     dataset = read_dataset(options.directory)
     hardware = [times_figure("this run", times, dataset.catalog, dataset)] if times else []
     print(write_report(dataset, options.directory, hardware))
@@ -111,7 +121,7 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
             raise UserError("--experiment selects results of `firsttouch lab`: a trace has none.")
         print(folded_trace(read_recording(traced)), end="")
         return 0
-    if traced.is_file() and not (options.directory / RESULTS_NAME).exists():
+    if traced.is_file() and not timings_in(options.directory):
         raise UserError(f"{options.directory} has a trace: use --format folded.")
     dataset = _only(read_dataset(options.directory), options.experiment)
     if options.out:
@@ -146,18 +156,35 @@ def _only(dataset: Dataset, names: Sequence[str]) -> Dataset:
 
 
 def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
-    comparison = (
-        compared_traces(options.a, options.b)
-        or compared_times(options.a, options.b)
-        or compared_surveys(options.a, options.b)
-    )
+    a, b = options.a, options.b
+    comparison = compared_traces(a, b)
     if comparison is None:
-        a, b = read_dataset(options.a), read_dataset(options.b)
-        comparison = compare(a, b)
-        for note in dict.fromkeys([*a.notes, *b.notes]):
-            reporter.say(f"firsttouch: {note}")
+        timing = _common_timing(a, b)
+        if timing == "kvm":
+            comparison = compared_times(a, b)
+        elif timing == "host":
+            comparison = compared_surveys(a, b)
+        else:
+            first, second = read_dataset(a), read_dataset(b)
+            comparison = compare(first, second)
+            for note in dict.fromkeys([*first.notes, *second.notes]):
+                reporter.say(f"firsttouch: {note}")
     if options.json:
         print(dump_json(comparison_document(comparison)), end="")
     else:
-        print_comparison(comparison, str(options.a), str(options.b), output_console())
+        print_comparison(comparison, str(a), str(b), output_console())
     return 1 if comparison.contradictory else 0
+
+
+def _common_timing(a: Path, b: Path) -> Timing:
+    """Return what two sets of results are compared by: counts if both have them."""
+    ours, theirs = timings_in(a), timings_in(b)
+    for timing in _WORDS:
+        if timing in ours & theirs:
+            return timing
+    if ours and theirs:
+        has, other = (
+            format_list([_WORDS[each] for each in sorted(those)]) for those in (ours, theirs)
+        )
+        raise UserError(f"{a} has {has}, and {b} has {other}: compare two of a kind.")
+    return "icount"

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import argparse
-import fcntl
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from firsttouch.errors import FirsttouchError, HostError, UserError
+from firsttouch.building.store import locked
+from firsttouch.cli.options import settings_of
+from firsttouch.errors import FirsttouchError, HostError
 from firsttouch.files import check_writable
+from firsttouch.lab.cells import Cell
+from firsttouch.lab.results import FILE_NAME
 from firsttouch.progress import Reporter
 from firsttouch.survey.document import write_survey
 from firsttouch.survey.findings import examine
@@ -20,6 +21,7 @@ from firsttouch.survey.printing import print_survey
 from firsttouch.survey.run import DEFAULT_SECONDS, check_seconds, survey_host
 from firsttouch.survey.samples import Survey
 from firsttouch.survey.sentences import conclude
+from firsttouch.survey.tasks import Task
 from firsttouch.views.terminal import output_console
 
 
@@ -45,50 +47,64 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("out"),
         metavar="DIR",
-        help="where survey.json goes (default out/)",
+        help="where results go (default out/)",
+    )
+    parser.add_argument(
+        "--experiment",
+        action="append",
+        default=[],
+        metavar="E",
+        help="populate, read-fault or set-conflict (default: all); may be repeated",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="PARAM=VALUE",
+        dest="settings",
+        help="only the cells whose parameter has this value, such as by=store or page=2m; may be "
+        "repeated",
     )
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     """Survey this host; return the exit status: 1 if something failed."""
     check_seconds(options.seconds)
-    with _locked(options.out):
+    check_writable(options.out)
+    wanted = selected(options.experiment, options.settings)
+    waiting = f"Another run is writing to {options.out}; waiting for it."
+    with locked(options.out / ".lock", lambda: reporter.say(waiting)):
         try:
-            survey = survey_host(options.seconds, reporter)
+            survey = survey_host(options.seconds, reporter, wanted)
         except KeyboardInterrupt:
             raise SurveyInterruptedError(
                 "interrupted before there were figures: nothing was kept; "
                 "run the same command again."
             ) from None
-        return _finish(survey, options.out / "survey.json", reporter)
+        return _finish(survey, options.out, reporter)
 
 
-@contextmanager
-def _locked(directory: Path) -> Iterator[None]:
-    """Keep other surveys out of `directory`; make it if it is missing."""
-    check_writable(directory)
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise UserError(
-            f"another survey is running and writes to {directory}: wait until it ends, "
-            "or name another directory by --out."
-        ) from None
-    finally:
-        os.close(descriptor)
+def selected(experiments: Sequence[str], pairs: Sequence[str]) -> Callable[[Task, Cell], bool]:
+    """Return whether --experiment and --set select a task and its cell."""
+    settings = settings_of(pairs)
+
+    def wanted(_task: Task, cell: Cell) -> bool:
+        return (not experiments or cell.experiment in experiments) and all(
+            str(cell.params.get(name)) in values for name, values in settings.items()
+        )
+
+    return wanted
 
 
-def _finish(survey: Survey, file: Path, reporter: Reporter) -> int:
-    """Print the survey and write it to `file`, even if printing fails; return the exit status."""
-    findings = examine(survey)
+def _finish(survey: Survey, directory: Path, reporter: Reporter) -> int:
+    """Print the survey and write it, even if printing fails; return the exit status."""
+    file, findings = directory / FILE_NAME, examine(survey)
     try:
         print_survey(findings, conclude(findings), output_console())
         sys.stdout.flush()
     finally:
         try:
-            write_survey(file, survey)
+            write_survey(directory, survey)
         except OSError as error:
             raise HostError(
                 f"cannot write {file} ({error.strerror}), so the samples are lost: "

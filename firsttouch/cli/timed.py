@@ -15,11 +15,11 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.cli.running import planned_source
 from firsttouch.lab.forecast import forecast
 from firsttouch.lab.plan import Request
-from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
+from firsttouch.lab.results import FILE_NAME, timings_in
 from firsttouch.lab.run import release_of
 from firsttouch.lab.timed import time_cells
 from firsttouch.lab.timed_plan import QUICK_ROUNDS, ROUNDS, plan_times
-from firsttouch.lab.times import FILE_NAME, Times
+from firsttouch.lab.times import Times
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_duration, format_list, format_number_of
 from firsttouch.tables import dump_json
@@ -51,7 +51,7 @@ def show_times(times: Times, directory: Path, *, json: bool = False, every: bool
     names = [cell.experiment for cell in times.cells]
     rows = timed_rows(times, load_catalog(names, (), arm_names()))
     more: Iterable[str] = ()
-    if (directory / RESULTS_NAME).is_file():
+    if "icount" in timings_in(directory):
         more = agreement(times, rows, read_dataset(directory))
     if json:
         print(dump_json(times_document(times, rows, more)), end="")

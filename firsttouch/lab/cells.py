@@ -1,20 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Cells: what is to be run, by name. What a cell gives is a `Result` (lab/results.py)."""
+"""A Cell is one measurement: plan.py makes it, run.py and timed.py run it, analysis/ reads it."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
+from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.experiments import Params
 from firsttouch.tables import Json
 
+# What a cell is measured by: QEMU's count of instructions, the clock of a guest of KVM, or
+# that of this host's own kernel.
+Timing = Literal["icount", "kvm", "host"]
+# The machine of cells that run on this host. The name of another architecture follows it.
+HOST = "host"
+
+
+def host_name(architecture: str) -> str:
+    """Return the machine of cells that run in guests of `architecture` on this host."""
+    return f"{HOST}{load_architecture(architecture).suffix}"
+
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: a release, an arm, a machine, an experiment and its parameters.
+    """One measurement: a release, an arm, a machine, an experiment and its parameters.
 
     `layout` numbers arrangements of kernel and program in memory, which
     ought not to matter (lab/layouts.py); 0 is the arrangement without any change.
@@ -30,13 +43,14 @@ class Cell:
     layout: int = 0
     profile: bool = False
     setting: str = ""
+    timing: Timing = "icount"
 
     @property
     def identity(self) -> str:
         """A string that only equal cells share."""
         return repr((
             self.release, self.machine, self.experiment, self.arm, tuple(self.params.items()),
-            self.layout, self.profile, self.setting,
+            self.layout, self.profile, self.setting, self.timing,
         ))  # fmt: skip
 
     @property
@@ -65,20 +79,28 @@ class Cell:
     ) -> str:
         """Return the shell command that runs only this cell, on the kernel in `source` if given.
 
-        If the cell's arm was `tried`, the command also runs stock beside it.
-        `several` tells whether the experiment has several layouts without being asked.
+        If the cell's arm was `tried`, or the cell is timed in guests, the command also runs
+        stock. `several` tells whether the experiment has several layouts without being asked.
         """
-        kernel = ["--source", str(source)] if source else ["--release", self.release]
-        words = [
-            "firsttouch", "try" if tried else "profile" if self.profile else "lab", *kernel,
-            "--machine", self.machine, "--experiment", self.experiment,
-            *([] if tried else ["--arm", self.arm]),
-            *(["--setting", self.setting] if self.setting else []),
-        ]  # fmt: skip
+        words = ["firsttouch"]
+        if self.timing == "host":
+            words += ["survey", "--experiment", self.experiment]
+        else:
+            words += ["try" if tried else "profile" if self.profile else "lab"]
+            words += ["--source", str(source)] if source else ["--release", self.release]
+            if self.timing == "kvm":
+                architecture = self.machine.removeprefix(HOST).removeprefix("-")
+                words += ["--time", *(["--arch", architecture] if architecture else [])]
+            else:
+                words += ["--machine", self.machine]
+            words += ["--experiment", self.experiment]
+            words += [] if tried else ["--arm", self.arm]
+            words += ["--setting", self.setting] if self.setting else []
         for name, value in self.params.items():
-            words += ["--size", str(value)] if name == "size" else ["--set", f"{name}={value}"]
+            sized = name == "size" and self.timing != "host"
+            words += ["--size", str(value)] if sized else ["--set", f"{name}={value}"]
         # Only `lab` runs several layouts.
-        if self.layout or (several and not (tried or self.profile)):
+        if self.layout or (several and self.timing == "icount" and not (tried or self.profile)):
             words += ["--layouts", f"{self.layout}-{self.layout}"]
         # Last, because all that follows --arm belongs to the arm.
         return shlex.join([*words, *(tried.options() if tried else [])])
@@ -86,7 +108,7 @@ class Cell:
     def document(self) -> dict[str, Json]:
         """Return the cell as results.jsonl has it."""
         document = {**asdict(self), "params": dict(self.params), "cpus": self.cpus}
-        for name in ("profile", "setting"):
-            if not document[name]:
+        for name, usual in (("profile", False), ("setting", ""), ("timing", "icount")):
+            if document[name] == usual:
                 del document[name]
         return document

@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Results: the raw output of cells. results.jsonl has one line per cell.
+"""Results: the raw output of cells. results.jsonl has one line per cell, whatever its timing.
 
-A result holds only what the guest printed and what the PMU counted. Figures
-are derived on reading (analysis/measurement.py).
+A result holds only what the program printed and what the PMU counted. Figures
+are derived on reading (analysis/measurement.py). `lab`, `lab --time` and `survey` each
+replace their own results in a directory's file, and leave the others.
 """
 
 from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
-from firsttouch.lab.cells import Cell
+from firsttouch.lab.cells import Cell, Timing
 from firsttouch.tables import Json, Table, json_object, read
+from firsttouch.vm.host import Host
+from firsttouch.vm.kvm import Condition
 
 SCHEMA = 2
 FILE_NAME = "results.jsonl"
 # How the name of a file ends whose results are packed: docs/evidence/*.jsonl.xz.
 PACKED = ".xz"
+_TIMING = re.compile('"timing": "(kvm|host)"')
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,8 @@ class Provenance:
     the programs in it, the device tree, the disk, the plugin and QEMU. `boot` is
     the kernel's command line. `commands` are what the guest ran. `command` is
     the shell command that runs only this cell. `tried` says what an arm of
-    `firsttouch try` changes; it is empty for other arms.
+    `firsttouch try` changes; it is empty for other arms. Times have the `host` that
+    they were measured on, and a sentence for each thing that may have `disturbed` them.
     """
 
     kernel_version: str
@@ -55,6 +61,22 @@ class Provenance:
     commands: tuple[str, ...]
     command: str
     tried: str = ""
+    host: Host | None = None
+    disturbed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Boot:
+    """A boot of a timed guest: its round, seed of KASLR and seconds, and the host at its end.
+
+    `resumed` tells that the run was interrupted before this round.
+    """
+
+    round: int
+    kaslr_seed: str
+    seconds: float
+    host: Condition
+    resumed: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +84,9 @@ class Result:
     """The raw output of a cell: the JSON lines that its command printed, and the PMU's counts.
 
     `key` is the digest of everything that decided it. `quick` tells whether
-    --quick asked for it, which does not change how it was measured.
+    --quick asked for it, which does not change how it was measured. Where a cell runs
+    many times, as times do, each line has the number of its ``round``; `boots` has the
+    guests of KVM.
     """
 
     key: str
@@ -71,12 +95,14 @@ class Result:
     counts: Counts | None
     provenance: Provenance
     quick: bool = False
+    boots: tuple[Boot, ...] = ()
 
     def document(self) -> dict[str, Json]:
         """Return the result as in results.jsonl."""
         made = asdict(self.provenance)
-        if not made["tried"]:
-            del made["tried"]
+        for name in ("tried", "host", "disturbed"):
+            if not made[name]:
+                del made[name]
         return {
             "schema": SCHEMA,
             "key": self.key,
@@ -90,6 +116,7 @@ class Result:
                 **made, "commands": list(self.provenance.commands),
             },
             **({"quick": True} if self.quick else {}),
+            **({"boots": [asdict(boot) for boot in self.boots]} if self.boots else {}),
         }  # fmt: skip
 
 
@@ -105,6 +132,7 @@ def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
         Counts(counts.objects("regions"), counts.strings("not_modelled")) if counts else None,
         read(table.table("provenance"), Provenance, strict=False),
         table.take("quick", bool, False),
+        tuple(read(boot, Boot, strict=False) for boot in table.tables("boots")),
     )
 
 
@@ -116,18 +144,19 @@ class Reading:
     broken: int
 
 
-def read_results(place: Path) -> Reading:
-    """Return what a directory's results.jsonl, or a file of results packed by xz, holds.
+def read_results(place: Path, timing: Timing = "icount") -> Reading:
+    """Return the results of one timing in a directory's results.jsonl, or a file of results.
 
-    The last line for a cell wins. Raises UserError if there is no such file,
-    or it has another schema.
+    A file may be packed by xz. The last line for a cell wins. Raises UserError if there is no
+    such file, or it has another schema.
     """
-    file = place if place.suffix == PACKED else place / FILE_NAME
+    file = file_of_results(place)
     hint = "give a directory that `firsttouch lab --out` has filled"
     if file != place and not place.is_dir():
         raise UserError(f"{place} is not a directory: {hint}.")
     try:
-        data = lzma.decompress(file.read_bytes()) if file == place else file.read_bytes()
+        packed = file.suffix == PACKED
+        data = lzma.decompress(file.read_bytes()) if packed else file.read_bytes()
     except OSError as error:
         raise UserError(f"{file} cannot be read ({error.strerror}): {hint}.") from None
     except lzma.LZMAError as error:
@@ -138,6 +167,8 @@ def read_results(place: Path) -> Reading:
     # A line without a newline at its end was cut off.
     broken = int(bool(lines.pop()))
     for line in lines:
+        if _timing_of(line) != timing:
+            continue
         document = json_object(line)
         if document is None:
             broken += 1
@@ -150,6 +181,28 @@ def read_results(place: Path) -> Reading:
             continue
         results[result.cell.identity] = result
     return Reading(tuple(results.values()), broken)
+
+
+def file_of_results(place: Path) -> Path:
+    """Return the file of results that `place` is, or that it has as a directory."""
+    return place if place.suffix in (PACKED, ".jsonl") else place / FILE_NAME
+
+
+def timings_in(place: Path) -> set[Timing]:
+    """Return the timings of the results in a directory or file, none if it has no results."""
+    file = file_of_results(place)
+    if not file.is_file():
+        return set()
+    if file.suffix == PACKED:
+        return {"icount"}
+    with file.open(errors="replace") as lines:
+        return set(map(_timing_of, lines))
+
+
+def _timing_of(line: str) -> Timing:
+    """Return the timing of a line's cell without parsing the line, which may have megabytes."""
+    match = _TIMING.search(line.partition('"lines": ')[0])
+    return "icount" if match is None else "kvm" if match[1] == "kvm" else "host"
 
 
 def check_replaceable(directory: Path) -> None:
@@ -169,9 +222,19 @@ def _check_schema(document: Mapping[str, Json], file: Path) -> None:
         )
 
 
-def write_results(directory: Path, results: Iterable[Result]) -> None:
-    """Write `directory`/results.jsonl: with these results only."""
-    write_atomically(directory / FILE_NAME, _text(results))
+def write_results(directory: Path, results: Iterable[Result], timing: Timing = "icount") -> None:
+    """Replace the results of one timing in `directory`/results.jsonl by these."""
+    file = directory / FILE_NAME
+    write_atomically(file, _text(results) + "".join(_others(file, timing)))
+
+
+def _others(file: Path, timing: Timing) -> Iterator[str]:
+    """Yield the whole lines of a file that have another timing."""
+    if file.exists():
+        with file.open() as lines:
+            for line in lines:
+                if line.endswith("\n") and _timing_of(line) != timing:
+                    yield line
 
 
 def pack_results(file: Path, results: Iterable[Result]) -> None:

@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 """Measures times on real hardware: cells as guests of KVM, arms in turn, boot after boot.
 
-A round boots every arm, in turn forwards and backwards (ABBA). hardware.json is
-written after each round; the same command goes on after the last.
+A round boots every arm, in turn forwards and backwards (ABBA). results.jsonl is
+written after each round; the same command continues after the last.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from firsttouch.building.host_tools import DTC, available_memory, find_tool, qemu_version
+from firsttouch.building.host_tools import (
+    DTC,
+    available_memory,
+    compiler_version,
+    find_tool,
+    qemu_version,
+)
 from firsttouch.building.programs import init_of
 from firsttouch.building.store import locked
 from firsttouch.catalog.architectures import load_architecture
@@ -24,25 +29,23 @@ from firsttouch.lab.guests import FTBENCH, change_digests
 from firsttouch.lab.outcomes import printed_objects
 from firsttouch.lab.parts import Parts, build_parts, program_of
 from firsttouch.lab.plan import Request
-from firsttouch.lab.run import release_of, source_of
-from firsttouch.lab.timed_plan import TimedPlan, command_of, plan_times, size_of
-from firsttouch.lab.times import (
+from firsttouch.lab.results import (
     FILE_NAME,
     Boot,
-    Host,
-    Sample,
-    TimedArm,
-    TimedCell,
-    Times,
-    has_times,
-    read_times,
-    write_times,
+    Provenance,
+    Result,
+    check_replaceable,
+    write_results,
 )
+from firsttouch.lab.run import release_of, source_of
+from firsttouch.lab.timed_plan import TimedPlan, command_of, plan_times, size_of
+from firsttouch.lab.times import Times, has_times, read_times
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_size
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Json
 from firsttouch.vm.cpus import choose_cpus
 from firsttouch.vm.guest import Guest, port_for
+from firsttouch.vm.host import Host, read_host
 from firsttouch.vm.kvm import check_kvm, condition, disturbances, host_machine
 from firsttouch.vm.qemu import file_digest, guest_key
 from firsttouch.vm.supervision import DEADLINE, run_guest
@@ -62,6 +65,7 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
     if load_architecture(request.architecture).device_tree:
         find_tool(DTC)
     check_writable(request.out)
+    check_replaceable(request.out)
     release = release_of(request, reporter)
     timed = plan_times(request, release.name, contract, rounds)
     waiting = f"Another run is writing to {request.out}; waiting for it."
@@ -69,19 +73,17 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
         source = source_of(request, release, reporter)
         parts = build_parts(source, timed.built(), request.out / "log", reporter)
         bench = _Bench(timed, parts, request)
-        times = bench.begun(bench.host())
-        if times.boots:
-            reporter.say(f"{request.out} has {times.rounds} of {rounds} rounds.")
+        times = bench.begun()
+        done = times.rounds
+        if done:
+            reporter.say(f"{request.out} has {done} of {rounds} rounds.")
         for why in timed.left_out:
             reporter.say(f"Left out: {why}.")
         with reporter.step("Measuring", "rounds", rounds) as step:
-            step.go_on_from(min(times.rounds, rounds))
-            for number in range(times.rounds + 1, rounds + 1):
-                times = replace(times, boots=(*times.boots, *bench.round(number)))
-                during = [boot.host for boot in times.boots]
-                said = disturbances(times.host.before, during, bench.cpus)
-                times = replace(times, disturbed=tuple(said))
-                write_times(request.out, times)
+            step.go_on_from(min(done, rounds))
+            for number in range(done + 1, rounds + 1):
+                times = bench.round(times, number, resumed=0 < done == number - 1)
+                write_results(request.out, times.results, "kvm")
                 step.advance()
     return times
 
@@ -91,11 +93,11 @@ class _Bench:
 
     def __init__(self, timed: TimedPlan, parts: Parts, request: Request) -> None:
         self._timed, self._parts, self._request = timed, parts, request
-        catalog = timed.plan.catalog
-        self._arms = {name: catalog.arms[name] for name in timed.arms}
+        self._arms = {name: timed.plan.catalog.arms[name] for name in timed.arms}
         self._architecture = load_architecture(request.architecture)
         self._commands = [
-            command_of(catalog.experiments[cell.experiment], cell) for cell in timed.cells
+            command_of(timed.plan.catalog.experiments[cell.experiment], cell)
+            for cell in timed.cells
         ]
         most = max(cell.cpus for cell in timed.cells)
         self.cpus = choose_cpus(os.sched_getaffinity(0))[:most]
@@ -107,12 +109,7 @@ class _Bench:
                 "programs, or give a smaller --size or --quick."
             )
 
-    def host(self) -> Host:
-        """Return this host as it is now."""
-        cpus = tuple(map(str, self.cpus))
-        return Host(self._machine.title, platform.release(), cpus, condition(self.cpus))
-
-    def _guest(self, arm: str, cpus: int, seed: int) -> Guest:
+    def _guest(self, arm: str, cpus: int, seed: int = 0) -> Guest:
         booted, places = self._arms[arm], self._timed.guests[cpus]
         first = self._timed.cells[places[0]]
         program = program_of(first, self._architecture.name)
@@ -131,50 +128,61 @@ class _Bench:
             pinned=tuple(self.cpus[:cpus]),
         )
 
-    def begun(self, host: Host) -> Times:
-        """Return the times that the directory has of this plan, none if it has no file."""
-        guests = [
-            self._guest(arm, cpus, 0) for arm in self._timed.arms for cpus in self._timed.guests
-        ]
+    def begun(self) -> Times:
+        """Return the times that the directory has of this plan; results without boots if none."""
+        host = read_host(self.cpus)
+        guests = [self._guest(arm, cpus) for arm in self._arms for cpus in self._timed.guests]
         plan = digest([host.processor, host.kernel, *map(guest_key, guests)])
-        out = self._request.out
-        if has_times(out):
-            times = read_times(out)
-            if times.plan != plan:
-                raise UserError(
-                    f"{out / FILE_NAME} has times of another host or plan: give another --out."
-                )
-            if times.rounds < self._timed.rounds:
-                return replace(times, resumed=(*times.resumed, str(times.rounds)))
-            return times
-        source = self._parts.source
-        return Times(
-            plan,
-            source.release.name,
-            source.version,
-            qemu_version(self._architecture.qemu),
-            host,
-            tuple(
-                TimedArm(
-                    name,
-                    file_digest(self._parts.places[arm.kernel]),
-                    self._guest(name, next(iter(self._timed.guests)), 0).command_line(),
-                    change_digests(arm.kernel),
-                )
-                for name, arm in self._arms.items()
-            ),
-            tuple(
-                TimedCell(cell.experiment, cell.params, command)
-                for cell, command in zip(self._timed.cells, self._commands, strict=True)
-            ),
-            architecture=self._architecture.name,
-        )
+        new = Times(tuple(self._unmeasured(plan, host)))
+        if not has_times(self._request.out):
+            return new
+        times = read_times(self._request.out)
+        if [result.key for result in times.results] != [result.key for result in new.results]:
+            raise UserError(
+                f"{self._request.out / FILE_NAME} has times of another host or plan: give another "
+                "--out."
+            )
+        return times
 
-    def round(self, number: int) -> list[Boot]:
-        """Boot every arm once; GuestError if a guest fails, HostError if the first of all does."""
-        arms = self._timed.arms if number % 2 else self._timed.arms[::-1]
+    def _unmeasured(self, plan: str, host: Host) -> Sequence[Result]:
+        source = self._parts.source
         try:
-            return [self._boot(number, arm) for arm in arms]
+            compiler = compiler_version()
+        except HostError:
+            # What was built elsewhere needs none.
+            compiler = ""
+        results = []
+        for name, arm in self._arms.items():
+            digests = {
+                "kernel source": source.sha256,
+                **change_digests(arm.kernel),
+                "kernel image": file_digest(self._parts.places[arm.kernel]),
+            }
+            for cell, guest_command in zip(self._timed.cells, self._commands, strict=True):
+                on_arm = replace(cell, arm=name)
+                made = Provenance(
+                    kernel_version=source.version,
+                    qemu=qemu_version(self._architecture.qemu),
+                    compiler=compiler,
+                    digests=digests,
+                    boot=self._guest(name, cell.cpus).command_line(),
+                    commands=(guest_command,),
+                    command=on_arm.command(source.given, arm if arm.tried else None),
+                    tried=arm.meaning if arm.tried else "",
+                    host=host,
+                )
+                key = digest([plan, on_arm.identity])
+                results.append(Result(key, on_arm, (), None, made, self._request.quick))
+        return results
+
+    def round(self, times: Times, number: int, *, resumed: bool) -> Times:
+        """Boot every arm once and return the times with that round.
+
+        Raises GuestError if a guest fails, HostError if the first of all does.
+        """
+        arms = list(self._arms)[:: 1 if number % 2 else -1]
+        try:
+            booted = {arm: self._boot(number, arm, resumed=resumed) for arm in arms}
         except GuestError as error:
             if number > 1:
                 raise
@@ -183,27 +191,40 @@ class _Bench:
                 "log below.",
                 error.detail,
             ) from None
+        firsts = [of_arm[0] for of_arm in times.by_arm.values()]
+        during = [boot.host for result in firsts for boot in result.boots]
+        during += [boot.host for boot, _ in booted.values()]
+        disturbed = tuple(disturbances(times.host.before, during, self.cpus))
+        results = []
+        for arm, of_arm in times.by_arm.items():
+            boot, printed = booted[arm]
+            for result, lines in zip(of_arm, printed, strict=True):
+                results.append(
+                    replace(
+                        result,
+                        lines=(*result.lines, *({"round": number, **line} for line in lines)),
+                        boots=(*result.boots, boot),
+                        provenance=replace(result.provenance, disturbed=disturbed),
+                    )
+                )
+        return Times(tuple(results))
 
-    def _boot(self, number: int, arm: str) -> Boot:
+    def _boot(
+        self, number: int, arm: str, *, resumed: bool
+    ) -> tuple[Boot, Sequence[Sequence[Mapping[str, Json]]]]:
+        """Boot the guests of an arm; return what each cell printed."""
         # Every boot has a layout of its own, the same for everybody; 0 would be no seed. Without
         # a device tree the kernel takes its seed from the CPU, and tells nobody.
         seed = int(digest_bytes(f"{arm} round {number}".encode())[:16], 16) or 1
         seed_word = f"{seed:#x}" if self._architecture.device_tree else ""
         log = self._request.out / "log" / f"time-{number}-{arm}.log"
-        samples: list[Sample] = []
+        printed: dict[int, Sequence[Mapping[str, Json]]] = {}
         begin = time.monotonic()
         for cpus, places in self._timed.guests.items():
             ended = run_guest(self._guest(arm, cpus, seed), log, deadline=DEADLINE)
             for place, done in zip(places, ended.commands, strict=True):
-                lines = printed_objects(place, done, log)
-                samples += [_sample(place, line) for line in lines]
+                printed[place] = printed_objects(place, done, log)
         log.unlink()
         taken = round(time.monotonic() - begin, 2)
-        return Boot(number, arm, seed_word, taken, condition(self.cpus), tuple(samples))
-
-
-def _sample(place: int, line: Mapping[str, Json]) -> Sample:
-    table = Table("a line of ftbench", line)
-    return Sample(
-        place, table.table("metrics").numbers(), table.table("unavailable").values_of(str)
-    )
+        boot = Boot(number, seed_word, taken, condition(self.cpus), resumed)
+        return boot, [printed[place] for place in sorted(printed)]

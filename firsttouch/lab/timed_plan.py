@@ -11,7 +11,7 @@ from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.errors import UserError
-from firsttouch.lab.cells import Cell
+from firsttouch.lab.cells import Cell, host_name
 from firsttouch.lab.guests import arguments
 from firsttouch.lab.parts import disk_of
 from firsttouch.lab.plan import HERE, Plan, Request, make_plan
@@ -90,7 +90,8 @@ def plan_times(request: Request, release: str, contract: Contract, rounds: int) 
             left_out[why] = None
         elif cell.arm == BASE:
             # Experiments may have cells in common.
-            cells.setdefault(command_of(experiment, cell), cell)
+            timed = replace(cell, machine=host_name(architecture.name), timing="kvm")
+            cells.setdefault(command_of(experiment, cell), timed)
     if not cells:
         raise UserError(f"nothing is left that --time can measure: {'; '.join(left_out)}.")
     return TimedPlan(plan, tuple(cells.values()), arms, rounds, tuple(left_out))

@@ -1,27 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Times of cells on real hardware, as hardware.json has them: every sample of every boot.
+"""Times of cells in guests of KVM, read from results.jsonl: every sample of every boot.
 
-The file is fit to be sent: it holds no serial number, no address and no name of a
-host or a user. Times never stand among counts: results.jsonl holds none of it.
+Times never stand among counts: `read_results` reads one timing only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.experiments import Value
 from firsttouch.errors import UserError
-from firsttouch.files import write_atomically
-from firsttouch.tables import Table, dump_json, read, read_document
+from firsttouch.lab.results import Result, file_of_results, read_results, timings_in
+from firsttouch.tables import Table
+from firsttouch.vm.host import Host
 from firsttouch.vm.kvm import Condition
-
-SCHEMA = 1
-FILE_NAME = "hardware.json"
-_ADVICE = "give a directory that `firsttouch lab --time --out` has filled"
 
 
 @dataclass(frozen=True)
@@ -43,25 +39,14 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Boot:
-    """One guest: its round, arm and seed of KASLR, the host at its end, and its samples."""
+class TimedBoot:
+    """One boot of an arm: its round and seed of KASLR, the host at its end, and its samples."""
 
     round: int
     arm: str
     kaslr_seed: str
-    seconds: float
     host: Condition
     samples: tuple[Sample, ...]
-
-
-@dataclass(frozen=True)
-class Host:
-    """The machine, without anything that names it; `cpus` are those with a pinned vCPU each."""
-
-    processor: str
-    kernel: str
-    cpus: tuple[str, ...]
-    before: Condition
 
 
 @dataclass(frozen=True)
@@ -74,61 +59,119 @@ class TimedArm:
     name: str
     image: str
     boot: str
-    changes: Mapping[str, str] = field(default_factory=dict)
+    changes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Times:
-    """All that a run measured. `plan` is the digest of all that decided its guests.
+    """The results of a run of `lab --time`: those of the first arm's cells, of the next, ..."""
 
-    `resumed` are the rounds before which it was interrupted. `disturbed` has a
-    sentence for each thing that may have disturbed it.
-    """
+    results: tuple[Result, ...]
+    timing: Literal["kvm"] = "kvm"
 
-    plan: str
-    release: str
-    kernel: str
-    qemu: str
-    host: Host
-    arms: tuple[TimedArm, ...]
-    cells: tuple[TimedCell, ...]
-    boots: tuple[Boot, ...] = ()
-    resumed: tuple[str, ...] = ()
-    disturbed: tuple[str, ...] = ()
-    timing: Literal["hardware"] = "hardware"
-    architecture: str = DEFAULT_ARCHITECTURE
+    @property
+    def host(self) -> Host:
+        """The machine on which guests ran."""
+        host = self.results[0].provenance.host
+        assert host is not None
+        return host
+
+    @property
+    def architecture(self) -> str:
+        """That of guests, which is the host's."""
+        return self.host.architecture
+
+    @property
+    def release(self) -> str:
+        """The release of the guests' kernels."""
+        return self.results[0].cell.release
+
+    @property
+    def kernel(self) -> str:
+        """The version of the guests' kernels."""
+        return self.results[0].provenance.kernel_version
+
+    @property
+    def disturbed(self) -> tuple[str, ...]:
+        """A sentence for each thing that may have disturbed the run."""
+        return self.results[0].provenance.disturbed
 
     @property
     def rounds(self) -> int:
         """Number of rounds: each booted every arm."""
-        return max((boot.round for boot in self.boots), default=0)
+        return max((boot.round for boot in self.results[0].boots), default=0)
+
+    @property
+    def resumed(self) -> tuple[str, ...]:
+        """The rounds after which the run was interrupted."""
+        return tuple(str(boot.round - 1) for boot in self.results[0].boots if boot.resumed)
+
+    @functools.cached_property
+    def by_arm(self) -> Mapping[str, Sequence[Result]]:
+        """The results of each arm, in the order of cells."""
+        arms: dict[str, list[Result]] = {}
+        for result in self.results:
+            arms.setdefault(result.cell.arm, []).append(result)
+        return arms
+
+    @functools.cached_property
+    def arms(self) -> tuple[TimedArm, ...]:
+        """The arms, in the order in which odd rounds boot them."""
+        arms = []
+        for name, (first, *_) in self.by_arm.items():
+            made = first.provenance
+            changes = {
+                what: digest
+                for what, digest in made.digests.items()
+                if what.startswith(("patch ", "fragment "))
+            }
+            arms.append(TimedArm(name, made.digests["kernel image"], made.boot, changes))
+        return tuple(arms)
+
+    @functools.cached_property
+    def cells(self) -> tuple[TimedCell, ...]:
+        """The cells, each once."""
+        first = next(iter(self.by_arm.values()))
+        return tuple(
+            TimedCell(each.cell.experiment, each.cell.params, *each.provenance.commands)
+            for each in first
+        )
+
+    @functools.cached_property
+    def boots(self) -> tuple[TimedBoot, ...]:
+        """All boots, in order: each round boots the arms in turn forwards and backwards."""
+        boots = []
+        for number in range(1, self.rounds + 1):
+            for arm, results in list(self.by_arm.items())[:: 1 if number % 2 else -1]:
+                samples = [
+                    Sample(place, line.table("metrics").numbers(),
+                           line.table("unavailable").values_of(str))
+                    for place, result in enumerate(results)
+                    for line in (Table("a line of ftbench", each) for each in result.lines)
+                    if line.take("round", int) == number
+                ]  # fmt: skip
+                boot = results[0].boots[number - 1]
+                boots.append(TimedBoot(number, arm, boot.kaslr_seed, boot.host, tuple(samples)))
+        return tuple(boots)
 
 
 def has_times(place: Path) -> bool:
-    """Tell whether `place` is a file of times, or a directory with one."""
-    return place.name == FILE_NAME or (place / FILE_NAME).is_file()
+    """Tell whether a directory or file of results has times."""
+    return "kvm" in timings_in(place)
 
 
 def read_times(place: Path) -> Times:
-    """Return the times in a file, or a directory that has one; UserError if it holds none."""
-    file = place if place.name == FILE_NAME else place / FILE_NAME
-    table = read_document(file, "the times of a machine", _ADVICE)
-    if table.take("schema", int) != SCHEMA:
+    """Return the times in a directory or file of results; UserError if it has none."""
+    results = read_results(place, "kvm").results
+    if not results:
         raise UserError(
-            f"{file} has schema {table.take('schema', int)}, but this firsttouch reads schema "
-            f"{SCHEMA}: read it with the version that wrote it."
+            f"{place} has no times: give a directory that `firsttouch lab --time --out` has filled."
         )
-    return _checked(read(table, Times, strict=False), table)
-
-
-def _checked(times: Times, table: Table) -> Times:
-    places = range(len(times.cells))
-    if any(sample.cell not in places for boot in times.boots for sample in boot.samples):
-        raise table.error("boots", f"has a sample of a cell that is not among {len(times.cells)}.")
+    times = Times(results)
+    cells = [len(of_arm) for of_arm in times.by_arm.values()]
+    boots = {len(result.boots) for result in results}
+    if len(set(cells)) > 1 or len(boots) > 1 or any(not r.provenance.host for r in results):
+        raise UserError(
+            f"{file_of_results(place)} lacks some of its times: measure again, with another --out."
+        )
     return times
-
-
-def write_times(directory: Path, times: Times) -> None:
-    """Write `directory`/hardware.json."""
-    document = {"schema": SCHEMA, **asdict(times)}
-    write_atomically(directory / FILE_NAME, dump_json(document))

@@ -1,70 +1,67 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Writes and reads survey.json: the tasks, every sample, findings and conclusions.
-
-docs/on-real-hardware.md describes its keys.
-"""
+"""A survey as results.jsonl has it: a line for each task, with the timing ``host``."""
 
 from __future__ import annotations
 
-import json
+import shlex
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
-from firsttouch.files import write_atomically
-from firsttouch.survey.findings import examine
-from firsttouch.survey.host import Host
+from firsttouch.errors import UserError
+from firsttouch.files import digest
+from firsttouch.lab.results import Provenance, Result, check_replaceable, read_results
+from firsttouch.lab.results import write_results as write
 from firsttouch.survey.samples import Sample, Survey
-from firsttouch.survey.sentences import conclude
-from firsttouch.survey.tasks import Task
-from firsttouch.tables import Json, read, read_document
+from firsttouch.survey.tasks import SETTLE, Task, all_tasks
+from firsttouch.tables import Table, read
 
-SCHEMA = 2
-
-
-def write_survey(file: Path, survey: Survey) -> None:
-    """Write survey.json, with one sample per line."""
-    findings = examine(survey)
-    document: dict[str, Json] = {
-        "schema": SCHEMA,
-        "taken": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": survey.seconds,
-        "interrupted": survey.interrupted,
-        "host": asdict(survey.host),
-        "tasks": {task.name: " ".join(["ftbench", *task.arguments]) for task in survey.tasks},
-        # The host is above.
-        "findings": {key: value for key, value in asdict(findings).items() if key != "host"},
-        "sentences": [asdict(sentence) for sentence in conclude(findings)],
-    }
-    text = json.dumps(document, indent=1).removesuffix("\n}")
-    samples = ",\n".join(f"  {json.dumps(_sample(sample))}" for sample in survey.samples)
-    write_atomically(file, f'{text},\n "samples": [\n{samples}\n ]\n}}\n')
+_INTERRUPTED = "The survey was interrupted."
 
 
-def _sample(sample: Sample) -> dict[str, Json]:
-    return {key: value for key, value in asdict(sample).items() if value or key == "round"}
+def write_survey(directory: Path, survey: Survey) -> None:
+    """Replace the survey in `directory`/results.jsonl."""
+    check_replaceable(directory)
+    write(directory, [_result(task, survey) for task in survey.tasks], "host")
 
 
-def read_survey(file: Path) -> Survey:
-    """Return the survey in a survey.json; `examine` derives the findings from its samples.
-
-    Raises UserError if the file cannot be read or is not a survey.
-    """
-    table = read_document(file, "survey", "give what `firsttouch survey` wrote, or survey again")
-    schema = table.take("schema", int)
-    if schema != SCHEMA:
-        raise table.error(
-            "schema",
-            f"is {schema}, but this firsttouch reads {SCHEMA}: survey again, or read the file with "
-            "the version that wrote it.",
-        )
-    return Survey(
-        read(table.table("host"), Host, strict=False),
-        tuple(
-            Task(name, tuple(command.split()[1:]))
-            for name, command in table.table("tasks").values_of(str).items()
-        ),
-        tuple(read(sample, Sample, strict=False) for sample in table.tables("samples")),
-        table.take("seconds", int),
-        table.take("interrupted", bool, False),
+def _result(task: Task, survey: Survey) -> Result:
+    cell = task.cell(survey.host)
+    lines = []
+    for sample in survey.samples:
+        if sample.task == task.name:
+            line = {key: value for key, value in asdict(sample).items() if value}
+            del line["task"]
+            lines.append({"round": 0, **line})
+    made = Provenance(
+        survey.host.kernel,
+        qemu="",
+        compiler="",
+        digests={"ftbench": survey.ftbench},
+        boot="",
+        commands=(shlex.join(["ftbench", *task.arguments]),),
+        command=cell.command(),
+        host=survey.host,
+        disturbed=(_INTERRUPTED,) * survey.interrupted,
     )
+    key = digest([survey.ftbench, survey.host.processor, survey.host.kernel, cell.identity])
+    return Result(key, cell, tuple(lines), None, made)
+
+
+def read_survey(place: Path) -> Survey:
+    """Return the survey in a directory or file of results; UserError if it has none."""
+    results = read_results(place, "host").results
+    host = results[0].provenance.host if results else None
+    if host is None:
+        raise UserError(f"{place} has no survey: give a directory of `firsttouch survey --out`.")
+    known = [task for task in all_tasks(host) if not task.name.startswith(SETTLE)]
+    names = {task.cell(host).identity: task for task in known}
+    tasks, samples = [], []
+    for result in results:
+        task = names.get(result.cell.identity)
+        if task is not None:
+            tasks.append(task)
+            for line in result.lines:
+                table = Table(f"the result of {result.cell.title}", line)
+                samples.append(read(table, Sample, strict=False, task=task.name))
+    made = results[0].provenance
+    return Survey(host, tuple(tasks), tuple(samples), made.digests["ftbench"], bool(made.disturbed))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from firsttouch.quantities import format_size
-from firsttouch.survey.host import LEVELS, Cache, Host
 from firsttouch.survey.samples import Figure, Sample, Survey, figure
 from firsttouch.survey.tasks import FLOOR, KINDS, PAGES, conflict_name, kind_name, touch_name
+from firsttouch.vm.host import LEVELS, Host, HostCache
 
 ATOMICS = ("ldadd", "swp", "cas", "casp", "ldxr")
 # A time is noisy if the standard error of its median exceeds this fraction of it.
@@ -42,7 +42,7 @@ class ConflictFinding:
     Without figures, `unavailable` is the reason.
     """
 
-    cache: Cache
+    cache: HostCache
     hit: Figure | None
     conflict: Figure | None
     unavailable: str
@@ -126,7 +126,7 @@ def _touch(survey: Survey, kind: str, page: str, page_size: int) -> TouchFinding
 
 
 def _conflicts(survey: Survey) -> Iterable[ConflictFinding]:
-    above: Cache | None = None
+    above: HostCache | None = None
     planned = {task.name for task in survey.tasks}
 
     def read(level: str, lines: int) -> Figure | None:

@@ -10,12 +10,12 @@ from rich.table import Table
 
 from firsttouch.quantities import format_number_of, format_size
 from firsttouch.survey.findings import Findings
-from firsttouch.survey.host import Host
 from firsttouch.survey.samples import Figure
 from firsttouch.survey.sentences import PLUS_MINUS, Sentence
 from firsttouch.survey.tasks import FLOOR, kind_name
 from firsttouch.views.labels import group_by_reason
 from firsttouch.views.terminal import plain, plain_table, print_table
+from firsttouch.vm.host import Host
 
 _POLICIES = ("enabled", "defrag", "shmem_enabled", "use_zero_page")
 
@@ -50,17 +50,17 @@ def host_facts(host: Host) -> dict[str, str]:
     for size, policy in host.mthp.items():
         mthp.setdefault(policy, []).append(format_size(int(size) << 10))
     virtual = ", a virtual machine" if host.virtual else ""
-    cpus = format_number_of(host.cpus, "CPUs")
+    cpus = format_number_of(host.online, "CPUs")
     facts = {
         "processor": f"{host.processor}, {host.architecture}, {cpus}{virtual}",
         "kernel": f"Linux {host.kernel}, pages of {format_size(host.page_size)}",
-        "measured on": f"CPU {host.cpu}",
+        "measured on": f"CPU {', '.join(host.cpus)}",
         "huge pages": ", ".join(f"{p} {host.thp[p]}" for p in _POLICIES if p in host.thp) or "none",
         "mTHP": "; ".join(f"{policy}: {', '.join(sizes)}" for policy, sizes in mthp.items())
         or "none (6.8 or later may have it)",
     }
-    if host.governor:
-        facts["governor"] = host.governor
+    if host.before.governor:
+        facts["governor"] = host.before.governor
     if host.write_intent:
         facts["write intent"] = host.write_intent
     if host.fault_ahead is not None:

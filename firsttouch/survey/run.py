@@ -8,18 +8,20 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from firsttouch.building.programs import build_ftbench
 from firsttouch.errors import UserError
+from firsttouch.files import digest_file
+from firsttouch.lab.cells import Cell
 from firsttouch.progress import Reporter
-from firsttouch.survey.host import read_host
 from firsttouch.survey.samples import Sample, Survey
-from firsttouch.survey.tasks import FLOOR, Task, conflict_tasks, touch_name, touch_tasks
+from firsttouch.survey.tasks import FLOOR, SETTLE, Task, all_tasks, touch_name
 from firsttouch.tables import parse_json
 from firsttouch.vm.cpus import choose_cpus
+from firsttouch.vm.host import read_host
 
 ARCHITECTURES = ("x86_64", "aarch64")
 DEFAULT_SECONDS = 20
@@ -27,7 +29,7 @@ _LEAST_SECONDS, _MOST_SECONDS = 5, 3600
 # The tasks that price the faults of a trace.
 PRICES = frozenset(
     [touch_name(kind, "base") for kind in ("store", "load-store", "read", FLOOR)]
-    + [name for page in ("64k", "2m") for name in (f"settle {page}", touch_name("store", page))]
+    + [name for page in ("64k", "2m") for name in (f"{SETTLE} {page}", touch_name("store", page))]
 )
 # Seconds after which a task counts as hung; the longest takes a fraction of one.
 _TIMEOUT = 20.0
@@ -41,8 +43,10 @@ def check_seconds(seconds: int) -> None:
         )
 
 
-def survey_host(seconds: int, reporter: Reporter, only: Collection[str] = ()) -> Survey:
-    """Build ftbench, then survey the host for `seconds`; `only` the tasks of these names.
+def survey_host(
+    seconds: int, reporter: Reporter, wanted: Callable[[Task, Cell], bool] = lambda *_: True
+) -> Survey:
+    """Build ftbench, then survey the host for `seconds`: the tasks that are `wanted`.
 
     An interrupt ends the survey early; the samples are kept if they include a
     first touch. Otherwise it raises KeyboardInterrupt. Raises UserError on
@@ -52,12 +56,10 @@ def survey_host(seconds: int, reporter: Reporter, only: Collection[str] = ()) ->
         raise UserError(f"this host is {platform.machine()}: run the survey on x86-64 or arm64.")
     ftbench = build_ftbench(reporter, native=True)
     cpu = choose_cpus(os.sched_getaffinity(0))[0]
-    host = read_host(cpu)
-    tasks = tuple(
-        task
-        for task in (*touch_tasks(host), *conflict_tasks(host))
-        if not only or task.name in only
-    )
+    host = read_host([cpu])
+    tasks = tuple(task for task in all_tasks(host) if wanted(task, task.cell(host)))
+    if not tasks:
+        raise UserError("no cell of the survey is selected: give other --experiment and --set.")
     samples: list[Sample] = []
     interrupted = False
     # Start the bar's thread before _pinned(), so that it runs on another CPU.
@@ -70,7 +72,10 @@ def survey_host(seconds: int, reporter: Reporter, only: Collection[str] = ()) ->
             if not any(sample.metrics for sample in samples):
                 raise
             interrupted = True
-    return Survey(host, tasks, tuple(samples), seconds, interrupted)
+    figures = tuple(task for task in tasks if not task.name.startswith(SETTLE))
+    names = {task.name for task in figures}
+    kept = tuple(sample for sample in samples if sample.task in names)
+    return Survey(host, figures, kept, digest_file(ftbench), interrupted)
 
 
 def run_rounds(

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from firsttouch.survey.host import Host
 from firsttouch.survey.tasks import Task
+from firsttouch.vm.host import Host
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Sample:
 class Survey:
     """The tasks of a survey and their samples.
 
-    `seconds` is the requested time. `interrupted` is true if the user ended the
-    survey before that time.
+    `ftbench` is the digest of the program that ran. `interrupted` is true if the user
+    ended the survey before its time.
     """
 
     host: Host
     tasks: tuple[Task, ...]
     samples: tuple[Sample, ...]
-    seconds: int = 0
+    ftbench: str = ""
     interrupted: bool = False
 
     def measured(self, task: str) -> list[Sample]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from firsttouch.quantities import format_list, format_number_of, format_size
 from firsttouch.survey.findings import ATOMICS, ConflictFinding, Findings, TouchFinding
-from firsttouch.survey.host import WRITE_INTENT
 from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.tasks import FLOOR, kind_name
+from firsttouch.vm.host import WRITE_INTENT
 
 _GIB = 1 << 30
 # What the sign means in all times.
@@ -168,14 +168,14 @@ def _certainty(findings: Findings) -> Iterator[str]:
     host = findings.host
     if findings.noisy:
         governor = (
-            f", set the {host.governor} frequency governor to performance"
-            if host.governor not in (None, "performance")
+            f", set the {host.before.governor} frequency governor to performance"
+            if host.before.governor not in ("", "performance")
             else ""
         )
-        cpus = format_number_of(host.cpus, "CPUs")
+        cpus = format_number_of(host.online, "CPUs")
         yield (
             f"Times of {format_list(findings.noisy)} vary too much on this host: stop other "
-            f"programs (the load is {host.load:.1f} on {cpus}){governor}, or "
+            f"programs (the load is {host.before.load:.1f} on {cpus}){governor}, or "
             "give a larger --seconds; page faults are counts without noise."
         )
     if findings.interrupted:

@@ -5,11 +5,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from firsttouch.survey.host import LEVELS, Host
+from firsttouch.catalog.experiments import Value
+from firsttouch.lab.cells import HOST, Cell
+from firsttouch.vm.host import LEVELS, Host
 
+# The arm of cells on the host's own kernel.
+ARM = "running"
 # Kinds of first touch; "read" is a plain load, and the floor is the cheapest way to populate.
 KINDS = ("store", "load-store", "ldadd", "swp", "cas", "casp", "ldxr", "read", "madvise")
 FLOOR = "madvise"
+# How the name of a task without figures begins.
+SETTLE = "settle"
 # The names of these kinds on x86-64.
 _X86_NAMES = {
     "ldadd": "LOCK XADD",
@@ -35,6 +41,15 @@ class Task:
     name: str
     arguments: tuple[str, ...]
 
+    def cell(self, host: Host) -> Cell:
+        """Return the cell that the task measures: its parameters are the arguments."""
+        experiment, *words = self.arguments
+        params: dict[str, Value] = {
+            name[2:]: int(value) if value.isdigit() else value
+            for name, value in zip(words[::2], words[1::2], strict=True)
+        }
+        return Cell(host.kernel, ARM, HOST, experiment, params, timing="host")
+
 
 def kind_name(kind: str, host: Host) -> str:
     """Return the name of a kind of touch on the architecture of `host`."""
@@ -46,6 +61,11 @@ def kind_name(kind: str, host: Host) -> str:
 def touch_name(kind: str, page: str) -> str:
     """Return the name of the task that touches pages of size `page` first by `kind`."""
     return f"touch {page} {kind}"
+
+
+def all_tasks(host: Host) -> list[Task]:
+    """Return all tasks of a survey, those without figures, too."""
+    return [*touch_tasks(host), *conflict_tasks(host)]
 
 
 def touch_tasks(host: Host) -> list[Task]:
@@ -60,7 +80,7 @@ def touch_tasks(host: Host) -> list[Task]:
         if size and not host.maps(size):
             continue
         if size:
-            tasks.append(Task(f"settle {page}", _touch(FLOOR, page)))
+            tasks.append(Task(f"{SETTLE} {page}", _touch(FLOOR, page)))
         for kind in _HUGE_KINDS if size else KINDS:
             tasks.append(Task(touch_name(kind, page), _touch(kind, page)))
     return tasks

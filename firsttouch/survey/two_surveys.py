@@ -8,7 +8,6 @@ from pathlib import Path
 
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
-from firsttouch.lab.results import FILE_NAME as RESULTS
 from firsttouch.quantities import format_change, format_size
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, examine
@@ -23,22 +22,9 @@ from firsttouch.views.comparison import Comparison, Difference, Line, kind_of
 _SUBJECTS = ("kernel", "write intent", "fault-ahead")
 
 
-def compared_surveys(a: Path, b: Path) -> Comparison | None:
-    """Return the comparison of two surveys; None if neither path is one.
-
-    Raises UserError if only one is, or if one cannot be read.
-    """
-    files = [path / "survey.json" if path.is_dir() else path for path in (a, b)]
-    found = [file.is_file() and file.suffix == ".json" for file in files]
-    results = [(path / RESULTS).exists() for path in (a, b)]
-    if not any(found) or all(results):
-        return None
-    if not all(found):
-        if results[found.index(True)]:
-            return None
-        survey, none = (a, b) if found[0] else (b, a)
-        raise UserError(f"{survey} is a survey, but {none} has none: compare two surveys.")
-    return compare_surveys(*(examine(read_survey(file)) for file in files))
+def compared_surveys(a: Path, b: Path) -> Comparison:
+    """Return the comparison of two surveys; UserError if one cannot be read."""
+    return compare_surveys(*(examine(read_survey(place)) for place in (a, b)))
 
 
 def compare_surveys(a: Findings, b: Findings) -> Comparison:

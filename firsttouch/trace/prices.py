@@ -13,14 +13,14 @@ from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZE
 from firsttouch.finder.remedies import FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, MTHP_128, THP
 from firsttouch.finder.sites import Cost, Price, Remedy, Trace
 from firsttouch.lab.results import FILE_NAME as RESULTS
+from firsttouch.lab.results import timings_in
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, examine
 from firsttouch.survey.samples import Figure, Survey
 from firsttouch.survey.tasks import FLOOR
 
-SURVEY = "survey.json"
 # What `surveying` puts beside a trace that has no survey.
-PRICES = "prices.json"
+PRICES = "prices.jsonl"
 _ABOVE_FLOOR = "kernel_above_floor"
 # A survey's names of architectures.
 _ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
@@ -34,9 +34,8 @@ def price(trace: Trace, directory: Path) -> Trace:
     A survey of another machine or kernel gives none: `unpriced` says so.
     """
     trace = replace(trace, prices=tuple(_counted(trace, directory)))
-    for name in (SURVEY, PRICES):
-        file = directory / name
-        if file.is_file():
+    for file in (directory / RESULTS, directory / PRICES):
+        if "host" in timings_in(file):
             survey = read_survey(file)
             reason = _other(trace, survey)
             if not reason:
@@ -109,7 +108,7 @@ def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
 
 def _counted(trace: Trace, directory: Path) -> Iterator[Price]:
     """Yield the kernel instructions that a double takes in the laboratory, which is arm64's."""
-    if trace.machine != "aarch64" or not (directory / RESULTS).is_file():
+    if trace.machine != "aarch64" or "icount" not in timings_in(directory):
         return
     for row in read_dataset(directory).rows:
         wanted = {"by": "load-store", "page": "4k"}.items() <= row.case.params.items()

@@ -76,7 +76,7 @@ def _file(path: Path) -> Path | None:
 
 def _has_others(directory: Path) -> bool:
     """Tell whether a directory has results of another kind, too."""
-    return any((directory / name).exists() for name in ("results.jsonl", "survey.json"))
+    return (directory / "results.jsonl").exists()
 
 
 def _line(what: str, a: int, b: int) -> Line:

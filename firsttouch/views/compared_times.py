@@ -9,28 +9,15 @@ from pathlib import Path
 from firsttouch.analysis.times import ELAPSED, timed_rows
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.errors import UserError
-from firsttouch.lab.results import FILE_NAME as RESULTS_NAME
-from firsttouch.lab.times import Times, has_times, read_times
+from firsttouch.lab.times import Times, read_times
 from firsttouch.views.comparison import Comparison, Difference, Line, kind_of
 from firsttouch.views.times import cell_title, change_words
 
 _SUBJECTS = ("processor", "host's kernel", "guest's kernel", "images", "CPUs")
 
 
-def compared_times(a: Path, b: Path) -> Comparison | None:
-    """Return the comparison of two sets of times; None if both have counts, or neither has times.
-
-    Raises UserError if only one has times, or they have no cell in common.
-    """
-    if all((path / RESULTS_NAME).exists() for path in (a, b)):
-        return None
-    if not has_times(a) and not has_times(b):
-        return None
-    for path in (a, b):
-        if not has_times(path):
-            raise UserError(
-                f"{path} has no times: compare two directories of `firsttouch lab --time --out`."
-            )
+def compared_times(a: Path, b: Path) -> Comparison:
+    """Return the comparison of two sets of times; UserError if they have no cell in common."""
     ours, theirs = read_times(a), read_times(b)
     lines = tuple(_lines(ours, theirs))
     if not lines:

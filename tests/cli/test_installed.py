@@ -24,6 +24,7 @@ from firsttouch.catalog.releases import load_release
 from firsttouch.lab.plan import DEFAULT_RELEASE
 from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.progress import Reporter
+from firsttouch.survey.document import read_survey
 from tests.conftest import FAKE_CONFIGURATION
 from tests.support import made_results
 from tests.support.wheel import build_wheel
@@ -185,7 +186,7 @@ def test_a_survey_where_every_path_has_a_space(installed: Installed) -> None:
     """ftbench, too, is built in the store, from read-only sources."""
     done = installed("survey", "--seconds", "5", "--out", "my survey")
     assert done.returncode == 0, done.stderr
-    assert json.loads((installed.home / "my survey/survey.json").read_text())["samples"]
+    assert read_survey(installed.home / "my survey").samples
 
 
 @pytest.mark.kernel

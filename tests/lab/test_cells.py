@@ -9,16 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.catalog.architectures import architecture_names
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.catalog.settings import load_setting, setting_names
 from firsttouch.catalog.tried import tried_arm
 from firsttouch.cli.main import full_parser
 from firsttouch.cli.options import request_of
+from firsttouch.cli.survey import selected
+from firsttouch.errors import UserError
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.layouts import parse_layouts
 from firsttouch.lab.plan import DEFAULT_RELEASE, Request, make_plan
+from firsttouch.lab.timed_plan import plan_times
+from firsttouch.survey.tasks import all_tasks
 from tests.support.contract import real_contract
+from tests.support.surveys import HOST as SURVEYED
 
 
 def _parsed(command: str) -> list[Cell]:
@@ -26,11 +32,26 @@ def _parsed(command: str) -> list[Cell]:
     program, *words = shlex.split(command)
     assert program == "firsttouch"
     options = full_parser().parse_args(words)
+    if words[0] == "survey":
+        wanted = selected(options.experiment, options.settings)
+        cells = [
+            task.cell(SURVEYED) for task in all_tasks(SURVEYED) if wanted(task, task.cell(SURVEYED))
+        ]
+        return list({cell.identity: cell for cell in cells}.values())
     layouts = getattr(options, "layouts", None)
     request = request_of(
         options, profile=words[0] == "profile", layouts=parse_layouts(layouts) if layouts else ()
     )
+    if getattr(options, "time", False):
+        return _timed(request)
     return list(make_plan(request, request.release, real_contract()).cells)
+
+
+def _timed(request: Request) -> list[Cell]:
+    """Return the cells that `lab --time` measures of each arm, but those that are always there."""
+    timed = plan_times(request, request.release, real_contract(), 1)
+    arms = [arm for arm in timed.arms if arm in request.arms]
+    return [replace(cell, arm=arm) for arm in arms for cell in timed.cells]
 
 
 def _cells(request: Request) -> list[Cell]:
@@ -49,6 +70,26 @@ def test_the_command_of_a_cell_asks_for_it_alone(name: str) -> None:
         assert _parsed(cell.command(several=several)) == [cell]
     other = replace(_cells(request)[0], layout=3)
     assert _parsed(other.command(several=several)) == [other]
+
+
+@pytest.mark.parametrize("architecture", architecture_names())
+@pytest.mark.parametrize("name", experiment_names())
+def test_the_command_of_a_timed_cell_times_it(name: str, architecture: str) -> None:
+    request = Request(experiments=(name,), arms=("on",), architecture=architecture)
+    try:
+        cells = _timed(request)
+    except UserError as error:
+        assert "nothing is left that --time can measure" in str(error)
+        return
+    for cell in (cells[0], cells[-1]):
+        assert cell.timing == "kvm"
+        assert _parsed(cell.command()) == [cell]
+
+
+def test_the_command_of_a_surveyed_cell_surveys_it() -> None:
+    for task in all_tasks(SURVEYED):
+        cell = task.cell(SURVEYED)
+        assert _parsed(cell.command()) == [cell]
 
 
 @pytest.mark.parametrize("name", setting_names())

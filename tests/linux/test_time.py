@@ -44,7 +44,7 @@ run() {
 }
 run 1
 run 2
-cat /data/tmp/out/hardware.json
+echo; echo RESULTS; cat /data/tmp/out/results.jsonl
 """
 
 
@@ -84,9 +84,10 @@ def test_lab_time_runs_to_its_end_as_host_of_kvm(
     )
     (done,) = outcomes.of(add_script(outer, _RUN), "lab --time", silence=1200).commands
     printed = "\n".join(done.lines)
-    print(printed.partition("\n{\n")[0])
-    assert "status" not in printed.partition("{")[0]
-    (tmp_path / "hardware.json").write_text(printed[printed.index("\n{\n") :])
+    said, _, results = printed.partition("\nRESULTS\n")
+    print(said)
+    assert "status" not in said
+    (tmp_path / "results.jsonl").write_text(f"{results}\n")
     times = read_times(tmp_path)
     assert times.rounds == 2
     assert [boot.arm for boot in times.boots] == ["stock", "again", "on", "on", "again", "stock"]

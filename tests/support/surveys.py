@@ -8,31 +8,32 @@ from pathlib import Path
 
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import ATOMICS
-from firsttouch.survey.host import Cache, Host
 from firsttouch.survey.samples import Sample, Survey
-from firsttouch.survey.tasks import PAGES, SIZE, conflict_tasks, touch_tasks
+from firsttouch.survey.tasks import PAGES, SETTLE, SIZE, all_tasks
+from firsttouch.vm.host import Host, HostCache
+from firsttouch.vm.kvm import Condition
 
 # Recorded on a virtual machine.
-SURVEY = Path(__file__).parent.parent / "survey/survey.json"
+SURVEY = Path(__file__).parent.parent / "survey/results.jsonl"
 HOST = Host(
     architecture="arm64",
     processor="a CPU",
-    cpu=0,
-    cpus=4,
     kernel="6.12",
+    cpus=("0",),
+    before=Condition(0.1, 0, "", 0),
+    online=4,
     page_size=4096,
-    caches=(Cache("l1d", 64 << 10, 4, 64), Cache("l2", 1 << 20, 8, 64)),
+    caches=(HostCache("l1d", 64 << 10, 4, 64), HostCache("l2", 1 << 20, 8, 64)),
     thp={"enabled": "madvise", "hpage_pmd_size": str(2 << 20)},
     mthp={},
     virtual=False,
-    load=0.1,
 )
 TWICE = dict.fromkeys(ATOMICS, 2.0)
 SLOWER = dict.fromkeys(ATOMICS, 800.0)
 
 
 def recorded() -> Survey:
-    """Return tests/survey/survey.json."""
+    """Return the recorded survey."""
     return read_survey(SURVEY)
 
 
@@ -50,7 +51,7 @@ def made(
     A kind in huge pages is called ``2m store``. A read takes 1.5, 5 and 20 ns if it hits in
     the L1D, in the L2 and in neither.
     """
-    tasks = (*touch_tasks(host), *conflict_tasks(host))
+    tasks = tuple(task for task in all_tasks(host) if not task.name.startswith(SETTLE))
     samples = []
     for task in tasks:
         first, *words = task.name.split()
@@ -74,4 +75,4 @@ def made(
                     "size": SIZE,
                 }
             samples.append(Sample(task.name, number, metrics))
-    return Survey(host, tasks, tuple(samples), 20)
+    return Survey(host, tasks, tuple(samples))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import signal
 from collections.abc import Iterator, Sequence
@@ -15,13 +14,16 @@ import pytest
 
 from firsttouch.cli.main import main
 from firsttouch.errors import UserError
+from firsttouch.lab.results import read_results, write_results
 from firsttouch.progress import Reporter
 from firsttouch.survey import run
 from firsttouch.survey.document import read_survey
+from firsttouch.survey.findings import examine
 from firsttouch.survey.run import run_rounds, survey_host
 from firsttouch.survey.samples import Sample
 from firsttouch.survey.tasks import Task
 from tests.conftest import Firsttouch
+from tests.support.results import make_result
 
 PAGE = os.sysconf("SC_PAGESIZE")
 
@@ -58,19 +60,15 @@ def test_a_survey_of_this_host(firsttouch: Firsttouch) -> None:
     assert done.stdout.startswith(("This host is affected", "This host is not affected"))
     # Progress is for people and goes elsewhere.
     assert "Surveying" in done.stderr and "Surveying" not in done.stdout
-    survey = json.loads((firsttouch.directory / "here/survey.json").read_text())
-    assert (survey["host"]["page_size"], survey["interrupted"]) == (PAGE, False)
-    store = [s for s in survey["samples"] if s["task"] == "touch base store"]
-    assert store and [sample["round"] for sample in store] == list(range(len(store)))
-    for sample in store:
-        assert sample["metrics"]["page_faults"] == sample["metrics"]["size"] // PAGE
-    touches = {t["kind"]: t for t in survey["findings"]["touches"] if t["page"] == "base"}
-    assert touches["store"]["faults"] == touches["madvise"]["faults"] == 1
-    assert touches["load-store"]["faults"] == 2
-    assert all(t["busy"] or t["unavailable"] for t in survey["findings"]["touches"])
-    for found in survey["findings"]["conflicts"]:
-        if found["cache"]["level"] == "l1d" and found["conflict"]:
-            assert found["conflict"]["median"] > found["hit"]["median"]
+    findings = examine(read_survey(firsttouch.directory / "here"))
+    assert (findings.host.page_size, findings.interrupted) == (PAGE, False)
+    faults = {touch.kind: touch.faults for touch in findings.touches if touch.page == "base"}
+    assert faults["store"] == faults["madvise"] == 1 and faults["load-store"] == 2
+    assert all(touch.busy or touch.unavailable for touch in findings.touches)
+    for found in findings.conflicts:
+        if found.cache.level == "l1d" and found.conflict and found.hit:
+            assert found.conflict.median > found.hit.median
+    assert firsttouch("report", "here").stdout in done.stdout
 
 
 def test_a_survey_that_is_interrupted_at_once_keeps_nothing(firsttouch: Firsttouch) -> None:
@@ -110,11 +108,10 @@ def test_an_interrupted_survey_keeps_what_was_measured(
     first = " ".join(printed.out.split("\n\n")[0].split())
     assert "not known: the survey was interrupted before it" in first
     assert "interrupted; what was measured so far is printed and kept" in printed.err
-    survey = read_survey(here / "out/survey.json")
-    assert survey.interrupted and survey.seconds == 3600
+    survey = read_survey(here / "out")
+    assert survey.interrupted
     assert {s.task for s in survey.samples} == {"touch base store", "touch base load-store"}
-    # The lock of the directory is not a file.
-    assert [file.name for file in (here / "out").iterdir()] == ["survey.json"]
+    assert [file.name for file in (here / "out").iterdir()] == ["results.jsonl"]
 
 
 def test_a_survey_that_cannot_be_kept_is_printed(
@@ -123,12 +120,12 @@ def test_a_survey_that_cannot_be_kept_is_printed(
     def full(path: Path, data: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("firsttouch.survey.document.write_atomically", full)
+    monkeypatch.setattr("firsttouch.lab.results.write_atomically", full)
     assert main(["survey"]) == 2
     printed = capsys.readouterr()
     assert "First touch" in printed.out and "samples are in" not in printed.out
     (sentence,) = (line for line in printed.err.splitlines() if line.startswith("firsttouch: "))
-    assert "cannot write out/survey.json (No space left on device)" in sentence
+    assert "cannot write out/results.jsonl (No space left on device)" in sentence
     assert "--out" in sentence
 
 
@@ -140,22 +137,17 @@ def test_a_survey_is_kept_though_nobody_reads_it(
 
     monkeypatch.setattr("firsttouch.cli.survey.print_survey", broken)
     main(["survey"])
-    assert read_survey(here / "out/survey.json").samples
+    assert read_survey(here / "out").samples
 
 
-def test_a_second_survey_into_the_same_directory_is_refused(
-    firsttouch: Firsttouch, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_survey_of_selected_cells_leaves_other_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    process = firsttouch.start("survey", "--seconds", "3600")
-    assert process.stderr is not None
-    while "Surveying" not in process.stderr.readline():
-        assert process.poll() is None
-    monkeypatch.chdir(firsttouch.directory)
-    assert main(["survey"]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("firsttouch: another survey is running and writes to out")
-    assert "--out" in error and len(error.splitlines()) == 1
-    process.kill()
-    process.communicate(timeout=30)
-    # A killed survey holds no lock.
-    assert firsttouch("survey", "--seconds", "5").returncode in (0, 1)
+    monkeypatch.chdir(tmp_path)
+    write_results(Path("out"), [counted := make_result()])
+    words = ["survey", "--seconds", "5", "--experiment", "populate", "--set", "by=store"]
+    assert main([*words, "--set", "page=base"]) == 0
+    assert {task.name for task in read_survey(Path("out")).tasks} == {"touch base store"}
+    assert read_results(Path("out")).results == (counted,)
+    assert main([*words, "--set", "page=none"]) == 2
+    assert "no cell of the survey is selected" in capsys.readouterr().err

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.survey.host import Cache, read_host
 from firsttouch.vm.cpus import lscpu, lscpu_fields, processor_name
+from firsttouch.vm.host import HostCache, read_host
 from tests.support.surveys import HOST
 
 _CACHE = "sys/devices/system/cpu/cpu3/cache"
@@ -35,19 +35,19 @@ def test_policies_caches_and_features_are_read(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{text}\n")
-    host = read_host(3, tmp_path)
-    assert host.caches == (Cache("l1d", 65536, 4, 64),)
+    host = read_host([3], tmp_path)
+    assert host.caches == (HostCache("l1d", 65536, 4, 64),)
     assert host.caches[0].way_size == 16384
     assert host.thp == {"enabled": "madvise", "hpage_pmd_size": "2097152"}
     assert list(host.mthp.items()) == [("64", "never"), ("2048", "inherit")]
-    assert (host.governor, host.write_intent, host.fault_ahead) == ("schedutil", "1", 65536)
+    assert (host.before.governor, host.write_intent, host.fault_ahead) == ("schedutil", "1", 65536)
     assert host.maps(2 << 20) and host.maps(65536) and not host.maps(131072)
 
 
 def test_a_kernel_without_any_of_the_files(tmp_path: Path) -> None:
-    host = read_host(0, tmp_path)
+    host = read_host([0], tmp_path)
     assert (host.caches, host.thp, host.mthp) == ((), {}, {})
-    assert (host.governor, host.write_intent, host.fault_ahead) == (None, None, None)
+    assert (host.before.governor, host.write_intent, host.fault_ahead) == ("", None, None)
     assert not host.maps(2 << 20)
     assert HOST.maps(2 << 20)
 

@@ -15,6 +15,7 @@ from firsttouch.survey.findings import ATOMICS, examine
 from firsttouch.survey.printing import print_survey
 from firsttouch.survey.samples import Sample, Survey, figure
 from firsttouch.survey.sentences import conclude
+from firsttouch.vm.kvm import Condition
 from tests.support.golden import Golden
 from tests.support.surveys import HOST, SLOWER, TWICE, made, recorded
 
@@ -42,7 +43,7 @@ _CASES: Mapping[str, Survey] = {
     "no time": made(rounds=0),
     "interrupted": replace(made(rounds=0), interrupted=True),
     "a failure": replace(made(unavailable={"l2 9": ""}), samples=(_FAILED, *made().samples[:60])),
-    "noisy": made(replace(HOST, governor="schedutil", load=7.5), jitter=0.5),
+    "noisy": made(replace(HOST, before=Condition(7.5, 0, "schedutil", 0)), jitter=0.5),
     "a virtual machine, noisy": made(replace(HOST, virtual=True), jitter=90),
     "no caches": made(replace(HOST, caches=())),
 }

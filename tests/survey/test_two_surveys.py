@@ -13,12 +13,14 @@ from rich.console import Console
 
 from firsttouch.cli.main import main
 from firsttouch.errors import UserError
+from firsttouch.lab.results import write_results
 from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import examine
 from firsttouch.survey.samples import Survey
 from firsttouch.survey.two_surveys import compare_surveys
 from firsttouch.views.comparison import Comparison, print_comparison
 from tests.support.golden import Golden
+from tests.support.results import make_result
 from tests.support.surveys import HOST, SLOWER, TWICE, made, recorded
 
 _STOCK = made(HOST, TWICE, SLOWER)
@@ -31,16 +33,8 @@ def _compared(a: Survey, b: Survey) -> Comparison:
 
 @pytest.mark.parametrize("survey", [recorded(), _ON, replace(_STOCK, interrupted=True)])
 def test_a_survey_is_read_back_as_it_was_written(tmp_path: Path, survey: Survey) -> None:
-    file = tmp_path / "survey.json"
-    write_survey(file, survey)
-    assert read_survey(file) == survey
-    document = json.loads(file.read_text())
-    assert document["sentences"][0]["about"] == "verdict"
-    assert set(document["findings"]) == {
-        "touches", "conflicts", "noisy", "few", "failures", "interrupted",
-    }  # fmt: skip
-    lines = [line for line in file.read_text().splitlines() if line.startswith('  {"task"')]
-    assert len(lines) == len(survey.samples)
+    write_survey(tmp_path, survey)
+    assert read_survey(tmp_path) == survey
 
 
 def test_two_surveys_side_by_side(golden: Golden) -> None:
@@ -76,16 +70,17 @@ def test_surveys_without_a_common_figure_are_not_compared() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A directory with surveys in `a` and `b`, results beside one in `lab`, and `empty`."""
-    for name, survey in (("a", _STOCK), ("b", _ON), ("lab", _STOCK)):
+    """A directory with surveys in `a` and `b`, counts beside one in `both`, counts in `counts`."""
+    for name, survey in (("a", _STOCK), ("b", _ON), ("both", _STOCK), ("counts", None)):
         (tmp_path / name).mkdir()
-        write_survey(tmp_path / name / "survey.json", survey)
-    (tmp_path / "lab/results.jsonl").touch()
-    (tmp_path / "empty").mkdir()
+        if name in ("both", "counts"):
+            write_results(tmp_path / name, [make_result()])
+        if survey:
+            write_survey(tmp_path / name, survey)
     return tmp_path
 
 
-@pytest.mark.parametrize(("a", "b"), [("a/survey.json", "b"), ("lab", "b")])
+@pytest.mark.parametrize(("a", "b"), [("a/results.jsonl", "b"), ("both", "b")])
 def test_compare_takes_files_and_directories(
     folder: Path, a: str, b: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,23 +92,13 @@ def test_compare_takes_files_and_directories(
     assert not figures["store, 4 KiB", "faults a page"]["changed"]
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ('{"schema": 7}', "schema is 7, but this firsttouch reads 2: survey again"),
-        ("{}", "survey.json is cut off or no survey"),
-        ('{"schema": 2, "host"', "survey.json is cut off or no survey"),
-        ("\udcff", "survey.json is cut off or no survey"),
-        (None, "is a survey, but"),
-    ],
-)
-def test_another_file_is_refused(
-    folder: Path, text: str | None, sentence: str, capsys: pytest.CaptureFixture[str]
+def test_a_survey_is_not_compared_with_counts(
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if text is None:
-        (folder / "b/survey.json").unlink()
-    else:
-        (folder / "b/survey.json").write_bytes(text.encode(errors="surrogateescape"))
-    assert main(["compare", str(folder / "a"), str(folder / "b")]) == 2
+    assert main(["compare", str(folder / "a"), str(folder / "counts")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert sentence in line
+    assert "a has a survey, and" in line and "counts has counts: compare two of a kind" in line
+    text = (folder / "a/results.jsonl").read_text().replace('"schema": 2', '"schema": 7')
+    (folder / "a/results.jsonl").write_text(text)
+    assert main(["compare", str(folder / "a"), str(folder / "b")]) == 2
+    assert "has schema 7, but this firsttouch reads schema 2" in capsys.readouterr().err

@@ -145,7 +145,7 @@ def test_faults_are_priced_by_a_short_survey_unless_it_is_left_out(
             assert "Surveying" not in done.stderr
         else:
             assert {"first write"} <= priced
-            assert traced.basis == "out/prices.json"
+            assert traced.basis == "out/prices.jsonl"
             assert "faults took about" in " ".join(done.stderr.split())
         # 16,384 pages are cleared.
         assert traced.system is not None and traced.system > 0.001

@@ -79,7 +79,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         trace(site(40, source=39), site(2, "load-store")),
         prices=(Price(500.0, "ns", "measured"),),
         costs=(Cost("again", 9, 500.0, 20.0),),
-        basis="prices.json",
+        basis="prices.jsonl",
         remedies=(Remedy(KEEP, 9, 0, 4500.0), Remedy(FILLED, 9, 0)),
         system=0.5,
         processor="a CPU",
@@ -221,7 +221,7 @@ def test_directories_with_other_results_are_compared_by_those(tmp_path: Path) ->
         (folder / FILE_NAME).write_text(trace_document(trace(site(1)), []))
     assert compared_traces(a, b)
     # A survey that prices the doubles of one does not make it another thing.
-    (a / "survey.json").touch()
+    (a / "results.jsonl").touch()
     assert compared_traces(a, b)
     (b / "results.jsonl").touch()
     assert compared_traces(a, b) is None
@@ -271,7 +271,7 @@ def test_a_flame_graph_has_a_box_for_each_call_of_some_width_and_its_kinds() -> 
 
 def test_a_second_fault_costs_what_a_survey_measured(tmp_path: Path) -> None:
     recorded = _SURVEYED
-    shutil.copy(recorded, tmp_path / "survey.json")
+    shutil.copy(recorded, tmp_path / "results.jsonl")
     (priced,) = price(on_host(recorded), tmp_path).prices
     findings = examine(read_survey(recorded))
     both, store = findings.touch("load-store"), findings.touch("store")
@@ -298,7 +298,7 @@ def on_host(survey: Path, kinds: Mapping[str, int] | None = None) -> Trace:
 def test_a_survey_of_another_host_prices_nothing(
     tmp_path: Path, machine: str, kernel: str, processor: str, reason: str
 ) -> None:
-    shutil.copy(_SURVEYED, tmp_path / "survey.json")
+    shutil.copy(_SURVEYED, tmp_path / "results.jsonl")
     here = on_host(_SURVEYED, {"again": 9})
     other = replace(
         here, machine=machine, kernel=kernel or here.kernel, processor=processor or here.processor
@@ -311,7 +311,7 @@ def test_a_survey_of_another_host_prices_nothing(
 
 def test_a_huge_page_is_cleared_as_a_whole(tmp_path: Path) -> None:
     """The host of this survey has no folios of 64 KiB, which price those of 128 KiB, too."""
-    shutil.copy(_SURVEYED, tmp_path / "prices.json")
+    shutil.copy(_SURVEYED, tmp_path / "prices.jsonl")
     size = 4096
     others = (f"huge pages of {kib} KiB" for kib in (32, 64, 128))
     saving = tuple(Remedy(name, 900, 50 * size) for name in (THP, *others))
@@ -326,7 +326,7 @@ def test_a_huge_page_is_cleared_as_a_whole(tmp_path: Path) -> None:
 def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
     tmp_path: Path,
 ) -> None:
-    shutil.copy(_SURVEYED, tmp_path / "prices.json")
+    shutil.copy(_SURVEYED, tmp_path / "prices.jsonl")
     kinds = {"first write": 1000, "again": 500, "zero page": 10, "file": 7, "in the kernel": 3}
     remedies = (Remedy(KEEP, 500, 0), Remedy(FILLED, 900, 0), Remedy(AHEAD, 900, 0))
     traced = price(replace(on_host(_SURVEYED, kinds), remedies=remedies, system=0.5), tmp_path)

@@ -3,30 +3,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.collection import load_catalog
-from firsttouch.lab.times import Boot, Host, Sample, TimedArm, TimedCell, Times
+from firsttouch.lab.results import Boot
+from firsttouch.lab.times import Times
+from firsttouch.tables import Json
 from firsttouch.views.html.page import render
 from firsttouch.views.html.times_figure import times_figure
 from firsttouch.vm.kvm import Condition
+from tests.support.results import make_result
+from tests.support.surveys import HOST
 
 _CATALOG = load_catalog((), (), arm_names())
 
 
 def test_times_are_drawn() -> None:
     quiet = Condition(0.1, 2_400_000, "performance", 0)
-    boots = tuple(
-        Boot(number, arm, "0x1", 4.0, quiet, (Sample(0, {"elapsed_ns": time + number}, {}),))
-        for number in range(1, 9)
-        for arm, time in (("stock", 2e6), ("again", 2e6), ("on", 1e6))
-    )
-    times = Times(
-        "plan", "6.12", "6.12.1", "QEMU", Host("Cortex-A76", "6.6", ("3",), quiet),
-        tuple(TimedArm(name, "a" * 64, "") for name in ("stock", "again", "on")),
-        (TimedCell("populate", {"by": "ldadd", "size": 4096}, "populate"),),
-        boots,
-    )  # fmt: skip
+    host = replace(HOST, processor="Cortex-A76", before=quiet)
+    results = []
+    for arm, time in (("stock", 2e6), ("again", 2e6), ("on", 1e6)):
+        made = make_result({}, arm, params={"by": "ldadd", "size": 4096})
+        lines: list[Mapping[str, Json]] = [
+            {"round": number, "metrics": {"elapsed_ns": time + number}, "unavailable": {}}
+            for number in range(1, 9)
+        ]
+        provenance = replace(made.provenance, host=host, digests={"kernel image": "a" * 64})
+        boots = tuple(Boot(number, "0x1", 4.0, quiet) for number in range(1, 9))
+        results.append(replace(made, lines=tuple(lines), boots=boots, provenance=provenance))
+    times = Times(tuple(results))
     figure = times_figure("this run", times, _CATALOG)
     assert "on against stock: 1 of 1 cells take less time" in figure.caption
     assert figure.table

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The host as its kernel and lscpu(1) describe it."""
+"""The host as its kernel and lscpu(1) describe it: part of the results that are measured on it."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.vm.cpus import CPUS, ROOT, lscpu, processor_name, read_caches, text
+from firsttouch.vm.cpus import ROOT, lscpu, processor_name, read_caches, text
+from firsttouch.vm.kvm import Condition, condition
 
 # The caches whose set conflicts are measured.
 LEVELS = ("l1d", "l2")
@@ -23,7 +24,7 @@ _NAMES = {("1", "Data"): "l1d", ("2", "Unified"): "l2", ("3", "Unified"): "l3"}
 
 
 @dataclass(frozen=True)
-class Cache:
+class HostCache:
     """A data or unified cache: `level` is ``l1d``, ``l2`` or ``l3``; sizes in bytes."""
 
     level: str
@@ -39,30 +40,29 @@ class Cache:
 
 @dataclass(frozen=True)
 class Host:
-    """The host of a survey; sizes in bytes.
+    """A host as results have it, without anything that identifies it; sizes in bytes.
 
-    `cpu` is the CPU that the tasks run on. `thp` has the policies of huge pages by file
-    name, `mthp` those of each size in KiB. `write_intent` is the mode of write-intent
-    faults, `fault_ahead` the size of the largest folio that fault-ahead maps, 0 if it is
-    off; None without the series.
+    `cpus` are those that are measured, out of `online`, and `before` is their condition
+    then. `thp` has the policies of huge pages by file name, `mthp` those of each size in
+    KiB. `write_intent` is the mode of write-intent faults, `fault_ahead` the size of the
+    largest folio that fault-ahead maps, 0 if it is off; None without the series.
     """
 
     architecture: str
     processor: str
-    cpu: int
-    cpus: int
     kernel: str
+    cpus: tuple[str, ...]
+    before: Condition
+    online: int
     page_size: int
-    caches: tuple[Cache, ...]
+    caches: tuple[HostCache, ...]
     thp: Mapping[str, str]
     mthp: Mapping[str, str]
     virtual: bool
-    load: float
-    governor: str | None = None
     write_intent: str | None = None
     fault_ahead: int | None = None
 
-    def cache(self, level: str) -> Cache | None:
+    def cache(self, level: str) -> HostCache | None:
         """Return the cache called `level`; None if sysfs does not describe it."""
         return next((cache for cache in self.caches if cache.level == level), None)
 
@@ -72,11 +72,12 @@ class Host:
         return size == self.page_size or whole or str(size >> 10) in self.mthp
 
 
-def read_host(cpu: int, system: Path = ROOT) -> Host:
-    """Return this host, to be measured on CPU number `cpu`."""
-    known = read_caches(cpu, system)
+def read_host(cpus: Iterable[int], system: Path = ROOT) -> Host:
+    """Return this host, to be measured on `cpus`; the caches are those of the first."""
+    cpus = tuple(cpus)
+    known = read_caches(cpus[0], system)
     caches = tuple(
-        Cache(name, cache.size, cache.ways, cache.line)
+        HostCache(name, cache.size, cache.ways, cache.line)
         for key, name in _NAMES.items()
         if (cache := known.get(key))
     )
@@ -93,16 +94,15 @@ def read_host(cpu: int, system: Path = ROOT) -> Host:
     return Host(
         architecture=_ARCHITECTURES[platform.machine()],
         processor=processor_name(),
-        cpu=cpu,
-        cpus=os.cpu_count() or 1,
         kernel=platform.release(),
+        cpus=tuple(map(str, cpus)),
+        before=condition(cpus, system),
+        online=os.cpu_count() or 1,
         page_size=os.sysconf("SC_PAGESIZE"),
         caches=caches,
         thp=thp,
         mthp=dict(sorted(mthp.items(), key=lambda item: int(item[0]))),
         virtual="Hypervisor vendor" in lscpu(),
-        load=os.getloadavg()[0],
-        governor=text(system / CPUS / f"cpu{cpu}/cpufreq/scaling_governor") or None,
         write_intent=text(system / WRITE_INTENT[1:]) or None,
         fault_ahead=int(fault_ahead) * 1024 if fault_ahead else None,
     )
