@@ -2,7 +2,7 @@
 """ccache for kernels, in a directory of the store.
 
 No recipe names it: a build gives the same bytes with an empty, a filled or no
-cache. docs/identical-runs.md says why.
+cache. docs/explanation/identical-runs.md says why.
 """
 
 from __future__ import annotations

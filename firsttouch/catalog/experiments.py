@@ -2,7 +2,7 @@
 """Experiments: the question, the parameters, the metrics and the published figures answered.
 
 Each is one file, experiments/NAME.toml, which catalog/experiment_files.py
-reads; docs/adding.md walks through one.
+reads; docs/how-to/adding.md walks through one.
 """
 
 from __future__ import annotations

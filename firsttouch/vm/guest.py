@@ -2,7 +2,7 @@
 """A guest: a machine under QEMU that runs a few commands and powers off.
 
 Its flags make all runs identical to the last instruction. The reason for each
-is in docs/identical-runs.md.
+is in docs/explanation/identical-runs.md.
 """
 
 from __future__ import annotations

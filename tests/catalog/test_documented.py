@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""docs/adding.md names every key that a file of the catalogue may have; its examples load."""
+"""adding.md names every key that a file of the catalogue may have; its examples load."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _LOADERS: dict[str, tuple[Callable[[], Iterable[str]], Callable[[str], object], 
 
 
 def _code(heading: str) -> str:
-    """Return all code of a section of docs/adding.md."""
-    page = (REPOSITORY / "docs/adding.md").read_text()
+    """Return all code of a section of docs/how-to/adding.md."""
+    page = (REPOSITORY / "docs/how-to/adding.md").read_text()
     section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     assert section, heading
     blocks = re.findall(r"^ *```.*?^ *```", section, flags=re.MULTILINE | re.DOTALL)
@@ -73,7 +73,7 @@ def test_every_word_that_a_key_takes_is_named(heading: str, words: Iterable[str]
 
 
 def test_the_examples_load(own_entries: Path) -> None:
-    page = (REPOSITORY / "docs/adding.md").read_text()
+    page = (REPOSITORY / "docs/how-to/adding.md").read_text()
     blocks = dict(
         re.findall(r"`(\w+/[\w-]+\.toml)`(?:(?!```).)*?```toml\n(.*?)```", page, flags=re.DOTALL)
     )

@@ -8,7 +8,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -39,6 +38,8 @@ _FIGURE = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+|\d+\.\d+|\d{2,}(?= %)")
 _NO_FIGURE = re.compile(r"`[^`]*`|\(http[^)]*\)|QEMU [\d.]+|\b(?:6\.12|7\.3)\b(?:\.\d+)?|GPL-2\.0")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _MOST_FIGURES = 5
+# Lines of the answer in README.md.
+_SHOWN = 10
 
 
 @cache
@@ -57,11 +58,11 @@ def test_other_generated_pages_are_what_make_evidence_writes() -> None:
         assert (REPOSITORY / name).read_text("utf-8") == text
 
 
-def test_readme_has_the_answer_of_make_lab() -> None:
+def test_readme_has_the_first_lines_of_the_answer() -> None:
     sink = io.StringIO()
     console = Console(file=sink, width=100, highlight=False)
     print_answers(_SETS["default"].dataset("6.12"), "out/report.html", console)
-    answer = "".join(f"{line.rstrip()}\n" for line in sink.getvalue().splitlines())
+    answer = "".join(f"{line.rstrip()}\n" for line in sink.getvalue().splitlines()[:_SHOWN])
     assert f"```\n{answer}```" in (REPOSITORY / "README.md").read_text("utf-8")
 
 
@@ -72,7 +73,6 @@ def test_evidence_has_no_other_files() -> None:
         *(_SETS[name].file(release).name for name, release in _MEASURED),
     }  # fmt: skip
     linked = "".join((EVIDENCE / name).read_text("utf-8") for name in _PROSE)
-    linked += (REPOSITORY / "docs/evidence.md").read_text("utf-8")
     assert [name for name in _GENERATED if f"{name}.md" not in linked] == []
 
 
@@ -95,26 +95,6 @@ def _figures(text: str) -> Iterator[str]:
     for sentence in re.split(r"\n+|(?<=[.:]) ", text):
         if not re.search(r"`(?:firsttouch|make|\.venv/bin/python) [^`]*`|published", sentence):
             yield from _FIGURE.findall(_NO_FIGURE.sub("", sentence))
-
-
-@pytest.mark.parametrize(
-    "file", [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")], ids=lambda f: f.stem
-)
-def test_links_resolve(file: Path) -> None:
-    text = re.sub(r"```.*?```", "", file.read_text("utf-8"), flags=re.DOTALL)
-    for link in _LINK.findall(text):
-        path, _, anchor = link.partition("#")
-        if "://" in path or path.startswith("mailto:"):
-            continue
-        target = (file.parent / path) if path else file
-        assert target.exists(), link
-        if anchor and target.suffix == ".md":
-            heads = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.M)
-            assert anchor in {_slug(head) for head in heads}, link
-
-
-def _slug(head: str) -> str:
-    return re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-")
 
 
 @pytest.mark.long

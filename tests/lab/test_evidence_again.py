@@ -26,7 +26,7 @@ _AGAIN = {
         ("default", "--experiment", "boot"),
     ),
 }
-# What QEMU's and the compiler's version do not change: docs/identical-runs.md.
+# What QEMU's and the compiler's version do not change: docs/explanation/identical-runs.md.
 _ALIKE = ("page_faults", "thp_fault_alloc")
 
 

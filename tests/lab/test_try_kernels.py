@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch try` with kernels that run: patches of known cost, the examples of docs/try.md."""
+"""`firsttouch try` with kernels that run: patches of known cost, the examples of try.md."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def _change(cell: Table, count: str) -> int:
 
 
 def _examples() -> dict[str, str]:
-    """Return the commands of each section of docs/try.md that asks a question."""
-    page = (REPOSITORY / "docs/try.md").read_text()
+    """Return the commands of each section of docs/how-to/try.md that asks a question."""
+    page = (REPOSITORY / "docs/how-to/try.md").read_text()
     sections = re.findall(r"^## (What does .*?\?)\n.*?```\n(.*?)```", page, re.M | re.S)
     return dict(sections)
 

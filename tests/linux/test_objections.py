@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Each objection in docs/objections.md is answered by something that exists and is run.
+"""Each objection in docs/project/objections.md is answered by something that exists and is run.
 
 What suites in guests must report is looked for where they run: test_suites.py.
 """

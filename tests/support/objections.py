@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reads docs/objections.md: each objection, and what answers it."""
+"""Reads docs/project/objections.md: each objection, and what answers it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def objections() -> dict[str, list[Answer]]:
     """Return the answers to each objection."""
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in (REPOSITORY / "docs/objections.md").read_text().splitlines()
+        for line in (REPOSITORY / "docs/project/objections.md").read_text().splitlines()
         if line.startswith("| ") and not line.startswith("| objection")
     ]
     return {

@@ -19,7 +19,7 @@ def complaints(cases: Sequence[Case], wanted: Collection[str] = ()) -> list[str]
     if not passed:
         wrong.append("every test was skipped or failed" if cases else "no test was reported")
     wrong += [
-        f"{name!r}, an answer of docs/objections.md, was not reported as passed"
+        f"{name!r}, an answer of docs/project/objections.md, was not reported as passed"
         for name in sorted(wanted)
         if not any(names(name, test) for test in passed)
     ]

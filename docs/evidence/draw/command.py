@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from docs.evidence.draw import history, predicted
+from docs.evidence.draw import commands, history, predicted
 from docs.evidence.draw.sets import EVIDENCE, ResultSet, load_sets
 from docs.evidence.draw.tables import page
 from firsttouch.cli.failures import exit_status
@@ -109,10 +109,11 @@ def draw_set(of: ResultSet, folder: Path = EVIDENCE) -> str:
 
 def draw_others() -> dict[str, str]:
     """Return the pages of what isn't measured by the laboratory."""
-    return {
+    pages = {
         f"docs/evidence/{name}.md": _HEADER.format(name=name) + draw()
         for name, draw in OTHERS.items()
     }
+    return {**pages, commands.FILE: commands.draw()}
 
 
 def draw_pictures() -> dict[str, str]:

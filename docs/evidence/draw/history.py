@@ -124,9 +124,9 @@ def draw() -> str:
         ]
         title = f"[{change.title}](history/{change.name}.patch)"
         claimed = f"{change.claimed} ({change.source})"
-        lines.append([title, claimed, "; ".join(said), change.agreed, change.why])
-    head = ("change", "claimed", "counted", "agreed", "why")
-    return "".join(f"{line}\n" for line in tables.markdown(tables.Table("", head, lines, names=5)))
+        lines.append([title, claimed, "; ".join(said), change.agreed])
+    head = ("change", "claimed", "counted", "agreed")
+    return "".join(f"{line}\n" for line in tables.markdown(tables.Table("", head, lines, names=4)))
 
 
 def main(names: Sequence[str]) -> int:

@@ -7,10 +7,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from docs.evidence.draw.sets import ResultSet
-from firsttouch.analysis.cache_statistics import sweeps
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.analysis.distributions import Distribution, changes_over, values_over
+from firsttouch.analysis.distributions import changes_over, values_over
 from firsttouch.analysis.profile import (
     USER,
     Basis,
@@ -30,7 +29,7 @@ from firsttouch.views.tables import Table, markdown
 
 _PLUS = " + "
 # Functions with fewer instructions per fault share a row.
-_LEAST = 20
+_LEAST = 60
 
 
 def page(of: ResultSet, datasets: Sequence[Dataset]) -> str:
@@ -191,29 +190,6 @@ def _functions(of: ResultSet, datasets: Sequence[Dataset]) -> Iterator[str]:
 
 
 def _caches(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
-    """Yield the table of what colours change in caches, over layouts if there are several."""
-    if dataset.further:
-        if any(sweeps(dataset.cases)):
-            yield "Change of misses by colours, over layouts", _colors_over(dataset)
-        return
+    """Yield the table of what colours change in caches."""
     if rows := colored_rows(dataset):
         yield "Misses per round", list(markdown(Table("", COLORED, rows, names=2)))
-
-
-def _colors_over(dataset: Dataset) -> list[str]:
-    """Return the table of the worst and the mean of misses over the colours of hot lines."""
-    cases = (*dataset.cases, *dataset.further)
-    lines = []
-    for kind in ("worst", "mean"):
-        changes = []
-        for layout in sorted({case.layout for case in cases}):
-            (sweep,) = sweeps(case for case in cases if case.layout == layout)
-            spreads = sweep.spreads(sweep.metric)
-            arm = sweep.cases[0].experiment.compare
-            both = [getattr(spreads[of], kind) for of in (BASE, arm)]
-            change = change_percent(*both)
-            assert change is not None
-            changes.append(change)
-        lines.append([kind, str(len(changes)), *changes_of(Distribution(tuple(changes)))])
-    heads = ["misses", "layouts", "least", "median", "most"]
-    return list(markdown(Table("", heads, lines)))
