@@ -24,9 +24,9 @@ class ResultSet:
 
     `measure` is the command after `firsttouch`, without its release; `options` has more of it
     for some releases. `commit` is the project's commit that was measured. The page, PAGE.md
-    (default: NAME.md), shows the `metrics` of each experiment, with commas between them; one
-    may be a sum (``a + b``). Arms are compared with `base` (default: the first). With
-    `changes` the page has other arms only in per cent of it, and a row for the sum.
+    (default: NAME.md), shows the `metrics` of each experiment, with commas between them. Arms
+    are compared with `base` (default: the first). With `changes` the page has other arms only
+    in per cent of it, and a row for the sum.
     """
 
     name: str

@@ -27,7 +27,6 @@ from firsttouch.views.names import format_params, varying
 from firsttouch.views.rows import COLORED, colored_rows, kernel_versions
 from firsttouch.views.tables import Table, markdown
 
-_PLUS = " + "
 # Functions with fewer instructions per fault share a row.
 _LEAST = 60
 
@@ -56,58 +55,41 @@ def page(of: ResultSet, datasets: Sequence[Dataset]) -> str:
 
 
 def _release(of: ResultSet, dataset: Dataset) -> Iterator[str]:
-    figures = Figures(dataset)
+    measured = {row.metric for row in dataset.rows}
     release = dataset.platforms()[0].release
     for experiment in dataset.catalog.experiments.values():
         cases = [case for case in dataset.cases if case.experiment.name == experiment.name]
         metrics = of.metrics.get(experiment.name, "").split(", ")
         if not (cases and metrics[0]):
             continue
-        for metric in metrics:
-            if not any(figures.of(case, metric) for case in cases):
-                raise UserError(f"{of.name}: {experiment.name} has no {metric}: correct sets.toml.")
+        if missing := sorted({*metrics} - measured):
+            raise UserError(f"{of.name}: {experiment.name} has no {missing[0]}: correct sets.toml.")
         yield from ("", f"## {experiment.title} ({release}, `{experiment.name}`)", "")
         if dataset.further:
             yield from _over_layouts(dataset, cases, metrics)
         else:
-            yield from _cases(of, figures, cases, metrics)
-    for title, table in _caches(dataset):
-        yield from ("", f"## {title} ({release})", "", *table)
-
-
-class Figures:
-    """The figures of a dataset, measured or derived."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
-        self._rows = {(id(row.case), row.metric): row.arms for row in dataset.rows}
-
-    def of(self, case: Case, metric: str) -> Mapping[str, float]:
-        """Return a metric, or the sum of some, on each arm that has it."""
-        parts = [self._rows.get((id(case), name), {}) for name in metric.split(_PLUS)]
-        return {
-            arm: sum(part[arm] for part in parts)
-            for arm in case.arms
-            if all(arm in part for part in parts)
-        }
+            yield from _cases(of, dataset, cases, metrics)
+    if rows := colored_rows(dataset):
+        yield from ("", f"## Misses per round ({release})", "")
+        yield from markdown(Table("", COLORED, rows, names=2))
 
 
 def _cases(
-    of: ResultSet, figures: Figures, cases: Sequence[Case], metrics: Sequence[str]
+    of: ResultSet, dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str]
 ) -> Iterator[str]:
     """Yield a table with a row for each case, and one for their sum if it has only changes."""
-    values = {(id(case), name): figures.of(case, name) for case in cases for name in metrics}
+    arms = {(id(row.case), row.metric): row.arms for row in dataset.rows}
+    values = {
+        key: arms.get(key, {}) for case in cases for name in metrics for key in [(id(case), name)]
+    }
     columns = [
         (name, arm)
         for name in metrics
-        for arm in sorted(figures.dataset.arms(cases), key=lambda arm: arm != of.base)
+        for arm in sorted(dataset.arms(cases), key=lambda arm: arm != of.base)
         if any(arm in values[id(case), name] for case in cases)
     ]
     lines = [
-        [
-            _name(case, figures.dataset),
-            *(_cell(of, values[id(case), name], arm) for name, arm in columns),
-        ]
+        [_name(case, dataset), *(_cell(of, values[id(case), name], arm) for name, arm in columns)]
         for case in cases
         if any(values[id(case), name] for name in metrics)
     ]
@@ -187,9 +169,3 @@ def _functions(of: ResultSet, datasets: Sequence[Dataset]) -> Iterator[str]:
     lines.append(["all of the kernel", *total([row.values for row in rows])])
     yield from ("", f"## Kernel instructions per {unit}, by function", "")
     yield from markdown(Table("", ["function", *profiles], lines))
-
-
-def _caches(dataset: Dataset) -> Iterator[tuple[str, list[str]]]:
-    """Yield the table of what colours change in caches."""
-    if rows := colored_rows(dataset):
-        yield "Misses per round", list(markdown(Table("", COLORED, rows, names=2)))
