@@ -112,6 +112,20 @@ def test_each_order_touches_its_pages(
     assert (faults(line), metrics["touched_pages"], metrics["resident_pages"]) == expects
 
 
+@pytest.mark.parametrize("memory", ["anonymous", "memfd", "system-v"])
+@pytest.mark.parametrize("part", ["touch", "exit"])
+def test_each_process_faults_for_itself(ftbench: Ftbench, memory: str, part: str) -> None:
+    line = ftbench.line(
+        "shared", "--processes", "3", "--memory", memory, "--part", part, "--order", "stride-17",
+        "--size", str(256 * PAGE),
+    )  # fmt: skip
+    metrics = line["metrics"]
+    assert metrics["touches"] == 3 * 15
+    assert 3 <= metrics["process_faults"] <= 3 * 15
+    assert metrics["process_faults"] <= metrics["mapped_pages"]
+    assert faults(line) < 10
+
+
 def test_fork_exit_leaves_the_zero_pages_alone(ftbench: Ftbench) -> None:
     """The parent's faults are those of the pages it writes itself, however many it maps."""
     few, many = (faults(ftbench.line("fork-exit", "--size", size)) for size in ("1M", "64M"))
