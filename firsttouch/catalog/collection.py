@@ -46,38 +46,21 @@ class Catalog:
         return (arm.order if arm else len(self.arms) + 1000, name)
 
 
-def collect(
-    experiments: Iterable[Experiment], machines: Iterable[Machine], arms: Iterable[Arm]
-) -> Catalog:
-    """Return the catalogue of entries that are loaded already."""
-    ordered = sorted(experiments, key=lambda experiment: (experiment.order, experiment.name))
-    return Catalog(
-        {experiment.name: experiment for experiment in ordered},
-        {machine.name: machine for machine in machines},
-        {arm.name: arm for arm in arms},
-    )
-
-
 def load_catalog(
-    experiments: Iterable[str],
-    machines: Iterable[str],
-    arms: Iterable[str],
+    experiments: Iterable[str], machines: Iterable[str], arms: Iterable[str]
 ) -> Catalog:
     """Load these names; `broken` of the catalogue says why one could not be loaded."""
     broken: dict[str, str] = {}
 
-    def load(names: Iterable[str], load_file: Callable[[str], T]) -> list[T]:
-        entries = []
+    def load(names: Iterable[str], load_file: Callable[[str], T]) -> dict[str, T]:
+        entries = {}
         for name in dict.fromkeys(names):
             try:
-                entries.append(load_file(name))
+                entries[name] = load_file(name)
             except UserError as error:
                 broken[name] = str(error)
         return entries
 
-    loaded = collect(
-        load(experiments, load_experiment),
-        load(machines, load_machine),
-        load(arms, load_arm),
-    )
-    return Catalog(loaded.experiments, loaded.machines, loaded.arms, broken)
+    loaded = load(experiments, load_experiment)
+    ordered = sorted(loaded.items(), key=lambda entry: (entry[1].order, entry[0]))
+    return Catalog(dict(ordered), load(machines, load_machine), load(arms, load_arm), broken)

@@ -15,7 +15,7 @@ from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.errors import UserError, nearest
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import format_size, parse_size
-from firsttouch.tables import Table, file_of, parse_json
+from firsttouch.tables import Table, file_of, parse_json, read
 
 # Metrics of the PMU with their units: those that need no modelled caches, and those that do.
 COUNTED = {
@@ -43,40 +43,37 @@ RECORDED = {
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter or option of ftbench.
+    """A parameter or option of ftbench, as it lists it.
 
-    `kind` is ``choice``, ``size`` (bytes), ``count``, ``flag`` or ``path``;
-    `most` is None where there is no bound.
+    `type` is ``choice``, ``size`` (bytes), ``count``, ``flag`` or ``path``; `max` is None
+    where there is no bound.
     """
 
     name: str
-    kind: str
-    choices: tuple[str, ...]
-    least: int
-    most: int | None
+    type: str
+    choices: tuple[str, ...] = ()
+    min: int = 0
+    max: int | None = None
 
     def problem(self, value: Value) -> str | None:
         """Return what is wrong with `value`, as the end of a sentence; None if nothing is."""
-        if self.kind == "choice":
+        if self.type == "choice":
             allowed = str(value) in self.choices
             return None if allowed else f"is {value!r}: {nearest(str(value), self.choices)}"
-        if self.kind in ("size", "count"):
-            return self._number_problem(value)
-        return None
-
-    def _number_problem(self, value: Value) -> str | None:
-        shown = format_size if self.kind == "size" else str
+        if self.type not in ("size", "count"):
+            return None
+        shown = format_size if self.type == "size" else str
         try:
             # parse_size() refuses 0, but ftbench's bounds may allow it.
-            zero = self.kind == "count" or value == 0
+            zero = self.type == "count" or value == 0
             number = int(value) if zero else parse_size(value)
         except ValueError:
-            what = "a number of bytes, such as 64M" if self.kind == "size" else "a whole number"
+            what = "a number of bytes, such as 64M" if self.type == "size" else "a whole number"
             return f"is {value!r}: give {what}."
-        if number < self.least:
-            return f"is {value!r}: give at least {shown(self.least)}."
-        if self.most is not None and number > self.most:
-            return f"is {value!r}: give at most {shown(self.most)}."
+        if number < self.min:
+            return f"is {value!r}: give at least {shown(self.min)}."
+        if self.max is not None and number > self.max:
+            return f"is {value!r}: give at most {shown(self.max)}."
         return None
 
 
@@ -103,7 +100,10 @@ class Contract:
         table = Table(file_of("experiment", experiment.name, EXPERIMENTS), {})
         benchmark = self.benchmarks.get(experiment.runs)
         if benchmark is None:
-            raise table.error("runs", f"is {experiment.runs!r}: {_near(experiment, self)}")
+            near = nearest(experiment.runs, self.benchmarks)
+            raise table.error(
+                "runs", f"is {experiment.runs!r}: ftbench has no such experiment; {near}"
+            )
         for name, values in experiment.parameters.items():
             if name not in benchmark.parameters:
                 near = nearest(name, benchmark.parameters)
@@ -114,11 +114,19 @@ class Contract:
                 problem_of = benchmark.parameters[name].problem
                 if not str(value).startswith("@") and (problem := problem_of(value)):
                     raise table.error(f"parameters.{name}", problem)
-        _check_quick(table, experiment, benchmark)
+        # --set can select one of the parameter's values, --size can select any size.
+        for name, values in (experiment.quick or {}).items():
+            listed = experiment.parameters[name]
+            for value in values:
+                if name == "size":
+                    problem = benchmark.parameters[name].problem(value)
+                else:
+                    near = nearest(str(value), map(str, listed))
+                    problem = None if value in listed else f"names {value!r}: {near}"
+                if problem:
+                    raise table.error(f"quick.{name}", problem)
         _check_options(table, experiment, benchmark)
-        units = {
-            **benchmark.units, **COUNTED, **COMBINED, **MODELLED, **HIDDEN, **RECORDED,
-        }  # fmt: skip
+        units = {**benchmark.units, **COUNTED, **COMBINED, **MODELLED, **HIDDEN, **RECORDED}
         for number, metric in enumerate(experiment.metrics):
             if metric.name not in units:
                 problem = f"is {metric.name!r}: {nearest(metric.name, units)}"
@@ -135,27 +143,6 @@ class Contract:
                 raise UserError(f"{experiment.name}: {name} {problem}")
 
 
-def _near(experiment: Experiment, contract: Contract) -> str:
-    return f"ftbench has no such experiment; {nearest(experiment.runs, contract.benchmarks)}"
-
-
-def _check_quick(table: Table, experiment: Experiment, benchmark: Benchmark) -> None:
-    """Raise UserError if the quick form has a value that the command line cannot select.
-
-    --set can select one of the parameter's values, --size can select any size.
-    """
-    for name, values in (experiment.quick or {}).items():
-        listed = experiment.parameters[name]
-        for value in values:
-            if name == "size":
-                problem = benchmark.parameters[name].problem(value)
-            else:
-                near = nearest(str(value), map(str, listed))
-                problem = None if value in listed else f"names {value!r}: {near}"
-            if problem:
-                raise table.error(f"quick.{name}", problem)
-
-
 def _check_options(table: Table, experiment: Experiment, benchmark: Benchmark) -> None:
     words = list(experiment.options)
     while words:
@@ -165,7 +152,7 @@ def _check_options(table: Table, experiment: Experiment, benchmark: Benchmark) -
         if not word.startswith("--") or option is None:
             options = [f"--{options}" for options in benchmark.options]
             raise table.error("options", f"names {word!r}: {nearest(word, options)}")
-        if option.kind == "flag":
+        if option.type == "flag":
             continue
         if not equals and not words:
             raise table.error("options", f"ends in {word!r}: give its value after it.")
@@ -175,31 +162,16 @@ def _check_options(table: Table, experiment: Experiment, benchmark: Benchmark) -
 
 def parse_contract(text: str) -> Contract:
     """Return the contract that `text`, the output of ``ftbench --list=json``, states."""
-    table = parse_json(text, "ftbench --list=json")
-    return Contract(
-        {
-            entry.take("name", str): Benchmark(
-                _parameters(entry.tables("params")),
-                _parameters(entry.tables("options")),
-                {
-                    metric.take("name", str): metric.take("unit", str)
-                    for metric in entry.tables("metrics")
-                },
-            )
-            for entry in table.tables("experiments")
-        }
-    )
 
+    def parameters(entry: Table, key: str) -> dict[str, Parameter]:
+        listed = [read(each, Parameter, strict=False) for each in entry.tables(key)]
+        return {parameter.name: parameter for parameter in listed}
 
-def _parameters(entries: list[Table]) -> dict[str, Parameter]:
-    parameters = {}
-    for entry in entries:
-        name = entry.take("name", str)
-        parameters[name] = Parameter(
-            name,
-            entry.take("type", str),
-            entry.strings("choices", ()),
-            entry.take("min", int, 0),
-            entry.optional("max", int),
+    return Contract({
+        entry.take("name", str): Benchmark(
+            parameters(entry, "params"),
+            parameters(entry, "options"),
+            {each.take("name", str): each.take("unit", str) for each in entry.tables("metrics")},
         )
-    return parameters
+        for entry in parse_json(text, "ftbench --list=json").tables("experiments")
+    })  # fmt: skip

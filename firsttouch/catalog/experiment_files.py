@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from firsttouch.catalog.arms import arm_names
@@ -18,7 +18,7 @@ from firsttouch.catalog.experiments import (
     Published,
     Value,
 )
-from firsttouch.catalog.machine_values import MARKS
+from firsttouch.catalog.machines import MARKS
 from firsttouch.errors import nearest
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
@@ -46,6 +46,8 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         owner = table.choice("scripts_of", experiment_names(folder))
         programs = read_named("experiment", owner, folder)
     scripts = {name: str(text) for name, text in programs.table("scripts").scalars().items()}
+    if not table.tables("metrics"):
+        raise table.error("metrics", "is missing: add one [[metrics]] table per metric.")
     experiment = read(
         table,
         Experiment,
@@ -59,7 +61,7 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         },
         root=_root(programs),
         scripts=scripts,
-        metrics=_metrics(table),
+        metrics=tuple(read(entry, Metric) for entry in table.tables("metrics")),
         published=tuple(_published(table)),
         chart=table.choice("chart", CHARTS, CHARTS[0]),
         quick=_parameters(table.table("quick")) if table.has("quick") else None,
@@ -67,83 +69,63 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
     )
     if experiment.figures and table.has("chart"):
         raise table.error("chart", "chooses the figure that [[figure]] describes: leave one out.")
-    if experiment.file_size and experiment.file_size not in experiment.parameters:
-        raise table.error(
-            "file_size",
-            f"is {experiment.file_size!r}: {nearest(experiment.file_size, experiment.parameters)}",
-        )
     if experiment.layouts < 1:
         raise table.error("layouts", f"is {experiment.layouts}: give how many, at least 1.")
     if scripts and not experiment.root:
         raise table.error("scripts", "has no packages to run on: add [root].")
-    _check_references(table, experiment)
-    _check_quick(table, experiment)
-    return experiment
-
-
-def _check_quick(table: Table, experiment: Experiment) -> None:
-    """Raise UserError if the quick form has a parameter that the experiment does not have."""
-    for name in experiment.quick or ():
-        if name not in experiment.parameters:
-            near = nearest(name, experiment.parameters)
-            raise table.error(f"quick.{name}", f"is not a parameter: {near}")
-
-
-def _check_references(table: Table, experiment: Experiment) -> None:
-    """Raise UserError if a figure of any kind names an unknown metric or parameter."""
-    metrics = [metric.name for metric in experiment.metrics]
-    derived = [figure.name for figure in experiment.derived]
-    named: list[tuple[str, str, list[str]]] = []
-    for number, figure in enumerate(experiment.derived):
-        named += [
-            (f"derived[{number}].of", figure.of, metrics),
-            (f"derived[{number}].per", figure.per, [*metrics, PAGES, BASE_PAGES]),
-        ]
-        named += [
-            (f"derived[{number}].above.{key}", key, list(experiment.parameters))
-            for key in figure.above
-        ]
-    for number, published in enumerate(experiment.published):
-        named.append((f"published[{number}].metric", published.metric, metrics + derived))
-        named += [
-            (f"published[{number}].where.{key}", key, list(experiment.parameters))
-            for key in published.where
-        ]
+    for place, wanted, allowed in _references(experiment):
+        if wanted not in allowed:
+            what = "is not a parameter" if place.endswith(f".{wanted}") else f"is {wanted!r}"
+            raise table.error(place, f"{what}: {nearest(wanted, allowed)}")
     for number, drawn in enumerate(experiment.figures):
-        named.append((f"figure[{number}].metric", drawn.metric, metrics))
-        parameters = list(experiment.parameters)
-        for key, given, allowed in (
-            ("per", drawn.per, [PAGES, *metrics, *parameters]),
-            ("across", drawn.across, parameters),
-            ("mark", drawn.mark, MARKS),
-        ):
-            named += [(f"figure[{number}].{key}", given, allowed)] if given else []
-        named += [(f"figure[{number}].groups", name, parameters) for name in drawn.groups]
-        named += [(f"figure[{number}].where.{key}", key, parameters) for key in drawn.where]
         if drawn.across and all(
             isinstance(value, str) and not value.startswith("@") and not value[:1].isdigit()
-            for value in experiment.parameters.get(drawn.across, (0,))
+            for value in experiment.parameters[drawn.across]
         ):
             raise table.error(
                 f"figure[{number}].across", f"is {drawn.across!r}, which has no numbers."
             )
-    for place, name, allowed in named:
-        if name not in allowed:
-            what = "is not a parameter" if place.endswith(f".{name}") else f"is {name!r}"
-            raise table.error(place, f"{what}: {nearest(name, allowed)}")
+    return experiment
+
+
+def _references(experiment: Experiment) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Yield each name of a metric or parameter in the file: its key, the name, what it may be."""
+    metrics = [metric.name for metric in experiment.metrics]
+    derived = [figure.name for figure in experiment.derived]
+    parameters = list(experiment.parameters)
+    if experiment.file_size:
+        yield "file_size", experiment.file_size, parameters
+    for number, figure in enumerate(experiment.derived):
+        yield f"derived[{number}].of", figure.of, metrics
+        yield f"derived[{number}].per", figure.per, [*metrics, PAGES, BASE_PAGES]
+        yield from ((f"derived[{number}].above.{key}", key, parameters) for key in figure.above)
+    for number, published in enumerate(experiment.published):
+        yield f"published[{number}].metric", published.metric, metrics + derived
+        yield from (
+            (f"published[{number}].where.{key}", key, parameters) for key in published.where
+        )
+    for number, drawn in enumerate(experiment.figures):
+        yield f"figure[{number}].metric", drawn.metric, metrics
+        if drawn.per:
+            yield f"figure[{number}].per", drawn.per, [PAGES, *metrics, *parameters]
+        if drawn.across:
+            yield f"figure[{number}].across", drawn.across, parameters
+        if drawn.mark:
+            yield f"figure[{number}].mark", drawn.mark, MARKS
+        yield from ((f"figure[{number}].groups", name, parameters) for name in drawn.groups)
+        yield from ((f"figure[{number}].where.{key}", key, parameters) for key in drawn.where)
+    yield from ((f"quick.{name}", name, parameters) for name in experiment.quick or ())
 
 
 def _parameters(table: Table) -> dict[str, tuple[Value, ...]]:
-    parameters: dict[str, tuple[Value, ...]] = {}
-    for name, values in table.lists().items():
-        if name == "size":
-            try:
-                parameters[name] = tuple(parse_size(value) for value in values)
-            except ValueError as error:
-                raise table.error(name, f"cannot be read: {error}.") from None
-        else:
-            parameters[name] = values
-    return parameters
+    parameters = table.lists()
+    try:
+        return {
+            name: tuple(map(parse_size, values)) if name == "size" else values
+            for name, values in parameters.items()
+        }
+    except ValueError as error:
+        raise table.error("size", f"cannot be read: {error}.") from None
 
 
 def _root(table: Table) -> Packages | None:
@@ -153,21 +135,13 @@ def _root(table: Table) -> Packages | None:
     return read(entry, Packages, names=entry.strings("packages"), architecture=ARM64)
 
 
-def _metrics(table: Table) -> tuple[Metric, ...]:
-    metrics = tuple(read(entry, Metric) for entry in table.tables("metrics"))
-    if not metrics:
-        raise table.error("metrics", "is missing: add one [[metrics]] table per metric.")
-    return metrics
-
-
 def _published(table: Table) -> Iterator[Published]:
     for entry in table.tables("published"):
         change, at_most = (
             entry.optional(key, float) for key in ("change_percent", "at_most_percent")
         )
-        published = read(entry, Published, change=change, at_most=at_most)
-        if (published.change is None) == (published.at_most is None):
+        if (change is None) == (at_most is None):
             raise entry.error(
                 "change_percent", "or at_most_percent: give one of the two, which is the claim."
             )
-        yield published
+        yield read(entry, Published, change=change, at_most=at_most)

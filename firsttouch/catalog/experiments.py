@@ -117,7 +117,7 @@ class Experiment:
     `runs`: the experiment of ftbench that it runs, usually of the same name.
     `parameters`: the values of each parameter; every combination is a cell.
     Values that begin with ``@`` come from the machine (see
-    catalog/machine_values.py). `compare`: the arm whose change against stock
+    catalog/machines.py). `compare`: the arm whose change against stock
     is reported. `file_size`: the parameter with the size of a file on the
     guest's disk. `root`: the packages on the guest's disk, in place of such a
     file. `one_guest`: all cells of an arm and a machine run one after the

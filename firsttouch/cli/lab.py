@@ -22,7 +22,7 @@ from firsttouch.cli.options import (
 )
 from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
 from firsttouch.finder.sites import Trace
-from firsttouch.lab.layouts import parse_layouts
+from firsttouch.lab.cells import parse_layouts
 from firsttouch.lab.plan import HERE, SLURM, TASK
 from firsttouch.lab.run import run_task
 from firsttouch.lab.traces import trace_of

@@ -19,13 +19,11 @@ from firsttouch.cli.listing import print_forecast
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable, write_atomically
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.execution import guests_at_once
 from firsttouch.lab.forecast import forecast
-from firsttouch.lab.guests import make_jobs
-from firsttouch.lab.parts import build_parts, check_changes, parts_of
+from firsttouch.lab.guests import build_parts, check_changes, make_jobs, parts_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import Result
-from firsttouch.lab.run import RunResults, run_lab, source_of
+from firsttouch.lab.run import RunResults, guests_at_once, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json

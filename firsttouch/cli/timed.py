@@ -17,8 +17,7 @@ from firsttouch.lab.forecast import forecast
 from firsttouch.lab.plan import Request
 from firsttouch.lab.results import FILE_NAME, timings_in
 from firsttouch.lab.run import release_of
-from firsttouch.lab.timed import time_cells
-from firsttouch.lab.timed_plan import QUICK_ROUNDS, ROUNDS, plan_times
+from firsttouch.lab.timed import QUICK_ROUNDS, ROUNDS, plan_times, time_cells
 from firsttouch.lab.times import Times
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_duration, format_list, format_number_of

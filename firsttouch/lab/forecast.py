@@ -12,8 +12,7 @@ from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.arms import Kernel, Kind
 from firsttouch.catalog.releases import Release
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import make_job
-from firsttouch.lab.parts import Part, Parts, parts_of, stored_parts
+from firsttouch.lab.guests import Part, Parts, make_job, parts_of, stored_parts
 from firsttouch.lab.plan import Plan
 
 _KINDS: Mapping[Kind, str] = {

@@ -17,9 +17,8 @@ from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
 from firsttouch.catalog.experiments import Experiment, Params
 from firsttouch.errors import HostError
 from firsttouch.files import digest
-from firsttouch.lab.cells import Cell
-from firsttouch.lab.layouts import layout_of
-from firsttouch.lab.parts import Parts, disk_of, program_of, scripts_of
+from firsttouch.lab.cells import Cell, layout_of
+from firsttouch.lab.guests import Parts, disk_of, program_of, scripts_of
 from firsttouch.lab.plan import Plan
 from firsttouch.lab.results import Provenance
 from firsttouch.lab.traces import finder_digest

@@ -21,8 +21,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import Experiment, Packages, Params
-from firsttouch.lab.cells import Cell
-from firsttouch.lab.layouts import layout_of
+from firsttouch.lab.cells import Cell, layout_of
 from firsttouch.lab.plan import Plan
 from firsttouch.progress import Reporter
 

@@ -14,8 +14,7 @@ from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.catalog.experiments import Experiment, Params, Value
-from firsttouch.catalog.machine_values import expand
-from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, load_machine
+from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, expand, load_machine
 from firsttouch.catalog.settings import BARE, Setting, matrix_settings
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Cell
@@ -266,7 +265,7 @@ def _is_same(
     """Tell whether a parameter's value is the given one; as a size, 64M equals 67108864."""
     if str(value) == given:
         return True
-    if contract.benchmarks[experiment.runs].parameters[name].kind != "size":
+    if contract.benchmarks[experiment.runs].parameters[name].type != "size":
         return False
     try:
         return parse_size(value) == parse_size(given)

@@ -32,13 +32,12 @@ from firsttouch.catalog.releases import Release, load_release
 from firsttouch.errors import GuestError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.execution import Ended, guests_at_once, run_guests
 from firsttouch.lab.guard import guard
-from firsttouch.lab.guests import Job, make_jobs
+from firsttouch.lab.guests import Job, build_parts, kernels_of, make_jobs
 from firsttouch.lab.outcomes import results_of
-from firsttouch.lab.parts import build_parts, kernels_of
 from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result, check_replaceable, write_results
+from firsttouch.lab.run import Ended, guests_at_once, run_guests
 from firsttouch.lab.slurm import find_partition, run_on_nodes, share_of_task
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of, format_size

@@ -25,9 +25,8 @@ from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.contract import Contract
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import check_writable, digest, digest_bytes
-from firsttouch.lab.guests import FTBENCH, change_digests
+from firsttouch.lab.guests import FTBENCH, Parts, build_parts, change_digests, program_of
 from firsttouch.lab.outcomes import printed_objects
-from firsttouch.lab.parts import Parts, build_parts, program_of
 from firsttouch.lab.plan import Request
 from firsttouch.lab.results import (
     FILE_NAME,
@@ -38,7 +37,7 @@ from firsttouch.lab.results import (
     write_results,
 )
 from firsttouch.lab.run import release_of, source_of
-from firsttouch.lab.timed_plan import TimedPlan, command_of, plan_times, size_of
+from firsttouch.lab.timed import TimedPlan, command_of, plan_times, size_of
 from firsttouch.lab.times import Times, has_times, read_times
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_size

@@ -12,8 +12,7 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.errors import UserError
 from firsttouch.lab.cells import Cell, host_name
-from firsttouch.lab.guests import arguments
-from firsttouch.lab.parts import disk_of
+from firsttouch.lab.guests import arguments, disk_of
 from firsttouch.lab.plan import HERE, Plan, Request, make_plan
 from firsttouch.quantities import format_list
 from firsttouch.vm.cpus import choose_cpus

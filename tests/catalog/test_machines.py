@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import qemu_cpus
-from firsttouch.catalog.machine_values import expand
-from firsttouch.catalog.machines import load_machine, machine_names
+from firsttouch.catalog.machines import expand, load_machine, machine_names
 from firsttouch.errors import UserError
 from firsttouch.vm.pmu import Pmu
 from tests.support import pptt

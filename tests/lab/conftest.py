@@ -21,7 +21,7 @@ from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.files import write_atomically
 from firsttouch.lab import execution, parts
-from firsttouch.lab.parts import Part, Parts
+from firsttouch.lab.guests import Part, Parts
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.run import RunResults, run_lab
 from firsttouch.progress import Reporter

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.lab.execution import guests_at_once
+from firsttouch.lab.run import guests_at_once
 from firsttouch.vm.guest import MEMORY
 
 

@@ -18,10 +18,9 @@ from firsttouch.cli.main import full_parser
 from firsttouch.cli.options import request_of
 from firsttouch.cli.survey import selected
 from firsttouch.errors import UserError
-from firsttouch.lab.cells import Cell
-from firsttouch.lab.layouts import parse_layouts
+from firsttouch.lab.cells import Cell, parse_layouts
 from firsttouch.lab.plan import DEFAULT_RELEASE, Request, make_plan
-from firsttouch.lab.timed_plan import plan_times
+from firsttouch.lab.timed import plan_times
 from firsttouch.survey.tasks import all_tasks
 from tests.support.contract import real_contract
 from tests.support.surveys import HOST as SURVEYED

@@ -15,8 +15,7 @@ from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.releases import load_release
 from firsttouch.lab.forecast import Forecast, forecast
-from firsttouch.lab.guests import make_jobs
-from firsttouch.lab.parts import Part, Parts
+from firsttouch.lab.guests import Part, Parts, make_jobs
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.progress import Reporter
 from tests.conftest import Firsttouch

@@ -19,8 +19,8 @@ import pytest
 from firsttouch.building.store import keep_outcome, outcome_place, stored_outcome
 from firsttouch.errors import GuestError
 from firsttouch.lab import execution, outcomes
-from firsttouch.lab.execution import Ended
 from firsttouch.lab.guests import Job
+from firsttouch.lab.run import Ended
 from firsttouch.places import REPOSITORY
 from firsttouch.tables import Json, Table
 from tests.support.guest_runs import execute, given, make_jobs

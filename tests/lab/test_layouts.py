@@ -22,9 +22,8 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import request_of
 from firsttouch.errors import UserError
-from firsttouch.lab.guests import make_jobs
-from firsttouch.lab.layouts import Layout, layout_of, parse_layouts
-from firsttouch.lab.parts import Part, Parts, parts_of
+from firsttouch.lab.cells import Layout, layout_of, parse_layouts
+from firsttouch.lab.guests import Part, Parts, make_jobs, parts_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, read_results
 from firsttouch.places import EXPERIMENTS

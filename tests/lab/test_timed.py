@@ -28,7 +28,7 @@ from firsttouch.cli.main import main
 from firsttouch.errors import GuestError, HostError, UserError
 from firsttouch.files import digest, digest_file
 from firsttouch.lab import timed, timed_plan
-from firsttouch.lab.parts import Parts, parts_of
+from firsttouch.lab.guests import Parts, parts_of
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.results import FILE_NAME
 from firsttouch.lab.times import Times, read_times

@@ -25,9 +25,8 @@ from firsttouch.errors import GuestError
 from firsttouch.files import digest
 from firsttouch.finder.sites import Trace
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import FTBENCH, Job, Traced, make_jobs
+from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, Traced, make_jobs, scripts_of
 from firsttouch.lab.outcomes import measure_job, results_of
-from firsttouch.lab.parts import Part, Parts, scripts_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import read_results
 from firsttouch.lab.run import Measured

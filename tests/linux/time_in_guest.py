@@ -19,7 +19,7 @@ from firsttouch.catalog.releases import Release, load_release
 from firsttouch.cli.timed import run_times
 from firsttouch.errors import FirsttouchError
 from firsttouch.lab import timed
-from firsttouch.lab.parts import Part, Parts, parts_of
+from firsttouch.lab.guests import Part, Parts, parts_of
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.progress import Reporter
 from tests.support.sources import fake_source

@@ -20,8 +20,8 @@ from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
 from firsttouch.lab import outcomes
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.execution import Ended, run_guests
 from firsttouch.lab.guests import Job
+from firsttouch.lab.run import Ended, run_guests
 from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
 from tests.support.sources import fake_source

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset, read_dataset
-from firsttouch.catalog.collection import collect, load_catalog
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiment_files import experiment_names, load_experiment
 from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.lab.results import FILE_NAME, read_results
@@ -214,7 +214,10 @@ def dataset(directory: Path, results: Iterable[Made], folder: Path | None = None
 def read(directory: Path, folder: Path) -> Dataset:
     """Return the dataset of results, by the experiments of `folder` in place of the project's."""
     results = read_results(directory).results
-    every = collect((load_experiment(name, folder) for name in experiment_names(folder)), (), ())
+    every = sorted(
+        (load_experiment(name, folder) for name in experiment_names(folder)),
+        key=lambda experiment: (experiment.order, experiment.name),
+    )
     cells = [result.cell for result in results]
     loaded = load_catalog((), (cell.machine for cell in cells), (cell.arm for cell in cells))
-    return make_dataset(results, replace(loaded, experiments=every.experiments))
+    return make_dataset(results, replace(loaded, experiments={each.name: each for each in every}))

@@ -12,7 +12,7 @@ from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import PAGES, Drawn, Experiment, Metric, Params
-from firsttouch.catalog.machine_values import expand
+from firsttouch.catalog.machines import expand
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_compact, format_ratio
 from firsttouch.views.answers import mean_words
