@@ -2,7 +2,7 @@
 """Distributions of a row over layouts: its values, its changes, how often its verdict is the same.
 
 A layout is an arrangement of kernel and program in memory that ought not to
-matter (lab/layouts.py).
+matter (lab/cells.py).
 """
 
 from __future__ import annotations

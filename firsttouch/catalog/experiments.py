@@ -128,7 +128,7 @@ class Experiment:
     `chart`: the picture in the report, unless `figures` say what it shows. `quick`: the
     values that `firsttouch lab --quick` uses instead of those in `parameters`; an experiment
     where it is None has no quick form.
-    `layouts`: how many layouts (lab/layouts.py) each cell runs in.
+    `layouts`: how many layouts (lab/cells.py) each cell runs in.
     """
 
     name: str

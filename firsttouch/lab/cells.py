@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from firsttouch.building.programs import ORDERS
 from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.experiments import Params
+from firsttouch.errors import UserError
+from firsttouch.files import digest_bytes
 from firsttouch.tables import Json
+from firsttouch.vm.guest import KASLR_SEED
 
 # What a cell is measured by: QEMU's count of instructions, the clock of a guest of KVM, or
 # that of this host's own kernel.
@@ -30,7 +35,7 @@ class Cell:
     """One measurement: a release, an arm, a machine, an experiment and its parameters.
 
     `layout` numbers arrangements of kernel and program in memory, which
-    ought not to matter (lab/layouts.py); 0 is the arrangement without any change.
+    ought not to matter (lab/cells.py); 0 is the arrangement without any change.
     `profile` asks for counts by function of the kernel, and models the caches.
     `setting` names what differs in its guest, on every arm alike; empty for nothing.
     """
@@ -112,3 +117,57 @@ class Cell:
             if document[name] == usual:
                 del document[name]
         return document
+
+
+# The largest paddings, in bytes. arm64's command line has 2,048 bytes, of which an arm needs some
+# hundreds.
+_LINE, _ENVIRONMENT = 512, 1024
+# More would be a slip of the hand.
+_MOST = 10_000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What differs in the guests of a layout.
+
+    `words` are for the kernel's command line. A name with a dot pads that line
+    alone: the kernel takes it for a parameter of a module. Without a dot it
+    becomes init's environment, which init hands to its commands. `kaslr_seed`
+    decides where the kernel's image and its linear map are in virtual memory.
+    `order` is the order in which ftbench's objects are linked, less than
+    `ORDERS`.
+    """
+
+    words: tuple[str, ...] = ()
+    kaslr_seed: int = KASLR_SEED
+    order: int = 0
+
+
+def layout_of(number: int) -> Layout:
+    """Return the layout of a number; that of 0 changes nothing."""
+    if not number:
+        return Layout()
+    seed = bytes.fromhex(digest_bytes(f"layout {number}".encode()))
+    line, environment = int.from_bytes(seed[:2]), int.from_bytes(seed[2:4])
+    words = (
+        f"layout.padding={'x' * (line % _LINE)}",
+        f"LAYOUT={'x' * (environment % _ENVIRONMENT)}",
+    )
+    # The kernel takes 0 for no seed.
+    return Layout(words, int.from_bytes(seed[8:16]) or 1, number % ORDERS)
+
+
+def parse_layouts(text: str) -> tuple[int, ...]:
+    """Return the layouts that ``--layouts`` asks for: ``20`` the first 20, ``20-99`` these.
+
+    Raises UserError, which says what to give, for anything else.
+    """
+    match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6})", text)
+    if match:
+        first, last = int(match[1] or 0), int(match[2]) - (match[1] is None)
+        if first <= last < _MOST:
+            return tuple(range(first, last + 1))
+    raise UserError(
+        f"--layouts {text}: give how many, such as 20, or the first and the last, such as 20-99; "
+        f"there are {_MOST:,}."
+    )

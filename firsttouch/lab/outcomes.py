@@ -10,6 +10,7 @@ from pathlib import Path
 
 from firsttouch.building.store import keep_outcome, stored_outcome
 from firsttouch.errors import GuestError
+from firsttouch.files import digest
 from firsttouch.lab.guests import Job, Traced
 from firsttouch.lab.results import Counts, Result
 from firsttouch.lab.traces import with_traces
@@ -129,7 +130,7 @@ def _results(job: Job, outcome: Table) -> list[Result]:
     modelled = outcome.strings("not_modelled") if outcome.has("not_modelled") else None
     return [
         Result(
-            job.cell_key(position),
+            digest([job.key, position]),
             job.cells[position],
             command.objects("lines"),
             None if modelled is None else Counts(command.objects("regions"), modelled),

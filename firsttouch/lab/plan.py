@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -121,11 +121,11 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
             )
     names = request.machines or (DEFAULT_MACHINE,)
     # A setting may have a machine of its own, in place of all others.
-    where = list(dict.fromkeys(
+    where = dict.fromkeys(
         (name, setting)
         for setting in request.around
         for name in ([setting.machine] if setting.machine else names)
-    ))  # fmt: skip
+    )
     machines = {name: load_machine(name) for name, _ in where}
     beside = dict.fromkeys([BASE, CONTROL, request.baseline] if request.tried else request.arms)
     tried = {arm.name: arm for arm in request.tried}
@@ -137,48 +137,43 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
     if request.size is not None:
         check_size(request.size)
     _check_settings(request, experiments, list(machines.values()), contract)
-
-    def cell_of(
-        place: tuple[str, Setting], experiment: Experiment, params: Params, arm: Arm, layout: int
-    ) -> Cell:
-        machine, setting = place
-        return Cell(
-            release, arm.name, machine, experiment.name, params, layout, request.profile,
-            setting.name,
-        )  # fmt: skip
-
     cells: dict[str, Cell] = {}
     groups: list[tuple[Cell, ...]] = []
-    for place, experiment in itertools.product(where, experiments):
-        machine = machines[place[0]]
-        sized = [
-            _sized(params, request, experiment)
-            for listed in experiment.combinations()
-            for params in expand(listed, machine)
-        ]
+    for (name, setting), experiment in itertools.product(where, experiments):
         # --size may make several combinations equal: keep one of them.
-        whole = list({tuple(params.items()): params for params in sized}.values())
-        wanted = [
-            params for params in whole if _is_chosen(params, request.settings, experiment, contract)
-        ]
-        of_guests = _groups(experiment, whole, wanted)
-        for params in itertools.chain.from_iterable(of_guests):
+        every = {tuple(params.items()): params
+                 for params in _all_params(experiment, machines[name], request.size)}  # fmt: skip
+        chosen = {key: params for key, params in every.items()
+                  if _is_chosen(params, request.settings, experiment, contract)}  # fmt: skip
+        measured = every if experiment.one_guest and chosen else chosen
+        for params in measured.values():
             contract.check_params(experiment, params)
             if request.profile and params.get("cpus", 1) != 1:
                 raise UserError(
                     f"a profile follows one CPU, and {experiment.name} has cells with "
                     f"{params['cpus']}: select others by --set cpus=1."
                 )
-        of_arms = asked or [load_arm(name) for name in dict.fromkeys(experiment.arms)]
-        layouts = _layouts(request, experiment)
+        single = request.profile or request.tried
+        layouts = request.layouts or range(1 if single else experiment.layouts)
+        of_arms = asked or [load_arm(arm) for arm in dict.fromkeys(experiment.arms)]
+        made: dict[tuple[object, str, int], Cell] = {}
         for layout, arm in itertools.product(layouts, of_arms):
-            _check_disk(arm, experiment)
-            for group in of_guests:
-                groups.append(
-                    tuple(cell_of(place, experiment, params, arm, layout) for params in group)
+            if arm.kernel.kind == "debian" and (experiment.file_size or experiment.root):
+                raise UserError(
+                    f"{experiment.name} needs a disk, whose driver is a module of Debian's kernel: "
+                    f"leave out the arm {arm.name}, or name other experiments."
                 )
-        for params, arm, layout in itertools.product(wanted, of_arms, layouts):
-            cell = cell_of(place, experiment, params, arm, layout)
+            for key, params in measured.items():
+                made[key, arm.name, layout] = Cell(
+                    release, arm.name, name, experiment.name, params, layout, request.profile,
+                    setting.name,
+                )  # fmt: skip
+            of_arm = [made[key, arm.name, layout] for key in measured]
+            groups += [tuple(of_arm)] * bool(of_arm) if experiment.one_guest else [
+                (cell,) for cell in of_arm
+            ]  # fmt: skip
+        for key, arm, layout in itertools.product(chosen, of_arms, layouts):
+            cell = made[key, arm.name, layout]
             cells[cell.identity] = cell
     if not cells:
         values = " ".join(
@@ -187,30 +182,6 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
         raise UserError(f"no cell has {values}: give values that occur together in an experiment.")
     around = {setting.name: setting for setting in request.around}
     return Plan(tuple(cells.values()), tuple(groups), catalog, request.quick, around)
-
-
-def _check_disk(arm: Arm, experiment: Experiment) -> None:
-    """Raise UserError if `experiment` needs a disk that the kernel of `arm` has no driver for."""
-    if arm.kernel.kind == "debian" and (experiment.file_size or experiment.root):
-        raise UserError(
-            f"{experiment.name} needs a disk, whose driver is a module of Debian's kernel: "
-            f"leave out the arm {arm.name}, or name other experiments."
-        )
-
-
-def _layouts(request: Request, experiment: Experiment) -> Sequence[int]:
-    """Return the layouts of an experiment's cells, the one without changes first."""
-    single = request.profile or request.tried
-    return request.layouts or range(1 if single else experiment.layouts)
-
-
-def _groups(
-    experiment: Experiment, whole: Sequence[Params], wanted: Sequence[Params]
-) -> list[Sequence[Params]]:
-    """Return, for each guest of an arm and a machine, the parameters of its cells."""
-    if not wanted:
-        return []
-    return [whole] if experiment.one_guest else [[params] for params in wanted]
 
 
 def _experiments(request: Request, catalog: Catalog) -> list[Experiment]:
@@ -238,11 +209,12 @@ def _experiments(request: Request, catalog: Catalog) -> list[Experiment]:
     return [experiment.quickly() for experiment in chosen if experiment.quick is not None]
 
 
-def _sized(params: Params, request: Request, experiment: Experiment) -> Params:
-    """Return `params` with the requested size, if the experiment has the parameter ``size``."""
-    if request.size is None or "size" not in experiment.parameters:
-        return params
-    return {**params, "size": request.size}
+def _all_params(experiment: Experiment, machine: Machine, size: int | None) -> Iterator[Params]:
+    """Yield the parameters of each cell on a machine, with the size that was asked for."""
+    sized = {} if size is None or "size" not in experiment.parameters else {"size": size}
+    for listed in experiment.combinations():
+        for params in expand(listed, machine):
+            yield {**params, **sized}
 
 
 def _is_chosen(
@@ -279,6 +251,7 @@ def _check_settings(
     machines: Sequence[Machine],
     contract: Contract,
 ) -> None:
+    """Raise UserError for --set of a parameter or value that no experiment has."""
     pairs = ((name, value) for name, given in request.settings.items() for value in given)
     for name, value in pairs:
         having = [experiment for experiment in experiments if name in experiment.parameters]
@@ -286,11 +259,10 @@ def _check_settings(
             names = {key for experiment in experiments for key in experiment.parameters}
             raise UserError(f"--set {name}={value}: no such parameter; {nearest(name, names)}")
         listed = [
-            (experiment, _sized(params, request, experiment)[name])
+            (experiment, params[name])
             for experiment in having
             for machine in machines
-            for combination in experiment.combinations()
-            for params in expand(combination, machine)
+            for params in _all_params(experiment, machine, request.size)
         ]
         if any(_is_same(choice, value, name, owner, contract) for owner, choice in listed):
             continue

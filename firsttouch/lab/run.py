@@ -4,16 +4,22 @@
 from __future__ import annotations
 
 import tempfile
+import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from firsttouch.building.host_tools import (
     DTC,
+    available_memory,
     check_plugins,
     compiler_version,
     find_tool,
+    processors,
     qemu_cpus,
     qemu_version,
 )
@@ -25,23 +31,82 @@ from firsttouch.building.source import (
     tree_release,
     user_source,
 )
-from firsttouch.building.store import check_path, locked, store_root
+from firsttouch.building.store import check_path, locked, outcome_place, store_root
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.releases import Release, load_release
-from firsttouch.errors import GuestError
+from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guard import guard
 from firsttouch.lab.guests import Job, build_parts, kernels_of, make_jobs
-from firsttouch.lab.outcomes import results_of
+from firsttouch.lab.outcomes import measure_job, results_of
 from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result, check_replaceable, write_results
-from firsttouch.lab.run import Ended, guests_at_once, run_guests
 from firsttouch.lab.slurm import find_partition, run_on_nodes, share_of_task
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of, format_size
 from firsttouch.vm.guest import MEMORY
+
+# Seconds between two looks at guests that another run has locked.
+_POLL = 0.2
+
+# The results of a guest's cells, or why it has none.
+Ended: TypeAlias = Sequence[Result] | GuestError
+
+
+def guests_at_once(jobs: int | None) -> int:
+    """Return how many guests run at once: `jobs`, or as many as CPUs and memory allow.
+
+    Raises UserError if `jobs` is less than 1.
+    """
+    if jobs is not None:
+        if jobs < 1:
+            raise UserError(f"--jobs {jobs} is too few: give at least 1.")
+        return jobs
+    return max(1, min(processors(), available_memory() // MEMORY))
+
+
+def run_guests(
+    jobs: Mapping[str, Job],
+    at_once: int,
+    logs: Path,
+    done: MutableMapping[str, Ended],
+    ended: Callable[[str], None],
+) -> None:
+    """Run the guests of `jobs`, by key, `at_once` at a time, and keep their outcomes.
+
+    `done` gets what came of each as soon as it is there, even if an exception
+    follows; then `ended` is called with its key, in this thread. A guest that
+    another run has locked is left for last: that run's outcome is used. `logs`
+    gets the kernels' logs. Raises OSError if the store cannot be written.
+    """
+    stop = threading.Event()
+
+    def end(key: str) -> None:
+        with locked(outcome_place(key).with_suffix(".lock")) as free:
+            if free and not stop.is_set():
+                try:
+                    done[key] = results_of(jobs[key]) or measure_job(jobs[key], logs, stop)
+                except GuestError as error:
+                    done[key] = error
+
+    left = list(jobs)
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            while left:
+                tried = {pool.submit(end, key): key for key in left}
+                for future in as_completed(tried):
+                    future.result()
+                    if tried[future] in done:
+                        ended(tried[future])
+                left = [key for key in left if key not in done]
+                if left:
+                    time.sleep(_POLL)
+        finally:
+            # After an error or an interrupt some guests may still be running.
+            stop.set()
+            pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True)
@@ -160,7 +225,7 @@ def _run_missing(
     jobs: dict[str, list[Job]] = {}
     for job in measured.missing:
         jobs.setdefault(job.key, []).append(job)
-    left = Counter(_owner(job.cells[0]) for job in measured.missing)
+    left = Counter(job.owner for job in measured.missing)
     done: dict[str, Ended] = {}
     said: set[str] = set()
 
@@ -174,28 +239,24 @@ def _run_missing(
         for job in jobs[key]:
             for _ in job.cells:
                 step.advance()
-            owner = _owner(job.cells[0])
-            left[owner] -= 1
-            if finished and not left[owner]:
+            left[job.owner] -= 1
+            if finished and not left[job.owner]:
                 results = measured.results()
-                owned = [result for result in results if _owner(result.cell) == owner]
+                owned = [each for each in results
+                         if (each.cell.machine, each.cell.experiment) == job.owner]  # fmt: skip
                 finished(owned, measured.plan.catalog)
 
-    number = format_number_of(min(at_once, len(jobs)), "guests")
+    at_once = min(at_once, len(jobs))
+    number = format_number_of(at_once, "guests")
     reporter.say(f"Running {number} at once, {format_size(MEMORY)} each (--jobs).")
     cells = sum(len(job.cells) for job in measured.missing)
-    first = {key: same[0] for key, same in jobs.items()}
     try:
         with reporter.step("Measuring", "cells", cells) as step:
-            run_guests(first, min(at_once, len(jobs)), logs, done, ended)
+            run_guests({key: same[0] for key, same in jobs.items()}, at_once, logs, done, ended)
     finally:
         # Some may have ended after an error or an interrupt.
         for key in done:
             measured.take(jobs[key], done[key])
-
-
-def _owner(cell: Cell) -> tuple[str, str]:
-    return cell.machine, cell.experiment
 
 
 def run_task(request: Request, contract: Contract, reporter: Reporter) -> int:

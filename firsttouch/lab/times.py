@@ -82,11 +82,6 @@ class Times:
         return self.host.architecture
 
     @property
-    def release(self) -> str:
-        """The release of the guests' kernels."""
-        return self.results[0].cell.release
-
-    @property
     def kernel(self) -> str:
         """The version of the guests' kernels."""
         return self.results[0].provenance.kernel_version

@@ -20,7 +20,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.building.store import store_root
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.files import write_atomically
-from firsttouch.lab import execution, parts
+from firsttouch.lab import guests, run
 from firsttouch.lab.guests import Part, Parts
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.run import RunResults, run_lab
@@ -128,7 +128,7 @@ def fake_lab(tmp_path: Path, listing_cache: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("firsttouch.lab.run.debian_source", lambda *_: lab.source)
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lab.build_parts)
     monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", lab.guest_outcome)
-    monkeypatch.setattr(execution, "_POLL", 0.01)
+    monkeypatch.setattr(run, "_POLL", 0.01)
     return lab
 
 
@@ -152,7 +152,7 @@ def ran(
         shutil.copytree(entry, configured_cache / "programs" / entry.name)
     (tmp_path / "Image").write_text("an image\n")
     monkeypatch.setenv("FAKE_IMAGE", str(tmp_path / "Image"))
-    monkeypatch.setattr("firsttouch.lab.run.build_parts", parts.build_parts)
+    monkeypatch.setattr("firsttouch.lab.run.build_parts", guests.build_parts)
     ran: list[Guest] = []
 
     def outcome(guest: Guest, log: Path, **more: Any) -> Mapping[str, Json]:

@@ -18,7 +18,8 @@ import pytest
 
 from firsttouch.building.store import keep_outcome, outcome_place, stored_outcome
 from firsttouch.errors import GuestError
-from firsttouch.lab import execution, outcomes
+from firsttouch.lab import outcomes
+from firsttouch.lab import run as run_module
 from firsttouch.lab.guests import Job
 from firsttouch.lab.run import Ended
 from firsttouch.places import REPOSITORY
@@ -28,7 +29,7 @@ from tests.support.guest_runs import execute, given, make_jobs
 
 @pytest.fixture(autouse=True)
 def _fast(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "_POLL", 0.01)
+    monkeypatch.setattr(run_module, "_POLL", 0.01)
 
 
 def _check_all_is_there(jobs: Mapping[str, Job]) -> None:

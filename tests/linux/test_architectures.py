@@ -17,7 +17,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
 from firsttouch.catalog.releases import release_names
-from firsttouch.lab import parts, timed
+from firsttouch.lab import guests, timed
 from firsttouch.lab.plan import Request
 from firsttouch.lab.times import Times, read_times
 from firsttouch.progress import Reporter
@@ -84,7 +84,7 @@ def test_lab_time_runs_to_its_end_with_debians_image(
         debian = replace(kernel, kind="debian", patches=(), fragments=())
         return obtain_image(debian, sources(release), reporter)
 
-    monkeypatch.setattr(parts, "obtain_image", debians)
+    monkeypatch.setattr(guests, "obtain_image", debians)
     monkeypatch.setattr(timed, "port_for", lambda _kernel: "pci")
     request = replace(_REQUEST, release=release, out=tmp_path)
     times = timed.time_cells(request, real_contract(), 1, reporter)

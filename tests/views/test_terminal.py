@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from firsttouch.views.row_tables import print_dataset
 from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset
@@ -18,7 +17,7 @@ from firsttouch.places import EXPERIMENTS
 from firsttouch.views.answers import print_answers
 from firsttouch.views.comparison import print_comparison
 from firsttouch.views.rows import print_dataset
-from firsttouch.views.terminal import output_console, print_answers
+from firsttouch.views.terminal import output_console
 from firsttouch.views.two_results import compare
 from tests.support import made_results
 from tests.support.made_results import Made
