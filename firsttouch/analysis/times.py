@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from firsttouch.analysis.boots import Change, change_over
+from firsttouch.analysis.figures import Change, Figure
 from firsttouch.analysis.published import NOT_MEASURED
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog
@@ -54,13 +54,14 @@ def _row(times: Times, catalog: Catalog, place: int, metric: str) -> TimedRow:
         missing = missing or why
         if value is not None:
             values.setdefault(boot.arm, []).append(value)
-    base = values.get(BASE, [])
+    figures = {arm: Figure("ns", tuple(of_arm)) for arm, of_arm in values.items()}
+    base = figures.get(BASE)
     changes = {
         arm: change
-        for arm, of_arm in values.items()
-        if arm != BASE and len(of_arm) == len(base) and (change := change_over(base, of_arm))
+        for arm, figure in figures.items()
+        if base and arm != BASE and (change := base.change(figure))
     }
-    medians = {arm: median(of_arm) for arm, of_arm in values.items()}
+    medians = {arm: figure.median for arm, figure in figures.items()}
     experiment = catalog.experiments.get(cell.experiment)
     if not experiment or experiment.compare not in {arm.name for arm in times.arms}:
         return TimedRow(cell, metric, medians, changes, missing)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from firsttouch.analysis.figures import Figure
 from firsttouch.quantities import format_size
-from firsttouch.survey.samples import Figure, Sample, Survey, figure
+from firsttouch.survey.samples import Sample, Survey
 from firsttouch.survey.tasks import FLOOR, KINDS, PAGES, conflict_name, kind_name, touch_name
 from firsttouch.vm.host import LEVELS, Host, HostCache
 
@@ -97,10 +98,15 @@ def examine(survey: Survey) -> Findings:
         touches,
         tuple(_conflicts(survey)),
         tuple(name for name, time in times.items() if time and time.uncertainty > NOISY),
-        min((touch.elapsed.samples for touch in touches if touch.elapsed), default=0),
+        min((len(touch.elapsed.samples) for touch in touches if touch.elapsed), default=0),
         tuple(sorted({f"{s.task}: {s.error}" for s in survey.samples if s.error})),
         survey.interrupted,
     )
+
+
+def _figure(values: Iterable[float]) -> Figure | None:
+    samples = tuple(values)
+    return Figure("ns", samples) if samples else None
 
 
 def _touch(survey: Survey, kind: str, page: str, page_size: int) -> TouchFinding:
@@ -108,7 +114,7 @@ def _touch(survey: Survey, kind: str, page: str, page_size: int) -> TouchFinding
 
     def per_page(metric: Callable[[Sample], float], of: str = task) -> Figure | None:
         samples = survey.measured(of)
-        return figure(metric(sample) * page_size / sample.metrics["size"] for sample in samples)
+        return _figure(metric(sample) * page_size / sample.metrics["size"] for sample in samples)
 
     faults = per_page(lambda sample: sample.metrics["page_faults"])
     busy = per_page(lambda sample: sample.busy_ns)
@@ -131,7 +137,7 @@ def _conflicts(survey: Survey) -> Iterable[ConflictFinding]:
 
     def read(level: str, lines: int) -> Figure | None:
         samples = survey.measured(conflict_name(level, lines))
-        return figure(sample.busy_ns / sample.metrics["reads"] for sample in samples)
+        return _figure(sample.busy_ns / sample.metrics["reads"] for sample in samples)
 
     for level in LEVELS:
         cache = survey.host.cache(level)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from firsttouch.analysis.figures import Figure
 from firsttouch.quantities import format_number_of, format_size
 from firsttouch.survey.findings import Findings
-from firsttouch.survey.samples import Figure
 from firsttouch.survey.sentences import PLUS_MINUS, Sentence
 from firsttouch.survey.tasks import FLOOR, kind_name
 from firsttouch.views.labels import group_by_reason
@@ -107,7 +107,7 @@ def _print_caches(findings: Findings, console: Console) -> None:
         of = found.get(cache)
         times = (of.hit, of.conflict) if of else (None, None)
         sizes = (format_size(cache.size), str(cache.ways), str(cache.line))
-        words = (time.words(decimals=2) if time else "-" for time in times)
+        words = (time.middle.words(decimals=2) if time else "-" for time in times)
         rows.append((cache.level.upper(), *sizes, format_size(cache.way_size), *words))
     figures = ("size", "ways", "line", "way", "hit", "conflict")
     title = "Caches, and ns a read: of lines that hit, and of one more than a set has ways"

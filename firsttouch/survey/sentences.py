@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from firsttouch.analysis.figures import Middle
 from firsttouch.quantities import format_list, format_number_of, format_size
 from firsttouch.survey.findings import ATOMICS, ConflictFinding, Findings, TouchFinding
-from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.tasks import FLOOR, kind_name
 from firsttouch.vm.host import WRITE_INTENT
 
@@ -42,11 +42,10 @@ def conclude(findings: Findings) -> list[Sentence]:
     ]
 
 
-def per_gib(touch: TouchFinding, time: Figure | None = None) -> str:
+def per_gib(touch: TouchFinding, time: Middle | None = None) -> str:
     """Return a time per page, by default the processor time, as the time per GiB."""
-    time = time or touch.busy
-    assert time
-    return time.times(_GIB / touch.page_size / 1e6).words("ms")
+    assert touch.busy
+    return (time or touch.busy.middle).times(_GIB / touch.page_size / 1e6).words("ms")
 
 
 def _no_atomics(findings: Findings) -> str:
@@ -70,12 +69,12 @@ def _verdict(findings: Findings) -> str:
     )
 
 
-def _extra(findings: Findings) -> Figure | None:
+def _extra(findings: Findings) -> Middle | None:
     """Return the cost of the double fault in ns a page; None if it is lost in the noise."""
     worst, store = findings.doubled[0], findings.touch("store")
-    if not (store and store.busy and worst.busy and differ(worst.busy, store.busy)):
+    if not (store and store.busy and worst.busy and worst.busy.differs(store.busy)):
         return None
-    return worst.busy.minus(store.busy)
+    return worst.busy.middle.minus(store.busy.middle)
 
 
 def _double_fault(findings: Findings) -> str:
@@ -122,7 +121,7 @@ def _cost(findings: Findings) -> Iterator[str]:
 
 def _populate(findings: Findings) -> Iterator[str]:
     floor, store = findings.touch(FLOOR), findings.touch("store")
-    if not (floor and store and floor.busy and store.busy and differ(floor.busy, store.busy)):
+    if not (floor and store and floor.busy and store.busy and floor.busy.differs(store.busy)):
         return
     if floor.busy.median < store.busy.median:
         yield (
@@ -152,9 +151,9 @@ def _conflict(found: ConflictFinding, findings: Findings) -> str:
     ways, level = found.cache.ways, found.cache.level.upper()
     if not (found.hit and found.conflict):
         return f"The set conflict of the {level} was not measured: {found.unavailable}."
-    hit, conflict = found.hit.words("ns"), found.conflict.words("ns")
+    hit, conflict = found.hit.middle.words("ns"), found.conflict.middle.words("ns")
     text = f"One line more than the {ways} ways of a set of the {level} makes "
-    if found.conflict.median > found.hit.median and differ(found.hit, found.conflict):
+    if found.conflict.median > found.hit.median and found.hit.differs(found.conflict):
         text += f"a read take {conflict} instead of {hit}"
     else:
         text += f"no difference beyond noise ({conflict} a read instead of {hit})"

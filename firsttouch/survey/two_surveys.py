@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from firsttouch.analysis.figures import Figure
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_size
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, examine
 from firsttouch.survey.printing import host_facts
-from firsttouch.survey.samples import Figure, differ
 from firsttouch.survey.sentences import PLUS_MINUS
 from firsttouch.survey.tasks import kind_name
 from firsttouch.tables import Json
@@ -50,7 +50,7 @@ def _figures(findings: Findings) -> Iterator[tuple[tuple[str, str], Figure]]:
     for touch in findings.touches:
         what = f"{kind_name(touch.kind, findings.host)}, {format_size(touch.page_size)}"
         if touch.busy:
-            yield (what, "faults a page"), Figure(touch.faults, 0.0, 1)
+            yield (what, "faults a page"), Figure("faults", (round(touch.faults, 2),))
             yield (what, "ns a page"), touch.busy
     for found in findings.conflicts:
         for name, time in (("hit", found.hit), ("conflict", found.conflict)):
@@ -59,9 +59,9 @@ def _figures(findings: Findings) -> Iterator[tuple[tuple[str, str], Figure]]:
 
 
 def _line(what: str, metric: str, a: Figure, b: Figure) -> Line:
-    changed, change = differ(a, b), change_percent(a.median, b.median)
+    changed, change = a.differs(b), change_percent(a.median, b.median)
     said = "0 %" if a.median == b.median else format_change(change) if changed else "noise"
-    before, after = (f"{f.median:,.2f}" if f.samples == 1 else f.words() for f in (a, b))
+    before, after = (f.middle.words() if f.unit == "ns" else f"{f.median:,.2f}" for f in (a, b))
     of: dict[str, Json] = {"what": what, "metric": metric}
-    of |= {"a_spread": a.spread, "b_spread": b.spread}
+    of |= {"a_spread": a.middle.spread, "b_spread": b.middle.spread}
     return Line(of, (what, metric), a.median, b.median, change, (before, after, said), changed)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.analysis.dataset import read_dataset
+from firsttouch.analysis.figures import Middle
 from firsttouch.catalog.arms import BASE
 from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
 from firsttouch.finder.remedies import FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, MTHP_128, THP
@@ -16,7 +17,7 @@ from firsttouch.lab.results import FILE_NAME as RESULTS
 from firsttouch.lab.results import timings_in
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import Findings, examine
-from firsttouch.survey.samples import Figure, Survey
+from firsttouch.survey.samples import Survey
 from firsttouch.survey.tasks import FLOOR
 
 # What `surveying` puts beside a trace that has no survey.
@@ -78,10 +79,10 @@ def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
     return replace(trace, costs=costs, basis=source, prices=prices, remedies=remedies)
 
 
-def _busy(findings: Findings, kind: str, page: str = "base") -> Figure | None:
+def _busy(findings: Findings, kind: str, page: str = "base") -> Middle | None:
     """Return the processor time of a first touch, in ns a page."""
     touch = findings.touch(kind, page)
-    return touch.busy if touch else None
+    return touch.busy.middle if touch and touch.busy else None
 
 
 def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:

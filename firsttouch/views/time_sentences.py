@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from firsttouch.analysis.boots import LEAST_BOOTS, SMALL_CHANGE
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.figures import LEAST_BOOTS, SMALL_CHANGE
 from firsttouch.analysis.times import ELAPSED, RETIRED, TimedRow, figure_of
 from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.lab.times import Times

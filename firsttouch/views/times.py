@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from rich.console import Console
 
-from firsttouch.analysis.boots import Change
+from firsttouch.analysis.figures import Change
 from firsttouch.analysis.times import ELAPSED, NO_DIFFERENCE, TimedRow
 from firsttouch.catalog.arms import BASE
 from firsttouch.lab.times import TimedCell, Times

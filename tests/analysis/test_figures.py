@@ -5,14 +5,26 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from statistics import median
 
 import pytest
 
-from firsttouch.analysis.boots import SMALL_CHANGE, Change, change_over
+from firsttouch.analysis.figures import SMALL_CHANGE, Change, Figure
 
 _RUNS = 1000
 _NOISE = 0.02
+
+
+def _change(base: Sequence[float], other: Sequence[float]) -> Change | None:
+    return Figure("ns", tuple(base)).change(Figure("ns", tuple(other)))
+
+
+def test_counts_are_exact_and_times_are_not() -> None:
+    assert Figure("faults", (2048,)).differs(Figure("faults", (2049,)))
+    assert not Figure("ns", (2048,)).differs(Figure("ns", (2049,)))
+    assert Figure("ns", (100, 101, 102)).differs(Figure("ns", (110, 111, 112)))
+    assert not Figure("ns", (100, 101, 140)).differs(Figure("ns", (110, 111, 112)))
 
 
 def _run(
@@ -32,7 +44,7 @@ def _run(
         if machine == "throttles" and place >= boots:
             level += math.log(1.4)
         times[arm].append(1e6 * math.exp(level))
-    change = change_over(*times)
+    change = _change(*times)
     assert change is not None
     return change
 
@@ -86,11 +98,11 @@ def test_a_hopelessly_noisy_machine_is_told_of_no_number_of_boots() -> None:
 
 
 def test_too_few_boots_or_a_time_of_zero_show_nothing() -> None:
-    assert change_over([1.0] * 5, [2.0] * 5) is None
-    assert change_over([1.0] * 6, [0.0] + [2.0] * 5) is None
+    assert _change([1.0] * 5, [2.0] * 5) is None
+    assert _change([1.0] * 6, [0.0] + [2.0] * 5) is None
 
 
 def test_equal_times_are_no_difference() -> None:
-    change = change_over([5.0] * 8, [5.0] * 8)
+    change = _change([5.0] * 8, [5.0] * 8)
     assert change == Change(8, 0.0, 0.0, 0.0, 6)
     assert not change.shown

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The change of a time between two arms, over boots: its interval, and what disturbs it.
+"""A Figure is a measured value with its samples: it alone knows what a change is, and noise.
+
+A count has one sample and is exact. Times have one for each boot of a guest (`change`) or for
+each run of a program on the host (`differs`).
 
 A boot is the unit, not an iteration: iterations of one boot share its layout of
 memory. Both arms boot in each round, in turn forwards and backwards, so that a
@@ -18,7 +21,8 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist, fmean, median, pstdev
+from statistics import NormalDist, fmean, median, pstdev, quantiles
+from typing import NamedTuple
 
 # With fewer boots no interval has this confidence: 2 / 2 ** 6 = 3 %.
 LEAST_BOOTS = 6
@@ -59,29 +63,102 @@ class Change:
         return not self.low <= 0 <= self.high
 
 
-def change_over(base: Sequence[float], other: Sequence[float]) -> Change | None:
-    """Return the change from `base` to `other`, times of both arms by round, in order.
+class Middle(NamedTuple):
+    """A median, and the width of the middle half of the samples."""
 
-    Returns None for fewer than `LEAST_BOOTS` rounds, or a time that is not positive.
-    """
-    if len(base) < LEAST_BOOTS or min(*base, *other) <= 0:
-        return None
-    before, after = [math.log(time) for time in base], [math.log(time) for time in other]
-    steps = [later - earlier for earlier, later in zip(before, after, strict=True)]
-    averages = _averages(steps)
-    cut = _cut(len(steps))
-    middle = median(averages)
-    percent, low, high = (
-        100 * math.expm1(at) for at in (middle, averages[cut - 1], averages[-cut])
-    )
-    return Change(
-        len(steps),
-        percent,
-        low,
-        high,
-        _needed([step - middle for step in steps]),
-        (*_disturbance(before, after), *_outliers(steps, middle)),
-    )
+    median: float
+    spread: float = 0.0
+
+    def minus(self, other: Middle) -> Middle:
+        """Return the difference of two that were measured independently."""
+        return Middle(self.median - other.median, math.hypot(self.spread, other.spread))
+
+    def times(self, factor: float) -> Middle:
+        """Return both multiplied by `factor`."""
+        return Middle(self.median * factor, self.spread * factor)
+
+    def words(self, unit: str = "", *, decimals: int | None = None) -> str:
+        """Return the median with half the width of the middle half: ``281 ± 8 ms``.
+
+        By default, a value has at least three significant digits.
+        """
+        if decimals is None:
+            size = abs(self.median)
+            decimals = 0 if size >= 100 else 1 if size >= 10 else 2
+        text = f"{self.median:,.{decimals}f} ± {self.spread / 2:,.{decimals}f}"
+        return f"{text} {unit}" if unit else text
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value in `unit`, at least one sample of it: those of a time in their order."""
+
+    unit: str
+    samples: tuple[float, ...]
+
+    @functools.cached_property
+    def middle(self) -> Middle:
+        """The median of the samples, and the width of their middle half."""
+        if len(self.samples) == 1:
+            return Middle(self.samples[0])
+        low, _, high = quantiles(self.samples, n=4, method="inclusive")
+        return Middle(median(self.samples), high - low)
+
+    @property
+    def median(self) -> float:
+        """The median of the samples."""
+        return self.middle.median
+
+    @property
+    def relative_spread(self) -> float:
+        """The width of the middle half as a fraction of the median; 0 for a median of 0."""
+        return self.middle.spread / self.median if self.median else 0.0
+
+    @property
+    def uncertainty(self) -> float:
+        """The standard error of the median as a fraction of it; more samples make it smaller.
+
+        For a normal distribution the error is 1.2533 standard deviations, and
+        the middle half 1.349 standard deviations wide.
+        """
+        return 1.2533 / 1.349 * self.relative_spread / math.sqrt(len(self.samples))
+
+    def differs(self, other: Figure) -> bool:
+        """Whether two figures differ by more than noise, if their samples are not of pairs.
+
+        Counts differ if they are not equal; medians of times if they are further apart than
+        5 % and than the mean of their spreads.
+        """
+        distance = abs(self.median - other.median)
+        if self.unit != "ns":
+            return distance > 0
+        spread = (self.middle.spread + other.middle.spread) / 2
+        return distance > max(0.05 * min(self.median, other.median), spread)
+
+    def change(self, other: Figure) -> Change | None:
+        """Return the change from this time to `other`, whose samples are of the same rounds.
+
+        Returns None for fewer than `LEAST_BOOTS` rounds, or a time that is not positive.
+        """
+        base, after = self.samples, other.samples
+        if not LEAST_BOOTS <= len(base) == len(after) or min(*base, *after) <= 0:
+            return None
+        befores, afters = [math.log(time) for time in base], [math.log(time) for time in after]
+        steps = [later - earlier for earlier, later in zip(befores, afters, strict=True)]
+        averages = _averages(steps)
+        cut = _cut(len(steps))
+        middle = median(averages)
+        percent, low, high = (
+            100 * math.expm1(at) for at in (middle, averages[cut - 1], averages[-cut])
+        )
+        return Change(
+            len(steps),
+            percent,
+            low,
+            high,
+            _needed([step - middle for step in steps]),
+            (*_disturbance(befores, afters), *_outliers(steps, middle)),
+        )
 
 
 def _averages(steps: Sequence[float]) -> list[float]:
