@@ -152,7 +152,6 @@ class Table:
         return left
 
     def has(self, key: str) -> bool:
-        """Tell whether the table has `key`."""
         return key in self._data
 
     def done(self) -> None:

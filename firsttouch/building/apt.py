@@ -202,17 +202,14 @@ class Package:
 
     @property
     def name(self) -> str:
-        """The package's name, from the file's."""
         return self.file.split("_")[0]
 
     @property
     def version(self) -> str:
-        """The Debian version, from the file's name."""
         return self.file.split("_")[1].replace("%3a", ":")
 
     @property
     def entry(self) -> Entry:
-        """The entry of the store that holds the file."""
         return Entry("packages", {"package": self.sha256}, f"package {self.name} {self.version}")
 
     def unpack(self, workplace: Path) -> Path:

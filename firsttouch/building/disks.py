@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,14 +72,12 @@ class FileDisk:
 
     @property
     def title(self) -> str:
-        """The disk's name in messages."""
         return f"disk with a file of {format_size(self.size)}"
 
     def _recipe(self, ftbench: Path) -> dict[str, Json]:
         return {"file_size": self.size, "ftbench": digest_file(ftbench)}
 
     def stored(self) -> Path | None:
-        """Return the disk's image if the store has it."""
         writer = ftbench(native=True).stored()
         product = _entry(self._recipe(writer), self.title).use() if writer else None
         return product / _IMAGE if product else None
@@ -91,7 +88,8 @@ class FileDisk:
 
         def make(workplace: Path, product: Path) -> None:
             reporter.say(f"Writing the guest's disk, {format_size(self.size)}")
-            folder = _empty_root(workplace)
+            folder = workplace / "root"
+            folder.mkdir()
             output(
                 [ftbench, "file-read-fault", "--cache", "warm", "--size", str(self.size),
                  "--file", folder / _FILE_NAME]
@@ -119,7 +117,6 @@ class RootDisk:
 
     @property
     def title(self) -> str:
-        """The disk's name in messages."""
         return f"disk with {', '.join(self.packages.names)}"
 
     def _entry(self, closure: Closure) -> Entry:
@@ -131,7 +128,6 @@ class RootDisk:
         return _entry(recipe, self.title)
 
     def stored(self) -> Path | None:
-        """Return the disk's image if the store has it."""
         closure = last_closure(self.packages)
         product = self._entry(closure).use() if closure else None
         return product / _IMAGE if product else None
@@ -140,7 +136,8 @@ class RootDisk:
         """Return the disk's image; HostError if the packages cannot be fetched."""
 
         def make(closure: Closure, workplace: Path, product: Path) -> None:
-            folder = _empty_root(workplace)
+            folder = workplace / "root"
+            folder.mkdir()
             for name in ("bin", "lib", "sbin"):
                 (folder / "usr" / name).mkdir(parents=True, exist_ok=True)
                 (folder / name).symlink_to(f"usr/{name}")
@@ -165,17 +162,16 @@ def _entry(recipe: Mapping[str, Json], title: str) -> Entry:
     return Entry("disks", {**recipe, **made_by}, title)
 
 
-def _empty_root(workplace: Path) -> Path:
-    """Return an empty directory for a disk's files; a killed maker may have left some there."""
-    folder = workplace / "root"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    return folder
-
-
 def _write_image(folder: Path, product: Path) -> None:
-    """Write an ext4 image with the contents of `folder` into `product`; remove `folder`."""
-    size = _set_times_and_modes(folder)
+    """Write an ext4 image with the contents of `folder` into `product`."""
+    size = 0
+    # The modes must not depend on the user's umask.
+    for path in (folder, *sorted(folder.rglob("*"))):
+        if not path.is_symlink():
+            program = path.stat().st_mode & 0o100
+            path.chmod(_DIRECTORY if path.is_dir() else _PROGRAM if program else _FILE)
+        os.utime(path, (_TIME, _TIME), follow_symlinks=False)
+        size += -(-path.lstat().st_size // _BLOCK) * _BLOCK
     image = product / _IMAGE
     with image.open("wb") as whole:
         whole.truncate(-(-(size + _OVERHEAD) // _ALIGNMENT) * _ALIGNMENT)
@@ -189,19 +185,3 @@ def _write_image(folder: Path, product: Path) -> None:
         )
     )
     output(["debugfs", "-w", "-f", script, image], env=_ENVIRONMENT)
-    shutil.rmtree(folder)
-
-
-def _set_times_and_modes(folder: Path) -> int:
-    """Set one time and fixed modes on all in `folder`; return its size in bytes, in whole blocks.
-
-    The modes must not depend on the user's umask.
-    """
-    size = 0
-    for path in (folder, *sorted(folder.rglob("*"))):
-        if not path.is_symlink():
-            program = path.stat().st_mode & 0o100
-            path.chmod(_DIRECTORY if path.is_dir() else _PROGRAM if program else _FILE)
-        os.utime(path, (_TIME, _TIME), follow_symlinks=False)
-        size += -(-path.lstat().st_size // _BLOCK) * _BLOCK
-    return size

@@ -34,7 +34,7 @@ def cross_compile(architecture: str = DEFAULT_ARCHITECTURE) -> str:
 def processors() -> int:
     """Return how many CPUs this process may use, those of its control groups' quota at most."""
     allowed = len(os.sched_getaffinity(0))
-    for group in control_groups():
+    for group in _control_groups():
         with contextlib.suppress(OSError, ValueError):
             quota, period = map(int, (group / "cpu.max").read_text().split())
             allowed = min(allowed, max(1, quota // period))
@@ -45,10 +45,11 @@ def available_memory() -> int:
     """Return the bytes that new processes can use without swapping, within their control groups."""
     meminfo = Path("/proc/meminfo").read_text()
     available = int(re.findall(r"^MemAvailable: *(\d+)", meminfo, re.M)[0]) * 1024
-    for group in control_groups():
+    for group in _control_groups():
         with contextlib.suppress(OSError, ValueError):
-            limit = int((group / "memory.max").read_text())
-            used = int((group / "memory.current").read_text())
+            limit, used = (
+                int((group / f"memory.{name}").read_text()) for name in ("max", "current")
+            )
             statistics = (group / "memory.stat").read_text()
             # The kernel drops these pages before a group reaches its limit.
             files = sum(map(int, re.findall(r"^(?:in)?active_file (\d+)", statistics, re.M)))
@@ -56,29 +57,22 @@ def available_memory() -> int:
     return max(available, 0)
 
 
-def control_groups() -> list[Path]:
-    """Return the folders of this process's control groups, of version 2, the innermost first."""
+def _control_groups() -> list[Path]:
+    """Return the folders of this process's control groups, of version 2, and of those above."""
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
-            if line.startswith("0::"):
-                group = _GROUPS / line[3:].lstrip("/")
-                return [group, *group.parents[: len(group.parts) - len(_GROUPS.parts)]]
+        groups = re.search(r"^0::/?(.*)$", Path("/proc/self/cgroup").read_text(), re.M)
+        if groups:
+            return [_GROUPS / path for path in (groups[1], *Path(groups[1]).parents)]
     return []
 
 
 def compiler_version(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool = False) -> str:
-    """Return the first line of ``gcc --version``: of an architecture's, or of this host's own.
-
-    Raises HostError if it is not installed.
-    """
+    """Return the first line of ``gcc --version``: of an architecture's, or of this host's own."""
     return _version(f"{'' if native else cross_compile(architecture)}gcc")
 
 
 def toolchain_identity(architecture: str = DEFAULT_ARCHITECTURE, *, native: bool = False) -> str:
-    """Return the versions of the compiler and the linker that build images and programs.
-
-    Raises HostError if one of them is not installed.
-    """
+    """Return the versions of the compiler and the linker that build images and programs."""
     prefix = "" if native else cross_compile(architecture)
     return f"{compiler_version(architecture, native=native)}; {_version(f'{prefix}ld')}"
 
@@ -137,5 +131,5 @@ def check_headers(architecture: str) -> None:
 
 @functools.cache
 def _version(tool: str) -> str:
-    """Return what a tool says that it is; asked once, because it may go while guests run."""
+    """Return what a tool says that it is, asked once; HostError if it is missing."""
     return output([find_tool(tool), "--version"]).splitlines()[0]

@@ -94,7 +94,6 @@ class KernelImage:
 
     @property
     def title(self) -> str:
-        """The image's name in messages."""
         kind = "with linux/" if self.changed else "stock"
         more = ["tiny"] * self.tiny + [self.label] * bool(self.label)
         more += ["with debug information"] * self.debug
@@ -104,7 +103,6 @@ class KernelImage:
 
     @property
     def target(self) -> tuple[str, ...]:
-        """What make is asked for."""
         if not self.flavour:
             return (VMLINUX if self.debug else self._arch.target,)
         # What uname -r prints after the version.

@@ -65,6 +65,11 @@ class Patch:
         path = release.hooks / f"{self.name}.patch"
         return path if path.is_file() else None
 
+    def touched(self, release: Release) -> list[str]:
+        """Return the paths, in the kernel tree, of all files that it adds or changes."""
+        hook = self.hook(release)
+        return [*self.files, *(read_diff(hook).names if hook else ())]
+
 
 @dataclass(frozen=True)
 class Series:
@@ -135,13 +140,7 @@ def lay_over(
     Raises UserError if a hook does not apply; it names the file and the hunk.
     """
     patches = patches_of(source.release, series)
-    changed = [name for patch in patches for name in patch.files]
-    changed += [
-        name
-        for patch in patches
-        if (hook := patch.hook(source.release))
-        for name in read_diff(hook).names
-    ]
+    changed = [name for patch in patches for name in patch.touched(source.release)]
     link_tree(source.tree(), destination, [*changed, *more], architecture)
     for patch in patches:
         apply(patch, source.release, destination)

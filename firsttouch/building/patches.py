@@ -59,15 +59,12 @@ class _Mail:
 class Diff:
     """A patch as git reads it: the files that it names, and those that must exist before.
 
-    `edits`: whether it changes the contents of a file. `moved` are the old and
-    the new names of files that it moves.
+    `edits`: whether it changes the contents of a file.
     """
 
     names: tuple[str, ...]
     needed: tuple[str, ...]
     edits: bool
-    moved: tuple[tuple[str, str], ...]
-    modes: bool
 
 
 def read_diff(patch: Path, level: int = 1) -> Diff:
@@ -87,28 +84,22 @@ def read_diff(patch: Path, level: int = 1) -> Diff:
         )
     *records, summary = done.stdout.split("\0")
     counts = [record.split("\t", 2) for record in records]
-    lines = summary.splitlines()
-    moves = [match.groups(default="") for line in lines if (match := _MOVED.fullmatch(line))]
-    moved = [
-        ((a + b + d).replace("//", "/") or old, (a + c + d).replace("//", "/") or new)
-        for a, b, c, d, old, new in moves
-    ]
-    created = [match[1] for line in lines if (match := _CREATED.fullmatch(line))]
-    old = [name for name, _ in moved]
-    new = [*created, *(name for _, name in moved)]
-    names = dict.fromkeys([*old, *(name for _, _, name in counts)])
+    old, new = set(), set()
+    for line in summary.splitlines():
+        if move := _MOVED.fullmatch(line):
+            a, b, c, d, whole, moved = move.groups(default="")
+            old.add((a + b + d).replace("//", "/") or whole)
+            new.add((a + c + d).replace("//", "/") or moved)
+        elif created := _CREATED.fullmatch(line):
+            new.add(created[1])
+    names = dict.fromkeys([*sorted(old), *(name for _, _, name in counts)])
     for name in names:
         if ".." in Path(name).parts or Path(name).is_absolute():
             raise UserError(
                 f"{patch.name} changes {name}: give a patch that stays in the kernel tree."
             )
-    return Diff(
-        tuple(names),
-        tuple(name for name in names if name in old or name not in new),
-        any(count[:2] != ["0", "0"] for count in counts),
-        tuple(moved),
-        any(line.startswith(" mode change ") for line in lines),
-    )
+    needed = tuple(name for name in names if name in old or name not in new)
+    return Diff(tuple(names), needed, any(count[:2] != ["0", "0"] for count in counts))
 
 
 def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
@@ -122,22 +113,18 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
     for path in given:
         files = [path]
         if path.is_dir():
-            files = [file for file in sorted(path.glob("*.patch*")) if _is_part(file)]
+            names = re.compile(rf"(?!{_COVER}).*\.patch(\.gz|\.xz)?")
+            files = [file for file in sorted(path.iterdir()) if names.fullmatch(file.name)]
             if not files:
                 raise UserError(
                     f"{path} has no *.patch: give patches, or the directory of a series."
                 )
         for file in files:
             patches += _patches_in(file)
-    diffs = [_diff_at_any_level(patch) for patch in patches]
-    if diffs and not any(diff.edits for diff in diffs):
-        does = "changes no line of a file"
-        if diffs[0].moved:
-            does = "only renames {} to {}".format(*diffs[0].moved[0])
-        elif diffs[0].modes:
-            does = "only changes the modes of files"
+    if patches and not any(_diff_at_any_level(patch).edits for patch in patches):
         raise UserError(
-            f"{patches[0].name} {does}: give a patch that changes what the kernel does."
+            f"{patches[0].name} changes no line of a file, as a rename or a change of modes does "
+            "not: give a patch that changes what the kernel does."
         )
     return tuple(patches)
 
@@ -155,13 +142,6 @@ def _diff_at_any_level(patch: Path) -> Diff:
         with contextlib.suppress(UserError):
             return read_diff(patch, 0)
         raise
-
-
-def _is_part(file: Path) -> bool:
-    packed = file.suffix in (".gz", ".xz")
-    return (file.stem if packed else file.name).endswith(".patch") and not file.name.startswith(
-        _COVER
-    )
 
 
 def _patches_in(file: Path) -> list[Path]:

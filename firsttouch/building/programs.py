@@ -7,16 +7,11 @@ The store keeps them under the digest of their sources and of the tools.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch import processes
-from firsttouch.building.host_tools import (
-    cross_compile,
-    qemu_version,
-    toolchain_identity,
-)
+from firsttouch.building.host_tools import cross_compile, qemu_version, toolchain_identity
 from firsttouch.building.store import Entry
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.errors import BuildError, HostError
@@ -25,11 +20,6 @@ from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 
-# Arguments for make, by product and whether it is for this host. No -g: debug information names
-# the folder of the build.
-_ARGUMENTS = {
-    ("libftpmu.so", True): ("CFLAGS=-O2",),
-}
 # Orders of ftbench's objects, and by how many objects each begins after the one before.
 ORDERS, _APART = 4, 8
 _SOURCES = {".c", ".h", ".S", ".ld", ".sh", ""}
@@ -50,8 +40,27 @@ class Program:
 
     @property
     def title(self) -> str:
-        """The program's name in messages."""
         return f"{self.product}, order {self.order}" if self.order else self.product
+
+    @property
+    def _variables(self) -> list[str]:
+        # No -g: debug information names the folder of the build.
+        words = ["CFLAGS=-O2"] if self == PMU else []
+        return [*words, f"FIRST={1 + self.order * _APART}"] if self.order else words
+
+    def _entry(self) -> Entry:
+        folder = REPOSITORY / self.folder
+        files = (file for file in folder.rglob("*") if file.suffix in _SOURCES and file.is_file())
+        recipe: dict[str, Json] = {
+            "sources": digest_files(folder, files),
+            "tools": toolchain_identity(self.architecture, native=self.native),
+            "variables": self._variables,
+        }
+        if self == PMU:
+            # The plugin is built for one version of QEMU.
+            recipe["qemu"] = qemu_version()
+        where = "this host" if self.native else self.architecture
+        return Entry("programs", recipe, f"{self.product} for {where}")
 
     def stored(self) -> Path | None:
         """Return the program if the store has it.
@@ -66,30 +75,37 @@ class Program:
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the program. Raises BuildError with the compiler's errors if it does not build."""
+        return self._entry().obtain(self._build, reporter.say) / self.product
 
-        def make(workplace: Path, entry: Path) -> None:
-            prefix = "" if self.native else cross_compile(self.architecture)
-            made = run_make(REPOSITORY / self.folder, workplace, prefix, *self._arguments())
-            shutil.copy(made / self.product, entry / self.product)
+    def _build(self, workplace: Path, product: Path) -> None:
+        """Run make in a copy, with relative paths only.
 
-        return self._entry().obtain(make, reporter.say) / self.product
-
-    def _entry(self) -> Entry:
-        folder = REPOSITORY / self.folder
-        recipe: dict[str, Json] = {
-            "sources": digest_files(folder, _sources(folder)),
-            "tools": toolchain_identity(self.architecture, native=self.native),
-            "variables": list(self._arguments()),
-        }
-        if self == PMU:
-            # The plugin is built for one version of QEMU.
-            recipe["qemu"] = qemu_version()
-        where = "this host" if self.native else self.architecture
-        return Entry("programs", recipe, f"{self.product} for {where}")
-
-    def _arguments(self) -> tuple[str, ...]:
-        words = _ARGUMENTS.get((self.product, self.native), ())
-        return (*words, f"FIRST={1 + self.order * _APART}") if self.order else words
+        A path must have no blank for make, and the products must not depend on where they are
+        made.
+        """
+        folder, copy, objects = (
+            REPOSITORY / self.folder,
+            workplace / "source",
+            workplace / "objects",
+        )
+        objects.mkdir()
+        # The folder may be read-only; the copy's folders must not be.
+        for path in (folder, *sorted(folder.rglob("*"))):
+            if path.is_dir():
+                (copy / path.relative_to(folder)).mkdir()
+            else:
+                shutil.copy(path, copy / path.relative_to(folder), follow_symlinks=False)
+        prefix = "" if self.native else cross_compile(self.architecture)
+        try:
+            processes.output(
+                ["make", "-s", f"CROSS_COMPILE={prefix}", "OUTPUT=../objects", *self._variables],
+                cwd=copy, env={"LC_ALL": "C"},
+            )  # fmt: skip
+        except HostError as error:
+            raise BuildError(
+                f"{folder.name} failed to build; compiler errors below.", error.detail
+            ) from None
+        shutil.copy(objects / self.product, product)
 
 
 INIT = Program("guest", "init")
@@ -117,17 +133,15 @@ class Scripts:
     title: str = field(default="scripts", init=False)
 
     def stored(self) -> Path | None:
-        """Return the folder with the scripts, if the store has them."""
         return self._entry().use()
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the folder with the scripts."""
+        return self._entry().obtain(self._write, reporter.say)
 
-        def make(_: Path, entry: Path) -> None:
-            for name, text in self.texts:
-                (entry / name).write_text(text)
-
-        return self._entry().obtain(make, reporter.say)
+    def _write(self, _: Path, product: Path) -> None:
+        for name, text in self.texts:
+            (product / name).write_text(text)
 
     def _entry(self) -> Entry:
         return Entry("programs", {"scripts": dict(self.texts)}, self.title)
@@ -151,41 +165,3 @@ def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
 def ftbench_list(reporter: Reporter) -> str:
     """Return the output of ``ftbench --list=json`` on this host: all that it can measure."""
     return processes.output([build_ftbench(reporter, native=True), "--list=json"])
-
-
-def _sources(folder: Path) -> Iterable[Path]:
-    return (path for path in folder.rglob("*") if path.is_file() and path.suffix in _SOURCES)
-
-
-def run_make(folder: Path, workplace: Path, prefix: str, *variables: str) -> Path:
-    """Run make for `folder` with the tools of `prefix`; return the folder of its products.
-
-    make runs in a copy and gets only relative paths: a path must have no blank
-    for make, and the products must not depend on where they are made.
-    """
-    objects, copy = workplace / "objects", workplace / "source"
-    for place in (objects, copy):
-        shutil.rmtree(place, ignore_errors=True)
-    objects.mkdir()
-    _copy(folder, copy)
-    try:
-        processes.output(
-            ["make", "-s", f"CROSS_COMPILE={prefix}", "OUTPUT=../objects", *variables],
-            cwd=copy,
-            env={"LC_ALL": "C"},
-        )
-    except HostError as error:
-        raise BuildError(
-            f"{folder.name} failed to build; compiler errors below.", error.detail
-        ) from None
-    return objects
-
-
-def _copy(folder: Path, copy: Path) -> None:
-    """Copy a folder of sources, which may be read-only, into writable directories."""
-    copy.mkdir()
-    for path in sorted(folder.rglob("*")):
-        if path.is_dir():
-            (copy / path.relative_to(folder)).mkdir()
-        else:
-            shutil.copy(path, copy / path.relative_to(folder), follow_symlinks=False)

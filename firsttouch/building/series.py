@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from firsttouch.building import overlay
-from firsttouch.building.patches import read_diff
 from firsttouch.building.source import KernelSource
 from firsttouch.errors import HostError
 from firsttouch.files import write_atomically
@@ -36,7 +35,7 @@ def write_series(
     tree = source.tree()
     with tempfile.TemporaryDirectory(prefix="firsttouch-series-") as scratch:
         work, made = Path(scratch, "linux"), Path(scratch, "series")
-        for name in {name for patch in patches for name in touched_files(patch, source)}:
+        for name in {name for patch in patches for name in patch.touched(source.release)}:
             (work / name).parent.mkdir(parents=True, exist_ok=True)
             if (tree / name).exists():
                 shutil.copyfile(tree / name, work / name)
@@ -44,7 +43,8 @@ def write_series(
         _commit(work, author, f"Linux {source.version}", author)
         for patch in patches:
             overlay.apply(patch, source.release, work)
-            _name_maintainer(work, author)
+            if (file := work / "MAINTAINERS").exists():
+                file.write_text(file.read_text().replace(_MAINTAINER, f"M:\t{author}\n"))
             _commit(work, author, f"{patch.subject}\n\n{patch.message}", patch.author or author)
         _git(
             work, author, "format-patch", "-q", "--no-signature",
@@ -61,19 +61,18 @@ def write_series(
             # git am leaves out what stands below the mark.
             text = text.replace("\n---\n", f"\n---\n{_base(source)}\n\n", 1)
         first.write_text(text)
-        return _replace_patches(destination, made)
-
-
-def touched_files(patch: overlay.Patch, source: KernelSource) -> list[str]:
-    """Return the paths, in the kernel tree, of all files that `patch` adds or changes."""
-    hook = patch.hook(source.release)
-    return [*patch.files, *(read_diff(hook).names if hook else ())]
-
-
-def _name_maintainer(work: Path, author: str) -> None:
-    file = work / "MAINTAINERS"
-    if file.exists():
-        file.write_text(file.read_text().replace(_MAINTAINER, f"M:\t{author}\n"))
+        try:
+            destination.mkdir(parents=True, exist_ok=True)
+            for stale in destination.glob("[0-9][0-9][0-9][0-9]-*.patch"):
+                stale.unlink()
+            for file in made.iterdir():
+                write_atomically(destination / file.name, file.read_bytes())
+            return [destination / file.name for file in sorted(made.iterdir())]
+        except OSError as error:
+            raise HostError(
+                f"cannot write the series to {destination} ({error.strerror}): "
+                "name another directory by --out."
+            ) from None
 
 
 def _base(source: KernelSource) -> str:
@@ -84,23 +83,6 @@ def _base(source: KernelSource) -> str:
     origin = "of Debian" if source.given is None else "given"
     named = f"the {source.kind} {origin} with SHA-256"
     return f"Applies to Linux {source.version}, {named}\n{source.sha256}."
-
-
-def _replace_patches(destination: Path, made: Path) -> list[Path]:
-    try:
-        destination.mkdir(parents=True, exist_ok=True)
-        for stale in destination.glob("[0-9][0-9][0-9][0-9]-*.patch"):
-            stale.unlink()
-        files = []
-        for file in sorted(made.iterdir()):
-            write_atomically(destination / file.name, file.read_bytes())
-            files.append(destination / file.name)
-        return files
-    except OSError as error:
-        raise HostError(
-            f"cannot write the series to {destination} ({error.strerror}): "
-            "name another directory by --out."
-        ) from None
 
 
 def _commit(work: Path, committer: str, message: str, author: str) -> None:

@@ -89,7 +89,6 @@ class GivenSource(KernelSource):
     folder: Path
 
     def tree(self) -> Path:
-        """Return the tree."""
         return self.folder
 
 

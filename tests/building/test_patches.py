@@ -140,8 +140,8 @@ def test_a_line_that_a_mailbox_marks_is_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("b.c\nrename from mm/a.c\nrename to mm/b.c\n", "only renames mm/a.c to mm/b.c"),
-        ("a.c\nold mode 100644\nnew mode 100755\n", "only changes the modes of files"),
+        ("b.c\nrename from mm/a.c\nrename to mm/b.c\n", "changes no line of a file"),
+        ("a.c\nold mode 100644\nnew mode 100755\n", "changes no line of a file"),
         (None, "is no patch"),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 from firsttouch.building.host_tools import cross_compile, processors
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.overlay import all_series, apply, link_tree, patches_of
-from firsttouch.building.series import touched_files, write_series
+from firsttouch.building.series import write_series
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.places import LINUX
@@ -66,7 +66,7 @@ def test_git_am_accepts_the_series_and_makes_the_tree_that_is_built(
     source: KernelSource, name: str, patches: list[Path], tmp_path: Path
 ) -> None:
     ours = patches_of(source.release, name)
-    touched = sorted({file for patch in ours for file in touched_files(patch, source)})
+    touched = sorted({file for patch in ours for file in patch.touched(source.release)})
     repository, changed = tmp_path / "linux", tmp_path / "changed"
     for tree in (repository, changed):
         _copy(source, touched, tree)
@@ -167,7 +167,7 @@ def _check_code(source: KernelSource, series: str, folder: Path) -> None:
         {
             str(Path(file).with_suffix(".o"))
             for patch in ours
-            for file in touched_files(patch, source)
+            for file in patch.touched(source.release)
             # Built as a part of the file that includes it.
             if file.endswith(".c") and not file.startswith("tools/") and "_kunit" not in file
         }
