@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,12 +30,22 @@ def qemu(guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQ
     return fake_qemu.install(tmp_path / "tools", monkeypatch)
 
 
-def test_what_the_commands_printed_comes_back(guest: Guest, qemu: FakeQemu, tmp_path: Path) -> None:
-    qemu.answer(_DONE, log="booted\n")
+@pytest.mark.parametrize(
+    "log",
+    [
+        "booted\n",
+        # An early part of arm64 reads `nokaslr`, and init's environment has a layout's padding.
+        'Unknown kernel command line parameters "nokaslr LAYOUT=xx", will be passed to user\n',
+    ],
+)
+def test_what_the_commands_printed_comes_back(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path, log: str
+) -> None:
+    qemu.answer(_DONE, log=log)
     ended = run_guest(guest, tmp_path / "log/file")
     assert [done.lines for done in ended.commands] == [('{"a": 1}',)]
     assert ended.counts is None
-    assert (tmp_path / "log/file").read_text() == "booted\n"
+    assert (tmp_path / "log/file").read_text() == log
 
 
 @pytest.mark.parametrize("splat", ["BUG: bad page", "WARNING: CPU: 0", "Kernel panic - not"])
@@ -49,62 +60,48 @@ def test_a_kernel_that_complains_has_no_results_unless_that_is_expected(
     assert run_guest(guest, tmp_path / "log", splats=True).commands
 
 
+_UNKNOWN = 'Unknown kernel command line parameters "fault_ahed=64 nokaslr a", will be passed to'
+_PREEMPT = "Dynamic Preempt: unsupported mode: none"
+
+
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("results", "log", "status", "said"),
     [
-        ('Unknown kernel command line parameters "fault_ahed=64 nokaslr a", will be passed to user',
-         "fault_ahed=64 a"),
-        ("Dynamic Preempt: unsupported mode: none", "preempt=none"),
+        (_DONE, _UNKNOWN, 0, "does not know fault_ahed=64 a: correct the boot words"),
+        (_DONE, _PREEMPT, 0, "does not know preempt=none: correct the boot words"),
+        ("", "the end", 0, "ended before its commands did"),
+        (_DONE[:-2], "the end", 0, "ended before its commands did"),
+        ("{}\n", "the end", 0, "ended before its commands did"),
+        (_DONE, "the end", 3, "QEMU's status 3"),
     ],
-)  # fmt: skip
-def test_a_boot_word_that_has_no_effect_is_named(
-    guest: Guest, qemu: FakeQemu, tmp_path: Path, said: str, words: str
+)
+def test_a_guest_without_results_says_why(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path, results: str, log: str, status: int, said: str
 ) -> None:
-    qemu.answer(_DONE, log=f"[ 0.0] {said}\n")
-    with pytest.raises(GuestError, match=f"does not know {words}: correct the boot words"):
+    qemu.answer(results, log=f"{log}\n", status=status)
+    with pytest.raises(GuestError, match=said) as error:
         run_guest(guest, tmp_path / "log")
-
-
-def test_a_word_that_is_meant_for_another_is_no_mistake(
-    guest: Guest, qemu: FakeQemu, tmp_path: Path
-) -> None:
-    """An early part of arm64 reads `nokaslr`, and init's environment has a layout's padding."""
-    log = 'Unknown kernel command line parameters "nokaslr LAYOUT=xx", will be passed to user\n'
-    qemu.answer(_DONE, log=log)
-    assert run_guest(guest, tmp_path / "log").commands
-
-
-@pytest.mark.parametrize("results", ["", _DONE[:-2], "{}\n"])
-def test_a_guest_that_ended_early_has_no_results(
-    guest: Guest, qemu: FakeQemu, tmp_path: Path, results: str
-) -> None:
-    qemu.answer(results, log="the end\n")
-    with pytest.raises(GuestError, match="ended before its commands did") as error:
-        run_guest(guest, tmp_path / "log")
-    assert error.value.detail == ["the end"]
-
-
-def test_a_qemu_that_fails_says_why(guest: Guest, qemu: FakeQemu, tmp_path: Path) -> None:
-    qemu.answer(_DONE, status=3)
-    with pytest.raises(GuestError, match="QEMU's status 3"):
-        run_guest(guest, tmp_path / "log")
+    assert error.value.detail == [log]
 
 
 def test_a_plugin_that_wrote_nothing_is_an_error(
-    guest: Guest, qemu: FakeQemu, make_guest: MakeGuest, tmp_path: Path
+    qemu: FakeQemu, make_guest: MakeGuest, tmp_path: Path
 ) -> None:
     qemu.answer(_DONE)
     with pytest.raises(GuestError, match="wrote no counts"):
         run_guest(make_guest(tmp_path / "counted"), tmp_path / "log")
 
 
+def _do(qemu: FakeQemu, statements: str) -> None:
+    """Have QEMU do something before it ends."""
+    text = qemu.program.read_text()
+    qemu.program.write_text(text.replace("sys.exit(", f"import time\n{statements}\nsys.exit("))
+
+
 def test_a_guest_ends_as_soon_as_it_is_told_to(
     guest: Guest, qemu: FakeQemu, tmp_path: Path
 ) -> None:
-    qemu.program.write_text(
-        qemu.program.read_text().replace("sys.exit(", "__import__('time').sleep(1000)\nsys.exit(")
-    )
-    qemu.answer(_DONE)
+    _do(qemu, "time.sleep(1000)")
     stop = threading.Event()
     stop.set()
     with pytest.raises(StoppedError):
@@ -112,45 +109,25 @@ def test_a_guest_ends_as_soon_as_it_is_told_to(
 
 
 @pytest.mark.long
-def test_a_silent_guest_is_given_up(guest: Guest, qemu: FakeQemu, tmp_path: Path) -> None:
-    qemu.program.write_text(
-        qemu.program.read_text().replace("sys.exit(", "__import__('time').sleep(1000)\nsys.exit(")
-    )
-    with pytest.raises(GuestError, match="printed nothing for 1 s"):
-        run_guest(guest, tmp_path / "log", silence=1)
-
-
-def _slowly(qemu: FakeQemu, statement: str) -> None:
-    text = qemu.program.read_text()
-    qemu.program.write_text(text.replace("sys.exit(", f"{statement}\nsys.exit("))
-
-
-@pytest.mark.long
-def test_a_guest_that_prints_for_ever_is_given_up_after_its_deadline(
-    guest: Guest, qemu: FakeQemu, tmp_path: Path
+@pytest.mark.parametrize(
+    ("statements", "limits", "said"),
+    [
+        ("time.sleep(1000)", {"silence": 1}, "printed nothing for 1 s"),
+        ("while True: log.write(b'once more\\n'); time.sleep(0.1)",
+         {"silence": 30, "deadline": 10}, "had not ended after 10 s, so it was ended"),
+        # 200 MB in all, so that a guest that is not ended does not fill this host's disk.
+        ("for _ in range(100): log.write(b'once more\\n' * 200000); time.sleep(0.01)",
+         {}, "printed more than 64 MiB, so it was ended"),
+    ],
+    ids=["silent", "endless", "full disk"],
+)  # fmt: skip
+def test_a_guest_that_does_not_end_is_given_up(
+    guest: Guest, qemu: FakeQemu, tmp_path: Path, statements: str, limits: dict[str, Any], said: str
 ) -> None:
     log = tmp_path / "log"
-    _slowly(
-        qemu,
-        f"import time\nwhile True: open({str(log)!r}, 'a').write('once more\\n'); time.sleep(0.1)",
-    )
-    with pytest.raises(GuestError, match="had not ended after 3 s, so it was ended") as error:
-        run_guest(guest, log, silence=30, deadline=3)
-    assert error.value.detail[-1] == "once more"
-
-
-@pytest.mark.long
-def test_a_guest_that_fills_the_disk_is_given_up(
-    guest: Guest, qemu: FakeQemu, tmp_path: Path
-) -> None:
-    log = tmp_path / "log"
-    # 200 MB in all, so that a guest that is not ended does not fill this host's disk.
-    _slowly(
-        qemu,
-        f"for _ in range(100): open({str(log)!r}, 'ab').write(b'a line of a patch\\n' * 111000); "
-        "__import__('time').sleep(0.01)",
-    )
-    with pytest.raises(GuestError, match="printed more than 64 MiB, so it was ended") as error:
-        run_guest(guest, log)
-    assert error.value.detail[-2] == "a line of a patch"
+    _do(qemu, f"log = open({str(log)!r}, 'ab', buffering=0)\n{statements}")
+    with pytest.raises(GuestError, match=said) as error:
+        run_guest(guest, log, **limits)
+    if limits.get("silence") != 1:
+        assert "once more" in error.value.detail[-2:]
     assert log.stat().st_size < 1 << 30
