@@ -75,7 +75,7 @@ def output(
             check=False,
         )
     except FileNotFoundError:
-        raise HostError(f"{name} is missing: `firsttouch doctor` says what installs it.") from None
+        raise HostError(f"{name} is missing: `firsttouch doctor` prints a fix.") from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines()
         raise HostError(f"{name} failed with status {done.returncode}: see below.", lines[-8:])

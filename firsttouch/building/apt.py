@@ -93,7 +93,7 @@ def host_archives() -> list[Archive]:
     if not archives:
         raise HostError(
             "this host's package sources name no Debian mirror: add one to /etc/apt, run "
-            "`apt-get update` as root, or give a kernel tree by --source."
+            "`apt-get update` as root, or use --source TREE."
         )
     return list(archives.values())
 
@@ -130,7 +130,7 @@ def mirror_archive(suite: str) -> Archive:
             return Archive(archive.uri, suite, archive.keyring)
     raise HostError(
         "this host's package sources name no mirror of Debian's main archive: add one to "
-        "/etc/apt, or give a kernel tree by --source."
+        "/etc/apt, or use --source TREE."
     )
 
 
@@ -268,7 +268,7 @@ def find_package(
         if listed.returncode == 0 and (files := _listed(listed.stdout)):
             return files[0], options
     # A kernel tree is no remedy for what Debian has for one: a configuration, an image.
-    tree = "" if architecture else ", or give a kernel tree by --source"
+    tree = "" if architecture else ", or use --source TREE"
     raise HostError(
         f"no package source of this host offers {name}, nor does its mirror in "
         f"{', '.join(suites)}: check the network and /etc/apt{tree}."

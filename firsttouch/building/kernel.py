@@ -355,7 +355,7 @@ def keep_vmlinux(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Pa
     if addresses(image / SYMBOLS) != addresses(debug / SYMBOLS):
         raise BuildError(
             f"{made.title} has other addresses when it is built with debug information: "
-            "leave out --keep-vmlinux."
+            "remove --keep-vmlinux."
         )
     beside = image / VMLINUX
     with contextlib.suppress(FileExistsError):

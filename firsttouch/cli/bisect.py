@@ -83,7 +83,7 @@ def run_bisect(
     if not (good and dots and bad):
         raise UserError(f"--bisect {commits}: write GOOD..BAD, such as v6.12..HEAD.")
     if request.source is None:
-        raise UserError("--bisect needs a kernel's git tree: give it by --source.")
+        raise UserError("--bisect needs a kernel's git tree: use --source TREE.")
     repository = Repository(request.source)
     good, bad = repository.commit(good), repository.commit(bad)
     request = replace(request, arms=(BASE,), tried=())

@@ -33,14 +33,14 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
         "--configuration",
         type=Path,
         metavar="FILE",
-        help="take Debian's configuration from FILE, and fetch nothing: for a host without apt",
+        help="use Debian's configuration from FILE and fetch nothing, for a host without apt",
     )
     add_architecture(fetch)
     fetch.set_defaults(run=_fetch)
     build = actions.add_parser("build", help="build one image and print its path")
     add_source(build)
     which = build.add_mutually_exclusive_group()
-    which.add_argument("--stock", action="store_true", help="without linux/")
+    which.add_argument("--stock", action="store_true", help="without the features")
     which.add_argument("--arm", metavar="A", help="the kernel that this arm boots")
     add_architecture(build)
     build.set_defaults(run=_build)
@@ -52,9 +52,9 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
         "--flavour",
         choices=FLAVOURS,
         default=CLOUD,
-        help="whose of Debian's configurations it has (default: %(default)s)",
+        help="Debian's configuration (default: %(default)s)",
     )
-    package.add_argument("--stock", action="store_true", help="without linux/")
+    package.add_argument("--stock", action="store_true", help="without the features")
     package.set_defaults(run=_package)
     series = actions.add_parser("series", help="write the series, for git am")
     add_source(series)
@@ -76,7 +76,7 @@ def add_options(kernel: argparse.ArgumentParser) -> None:
         "--author",
         type=_identity,
         metavar="NAME <ADDRESS>",
-        help="who signs the patches off and maintains the new files (default: git's user)",
+        help="sign off the patches, as maintainer of the new files (default: git's user)",
     )
     series.set_defaults(run=_series)
 

@@ -44,7 +44,7 @@ def add_options(lab: argparse.ArgumentParser) -> None:
         action=Once,
         metavar="N",
         help="run each cell in the first N layouts of kernel and program, or in layouts A-B, and "
-        "show how its figures are distributed (default: as the experiment's file says, mostly 1)",
+        "print the distribution of its figures (default: the experiment's, mostly 1)",
     )
     lab.add_argument(
         "--on",
@@ -58,14 +58,14 @@ def add_options(lab: argparse.ArgumentParser) -> None:
         action=Once,
         type=int,
         metavar="N",
-        help="jobs of Slurm at once, a guest each (default: as many as CPUs are in service)",
+        help="number of Slurm tasks (default: as many as CPUs in service)",
     )
     only = add_form(lab)
     only.add_argument(
         "--list", action="store_true", help="print the experiments, machines, arms and releases"
     )
     lab.set_defaults(
-        run=_run, at_interrupt="finished cells are kept; run the same command again to resume"
+        run=_run, at_interrupt="finished cells are kept; run the same command to resume"
     )
 
 
@@ -74,13 +74,13 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="a first answer: smaller sizes and fewer cells",
+        help="get a first answer from smaller sizes and fewer cells",
     )
     parser.add_argument(
         "--time",
         action="store_true",
-        help="measure times instead: the cells as guests of this host's KVM, stock, stock again "
-        "and each other arm (lab: on) in turn, boot after boot",
+        help="measure times instead of counts: boot stock, stock again and each other arm in "
+        "turn as KVM guests of this host",
     )
     parser.add_argument(
         "--boots",
@@ -91,18 +91,17 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
     )
     add_architecture(parser)
     parser.add_argument("--table", action="store_true", help="print every row")
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON instead")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     parser.add_argument(
         "--keep-vmlinux",
         action="store_true",
-        help="build each kernel with debug information, too, and print the path of its vmlinux, "
-        "for gdb and addr2line",
+        help="also build each kernel with debug information, and print the path of its vmlinux",
     )
     only = parser.add_mutually_exclusive_group()
     only.add_argument(
         "--dry-run",
         action="store_true",
-        help="print what would be built and run; run nothing",
+        help="print the plan and run nothing",
     )
     only.add_argument(
         "--show-qemu",

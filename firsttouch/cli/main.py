@@ -20,7 +20,7 @@ from firsttouch.progress import Reporter
 
 _EXAMPLES = """examples:
   firsttouch lab                                   the default plan: stock against changed
-  firsttouch lab --dry-run                         what that would build and run, and the time
+  firsttouch lab --dry-run                         the plan, and an estimate of the time
   firsttouch lab --quick                           a first answer, with fewer and smaller cells
   firsttouch lab --list                            experiments, machines, arms, releases
   firsttouch lab --experiment populate --size 64M  one experiment, smaller
@@ -29,12 +29,12 @@ _EXAMPLES = """examples:
   firsttouch lab --source ~/linux                  your own kernel tree
   firsttouch lab --experiment boot --arm on --show-qemu
   firsttouch lab --on slurm                        the same, on the nodes of a cluster
-  firsttouch try ~/my.patch                        what a patch changes, per fault
+  firsttouch try ~/my.patch                        the cost of a patch, per fault
   firsttouch try --boot init_on_alloc=0            the same for a boot parameter
   firsttouch profile --experiment populate --set by=store --set page=4k --arm stock --arm on
   firsttouch guest --arm on                        a shell in the guest
-  firsttouch survey                                this host and its own kernel
-  firsttouch trace -- perl -e 1                    the double faults of a program, on this host
+  firsttouch survey                                this host and its current kernel
+  firsttouch trace -- perl -e 1                    the page faults of a program, on this host
   firsttouch report out                            draw out/report.html again
   firsttouch compare out ~/colleague/out           two result sets side by side
   firsttouch export --format md out                the tables as Markdown
@@ -52,36 +52,36 @@ You can add machines, experiments and arms in machines/, experiments/ and arms/ 
 # the command that runs is imported: all of them together take several times as long to import
 # as a short command takes to run.
 _COMMANDS = {
-    "doctor": ("doctor:add_options", "what this host lacks, and the command that installs it"),
-    "lab": ("lab:add_options", "build, boot, measure and compare"),
+    "doctor": ("doctor:add_options", "check for missing dependencies"),
+    "lab": ("lab:add_options", "build kernels, boot them, measure and compare"),
     "try": (
         "tried:add_options",
-        "what a kernel patch, a configuration or a boot parameter changes",
+        "measure the cost of a kernel patch, a configuration or a boot parameter",
     ),
     "profile": (
         "profile:add_options",
-        "where the kernel's instructions go, by function and by call",
+        "count kernel instructions by function, with a flame graph",
     ),
-    "guest": ("guest:add_options", "a shell in a guest"),
+    "guest": ("guest:add_options", "run a shell in a guest"),
     "survey": (
         "survey:add_options",
-        "first touches on this host and its own kernel, without root",
+        "measure first touches on this host and its current kernel (no root needed)",
     ),
     "trace": (
         "trace:add_options",
-        "double faults of any program, on this host's own kernel, without root",
+        "trace a program's page faults and suggest remedies (no root needed)",
     ),
-    "report": ("results:report_options", "draw DIR/report.html or DIR/trace.html again"),
-    "compare": ("results:compare_options", "two result sets, surveys or traces, side by side"),
+    "report": ("results:report_options", "draw the report of stored results or a trace again"),
+    "compare": ("results:compare_options", "compare two result sets, surveys or traces"),
     "export": (
         "results:export_options",
-        "print results as Markdown or CSV, or write each figure as an SVG file",
+        "export results as Markdown, CSV, SVG figures or folded stacks",
     ),
-    "kernel": ("kernel:add_options", "fetch or build a kernel, write the series"),
-    "store": ("store:add_options", "list or prune what was built and measured"),
+    "kernel": ("kernel:add_options", "fetch, build or package a kernel, write the patch series"),
+    "store": ("store:add_options", "list or prune the cache of builds and results"),
     "completion": (
         "completion:add_options",
-        "print a script that completes commands, options and names in your shell",
+        "print a completion script for your shell",
     ),
 }
 
@@ -100,8 +100,7 @@ def full_parser(only: str | None = None) -> argparse.ArgumentParser:
     """
     parser = _Parser(
         prog="firsttouch",
-        description="Measure what the first touch of a page costs on arm64 Linux, "
-        "and what three kernel features save.",
+        description="Measure page faults: of programs, of kernel patches, of arm64 Linux.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

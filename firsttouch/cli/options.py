@@ -51,15 +51,15 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         action=Once,
         default=None,
         metavar="R",
-        help=f"a kernel release that has hooks (default {DEFAULT_RELEASE})",
+        help=f"a kernel release with hooks (default {DEFAULT_RELEASE})",
     )
     parser.add_argument(
         "--source",
         action=Once,
         type=Path,
         metavar="TREE",
-        help="a kernel of your own, with the hooks of the nearest release: a tree, a tarball "
-        "such as linux-6.12.1.tar.xz, or Debian's linux-source package",
+        help="your own kernel source: a tree, a tarball or Debian's linux-source package; patched "
+        "with the hooks of the closest release",
     )
 
 
@@ -106,7 +106,7 @@ def add_selection(parser: argparse.ArgumentParser, out: Path, *, arms: bool = Tr
         "--size",
         action=Once,
         metavar="BYTES",
-        help="bytes to map, with K, M or G if you like",
+        help="bytes to map; K, M and G are accepted",
     )
     parser.add_argument(
         "--set",
@@ -114,22 +114,21 @@ def add_selection(parser: argparse.ArgumentParser, out: Path, *, arms: bool = Tr
         default=[],
         metavar="PARAM=VALUE",
         dest="settings",
-        help="run only the cells whose parameter has this value, or one of these values if it is "
-        "given more than once",
+        help="run only the cells with this value of a parameter; may be repeated for more values",
     )
     parser.add_argument(
         "--setting",
         action="append",
         default=[],
         metavar="S",
-        help="run in this setting, or in several at once, such as kpti-off+cpus-4; may be repeated",
+        help="run in this setting, such as kpti-off; may be repeated",
     )
     parser.add_argument(
         "--jobs",
         action=Once,
         type=int,
         metavar="N",
-        help="guests at once (default: as many as CPUs and memory allow)",
+        help="number of parallel guests (default: as many as CPUs and memory allow)",
     )
     parser.add_argument(
         "--out",
@@ -137,7 +136,7 @@ def add_selection(parser: argparse.ArgumentParser, out: Path, *, arms: bool = Tr
         type=Path,
         default=out,
         metavar="DIR",
-        help=f"where results go (default {out}/)",
+        help=f"output directory (default {out}/)",
     )
 
 

@@ -32,13 +32,12 @@ def add_options(profile: argparse.ArgumentParser) -> None:
         "--count",
         choices=tuple(COUNTS),
         default=INSTRUCTIONS,
-        help=f"what to print by function (default {INSTRUCTIONS})",
+        help=f"the count to print by function (default {INSTRUCTIONS})",
     )
     profile.add_argument(
         "--per",
         choices=UNITS,
-        help="what to divide by (default: fault, or page if the arms take different numbers of "
-        "faults)",
+        help="the divisor (default: fault, or page if arms take different numbers of faults)",
     )
     profile.add_argument("--table", action="store_true", help="print every function")
     profile.set_defaults(

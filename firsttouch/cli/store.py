@@ -16,17 +16,14 @@ from firsttouch.progress import Reporter
 def add_options(store: argparse.ArgumentParser) -> None:
     """Add the actions of `firsttouch store`."""
     actions = store.add_subparsers(required=True, metavar="ACTION")
-    listing = actions.add_parser(
-        "list", help="print what the store has: kind, size, last use, name"
-    )
+    listing = actions.add_parser("list", help="print the entries: kind, size, last use, name")
     listing.set_defaults(run=_list)
-    pruning = actions.add_parser("prune", help="remove the least recently used, but nothing that "
-                                 "a run uses")  # fmt: skip
+    pruning = actions.add_parser("prune", help="remove the least recently used entries")
     pruning.add_argument(
         "--keep",
         required=True,
         metavar="BYTES",
-        help="how many bytes may stay, with K, M or G if you like",
+        help="the size to reduce the store to; K, M and G are accepted",
     )
     pruning.set_defaults(run=_prune)
 

@@ -39,15 +39,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=DEFAULT_SECONDS,
         metavar="N",
-        help=f"how long to measure; a longer time gives more exact times "
-        f"(default {DEFAULT_SECONDS})",
+        help=f"duration; a longer one is more precise (default {DEFAULT_SECONDS})",
     )
     parser.add_argument(
         "--out",
         type=Path,
         default=Path("out"),
         metavar="DIR",
-        help="where results go (default out/)",
+        help="output directory (default out/)",
     )
     parser.add_argument(
         "--experiment",

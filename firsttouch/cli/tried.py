@@ -49,8 +49,8 @@ _EXAMPLES = """examples:
 def add_options(tried: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch try`."""
     tried.description = (
-        "Build stock and stock with your changes, run the default plan or the experiments named "
-        "on both, and print what changed per fault or operation, with the functions."
+        "Build stock and stock with your change, run the same experiments on both, and print "
+        "the difference per fault or operation, by function."
     )
     tried.epilog = _EXAMPLES
     tried.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -60,8 +60,8 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="PATCH",
         action=_Part,
-        help="a patch, a mail or a mailbox, also packed by gzip or xz; a directory of a series "
-        "(*.patch); - for standard input",
+        help="a patch, a mail or a mailbox, also compressed by gzip or xz; a directory with a "
+        "series (*.patch); - for standard input",
     )
     tried.add_argument(
         "--arm",
@@ -69,14 +69,14 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         metavar=("NAME", "PATCH"),
         action=_Part,
         dest="named",
-        help=f"begin an arm; what follows belongs to it (default: one arm, {UNNAMED})",
+        help=f"start an arm to which later arguments belong (default: one arm, {UNNAMED})",
     )
     tried.add_argument(
         "--config",
         metavar="FRAGMENT",
         action=_Part,
         dest="fragments",
-        help="a file of lines such as CONFIG_X=y, laid over the configuration; may be repeated",
+        help="a file with lines such as CONFIG_X=y for the configuration; may be repeated",
     )
     tried.add_argument(
         "--boot", metavar="WORDS", action=_Part, help="words for the kernel's command line"
@@ -92,7 +92,7 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         action=Once,
         default=METRIC,
         metavar="M",
-        help="what --bisect judges commits by (default %(default)s)",
+        help="the metric of --bisect (default %(default)s)",
     )
     tried.add_argument(
         "--limit",
@@ -105,8 +105,7 @@ def add_options(tried: argparse.ArgumentParser) -> None:
     tried.add_argument(
         "--matrix",
         action="store_true",
-        help="also run all cells in each setting of settings/, of the quick ones with --quick, and "
-        "in pairs of those that move what changed",
+        help="also run all cells in each setting of settings/ (with --quick: in the quick ones)",
     )
     tried.add_argument(
         "--baseline",
@@ -118,7 +117,7 @@ def add_options(tried: argparse.ArgumentParser) -> None:
     tried.add_argument(
         "--reply",
         action="store_true",
-        help="print the answer as a mail to the patch's thread instead, in 72 columns",
+        help="print the answer as a reply to the patch's thread, in 72 columns",
     )
     add_form(tried)
     tried.set_defaults(

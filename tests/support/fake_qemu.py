@@ -55,7 +55,7 @@ class FakeQemu:
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeQemu:
     """Put the program on PATH, before the real one."""
     real = shutil.which(QEMU)
-    assert real, f"{QEMU} is missing: `firsttouch doctor` says what installs it"
+    assert real, f"{QEMU} is missing: `firsttouch doctor` prints a fix"
     folder.mkdir()
     fake = FakeQemu(folder / QEMU, folder / "seen.json", folder / "answers.json")
     fake.program.write_text(
