@@ -71,7 +71,7 @@ def _on_terminal(dataset: Dataset, _: Path) -> str:
 def _on_page(dataset: Dataset, folder: Path) -> str:
     """Return the text of the page, a line for each block; what is folded away is in the tables."""
     page = write_report(dataset, folder, []).read_text()
-    text = re.sub(r"<(style|details|defs)\b.*?</\1>", "", page, flags=re.S)
+    text = re.sub(r"<(style|details|defs)\b.*?</\1>|<wbr>", "", page, flags=re.S)
     text = re.sub(r"<(?!/?(?:span|b|i|em|strong|code|a|tspan|td|th)\b)[^>]*>", "\n", text)
     lines = (
         " ".join(unescape(re.sub(r"<[^>]*>", " ", line)).split()) for line in text.splitlines()

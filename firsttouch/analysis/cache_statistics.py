@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Statistics of the cache experiments: knees, spreads over hot colours, zero-page footprints."""
+"""Statistics of the cache experiments: spreads over hot colours, and what colours change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -12,19 +12,11 @@ from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params, Value
 
-# Lines fit into a set if at most this share of their reads misses: 1 %. Timer ticks of
-# Debian's kernel make a set of lines that fits miss once in some hundred accesses.
-FITTING = 0.01
 MISSES = ("l1d_misses", "l2_misses")
 # The stride of a dense zero-scan, in bytes: one line.
 _DENSE = 64
 # The arms that have as many zero pages as a cache level has colours.
 _ARMS_OF = {"l1d": ("color", "color-alone"), "l2": ("color-l2",)}
-
-
-def knee(values: Mapping[int, float], limit: float) -> int | None:
-    """Return the largest N at which the value is at most `limit`; None if there is none."""
-    return max((n for n, value in values.items() if value <= limit), default=None)
 
 
 def running(dataset: Dataset, platform: Platform, benchmark: str) -> list[Case]:
@@ -49,36 +41,6 @@ def per_round(case: Case, metric: str) -> dict[str, float]:
     """Return `metric` per round of the case for each arm that measured it."""
     rounds = case.number("rounds") or 1
     return {arm: value / rounds for arm, value in case.values(metric).items()}
-
-
-@dataclass(frozen=True)
-class Curve:
-    """L1D misses per read, by arm and by N, the number of lines that are read in turn.
-
-    `cases` differ only in N; `rest` has their other parameters.
-    """
-
-    rest: Params
-    cases: Sequence[Case]
-    arms: Mapping[str, Mapping[int, float]]
-
-
-def conflict_curves(cases: Iterable[Case]) -> list[Curve]:
-    """Return a curve for each combination of the parameters other than N."""
-    usable = [
-        case
-        for case in cases
-        if case.number("n") > 0 and case.number("rounds") > 0 and case.values("l1d_misses")
-    ]
-    curves = []
-    for rest, members in alike(usable, "n"):
-        members.sort(key=lambda case: case.number("n"))
-        arms: dict[str, dict[int, float]] = {}
-        for case in members:
-            for arm, misses in per_round(case, "l1d_misses").items():
-                arms.setdefault(arm, {})[case.number("n")] = misses / case.number("n")
-        curves.append(Curve(rest, members, arms))
-    return curves
 
 
 @dataclass(frozen=True)
@@ -157,27 +119,6 @@ def sweeps(cases: Iterable[Case]) -> list[Sweep]:
 
 
 @dataclass(frozen=True)
-class Footprint:
-    """Misses per round of reading zero pages beside a working set, by arm; sizes in bytes."""
-
-    stride: int
-    working_set: int
-    metric: str
-    arms: Mapping[str, float]
-
-
-def footprints(cases: Iterable[Case]) -> list[Footprint]:
-    """Return the misses of ``zero-scan`` for each case and cache level."""
-    return [
-        Footprint(case.number("stride"), case.number("working_set"), metric, arms)
-        for case in cases
-        if {"stride", "working_set"} <= case.params.keys()
-        for metric in MISSES
-        if (arms := per_round(case, metric))
-    ]
-
-
-@dataclass(frozen=True)
 class ColoredCache:
     """The effect of colours on one cache, in misses per round of ``zero-conflict``.
 
@@ -196,37 +137,27 @@ class ColoredCache:
 
 def colored_caches(dataset: Dataset) -> list[ColoredCache]:
     """Return the effect of colours on each cache for which all figures were measured."""
-    caches_measured = []
+    found: dict[tuple[Platform, str], ColoredCache] = {}
     for platform in dataset.platforms():
         machine = dataset.catalog.machines.get(platform.machine)
         if machine is None:
             continue
-        scans = footprints(running(dataset, platform, "zero-scan"))
+        scans = running(dataset, platform, "zero-scan")
         caches = {"l1d": machine.cpus[0].l1d, "l2": machine.cpus[0].l2}
-        seen: set[str] = set()
         for sweep in sweeps(running(dataset, platform, "zero-conflict")):
-            cache = caches.get(sweep.level)
-            if cache is None or sweep.level in seen:
+            cache, spread = caches.get(sweep.level), sweep.spreads(sweep.metric)
+            arm = next((name for name in _ARMS_OF.get(sweep.level, ()) if name in spread), None)
+            if cache is None or arm is None or (platform, sweep.level) in found:
                 continue
-            spread = sweep.spreads(sweep.metric)
-            arm = next((name for name in _ARMS_OF[sweep.level] if name in spread), None)
-            if arm is None:
-                continue
-            scan = next(
-                (
-                    scan.arms
-                    for scan in scans
-                    if (scan.stride, scan.working_set, scan.metric)
-                    == (_DENSE, cache.size, sweep.metric)
-                ),
-                {},
-            )
-            if all(a in scan and a in spread and spread[a].whole for a in (BASE, arm)):
-                seen.add(sweep.level)
-                caches_measured.append(
-                    ColoredCache(
-                        platform, sweep.level, cache.colors, spread[BASE], spread[arm],
-                        (scan[BASE], scan[arm]),
-                    )
+            beside: dict[str, float] = {}
+            for scan in scans:
+                if (scan.params.get("stride"), scan.params.get("working_set")) == (
+                    _DENSE, cache.size
+                ):  # fmt: skip
+                    beside = beside or per_round(scan, sweep.metric)
+            if all(a in beside and a in spread and spread[a].whole for a in (BASE, arm)):
+                found[platform, sweep.level] = ColoredCache(
+                    platform, sweep.level, cache.colors, spread[BASE], spread[arm],
+                    (beside[BASE], beside[arm]),
                 )  # fmt: skip
-    return sorted(caches_measured, key=lambda line: (line.platform, line.level))
+    return [found[key] for key in sorted(found)]

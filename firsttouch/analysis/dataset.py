@@ -11,10 +11,11 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 from firsttouch.analysis.cases import BASE_PAGE, Case, Platform
 from firsttouch.analysis.measurement import Measurement, measure
-from firsttouch.analysis.verdicts import change_percent, verdict
+from firsttouch.analysis.verdicts import NOT_JUDGED, NOT_PUBLISHED, change_percent, verdict
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.experiment_files import experiment_names
@@ -28,6 +29,24 @@ from firsttouch.catalog.experiments import (
 from firsttouch.catalog.tried import tried_arm
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result, file_of_results, read_results
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One figure in several layouts; `values` are in the order of the layouts, one or more."""
+
+    values: tuple[float, ...]
+
+    @property
+    def spread(self) -> tuple[float, float, float]:
+        """The smallest value, the median and the largest."""
+        return min(self.values), float(median(self.values)), max(self.values)
+
+
+def _distribution(values: Iterable[float | None]) -> Distribution | None:
+    numbers = tuple(value for value in values if value is not None)
+    return Distribution(numbers) if len(numbers) > 1 else None
+
 
 _Key = tuple[Platform, str, tuple[tuple[str, Value], ...]]
 
@@ -56,6 +75,34 @@ class Row:
     def change(self, arm: str) -> float | None:
         """Return by how many per cent `arm` differs from stock; None if that is undefined."""
         return change_percent(self.arms.get(BASE), self.arms.get(arm))
+
+    def values_over(self, arm: str) -> Distribution | None:
+        """Return the values of `arm`; None if fewer than two layouts have one."""
+        return _distribution(layout.arms.get(arm) for layout in self.layouts)
+
+    def changes_over(self, arm: str | None = None) -> Distribution | None:
+        """Return the changes in per cent, of `arm` against stock or of the row's pair of arms.
+
+        Returns None if fewer than two layouts have one.
+        """
+        return _distribution(
+            layout.change_percent if arm is None else layout.change(arm)
+            for layout in self._comparable()
+        )
+
+    def holds_in(self) -> tuple[int, int] | None:
+        """Return in how many layouts the verdict is the row's, and of how many.
+
+        Returns None if nothing is judged.
+        """
+        if self.verdict in (NOT_PUBLISHED, NOT_JUDGED) or not self.layouts:
+            return None
+        same = [layout.verdict == self.verdict for layout in self._comparable()]
+        return sum(same), len(same)
+
+    def _comparable(self) -> list[Row]:
+        """Return the row in each layout in which the same two arms were compared."""
+        return [layout for layout in self.layouts if layout.case.pair() == self.case.pair()]
 
 
 @dataclass(frozen=True)
@@ -129,6 +176,18 @@ class Dataset:
             and {BASE, case.experiment.compare} <= case.values(metric).keys()
         ]
         return max(candidates, key=lambda case: case.number("size"), default=None)
+
+    def published(self) -> list[Row]:
+        """Return the rows that answer a published figure, in the order of these figures."""
+        return [
+            row
+            for experiment in self.catalog.experiments.values()
+            for published in experiment.published
+            for row in self.rows
+            if row.case.experiment.name == experiment.name
+            and row.published == published
+            and row.verdict != NOT_PUBLISHED
+        ]
 
 
 def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[str] = ()) -> Dataset:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from statistics import median
 
 from firsttouch.analysis.figures import Change, Figure
-from firsttouch.analysis.published import NOT_MEASURED
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.experiments import Published
 from firsttouch.lab.times import TimedBoot, TimedCell, Times
 
+NOT_MEASURED = "not measured"
 ELAPSED, SYSTEM, RETIRED = "elapsed_ns", "sys_ns", "instructions_kernel"
 METRICS = (ELAPSED, SYSTEM, "cycles_kernel", RETIRED)
 NO_DIFFERENCE = "no difference shown"

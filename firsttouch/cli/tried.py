@@ -26,6 +26,7 @@ from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
 from firsttouch.terminal import spelled
 from firsttouch.views.changes import changes_document, print_changes, print_matrix
+from firsttouch.views.html.page import write_report
 from firsttouch.views.reply import reply
 from firsttouch.views.rows import print_dataset
 from firsttouch.views.terminal import output_console
@@ -203,6 +204,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         changed.arm: [case for each in profiled if each.arm == changed.arm for case in each.cases]
         for changed in tried
     }
+    if measured.report:
+        write_report(dataset, request.out, base=request.baseline, profiled=cases)
     if options.json:
         print(dump_json(changes_document(tried, cases)), end="")
     elif options.reply:

@@ -9,8 +9,7 @@ from rich.console import Console
 
 from firsttouch.analysis.cache_statistics import Spread, running, sweeps
 from firsttouch.analysis.cases import Case, Platform
-from firsttouch.analysis.dataset import Dataset
-from firsttouch.analysis.published import NOT_MEASURED, PublishedFigure, published_figures
+from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params
@@ -46,7 +45,7 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
     `report` is the path of the report. On a console of 80 columns or more the sentences and
     verdicts take at most 25 lines; a line counts the verdicts that do not fit.
     """
-    figures = measured_figures(dataset)
+    figures = dataset.published()
     groups = _grouped(figures)
     own = list(own_tables(dataset, figures))
     sentences = [] if own and not figures else _sentences(dataset, figures)
@@ -65,17 +64,12 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
     console.print(plain(f"Report: {report}"), soft_wrap=True)
 
 
-def measured_figures(dataset: Dataset) -> list[PublishedFigure]:
-    """Return the published figures that the results answer."""
-    return [each for each in published_figures(dataset) if each.verdict != NOT_MEASURED]
-
-
-def own_tables(dataset: Dataset, figures: Iterable[PublishedFigure]) -> Iterator[Table]:
+def own_tables(dataset: Dataset, figures: Iterable[Row]) -> Iterator[Table]:
     """Yield the shown rows of each experiment that neither sentences nor `figures` are about.
 
     Of the default plan they are left out if anything else of it has an answer.
     """
-    answered = {figure.experiment.name for figure in figures}
+    answered = {figure.case.experiment.name for figure in figures}
     for platform in dataset.platforms():
         answered |= {_FAULTS} if _faults(dataset, platform) else set()
         answered |= {_COLORS} if _colors(dataset, platform) else set()
@@ -118,9 +112,9 @@ def answering(dataset: Dataset) -> list[Platform]:
     return [platform for platform in platforms if dataset.of(platform, *names)] or platforms[:1]
 
 
-def answer(dataset: Dataset, platform: Platform, figures: Iterable[PublishedFigure]) -> list[str]:
+def answer(dataset: Dataset, platform: Platform, figures: Iterable[Row]) -> list[str]:
     """Return a sentence each on write-intent faults, on colour zero pages, on side effects."""
-    verdicts = [figure.verdict for figure in figures if figure.platform == platform]
+    verdicts = [figure.verdict for figure in figures if figure.case.platform == platform]
     counts = ", ".join(f"{verdicts.count(each)} {each}" for each in dict.fromkeys(verdicts))
     return list(
         filter(None, (
@@ -132,7 +126,7 @@ def answer(dataset: Dataset, platform: Platform, figures: Iterable[PublishedFigu
     )  # fmt: skip
 
 
-def _sentences(dataset: Dataset, figures: Sequence[PublishedFigure]) -> list[str]:
+def _sentences(dataset: Dataset, figures: Sequence[Row]) -> list[str]:
     first, *others = answering(dataset)
     quick = f"  ({QUICK})" if dataset.quick else ""
     sentences = [f"First touch, {first}{quick}", *answer(dataset, first, figures)]
@@ -231,31 +225,30 @@ def _height(text: str, console: Console) -> int:
     return printed.get().count("\n")
 
 
-def _grouped(figures: Iterable[PublishedFigure]) -> list[list[PublishedFigure]]:
-    """Return the figures in groups of one text and one verdict, on all platforms.
+def _grouped(figures: Iterable[Row]) -> list[list[Row]]:
+    """Return the published figures in groups of one text and one verdict, on all platforms.
 
     Within a group the row furthest from what was published comes first.
     """
-    groups: dict[tuple[str, str], list[PublishedFigure]] = {}
-    for figure in figures:
-        groups.setdefault((figure.published.figure, figure.verdict), []).append(figure)
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in figures:
+        assert row.published
+        groups.setdefault((row.published.figure, row.verdict), []).append(row)
     return [sorted(members, key=_distance, reverse=True) for members in groups.values()]
 
 
-def _several(groups: Iterable[Iterable[PublishedFigure]]) -> bool:
+def _several(groups: Iterable[Iterable[Row]]) -> bool:
     """Return whether the figures are of more than one platform."""
-    return len({str(figure.platform) for group in groups for figure in group}) > 1
+    return len({str(row.case.platform) for group in groups for row in group}) > 1
 
 
-def _distance(figure: PublishedFigure) -> float:
-    change = (figure.row.change_percent if figure.row else None) or 0.0
-    expected = figure.published.change
+def _distance(row: Row) -> float:
+    change = row.change_percent or 0.0
+    expected = row.published.change if row.published else None
     return change if expected is None else abs(change - expected)
 
 
-def _print_figures(
-    groups: Sequence[Sequence[PublishedFigure]], room: int | None, console: Console
-) -> None:
+def _print_figures(groups: Sequence[Sequence[Row]], room: int | None, console: Console) -> None:
     """Print the published figures in at most `room` lines; the last counts those left out."""
 
     def print_first(shown: int) -> None:
@@ -275,46 +268,47 @@ def _print_figures(
     print_first(shown)
 
 
-def published_table(groups: Sequence[Sequence[PublishedFigure]], *, whole: bool = False) -> Table:
+def published_table(groups: Sequence[Sequence[Row]], *, whole: bool = False) -> Table:
     """Return the table of published figures, a line for the first of each group.
 
-    If `whole`, each has its source, its cell and metric, and the range over layouts.
+    If `whole`, each has its source, its cell and metric.
     """
-    compared = {group[0].experiment.compare for group in groups}
+    compared = {group[0].case.experiment.compare for group in groups}
     other = compared.pop() if len(compared) == 1 else "changed"
-    layouts = any(group[0].row and group[0].row.layouts for group in groups)
+    layouts = any(group[0].layouts for group in groups)
     several = _several(groups)
     rows = []
-    for group in groups:
-        figure, row = group[0], group[0].row
-        assert row is not None
-        where = f", {figure.platform}" if several else ""
-        cell = f"{cell_name(figure.experiment, row.case.params)}{where}: {row.metric}"
-        name = figure.published.figure
-        times = f" {len(group)} x" if len(group) > 1 else ""
+    for row, *others in groups:
+        assert row.published
+        where = f", {row.case.platform}" if several else ""
+        name = row.published.figure
+        times = f" {1 + len(others)} x" if others else ""
         rows.append((
-            *((f"{name} ({figure.published.source})", cell) if whole else (name + where,)),
+            f"{name} ({row.published.source})" if whole else name + where,
+            *((_cell(row, where),) if whole else ()),
             *(format_value(row.arms.get(arm), row.unit)
-              for arm in (BASE, figure.experiment.compare)),
+              for arm in (BASE, row.case.experiment.compare)),
             *(spread_words(row) if layouts else (format_change(row.change_percent),)),
-            f"{figure.verdict}{times}{verdict_words(row).removeprefix(row.verdict)}",
+            f"{row.verdict}{times}{verdict_words(row).removeprefix(row.verdict)}",
         ))  # fmt: skip
     names = ("published figure", "cell") if whole else ("published figure",)
     changes = SPREAD if layouts else ("change",)
     return Table(
-        "", (*names, BASE, other, *changes, "verdict"), tuple(rows),
+        "", (*names, BASE, other, *changes, "verdict"), rows,
         names=len(names), more=1, wraps={0: 24},
     )  # fmt: skip
 
 
-def _not_reproduced(groups: Sequence[Sequence[PublishedFigure]]) -> Iterator[str]:
+def _cell(row: Row, where: str) -> str:
+    return f"{cell_name(row.case.experiment, row.case.params)} {row.metric}{where}"
+
+
+def _not_reproduced(groups: Sequence[Sequence[Row]]) -> Iterator[str]:
     """Yield a sentence for each figure that was not reproduced: what was measured, and why."""
-    for group in groups:
-        figure = group[0]
-        if figure.verdict == "not reproduced" and figure.row:
-            metric = f"{cell_name(figure.experiment, figure.row.case.params)} {figure.row.metric}"
-            metric += f", {figure.platform}" if _several(groups) else ""
-            change = format_change(figure.row.change_percent)
-            change += f", the furthest of {len(group)}" if len(group) > 1 else ""
-            why = figure.published.remark or "the reason is unknown"
-            yield f"Not reproduced: {figure.published.figure} ({metric}: {change}): {why}."
+    for row, *others in groups:
+        if row.verdict == "not reproduced" and row.published:
+            cell = _cell(row, f", {row.case.platform}" if _several(groups) else "")
+            change = format_change(row.change_percent)
+            change += f", the furthest of {1 + len(others)}" if others else ""
+            why = row.published.remark or "the reason is unknown"
+            yield f"Not reproduced: {row.published.figure} ({cell}: {change}): {why}."

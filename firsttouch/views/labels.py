@@ -6,13 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from firsttouch.analysis.dataset import Row
-from firsttouch.analysis.distributions import (
-    Distribution,
-    changes_over,
-    holds_in,
-)
-from firsttouch.analysis.verdicts import NOT_JUDGED, NOT_PUBLISHED
+from firsttouch.analysis.changes import JUDGED
+from firsttouch.analysis.dataset import Distribution, Row
+from firsttouch.analysis.verdicts import NOT_PUBLISHED
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.quantities import (
@@ -23,15 +19,6 @@ from firsttouch.quantities import (
     parse_size,
 )
 
-# Verdicts have a sign as well as a colour.
-SIGNS = {
-    "reproduced": "✓",
-    "exceeded": "▲",
-    "not reproduced": "✗",
-    NOT_JUDGED: "-",
-    NOT_PUBLISHED: "·",
-    "not measured": "·",
-}
 # The label of results of `firsttouch lab --quick`.
 QUICK = "quick: smaller sizes and fewer cells, a first answer"
 _ONE = {"faults": "fault", "misses": "miss", "instructions": "instruction", "pages": "page"}
@@ -44,6 +31,11 @@ def value_label(value: float | None, unit: str) -> str:
     if unit == "ns":
         return format_value(value, unit)
     return f"{format_count(value)} {_ONE.get(unit, unit) if value == 1 else unit}"
+
+
+def metric_words(name: str) -> str:
+    """Return a metric's name as words: ``kernel instructions``."""
+    return JUDGED.get(name) or name.removesuffix("_ns").replace("_", " ")
 
 
 def change_head(pairs: Collection[tuple[str, str] | None], experiment: Experiment) -> str:
@@ -59,33 +51,22 @@ def change_head(pairs: Collection[tuple[str, str] | None], experiment: Experimen
 SPREAD = ("least", "median", "most")
 
 
-def spread_words(row: Row) -> tuple[str, str, str]:
+def spread_words(row: Row) -> tuple[str, ...]:
     """Return the least, the median and the largest change over layouts; empty without layouts."""
-    changes = changes_over(row)
+    changes = row.changes_over()
     return changes_of(changes) if changes else ("", "", "")
 
 
-def changes_of(changes: Distribution) -> tuple[str, str, str]:
+def changes_of(changes: Distribution) -> tuple[str, ...]:
     """Return the least, the median and the largest of changes over layouts."""
-    return format_change(changes.least), format_change(changes.median), format_change(changes.most)
-
-
-def change_range(changes: Distribution) -> str:
-    """Return changes over layouts as words."""
-    least, median, most = changes_of(changes)
-    return f"{least} to {most}, median {median}"
-
-
-def share_words(row: Row) -> str:
-    """Return in how many layouts a row's verdict holds; empty if there is nothing to say."""
-    held = holds_in(row)
-    return f"holds in {held[0]} of {held[1]}" if held else ""
+    return tuple(map(format_change, changes.spread))
 
 
 def verdict_words(row: Row) -> str:
     """Return a row's verdict and in how many layouts it holds; empty if nothing is judged."""
-    words = [row.verdict, share_words(row)]
-    return "" if row.verdict == NOT_PUBLISHED else ", ".join(filter(None, words))
+    held = row.holds_in()
+    words = f"{row.verdict}, holds in {held[0]} of {held[1]}" if held else row.verdict
+    return "" if row.verdict == NOT_PUBLISHED else words
 
 
 def page_label(page: str | int) -> str:

@@ -12,7 +12,6 @@ from rich.console import Console
 from firsttouch.analysis.cache_statistics import MISSES, colored_caches, running, sweeps
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
-from firsttouch.analysis.distributions import changes_over
 from firsttouch.analysis.verdicts import NOT_PUBLISHED
 from firsttouch.quantities import format_change, format_fixed, format_value
 from firsttouch.views.labels import (
@@ -60,7 +59,7 @@ def row_table(dataset: Dataset, rows: Sequence[Row], *, by_arm: bool = False) ->
     case = rows[0].case
     arms = [arm for arm in dataset.arms(r.case for r in rows) if any(arm in r.arms for r in rows)]
     pairs = {row.case.pair() for row in rows} - {None}
-    spread = SPREAD if any(changes_over(row) for row in rows) else ()
+    spread = SPREAD if any(row.changes_over() for row in rows) else ()
     judged = any(row.verdict != NOT_PUBLISHED for row in rows)
     change = (change_head(pairs, case.experiment),) if pairs else ()
     figures = ("value", "change") if by_arm else (*arms, *change, *spread)

@@ -3,13 +3,7 @@
 
 from __future__ import annotations
 
-from firsttouch.analysis.dataset import Dataset, Row
-from firsttouch.analysis.distributions import (
-    Distribution,
-    changes_over,
-    holds_in,
-    values_over,
-)
+from firsttouch.analysis.dataset import Dataset, Distribution, Row
 from firsttouch.tables import Json
 
 SCHEMA = 2
@@ -56,14 +50,14 @@ def _row(row: Row) -> dict[str, Json]:
 def _distribution(row: Row) -> dict[str, Json]:
     """Return how the row's figures are distributed; the row itself is of its first layout."""
     return {
-        "change_percent": _spread(changes_over(row)),
-        "arms": {arm: _spread(values_over(row, arm)) for arm in row.arms},
+        "change_percent": _spread(row.changes_over()),
+        "arms": {arm: _spread(row.values_over(arm)) for arm in row.arms},
         # In how many layouts is the verdict that of the row, and of how many?
-        "holds_in": list(holds_in(row) or ()),
+        "holds_in": list(row.holds_in() or ()),
     }
 
 
 def _spread(values: Distribution | None) -> Json:
     if values is None:
         return None
-    return {"minimum": values.least, "median": values.median, "maximum": values.most}
+    return dict(zip(("minimum", "median", "maximum"), values.spread, strict=True))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -200,10 +201,20 @@ def _cell(head: str, cell: str, *, number: bool) -> Markup:
     return Markup('<td data-label="{}"{}>{}</td>').format(head, _number(number), _broken(cell))
 
 
+def html_command(text: str) -> Markup:
+    """Return a command that breaks across lines only between options."""
+    options = (
+        Markup('<span class="o">{}</span>').format(option) for option in re.split(r" (?=--)", text)
+    )
+    return Markup("<code>{}</code>").format(Markup(" ").join(options))
+
+
 def _number(number: bool) -> Markup:
     return Markup(' class="n"') if number else Markup("")
 
 
 def _broken(text: str) -> Markup:
-    """Let a name break across lines after an underscore rather than elsewhere."""
-    return Markup("_<wbr>").join(text.split("_"))
+    """Return a command, or a name that breaks across lines after an underscore."""
+    if text.startswith("firsttouch "):
+        return html_command(text)
+    return Markup("_<wbr>").join(text.split("_")) if " " not in text else escape(text)

@@ -1,49 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Knees, spreads and footprints, from results whose every figure is known."""
+"""Spreads, and what colours change, from results whose every figure is known."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from firsttouch.analysis.cache_statistics import (
     colored_caches,
-    knee,
     running,
     sweeps,
 )
 from firsttouch.analysis.cases import Platform
-from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.machines import load_machine
 from tests.support import made_results
 from tests.support.made_results import Made
 
 PLATFORM = Platform("6.12", "neoverse-n1")
-
-
-@pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
-    folder = made_results.experiments(tmp_path)
-    return made_results.dataset(tmp_path / "out", made_results.plan(folder), folder)
-
-
-@pytest.mark.parametrize(
-    ("values", "limit", "expected"),
-    [
-        ({1: 0.0, 2: 0.0, 3: 1.0}, 0.5, 2),
-        # One disturbed point does not hide the points after it.
-        ({1: 0.0, 2: 9.0, 3: 0.5, 4: 1.0}, 0.5, 3),
-        ({1: 0.0, 2: 0.0}, 0.5, 2),
-        ({1: 1.0}, 0.5, None),
-        ({}, 0.5, None),
-    ],
-)
-def test_the_knee_is_the_largest_number_within_the_limit(
-    values: Mapping[int, float], limit: float, expected: int | None
-) -> None:
-    assert knee(values, limit) == expected
 
 
 @pytest.mark.parametrize("left_out", [0, 2, 3])

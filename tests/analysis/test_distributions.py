@@ -7,13 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from firsttouch.analysis.dataset import Dataset, Row, make_dataset
-from firsttouch.analysis.distributions import (
-    Distribution,
-    changes_over,
-    holds_in,
-    values_over,
-)
+from firsttouch.analysis.dataset import Dataset, Distribution, Row, make_dataset
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.lab.results import Result
 from tests.support.results import POPULATE, in_layouts
@@ -46,7 +40,7 @@ def test_a_distribution_has_its_ends_and_its_middle(
     values: tuple[float, ...], least: float, median: float, most: float
 ) -> None:
     distribution = Distribution(values)
-    assert (distribution.least, distribution.median, distribution.most) == (least, median, most)
+    assert distribution.spread == (least, median, most)
 
 
 def test_a_row_is_that_of_the_first_layout_and_has_those_of_all() -> None:
@@ -57,36 +51,36 @@ def test_a_row_is_that_of_the_first_layout_and_has_those_of_all() -> None:
     assert len(dataset.results()) == 6
     assert (row.arms, row.change_percent) == ({"stock": 200, "on": 100}, -50.0)
     assert [layout.change_percent for layout in row.layouts] == [-50.0, -48.0, -75.0]
-    assert changes_over(row) == changes_over(row, "on") == Distribution((-50.0, -48.0, -75.0))
-    assert values_over(row, "stock") == Distribution((200, 100, 400))
-    assert values_over(row, "rmw") is None
+    assert row.changes_over() == row.changes_over("on") == Distribution((-50.0, -48.0, -75.0))
+    assert row.values_over("stock") == Distribution((200, 100, 400))
+    assert row.values_over("rmw") is None
 
 
 def test_one_layout_alone_is_no_distribution() -> None:
     row = _row(_dataset([200], [100]))
     assert row.layouts == ()
-    assert changes_over(row) is None and values_over(row, "on") is None
-    assert holds_in(row) is None
+    assert row.changes_over() is None and row.values_over("on") is None
+    assert row.holds_in() is None
 
 
 def test_results_without_layout_0_are_those_of_the_first_there_is() -> None:
     dataset = _dataset([None, None, 300, 400], [None, None, 150, 100])
     assert [case.layout for case in dataset.cases] == [2]
     assert _row(dataset).change_percent == -50.0
-    assert changes_over(_row(dataset)) == Distribution((-50.0, -75.0))
+    assert _row(dataset).changes_over() == Distribution((-50.0, -75.0))
 
 
 def test_a_layout_that_lacks_an_arm_counts_for_the_other_alone() -> None:
     row = _row(_dataset([200, 200, 200], [100, None, 60]))
-    assert changes_over(row) == Distribution((-50.0, -70.0))
-    assert values_over(row, "stock") == Distribution((200, 200, 200))
-    assert holds_in(row) == (1, 2)
+    assert row.changes_over() == Distribution((-50.0, -70.0))
+    assert row.values_over("stock") == Distribution((200, 200, 200))
+    assert row.holds_in() == (1, 2)
 
 
 def test_a_verdict_holds_in_as_many_layouts_as_have_it() -> None:
     row = _row(_dataset([200] * 20, [100] * 19 + [180]))
     assert row.verdict == "reproduced"
-    assert holds_in(row) == (19, 20)
+    assert row.holds_in() == (19, 20)
 
 
 def test_a_floor_is_that_of_the_same_layout() -> None:
@@ -102,4 +96,4 @@ def test_a_floor_is_that_of_the_same_layout() -> None:
     ]
     dataset = make_dataset(results, _CATALOG)
     (row,) = (row for row in dataset.rows if row.metric == "kernel_above_floor")
-    assert values_over(row, "stock") == Distribution((2.5, 4.5))
+    assert row.values_over("stock") == Distribution((2.5, 4.5))

@@ -93,7 +93,7 @@ def test_a_result_says_what_was_tried_and_its_command_repeats_it(
     assert dataset.catalog.arms["mine"].tried and not dataset.notes
     assert main(["report", str(tmp_path / "out")]) == 0
     page = (tmp_path / "out/report.html").read_text()
-    assert "What changed" in page and made.tried in page
+    assert "against stock</h1>" in page and made.tried in page
     capsys.readouterr()
     assert main(["export", str(tmp_path / "out")]) == 0
     assert f"--arm mine {_PATCH} --boot 'init_on_alloc=0 quiet'`" in capsys.readouterr().out

@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.analysis.dataset import Dataset, make_dataset, read_dataset
+from firsttouch.catalog.collection import load_catalog
+from firsttouch.catalog.experiments import Params
+from firsttouch.catalog.tried import tried_arm
 from firsttouch.places import EXPERIMENTS
-from firsttouch.views.html.page import render, write_report
-from firsttouch.views.html.provenance import origins
+from firsttouch.views.html.page import origins, render, write_report
 from tests.support import made_results
 from tests.support.made_results import Made
 from tests.support.pages import section_of, text_of
+from tests.support.results import make_profiled, make_result
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +43,49 @@ def page(dataset: Dataset) -> str:
 def test_each_experiment_has_its_section_in_order_with_figure_and_table(
     dataset: Dataset, page: str
 ) -> None:
-    assert re.findall(r'<section id="([a-z-]+)"', page) == [
-        "answer", "claims", *dataset.catalog.experiments, "off", "not-modelled", "provenance",
+    sections = re.findall(r'<section id="([a-z0-9-]+)"', page)
+    assert sections == [
+        "answer-0", "claims", *dataset.catalog.experiments, "not-modelled", "provenance",
     ]  # fmt: skip
-    assert "Not measured in these results" not in page
+    assert re.findall(r'<a href="#([a-z0-9-]+)"', page) == sections
     for name in dataset.catalog.experiments:
         section = section_of(page, name)
         figures = re.findall(r"<figure>.*?</figure>", section, flags=re.DOTALL)
-        assert figures, name
+        cases = dataset.of(dataset.platforms()[0], name)
+        assert figures or len(cases) == 1, name
         for figure in figures:
             assert figure.count("<svg") == 2
             assert re.search(r"<code>.*firsttouch lab.*--experiment.*--arm", figure)
-        assert '<table class="cards rows">' in section, name
+        assert '<table class="cards">' in section, name
+
+
+def test_nothing_is_said_of_what_was_not_measured(tmp_path: Path) -> None:
+    page = render(made_results.dataset(tmp_path, made_results.plan(EXPERIMENTS, ["boot"])))
+    assert re.findall(r'<section id="([a-z0-9-]+)"', page) == ["boot", "not-modelled", "provenance"]
+    assert "not measured" not in text_of(page).lower()
+    assert "<figure>" not in page
+
+
+def test_the_report_of_try_has_what_changed_its_functions_and_nothing_else() -> None:
+    arm = tried_arm("mine", 0, "my.patch")
+    catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock"]).adding([arm])
+    params: Params = {"by": "store", "page": "4k", "size": 40 << 10, "threads": 1}
+    counts = {"page_faults": 1000, "instructions_kernel": 2_500_000}
+    results = [
+        make_result({**counts, "page_faults": 1000 + more}, name, params=params)
+        for name, more in (("stock", 0), ("mine", 500))
+    ]
+    profiled = [make_profiled([100, 200, 300, more], name)
+                for name, more in (("stock", 400), ("mine", 700))]  # fmt: skip
+    cases = make_dataset(profiled, catalog).cases
+    page = render(make_dataset(results, catalog), profiled={"mine": cases})
+    assert "<h1>my.patch against stock</h1>" in page
+    assert re.findall(r'<section id="([a-z0-9-]+)"', page) == [
+        "changes-0", "functions-0", "provenance"
+    ]  # fmt: skip
+    functions = section_of(page, "functions-0")
+    assert "clear_page 40.00 70.00 +30.00" in text_of(functions)
+    assert 'class="flame more m3"' in functions
 
 
 def test_a_mean_that_lacks_colours_is_marked(tmp_path: Path, folder: Path) -> None:
@@ -72,7 +106,7 @@ def test_faults_that_could_not_be_sampled_have_their_reason(tmp_path: Path, fold
         for made in made_results.plan(folder, ["fault-timeline"])
     ]
     text = text_of(render(made_results.dataset(tmp_path, results, folder)))
-    assert "Not measured in these results: this kernel has no perf events." in text
+    assert "There is no timeline: this kernel has no perf events." in text
 
 
 def test_provenance_that_differs_in_every_cell_is_counted(tmp_path: Path) -> None:
@@ -80,10 +114,8 @@ def test_provenance_that_differs_in_every_cell_is_counted(tmp_path: Path) -> Non
         replace(made, digests={"initramfs": f"{number:064}"})
         for number, made in enumerate(_populate())
     ]
-    initramfs = [
-        o for o in origins(made_results.dataset(tmp_path, results)) if o.name == "initramfs"
-    ]
-    assert [origin.value for origin in initramfs] == [
+    rows = origins(made_results.dataset(tmp_path, results)).rows
+    assert [row[1] for row in rows if row[0] == "initramfs"] == [
         f"{len(results)} values; results.jsonl has that of each cell"
     ]
 

@@ -78,7 +78,7 @@ def test_several_machines_are_set_side_by_side(tmp_path: Path) -> None:
     (line,) = (line.split() for line in text.splitlines() if line.startswith("thunderx2 "))
     assert line[1:] == [
         "L1D",
-        "1",
+        "2",
         "18.00",
         "->",
         "9.00",

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from docs.evidence.draw.sets import ResultSet
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.analysis.distributions import changes_over, values_over
 from firsttouch.analysis.profile import (
     USER,
     Basis,
@@ -127,12 +126,12 @@ def _over_layouts(dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str
         if row.case not in cases or row.metric not in metrics:
             continue
         for arm in row.arms:
-            values, changes = values_over(row, arm), changes_over(row, arm)
+            values, changes = row.values_over(arm), row.changes_over(arm)
             assert values
             judged = row.case.pair() and arm == row.case.experiment.compare
             lines.append([
                 _name(row.case, dataset), row.metric, arm, str(len(values.values)),
-                *(format_value(v) for v in (values.least, values.median, values.most)),
+                *(format_value(v) for v in values.spread),
                 *(changes_of(changes) if changes and arm != BASE else ("", "", "")),
                 verdict_words(row) if judged else "",
             ])  # fmt: skip

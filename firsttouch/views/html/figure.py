@@ -9,32 +9,14 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from firsttouch.analysis.cases import Case
-from firsttouch.analysis.dataset import Dataset
 from firsttouch.views.html.svg import Drawing
-from firsttouch.views.labels import value_label
+from firsttouch.views.labels import metric_words, value_label
 from firsttouch.views.names import case_label
+from firsttouch.views.tables import Table
 
 # Widths of a drawing in units. Each figure is drawn for both, because text that
 # is scaled down for a phone is too small to read.
 WIDE, NARROW = 720.0, 344.0
-
-
-@dataclass(frozen=True)
-class CellLine:
-    """One cell under a figure: its name, its value, and the command that runs only it."""
-
-    label: str
-    arm: str
-    value: str
-    command: str
-
-
-@dataclass(frozen=True)
-class SmallTable:
-    """A small table under a figure: its first column has names, the others figures."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -56,55 +38,33 @@ class Picture:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: `wide` and `narrow` show the same data.
+    """A figure: `wide` and `narrow` show the same data, or there is one for all screens.
 
-    `cells` are all cells in it; `shown` are those whose commands the page shows
-    without a click.
+    `cells`, the values and commands of all cells in it, is folded away.
     """
 
     heading: str
     caption: str
     wide: Picture
-    narrow: Picture
-    shown: tuple[CellLine, ...]
-    cells: tuple[CellLine, ...]
-    table: SmallTable | None = None
+    narrow: Picture | None = None
+    table: Table | None = None
+    cells: Table | None = None
 
 
-# A chart draws the cases of one experiment on one platform; `str` names its pictures.
-Chart = Callable[[Dataset, Sequence[Case], str], list[Figure]]
-
-
-def cell_lines(
-    cases: Sequence[Case], arms: Sequence[str], metric: str, unit: str
-) -> tuple[CellLine, ...]:
-    """Return a line for each cell of `cases` in `arms`."""
-    return tuple(
-        CellLine(
+def cell_table(cases: Sequence[Case], arms: Sequence[str], metric: str, unit: str) -> Table:
+    """Return each cell's value of a metric, and the command that runs only this cell."""
+    rows = [
+        (
             case_label(case, cases),
             arm,
-            value_label(case.value(arm, metric), unit),
             case.command(arm),
+            value_label(case.value(arm, metric), unit),
         )
         for case in cases
         for arm in arms
         if arm in case.arms
-    )
-
-
-def telling_cells(
-    cases: Sequence[Case], arms: Sequence[str], metric: str, unit: str
-) -> tuple[CellLine, ...]:
-    """Return the lines of the case whose arms differ most: the page shows its commands first."""
-
-    def spread(case: Case) -> float:
-        values = [value for arm in arms if (value := case.value(arm, metric)) is not None]
-        return max(values) - min(values) if values else 0.0
-
-    telling = max(cases, key=spread)
-    lines = cell_lines(cases, arms, metric, unit)
-    wanted = {telling.command(arm) for arm in arms if arm in telling.arms}
-    return tuple(line for line in lines if line.command in wanted)
+    ]
+    return Table("", ("cell", "arm", "command", metric_words(metric)), rows, names=3)
 
 
 def pictures(

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.files import write_atomically
-from firsttouch.views.html.figure import Figure, Picture
+from firsttouch.views.html.figure import Picture
+from firsttouch.views.html.figures import figures_of
 from firsttouch.views.html.flame import profile_flames
-from firsttouch.views.html.sections import figures_of
 from firsttouch.views.html.style import picture_style
 from firsttouch.views.profile import case_title, profile_command
-from firsttouch.views.rows import measuring_command
+from firsttouch.views.rows import by_experiment, measuring_command
 
 
 def write_figures(dataset: Dataset, directory: Path) -> list[Path]:
@@ -36,6 +36,22 @@ def _write(files: Mapping[str, str], directory: Path) -> list[Path]:
     return [directory / name for name in files]
 
 
+def figure_files(dataset: Dataset) -> dict[str, str]:
+    """Return each figure of the report: a name that ends in .svg, and its SVG.
+
+    Each asks for nothing outside itself, has a light and a dark form, and
+    ends in the command that measures it. Names stay when others are measured, too.
+    """
+    files = _flame_graphs(dataset)
+    for cases in by_experiment(dataset):
+        command, name = measuring_command(cases, dataset.further), cases[0].experiment.name
+        for figure in figures_of(dataset, cases, name):
+            files[f"{name}-{_slug(figure.heading)}.svg"] = _picture(
+                dataset, figure.wide, command, f"{figure.wide.description} {figure.caption}"
+            )
+    return files
+
+
 def _flame_graphs(dataset: Dataset) -> dict[str, str]:
     return {
         f"profile-{_slug(case_title(case))}.svg": _picture(
@@ -46,35 +62,8 @@ def _flame_graphs(dataset: Dataset) -> dict[str, str]:
     }
 
 
-def figure_files(dataset: Dataset) -> dict[str, str]:
-    """Return each figure of the report: a name that ends in .svg, and its SVG.
-
-    Each asks for nothing outside itself, has a light and a dark form, and
-    ends in the command that measures it.
-    """
-    files = _flame_graphs(dataset)
-    for platform in dataset.platforms():
-        for experiment in dataset.catalog.experiments.values():
-            cases = dataset.of(platform, experiment.name)
-            if cases:
-                command = measuring_command(cases, dataset.further)
-                for figure in figures_of(dataset, cases, experiment.name):
-                    files[_file_name(experiment.name, figure)] = _document(dataset, figure, command)
-    return files
-
-
-def _file_name(experiment: str, figure: Figure) -> str:
-    """Return a name that stays when other experiments or platforms are measured too."""
-    return f"{experiment}-{_slug(figure.heading)}.svg"
-
-
 def _slug(words: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")
-
-
-def _document(dataset: Dataset, figure: Figure, command: str) -> str:
-    picture = figure.wide
-    return _picture(dataset, picture, command, f"{picture.description} {figure.caption}")
 
 
 def _picture(dataset: Dataset, picture: Picture, command: str, description: str) -> str:

@@ -110,7 +110,7 @@ def _draw(
         x += called.room * scale
 
 
-def profile_flames(case: Case) -> Picture | None:
+def profile_flames(case: Case, name: str = "flame") -> Picture | None:
     """Return a case's last arm against its first, in kernel instructions per unit of its basis.
 
     None without profiles.
@@ -136,7 +136,7 @@ def profile_flames(case: Case) -> Picture | None:
     largest = max(map(abs, _changes(root)))
     drawing = draw_flames(root, _WIDTH, _HEAD, lambda box: _look(box, arms, largest))
     _draw_legend(drawing, arms, unit)
-    return Picture("flame", title, _description(root, functions, arms, unit), drawing)
+    return Picture(name, title, _description(root, functions, arms, unit), drawing)
 
 
 def _changes(box: Box) -> list[float]:

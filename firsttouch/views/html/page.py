@@ -1,73 +1,243 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The page: the answer first, then a section per experiment, from one template."""
+"""The page: the answer first, then a section per experiment; what a patch changes, for `try`."""
 
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
-from firsttouch.analysis.changes import changes
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.changes import Changes, changes
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.analysis.published import published_figures
 from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.machines import Cache
 from firsttouch.files import write_atomically
-from firsttouch.views.answers import answer, answering
+from firsttouch.lab.results import Provenance
+from firsttouch.quantities import format_number_of, format_size
+from firsttouch.views.answers import answer, answering, published_table
 from firsttouch.views.changes import changes_section
 from firsttouch.views.html.figure import Figure
-from firsttouch.views.html.provenance import origins
-from firsttouch.views.html.published import published_lines
-from firsttouch.views.html.sections import sections
+from firsttouch.views.html.figures import figures_of
+from firsttouch.views.html.flame import profile_flames
 from firsttouch.views.html.style import page_style
-from firsttouch.views.html.switched_off import off_costs
-from firsttouch.views.labels import QUICK, group_by_reason
+from firsttouch.views.html.timeline import why_not_sampled
+from firsttouch.views.labels import QUICK
+from firsttouch.views.profile import function_tables
+from firsttouch.views.rows import by_experiment, gap_table, row_table
+from firsttouch.views.tables import Table, as_html, html_command
 
 FILE_NAME = "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
+_TITLE = "What the first touch of a page costs"
+# The number of columns of counts that fit on a page. With more arms, each arm has a line.
+_COLUMNS = 4
+# Longer tables are folded.
+_LONG = 16
+_PUBLISHED = (
+    "stock is the distribution's kernel; on has both features. Times are from the guest's clock, "
+    "on which an instruction takes a nanosecond: they count instructions, not the cost of caches "
+    "or other CPUs."
+)
+_NOT_MODELLED = (
+    "Time on hardware: a clock that counts instructions has no cost for DRAM, TLB misses, or "
+    "other cores that answer a TLB invalidation. Fault and instruction counts carry over to "
+    "hardware; ratios of times may not.",
+    "More than one CPU at a time: contention for locks and page tables is not in these figures.",
+    "Prefetchers, write buffers, cache maintenance and page-table walks: the modelled caches see "
+    "what instructions load and store, in order.",
+)
+_ORIGINS = (
+    "These inputs decided the figures. Hashes are SHA-256. A machine is a CPU of QEMU with these "
+    "caches. The same inputs give the same counts on every host."
+)
+# More values than this are only counted; results.jsonl has the value of each cell.
+_MOST = 12
+_WORDS: Mapping[str, Callable[[Provenance], str]] = {
+    "kernel": lambda made: made.kernel_version,
+    "QEMU": lambda made: made.qemu,
+    "compiler": lambda made: made.compiler,
+    "kernel command line": lambda made: made.boot,
+}
+# Digests that have a clearer name for people.
+_NAMES = {"PMU": "modelled PMU", "QEMU": "QEMU's program"}
+# It differs for each cell, because it contains the cell's command.
+_LEFT_OUT = "initial RAM disk"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the page: sentences, figures, tables; `folded` tables open by a click."""
+
+    anchor: str
+    title: str
+    words: Sequence[str] = ()
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    folded: bool = False
 
 
 def write_report(
-    dataset: Dataset, directory: Path, hardware: Sequence[Figure] = (), base: str = BASE
-) -> Path:
+    dataset: Dataset, directory: Path, hardware: Sequence[Figure] = (), base: str = BASE,
+    profiled: Mapping[str, Sequence[Case]] | None = None,
+) -> Path:  # fmt: skip
     """Write `directory`/report.html; return the file. The same arguments give the same bytes."""
     file = directory / FILE_NAME
-    write_atomically(file, render(dataset, hardware, base))
+    write_atomically(file, render(dataset, hardware, base, profiled))
     return file
 
 
-def render(dataset: Dataset, hardware: Sequence[Figure] = (), base: str = BASE) -> str:
+def render(
+    dataset: Dataset, hardware: Sequence[Figure] = (), base: str = BASE,
+    profiled: Mapping[str, Sequence[Case]] | None = None,
+) -> str:  # fmt: skip
     """Return report.html for `dataset`: one file that loads nothing else.
 
     `hardware` are the figures of real machines, `base` is the arm with which tried arms are
-    compared.
+    compared, and `profiled` has by arm the cells that ran again with counts by function.
     """
-    published = published_figures(dataset)
-    drawn = sections(dataset)
+    tried = changes(dataset, base)
+    sections = list(_tried(tried, profiled or {}) if tried else _sections(dataset, hardware))
+    sections.append(Section("provenance", "Provenance", [_ORIGINS], tables=[origins(dataset)]))
+    title = f"{'; '.join(each.meaning for each in tried)} against {base}" if tried else _TITLE
     return page_template("report.html.j2").render(
         style=Markup(page_style(dataset.catalog)),
-        platforms=dataset.platforms(),
-        tried=[changes_section(changed) for changed in changes(dataset, base)],
-        answers=[(where, answer(dataset, where, published)) for where in answering(dataset)],
-        published=published_lines(published),
-        cited=[each for each in dataset.catalog.experiments.values() if each.cited],
-        sections=drawn,
-        hardware=hardware,
-        anchors={section.anchor for section in drawn},
-        off_costs=list(off_costs(dataset)),
-        missing=group_by_reason(
-            (gap.metric, reason, gap.case.experiment.name)
-            for gap in dataset.gaps
-            for reason in gap.reasons.values()
-        ),
-        origins=origins(dataset),
-        cells=len(dataset.results()),
+        title=title,
+        about=f"{'; '.join(map(str, dataset.platforms()))}: "
+        f"{format_number_of(len(dataset.results()), 'cells')}, each a run of one kernel",
         notes=dataset.notes,
         quick=QUICK if dataset.quick else "",
+        sections=sections,
     )  # fmt: skip
+
+
+def _tried(tried: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]) -> Iterator[Section]:
+    for place, changed in enumerate(tried):
+        said, cases = changes_section(changed), profiled.get(changed.arm, ())
+        yield Section(f"changes-{place}", said.title, said.sentences, tables=said.tables)
+        functions = list(function_tables(cases, changed.base, changed.arm))
+        flames = [
+            Figure(picture.title, "", picture)
+            for number, case in enumerate(cases)
+            if (picture := profile_flames(case, f"flame-{place}-{number}"))
+        ]
+        if functions or flames:
+            yield Section(
+                f"functions-{place}", f"Functions that {changed.arm} changes",
+                figures=flames, tables=functions,
+            )  # fmt: skip
+
+
+def _sections(dataset: Dataset, hardware: Sequence[Figure]) -> Iterator[Section]:
+    published = dataset.published()
+    for number, platform in enumerate(answering(dataset)):
+        if said := answer(dataset, platform, published):
+            yield Section(f"answer-{number}", f"The answer: {platform}", said)
+    if published:
+        table = published_table([[each] for each in published], whole=True)
+        yield Section("claims", "Published figures, and whether they are reproduced",
+                      [_PUBLISHED], tables=[table])  # fmt: skip
+    measured = list(by_experiment(dataset))
+    for number, experiment in enumerate(dataset.catalog.experiments.values()):
+        alike = [cases for cases in measured if cases[0].experiment.name == experiment.name]
+        if alike:
+            yield _experiment(dataset, alike, f"figure-{number}")
+    if hardware:
+        yield Section(
+            "hardware",
+            "On real machines",
+            ["How long does the first touch of a page take? `firsttouch lab --time` measured it."],
+            hardware,
+        )
+    gaps = [gap_table(dataset)] if dataset.gaps else []
+    yield Section("not-modelled", "What is not modelled", _NOT_MODELLED, tables=gaps)
+
+
+def _experiment(dataset: Dataset, platforms: Sequence[Sequence[Case]], name: str) -> Section:
+    experiment = platforms[0][0].experiment
+    words = [experiment.question, *(f"Published: {each}." for each in experiment.cited)]
+    figures: list[Figure] = []
+    tables = []
+    for index, cases in enumerate(platforms):
+        figures += figures_of(dataset, cases, f"{name}-{index}")
+        every = [row for row in dataset.rows if row.case in cases]
+        if rows := [row for row in every if row.metric in experiment.shown()] or every:
+            arms = {arm for row in rows for arm in row.arms}
+            table = row_table(dataset, rows, by_arm=len(arms) > _COLUMNS)
+            title = str(cases[0].platform) if len(platforms) > 1 else ""
+            tables.append(replace(table, title=title, about=""))
+        words += [f"There is no timeline: {why}." for why in why_not_sampled(cases)]
+    rows_of_all = sum(len(table.rows) for table in tables)
+    return Section(
+        experiment.name, experiment.title, words, figures, tables, folded=rows_of_all > _LONG
+    )
+
+
+def origins(dataset: Dataset) -> Table:
+    """Return what decided the figures: a line for each value of each fact, and which have it."""
+    digests = dict.fromkeys(
+        name
+        for result in dataset.results()
+        for name in result.provenance.digests
+        if name != _LEFT_OUT
+    )
+    facts = dict(_WORDS)
+    for name in digests:
+        facts[_NAMES.get(name, name)] = functools.partial(_digest, name)
+    rows = [row for name, read in facts.items() for row in _lines(dataset, name, read)]
+    return Table("", ("what", "value", "of"), [*rows, *_machines(dataset)], names=3)
+
+
+def _digest(name: str, made: Provenance) -> str:
+    return made.digests.get(name, "")
+
+
+def _lines(
+    dataset: Dataset, name: str, read: Callable[[Provenance], str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield a line for each value of one fact; cells without it are skipped."""
+    where: dict[str, list[tuple[str, str]]] = {}
+    for case in dataset.cases:
+        for arm, measured in case.arms.items():
+            if value := read(measured.result.provenance):
+                where.setdefault(value, []).append((arm, str(case.platform)))
+    if len(where) > _MOST:
+        yield name, f"{len(where):,} values; results.jsonl has that of each cell", "all"
+        return
+    arms, platforms = dataset.arms(dataset.cases), [str(each) for each in dataset.platforms()]
+    for value, places in where.items():
+        of = [
+            ", ".join(each for each in every if each in have)
+            for every, have in zip((arms, platforms), map(set, zip(*places, strict=True)),
+                                   strict=True)
+            if len(have) < len(every)
+        ]  # fmt: skip
+        yield name, value, "; ".join(of) or "all"
+
+
+def _machines(dataset: Dataset) -> Iterator[tuple[str, str, str]]:
+    """Yield the caches of each machine from its present file."""
+    for name in dict.fromkeys(platform.machine for platform in dataset.platforms()):
+        machine = dataset.catalog.machines.get(name)
+        value = dataset.catalog.broken.get(name, "not recorded")
+        if machine:
+            kind = machine.cpus[0]
+            caches = {"L1D": kind.l1d, "L2": kind.l2, "L3": machine.l3}
+            words = [f"{level} {_cache(cache)}" for level, cache in caches.items() if cache]
+            value = f"{machine.title}; {'; '.join(words)}"
+        yield f"machine {name}", value, "all"
+
+
+def _cache(cache: Cache) -> str:
+    return (
+        f"{format_size(cache.size)}, {format_number_of(cache.ways, 'ways')} of "
+        f"{format_size(cache.way_size)}, {cache.policy.upper()}, "
+        f"{format_number_of(cache.colors, 'colours')}"
+    )
 
 
 @functools.cache
@@ -80,26 +250,13 @@ def page_template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"command": _command, "words": _words, "name": _name}
+    environment.filters |= {"words": _words, "table": as_html}
     return environment.get_template(name)
-
-
-def _command(text: str) -> Markup:
-    """Return a command that breaks across lines only between options."""
-    return Markup(" ").join(
-        Markup('<span class="o">{}</span>').format(option) for option in re.split(r" (?=--)", text)
-    )
-
-
-def _name(text: str) -> Markup:
-    """Return a name that breaks across lines after an underscore rather than elsewhere."""
-    return Markup("_<wbr>").join(text.split("_"))
 
 
 def _words(text: str) -> Markup:
     """Return a sentence whose parts in backquotes are code."""
     parts = text.split("`")
     return Markup("").join(
-        Markup("<code>{}</code>").format(_command(part)) if index % 2 else part
-        for index, part in enumerate(parts)
+        html_command(part) if index % 2 else part for index, part in enumerate(parts)
     )

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from firsttouch.catalog.arms import Arm
 from firsttouch.catalog.collection import Catalog
-from firsttouch.views.html.arm_symbols import arm_kinds
+from firsttouch.views.html.svg import Symbol, Symbols
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -22,6 +23,25 @@ _DARK: Colors = {
     "link": "#6cb2f5", "read": "#6cb2f5", "write": "#f5a04c", "good": "#6fcf8b", "bad": "#ff8a80",
 }  # fmt: skip
 _PRINT: Colors = {**_LIGHT, "ink": "#000", "dim": "#444", "rule": "#bbb", "field": "#fff"}
+# The mark of an arm without a file here, from results of others.
+_FOREIGN = Symbol("cross", True, "m-foreign")
+
+
+def symbols(catalog: Catalog, arms: Iterable[str]) -> Symbols:
+    """Return the marks of `arms`, in their order."""
+    kinds = {arm.name: kind for kind, arm in _arm_kinds(catalog)}
+    return {
+        name: Symbol(catalog.arms[name].mark.shape, catalog.arms[name].mark.filled, kinds[name])
+        if name in kinds
+        else _FOREIGN
+        for name in sorted(arms, key=catalog.arm_order)
+    }
+
+
+def _arm_kinds(catalog: Catalog) -> list[tuple[str, Arm]]:
+    """Return a class for each arm: a number, because a name may not be a valid class."""
+    ordered = sorted(catalog.arms.values(), key=lambda arm: catalog.arm_order(arm.name))
+    return [(f"m-{place}", arm) for place, arm in enumerate(ordered, 1)]
 
 
 def page_style(catalog: Catalog) -> str:
@@ -76,13 +96,13 @@ def _resolved(rule: str, colors: Colors) -> str:
 
 
 def _arm_colors(catalog: Catalog, *, dark: bool) -> Colors:
-    return {kind: arm.mark.dark if dark else arm.mark.light for kind, arm in arm_kinds(catalog)}
+    return {kind: arm.mark.dark if dark else arm.mark.light for kind, arm in _arm_kinds(catalog)}
 
 
 def _arm_rules(catalog: Catalog) -> str:
     """Return the rules of the arms' marks: numbers and checked colours, which end no element."""
     rules = []
-    for kind, arm in arm_kinds(catalog):
+    for kind, arm in _arm_kinds(catalog):
         filled = f"fill: var(--{kind}); stroke-width: 0;"
         hollow = "fill: var(--paper); fill-opacity: .6;"
         rules.append(

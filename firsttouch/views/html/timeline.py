@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import FaultSample
-from firsttouch.views.html.figure import Figure, cell_lines, pictures
+from firsttouch.views.html.figure import Figure, cell_table, pictures
 from firsttouch.views.html.scales import Scale, round_up, tick_label
 from firsttouch.views.html.svg import CHARACTER, Drawing, number, shorten
 from firsttouch.views.labels import page_label
@@ -92,8 +92,7 @@ def _figure(case: Case, name: str) -> Figure:
         f"not their cost.{missing}",
         wide,
         narrow,
-        cell_lines([case], list(case.arms), "page_faults", "faults"),
-        (),
+        cells=cell_table([case], list(case.arms), "page_faults", "faults"),
     )
 
 

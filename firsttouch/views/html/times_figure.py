@@ -8,9 +8,10 @@ from firsttouch.analysis.times import ELAPSED, timed_rows
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.lab.times import Times
-from firsttouch.views.html.arm_symbols import symbols
-from firsttouch.views.html.dumbbells import Bar, Group, describe, draw_dumbbells
-from firsttouch.views.html.figure import Figure, SmallTable, pictures
+from firsttouch.views.html.charts import Bar, Group, describe, draw_dumbbells
+from firsttouch.views.html.figure import Figure, pictures
+from firsttouch.views.html.style import symbols
+from firsttouch.views.tables import Table
 from firsttouch.views.time_sentences import agreement, sentences
 from firsttouch.views.times import cell_title, change_words
 
@@ -52,7 +53,5 @@ def times_figure(
         " ".join([_TIMES, *sentences(times, rows), *more]),
         wide,
         narrow,
-        (),
-        (),
-        SmallTable(("change against stock", *others), table),
+        Table("", ("change against stock", *others), table),
     )

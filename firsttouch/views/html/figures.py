@@ -1,52 +1,53 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Charts for any experiment: ``dumbbells``, ``lines``, and what its file describes."""
+"""The figures of an experiment: ``dumbbells``, ``lines``, and what its file describes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
 from firsttouch.analysis.cache_statistics import Spread, alike
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.catalog.arms import BASE
-from firsttouch.catalog.experiments import PAGES, Drawn, Experiment, Metric, Params
+from firsttouch.catalog.experiments import PAGES, Drawn, Metric, Params
 from firsttouch.catalog.machines import expand
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_compact, format_ratio
 from firsttouch.views.answers import mean_words
-from firsttouch.views.html.arm_symbols import symbols
-from firsttouch.views.html.dumbbells import Bar, Group, describe, draw_dumbbells
-from firsttouch.views.html.figure import (
-    Figure,
-    SmallTable,
-    cell_lines,
-    pictures,
-    telling_cells,
-)
-from firsttouch.views.html.lines import draw_lines
+from firsttouch.views.html.charts import Bar, Group, describe, draw_dumbbells, draw_lines
+from firsttouch.views.html.figure import Figure, cell_table, pictures
+from firsttouch.views.html.style import symbols
+from firsttouch.views.html.timeline import timeline
+from firsttouch.views.labels import metric_words
 from firsttouch.views.names import as_number, format_param, format_params
+from firsttouch.views.tables import Table
 
 # For an axis: the divisor of a unit's values, and the unit after division.
 _AXES = {"ns": (1e6, "ms"), "bytes": (float(1 << 20), "MiB")}
 
 
+def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
+    """Return the figures of an experiment's cases on one platform; `name` names their pictures."""
+    drawn = cases[0].experiment.figures
+    if not drawn:
+        return CHARTS[cases[0].experiment.chart](dataset, cases, name)
+    return [
+        figure
+        for number, each in enumerate(drawn)
+        for figure in described(dataset, cases, f"{name}-{number}", each)
+    ]
+
+
 def dumbbells(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
-    """Return a figure with a row for each case; for a single case, with a row for each metric."""
+    """Return a figure with a row for each case; none for a single case."""
     metric = _metric(cases)
-    if metric is None:
+    if metric is None or len(cases) < 2:
         return []
-    if len(cases) > 1:
-        names = _varying(cases)
-        groups = tuple(names[:1]) if len(names) > 1 else ()
-        caption = f"{metric.name}, in {_unit(metric)[1]}."
-        return described(dataset, cases, name, Drawn(metric.name, caption, groups=groups))
-    what = "Each metric as a multiple of its value on stock"
-    axis = "as a multiple of stock"
-    arms = [arm for arm in dataset.arms(cases) if cases[0].arms.get(arm)]
-    bars = [Group("", tuple(_multiples(cases[0])))]
-    return [_rows(dataset, cases, arms, name, bars, metric, (f"{what}.", what, axis))]
+    names = _varying(cases)
+    groups = tuple(names[:1]) if len(names) > 1 else ()
+    caption = f"{_axis(metric)} of each cell."
+    return described(dataset, cases, name, Drawn(metric.name, caption, groups=groups))
 
 
 def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
@@ -54,84 +55,67 @@ def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
 
     If no number varies, the chart is that of `dumbbells`.
     """
-    metric, across = _metric(cases), _first_number(cases)
-    if metric is None or across is None:
+    metric = _metric(cases)
+    numbers = [
+        each for each in _varying(cases) if all(_place(case, each) is not None for case in cases)
+    ]
+    if metric is None or not numbers:
         return dumbbells(dataset, cases, name)
-    caption = f"{metric.name}, in {_unit(metric)[1]}, by {across}."
-    return described(dataset, cases, name, Drawn(metric.name, caption, across=across))
+    caption = f"{_axis(metric)}, by {numbers[0]}."
+    return described(dataset, cases, name, Drawn(metric.name, caption, across=numbers[0]))
+
+
+# The charts by their names in an experiment's `chart`. A chart draws the cases of one experiment
+# on one platform; `str` names its pictures.
+CHARTS: Mapping[str, Callable[[Dataset, Sequence[Case], str], list[Figure]]] = {
+    "dumbbells": dumbbells,
+    "lines": lines,
+    "timeline": timeline,
+}
 
 
 def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) -> list[Figure]:
-    """Return the figures that an experiment's file describes; none if no case measured them."""
+    """Return the figures that an experiment's file describes; none of a single value."""
     cases = [case for case in cases if drawn.where.items() <= case.params.items()]
     if drawn.across:
         cases = [case for case in cases if _place(case, drawn.across) is not None]
         return [
             _lines(dataset, members, drawn, rest, f"{name}-{index}")
             for index, (rest, members) in enumerate(alike(cases, drawn.across))
-            if any(_divided(case, drawn) for case in members)
+            if sum(len(_divided(case, drawn) or ()) for case in members) > 1
         ]
     values = [(case, of) for case in cases if (of := _divided(case, drawn)) is not None]
-    arms = [arm for arm in dataset.arms(cases) if any(arm in of for _, of in values)]
-    if not arms:
+    if sum(len(of) for _, of in values) < 2:
         return []
+    shown = [case for case, _ in values]
+    arms = [arm for arm in dataset.arms(shown) if any(arm in of for _, of in values)]
     groups: dict[str, list[Bar]] = {}
-    names = _varying([case for case, _ in values])
+    names = _varying(shown)
     for case, of in values:
-        telling = {name: case.params[name] for name in names if name in case.params}
+        telling = {each: case.params[each] for each in names if each in case.params}
         heading = ", ".join(
-            f"{name} {_word(name, telling.pop(name))}" for name in drawn.groups if name in telling
+            f"{each} {_value(each, telling.pop(each))}" for each in drawn.groups if each in telling
         )
         groups.setdefault(heading, []).append(Bar(format_params(telling), of))
     bars = [Group(heading, tuple(members)) for heading, members in groups.items()]
     metric, what = _drawn_metric(cases[0], drawn)
-    figure = _rows(
-        dataset, [case for case, _ in values], arms, name, bars, metric,
-        (drawn.caption, what, what),
-    )  # fmt: skip
-    if len(cases[0].experiment.figures) > 1:
-        figure = replace(figure, heading=f"{what}, {figure.heading}")
-    if not drawn.per:
-        return [figure]
-    rows = tuple(
-        (
-            f"{group.heading} {bar.label}".strip(),
-            *(format_ratio(bar.values[arm]) if arm in bar.values else "-" for arm in arms),
-        )
-        for group in bars
-        for bar in group.bars
-    )
-    return [replace(figure, table=SmallTable((what, *arms), rows))]
-
-
-def _rows(
-    dataset: Dataset, cases: Sequence[Case], arms: Sequence[str], name: str,
-    groups: Sequence[Group], metric: Metric, words: tuple[str, str, str],
-) -> Figure:  # fmt: skip
-    """Return a figure of rows; `words` are its caption, what it shows, and the title of its axis.
-
-    Its cells have their values of `metric`.
-    """
-    caption, what, axis = words
     platform = str(cases[0].platform)
     wide, narrow = pictures(
         name,
         f"{cases[0].experiment.title}: {what}, {platform}",
-        f"{describe(groups)}.",
-        lambda width: draw_dumbbells(width, groups, symbols(dataset.catalog, arms), axis),
+        f"{describe(bars)}.",
+        lambda width: draw_dumbbells(width, bars, symbols(dataset.catalog, arms), what),
     )
-    return Figure(
-        platform, caption, wide, narrow,
-        telling_cells(cases, arms, metric.name, metric.unit),
-        cell_lines(cases, arms, metric.name, metric.unit),
-    )  # fmt: skip
+    heading = f"{what}, {platform}" if len(cases[0].experiment.figures) > 1 else platform
+    cells = cell_table(shown, arms, metric.name, metric.unit)
+    return [Figure(heading, drawn.caption, wide, narrow, cells=cells)]
 
 
 def _drawn_metric(case: Case, drawn: Drawn) -> tuple[Metric, str]:
     """Return the metric of a figure, and what its axis shows."""
     metric = next(m for m in case.experiment.metrics if m.name == drawn.metric)
-    per = drawn.per.removesuffix("s")
-    return metric, f"{metric.name} per {per}" if per else _axis(metric)
+    per = drawn.per.removesuffix("s").replace("_", " ")
+    return metric, f"{metric_words(metric.name)} per {per}" if per else _axis(metric)
 
 
 def _divided(case: Case, drawn: Drawn) -> dict[str, float] | None:
@@ -170,22 +154,27 @@ def _lines(
             width,
             series,
             symbols(dataset.catalog, series),
-            (drawn.across, what),
+            (drawn.across.replace("_", " "), what),
             mark=_mark(dataset, platform.machine, drawn, rest),
             joined=drawn.joined,
             tick_of=lambda value: _tick(drawn.across, value),
         ),
     )
-    arms = dataset.arms(cases)
-    return Figure(
-        f"{platform} ({words})" if words else str(platform),
-        drawn.caption,
-        wide,
-        narrow,
-        telling_cells(cases, arms, metric.name, metric.unit),
-        cell_lines(cases, arms, metric.name, metric.unit),
-        None if drawn.joined else _spreads(series, drawn.across, len(cases)),
-    )
+    figure = Figure(
+        f"{platform} ({words})" if words else str(platform), drawn.caption, wide, narrow,
+        cells=cell_table(cases, dataset.arms(cases), metric.name, metric.unit),
+    )  # fmt: skip
+    if drawn.joined:
+        return figure
+    # The spread of each arm's values; a mean that lacks cases has a ≈.
+    rows = []
+    for arm, points in series.items():
+        values = [value for _, value in points]
+        spread = Spread(min(values), fmean(values), max(values), len(values), len(cases))
+        least, most = format_ratio(spread.best), format_ratio(spread.worst)
+        rows.append((arm, least, mean_words(spread), most, f"{len(values):,} of {len(cases):,}"))
+    table = Table("", ("arm", "least", "mean", "most", drawn.across), rows)
+    return replace(figure, table=table)
 
 
 def _mark(dataset: Dataset, machine: str, drawn: Drawn, rest: Params) -> tuple[str, float] | None:
@@ -201,28 +190,18 @@ def _mark(dataset: Dataset, machine: str, drawn: Drawn, rest: Params) -> tuple[s
     return f"{drawn.mark[1:].replace('.', ' ')}: {params['mark']}", float(params["mark"])
 
 
-def _spreads(
-    series: Mapping[str, Sequence[tuple[float, float]]], across: str, cases: int
-) -> SmallTable:
-    """Return the table of the spread of each arm's values; a mean that lacks cases has a ≈."""
-    rows = []
-    for arm, points in series.items():
-        values = [value for _, value in points]
-        spread = Spread(min(values), fmean(values), max(values), len(values), cases)
-        least, most = format_ratio(spread.best), format_ratio(spread.worst)
-        measured = f"{spread.measured:,} of {spread.colors:,}"
-        rows.append((arm, least, mean_words(spread), most, measured))
-    return SmallTable(("arm", "least", "mean", "most", across), tuple(rows))
-
-
 def _place(case: Case, across: str) -> float | None:
     """Return where a case is on the axis of a parameter; None if its value is no number."""
     return as_number(across, case.params.get(across, ""))
 
 
 def _tick(name: str, value: float) -> str:
-    """Return a parameter's value for its axis, without the name, which is the axis's title."""
-    return format_param(name, round(value)).removeprefix(f"{name} ")
+    return _value(name, round(value))
+
+
+def _value(name: str, value: str | int) -> str:
+    """Return a parameter's value without the name, which stands beside it."""
+    return format_param(name, value).removeprefix(f"{name} ")
 
 
 def _metric(cases: Sequence[Case]) -> Metric | None:
@@ -239,39 +218,11 @@ def _unit(metric: Metric) -> tuple[float, str]:
 
 
 def _axis(metric: Metric) -> str:
-    unit = _unit(metric)[1]
-    return metric.name if metric.name.endswith(unit) else f"{metric.name} ({unit})"
+    unit, words = _unit(metric)[1], metric_words(metric.name)
+    return words if words.endswith(unit) else f"{words} ({unit})"
 
 
 def _varying(cases: Sequence[Case]) -> list[str]:
     """Return the parameters in which the cases differ, in the experiment's order."""
     names = dict.fromkeys(name for case in cases for name in case.params)
     return [name for name in names if len({case.params.get(name) for case in cases}) > 1]
-
-
-def _first_number(cases: Sequence[Case]) -> str | None:
-    for name in _varying(cases):
-        values = [case.params.get(name, "") for case in cases]
-        if all(as_number(name, value) is not None for value in values):
-            return name
-    return None
-
-
-def _word(name: str, value: str | int) -> str:
-    return format_param(name, value).removeprefix(f"{name} ")
-
-
-def _multiples(case: Case) -> Iterator[Bar]:
-    """Yield a row for each metric, as a multiple of stock: metrics differ in unit and size."""
-    for metric in _shown(case.experiment):
-        values = case.values(metric)
-        base = values.get(BASE)
-        if base:
-            yield Bar(metric, {arm: value / base for arm, value in values.items()})
-        elif values:
-            yield Bar(metric, {}, "0 on stock" if base == 0 else "not measured on stock")
-
-
-def _shown(experiment: Experiment) -> list[str]:
-    names = [metric.name for metric in experiment.metrics]
-    return [metric.name for metric in experiment.metrics if metric.shown] or names

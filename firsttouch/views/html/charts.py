@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Dumbbell charts: each row has a mark for each arm's value on one axis, joined by a line."""
+"""Charts: dumbbells, with a mark for each arm in each row, and lines against a number."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from firsttouch.quantities import format_compact
-from firsttouch.views.html.scales import Scale, scale_for, tick_label
+from firsttouch.views.html.scales import Scale, round_up, scale_for, tick_label
 from firsttouch.views.html.svg import CHARACTER, Drawing, Symbols, shorten
 
 _ROW, _GROUP, _LABEL = 23.0, 30.0, 17.0
 _TOP, _BOTTOM = 34.0, 44.0
 # Largest share of the width for labels beside the rows.
 _BESIDE = 0.42
+# Of a chart of lines.
+_HEIGHT, _HEAD, _LEFT, _RIGHT, _FOOT = 300.0, 52.0, 44.0, 12.0, 46.0
+
+Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -109,3 +113,94 @@ def _draw_bar(drawing: Drawing, scale: Scale, bar: Bar, symbols: Symbols, y: flo
     drawing.text(scale.at(high) + 9, y + 4, format_compact(high), "t number")
     if format_compact(low) != format_compact(high):
         drawing.text(scale.at(low) - 9, y + 4, format_compact(low), "t number", "end")
+
+
+def draw_lines(
+    width: float,
+    series: Mapping[str, Points],
+    symbols: Symbols,
+    axes: tuple[str, str],
+    *,
+    mark: tuple[str, float] | None = None,
+    joined: bool = True,
+    tick_of: Callable[[float], str],
+) -> Drawing:
+    """Return the chart of each arm's values; `axes` are the titles of the x and the y axis.
+
+    A line is at the number of `mark`, with its words.
+    If `joined`, a line joins an arm's values along the x axis. Otherwise the
+    numbers are names, and a line joins the arms at each of them. `tick_of`
+    formats a number on the x axis.
+    """
+    drawing = Drawing(width, _HEIGHT)
+    more = drawing.legend(0, 16, symbols)
+    drawing.height += more
+    bottom, head = _HEIGHT + more - _FOOT, _HEAD + more
+    drawing.text(0, 38 + more, shorten(f"↑ {axes[1]}", width), "t dim")
+    highest = max(y for points in series.values() for _, y in points)
+    # A value just above a round number may exceed the axis a little.
+    up = Scale(0, round_up(highest * 0.98), bottom, head + 22)
+    labels = {tick: tick_label(tick) for tick in up.ticks(5)}
+    left = max(_LEFT, 12 + CHARACTER * max(map(len, labels.values())))
+    for tick, label in labels.items():
+        drawing.line(left, up.at(tick), width - _RIGHT, up.at(tick), "grid")
+        drawing.text(left - 6, up.at(tick) + 4, label, "t dim", "end")
+    numbers = sorted({x for points in series.values() for x, _ in points})
+    across = _across(numbers, left + 10, width - _RIGHT - 10)
+    free = 0.0
+    for tick in numbers if across.logarithmic else across.ticks(14 if width > 500 else 8):
+        label = tick_of(tick)
+        half = CHARACTER * len(label) / 2
+        x = across.at(tick)
+        if tick == round(tick) and x - half >= free and x + half <= width:
+            drawing.text(x, bottom + 18, label, "t dim", "middle")
+            free = x + half + CHARACTER / 2
+    drawing.text(width - _RIGHT, bottom + 38, shorten(axes[0], width), "t dim", "end")
+    if mark is not None and numbers[0] <= mark[1] <= numbers[-1]:
+        _draw_mark(drawing, mark[0], across.at(mark[1]), (head, bottom))
+    _join(drawing, series, symbols, across, up, joined=joined)
+    room = (across.end - across.start) / max(len(numbers) - 1, 1)
+    for arm, symbol in symbols.items():
+        for x, y in series.get(arm, ()):
+            tip = f"{arm}, {tick_of(x)}: {format_compact(y)}"
+            drawing.mark(symbol, across.at(x), up.at(y), tip, room)
+    return drawing
+
+
+def _across(numbers: Sequence[float], start: float, end: float) -> Scale:
+    """Return the x axis: logarithmic if the numbers are far apart."""
+    low, high = numbers[0], numbers[-1]
+    if low > 0 and scale_for(numbers, start, end).logarithmic:
+        return Scale(low, high, start, end, True)
+    return Scale(low, max(high, low + 1), start, end)
+
+
+def _draw_mark(drawing: Drawing, words: str, x: float, extent: tuple[float, float]) -> None:
+    head, bottom = extent
+    drawing.line(x, head - 6, x, bottom, "limit")
+    right = x + 6 + CHARACTER * len(words) < drawing.width
+    drawing.text(x + 6 if right else x - 6, head + 2, words, "t", "start" if right else "end")
+
+
+def _join(
+    drawing: Drawing,
+    series: Mapping[str, Points],
+    symbols: Symbols,
+    across: Scale,
+    up: Scale,
+    *,
+    joined: bool,
+) -> None:
+    if joined:
+        for index, arm in enumerate(symbols):
+            points = [(across.at(x), up.at(y)) for x, y in sorted(series.get(arm, ()))]
+            if points:
+                drawing.curve(points, f"curve c{index % 4}")
+        return
+    values: dict[float, list[float]] = {}
+    for points_of in series.values():
+        for x, y in points_of:
+            values.setdefault(x, []).append(y)
+    for x, values_at in sorted(values.items()):
+        at = across.at(x)
+        drawing.line(at, up.at(min(values_at)), at, up.at(max(values_at)), "join")
