@@ -15,12 +15,6 @@ static const char * const names[FT_NR_CALLS] = {
 	[FT_MADVISE] = "sys_enter_madvise",
 	[FT_MREMAP] = "sys_enter_mremap",
 	[FT_MREMAPPED] = "sys_exit_mremap",
-	[FT_MMAP] = "sys_enter_mmap",
-};
-
-/* The kernel has records of what is mapped, but for the flag that forbids large folios there. */
-static const char * const filters[FT_NR_CALLS] = {
-	[FT_MMAP] = "flags & 0x20000",	/* MAP_STACK */
 };
 
 /* tracefs as it is mounted, or else as a mount that nobody else sees (Linux 5.2); -1 for none. */
@@ -91,14 +85,12 @@ bool calls_room(struct calls *calls, size_t threads)
 
 bool calls_add(struct calls *calls, int event, int ring)
 {
-	const char *filter = filters[calls->nr % FT_NR_CALLS];
 	uint64_t *id = &calls->ids[calls->nr];
 
 	calls->events[calls->nr++] = event;
 	if (event < 0)
 		return true;
-	if ((filter && ioctl(event, PERF_EVENT_IOC_SET_FILTER, filter)) ||
-	    ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, ring) ||
+	if (ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, ring) ||
 	    ioctl(event, PERF_EVENT_IOC_ID, id))
 		return false;
 	if (calls->lowest > *id)

@@ -3,7 +3,7 @@
  * What the recorder writes: FT_MAGIC, then records. Each record begins with a
  * struct perf_event_header. Those of the kernel are written as they are in its
  * rings (perf_event_open(2)); those of the recorder have a type from FT_START on.
- * firsttouch/finder/records.py reads the file. All is in the byte order of the
+ * firsttouch/trace/records.py reads the file. All is in the byte order of the
  * machine that recorded, which is little-endian on arm64 and x86-64.
  *
  * A sample has PERF_SAMPLE_IP, _TID, _TIME and _ADDR, _CALLCHAIN with
@@ -42,14 +42,13 @@ enum ft_type {
 	FT_CALLS,
 };
 
-/* A system call begins, or mremap(2) returns. Of mmap(2) those with MAP_STACK. */
+/* A system call begins, or mremap(2) returns. */
 enum ft_call {
 	FT_MUNMAP,
 	FT_BRK,
 	FT_MADVISE,
 	FT_MREMAP,
 	FT_MREMAPPED,
-	FT_MMAP,
 	FT_NR_CALLS,
 };
 

@@ -21,9 +21,9 @@ from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.cli.main import main
-from firsttouch.finder.document import trace_document
 from firsttouch.places import REPOSITORY
 from firsttouch.trace.reading import read_recording
+from firsttouch.trace.sites import trace_document
 from firsttouch.views.answers import print_answers
 from firsttouch.views.html.page import write_report
 from firsttouch.views.rows import print_dataset

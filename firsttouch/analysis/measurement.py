@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from firsttouch.catalog.contract import HIDDEN
 from firsttouch.catalog.experiments import Experiment
-from firsttouch.finder.sites import RMW, Trace
-from firsttouch.finder.spaces import ANONYMOUS
-from firsttouch.finder.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 from firsttouch.lab.results import Counts, Result
 from firsttouch.lab.traces import trace_of
 from firsttouch.tables import Table
+from firsttouch.trace.sites import RMW, Trace
+from firsttouch.trace.spaces import ANONYMOUS
+from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 
 # Cache counts are valid if the model saw at least this many accesses for each access that it did
 # not see: that may be a miss, and with LRU cause another. An old QEMU always hides a few at the

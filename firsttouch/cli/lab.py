@@ -21,7 +21,6 @@ from firsttouch.cli.options import (
     workers_of,
 )
 from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
-from firsttouch.finder.sites import Trace
 from firsttouch.lab.cells import parse_layouts
 from firsttouch.lab.plan import HERE, SLURM, TASK
 from firsttouch.lab.run import run_task
@@ -30,6 +29,7 @@ from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
 from firsttouch.tables import dump_json
 from firsttouch.trace.printing import print_programs
+from firsttouch.trace.sites import Trace
 from firsttouch.views.answers import print_answers
 from firsttouch.views.rows import print_dataset
 from firsttouch.views.summary import summary

@@ -10,7 +10,6 @@ from pathlib import Path
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.cli.timed import show_times
 from firsttouch.errors import UserError, nearest
-from firsttouch.finder.debug_files import Servers
 from firsttouch.lab.cells import Timing
 from firsttouch.lab.results import timings_in
 from firsttouch.lab.times import read_times
@@ -22,7 +21,8 @@ from firsttouch.survey.printing import print_survey
 from firsttouch.survey.sentences import conclude
 from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
-from firsttouch.trace.export import folded_trace
+from firsttouch.trace.charts import folded_trace
+from firsttouch.trace.debug_files import Servers
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
@@ -119,7 +119,8 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.format == _FOLDED and traced.is_file():
         if options.experiment:
             raise UserError("--experiment selects results of `firsttouch lab`: a trace has none.")
-        print(folded_trace(read_recording(traced)), end="")
+        read = read_recording(traced)
+        print(folded_trace(read.totals, read.symbols), end="")
         return 0
     if traced.is_file() and not timings_in(options.directory):
         raise UserError(f"{options.directory} has a trace: use --format folded.")

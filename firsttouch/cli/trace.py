@@ -11,12 +11,12 @@ from pathlib import Path
 
 from firsttouch.errors import UserError
 from firsttouch.files import check_writable
-from firsttouch.finder.debug_files import Servers
 from firsttouch.progress import Reporter
+from firsttouch.trace.advice import predicted_and_measured, remedy_to_try, with_remedy
+from firsttouch.trace.debug_files import Servers
+from firsttouch.trace.prices import provide_prices
 from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, number_inside, record, root_of
-from firsttouch.trace.surveying import provide_prices
-from firsttouch.trace.trying import predicted_and_measured, remedy_to_try, with_remedy
 from firsttouch.views.terminal import output_console
 from firsttouch.vm.cpus import processor_name
 

@@ -24,7 +24,7 @@ from firsttouch.files import digest
 from firsttouch.lab.cells import Cell, layout_of
 from firsttouch.lab.plan import Plan
 from firsttouch.lab.results import Provenance
-from firsttouch.lab.traces import finder_digest
+from firsttouch.lab.traces import trace_digest
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.pmu import Pmu
@@ -221,7 +221,7 @@ def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
     traced = None
     if experiment.scripts and experiment.root:
         root = functools.partial(parts.root, experiment.root)
-        traced = Traced(digest([key, finder_digest()]), root)
+        traced = Traced(digest([key, trace_digest()]), root)
     arm = plan.arm(cells[0])
     return Job(guest, key, cells, parts.source, arm, traced, experiment.layouts > 1)
 

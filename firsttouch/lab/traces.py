@@ -12,22 +12,21 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from firsttouch import finder
+from firsttouch import trace
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import digest_files
-from firsttouch.finder.document import parse_trace, trace_document
-from firsttouch.finder.records import open_recording
-from firsttouch.finder.sites import Trace
 from firsttouch.lab.results import Result
 from firsttouch.tables import Json, Table, json_object
+from firsttouch.trace.records import open_recording
+from firsttouch.trace.sites import Trace, parse_trace, trace_document
 
 _RECORDING, _TRACE = "recording", "trace"
 
 
 @functools.cache
-def finder_digest() -> str:
+def trace_digest() -> str:
     """Return the digest of the code that decides what is found in a recording."""
-    folder = Path(finder.__path__[0])
+    folder = Path(trace.__path__[0])
     return digest_files(folder, folder.glob("*.py"))
 
 
@@ -53,9 +52,9 @@ def with_traces(outcome: Table, root: Path) -> dict[str, Json]:
 def _traced(line: Table, root: Path) -> Mapping[str, Json]:
     """Return the line that a result has for a line with a recording."""
     # The libraries that they use take longer to import than all that reads a result.
-    from firsttouch.finder.doubles import find
-    from firsttouch.finder.summary import summarize
-    from firsttouch.finder.symbols import Symbols
+    from firsttouch.trace.doubles import find
+    from firsttouch.trace.summary import summarize
+    from firsttouch.trace.symbols import Symbols
 
     with tempfile.TemporaryDirectory(prefix="firsttouch-recording-") as scratch:
         file = Path(scratch, "data")

@@ -4,27 +4,27 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from firsttouch.finder.allocators import GLIBC, allocator
-from firsttouch.finder.kernel_rules import release_of
-from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, ZERO_PAGE
-from firsttouch.finder.remedies import (
-    AHEAD,
+from firsttouch.errors import UserError
+from firsttouch.quantities import format_number_of, format_share
+from firsttouch.trace.allocators import GLIBC, allocator
+from firsttouch.trace.kinds import AGAIN, FIRST_WRITE, IN_KERNEL, NAMES, ZERO_PAGE
+from firsttouch.trace.remedies import (
     AROUND,
     FILLED,
     FOLIOS,
     HEAP,
     KEEP,
     KEEP_MALLOC,
-    RELOCATE,
     SPAWN,
-    largest,
+    THP,
+    table_bytes,
 )
-from firsttouch.finder.sites import Remedy, Trace
-from firsttouch.quantities import format_number_of, format_share
+from firsttouch.trace.sites import Remedy, Trace
 
 _MOST = 3
 # Of all faults: less is not worth a change.
@@ -33,14 +33,14 @@ LEAST = 0.02
 _MANY = 0.1
 # Of the memory that the program touches: huge pages may bring as much in vain.
 _TOO_MUCH = 0.25
-_FIRST_TOUCHES = NAMES[FIRST_WRITE], NAMES[ZERO_PAGE]
+# The kernel's own are those of a call such as read(2).
+_FIRST_TOUCHES = NAMES[FIRST_WRITE], NAMES[ZERO_PAGE], NAMES[IN_KERNEL]
 # Linux has sizes of anonymous memory between a page and a huge page from this release on.
 _MTHP_SINCE = (6, 8)
 _THP = "/sys/kernel/mm/transparent_hugepage"
 # Of what is done to files and by forks.
 _STARTS = {
     SPAWN: "posix_spawn(3) or vfork(2) in place of fork(2), for each child executes a program",
-    RELOCATE: "programs that are linked with -static and -no-pie, or started less often",
     AROUND: "2097152 in /sys/kernel/debug/fault_around_bytes, as root",
 }
 
@@ -55,15 +55,12 @@ class Advice:
 
 
 def advise(trace: Trace) -> list[Advice]:
-    """Return the remedies that are worth it, the one that saves most first.
-
-    Fault-ahead comes last: only a changed kernel has it.
-    """
+    """Return the remedies that are worth it, the one that saves most first."""
     worth = {r.name: r for r in trace.remedies if r.saved and r.saved >= _least(r) * trace.faults}
     touched = trace.anonymous * trace.page_size
     used = allocator(trace.allocator)
-    whole = largest(trace.page_size)
-    some = release_of(trace.kernel) >= _MTHP_SINCE
+    whole = _whole(trace)
+    some = _release(trace.kernel) >= _MTHP_SINCE
     sizes = [HEAP] if used and used.heap else []
     # The largest first: it is named where others save as much.
     sizes += [name for name in reversed(FOLIOS) if some or name == whole]
@@ -74,20 +71,19 @@ def advise(trace: Trace) -> list[Advice]:
     ]
     # Who writes a program for a runtime does not map its memory.
     filled = () if used and used.beside else (FILLED,)
-    others = (KEEP, KEEP_MALLOC, *filled, SPAWN, RELOCATE, AROUND)
+    others = (KEEP, KEEP_MALLOC, *filled, SPAWN, AROUND)
     named = [remedy for name in others if (remedy := worth.get(name))]
     named += [max(huge, key=lambda remedy: remedy.saved)] if huge else []
     # A variable asks nobody for a setting of the host.
     variable = by_variable(trace)
     named += [remedy for remedy in huge if remedy.name == variable and remedy not in named]
     named.sort(key=lambda remedy: -remedy.saved)
-    named += [worth[AHEAD]] if AHEAD in worth else []
     return [_advice(trace, remedy) for remedy in named[:_MOST]]
 
 
 def _least(remedy: Remedy) -> float:
     """Return the share of all faults that makes a remedy worth it: more for what is more to do."""
-    return _MANY if remedy.name in (RELOCATE, AROUND) else LEAST
+    return _MANY if remedy.name == AROUND else LEAST
 
 
 def advice_sentences(trace: Trace) -> Iterator[str]:
@@ -158,20 +154,23 @@ def _advice(trace: Trace, remedy: Remedy) -> Advice:
         return Advice(remedy, _STARTS[remedy.name])
     if remedy.name == HEAP or remedy.name in FOLIOS:
         return _huge(trace, remedy)
-    if remedy.name == FILLED:
-        places = (p.place for p in trace.fault_places if p.kind in _FIRST_TOUCHES)
-        where = next((f"; the place with most first touches is {place}" for place in places), "")
-        return Advice(
-            remedy,
-            "MADV_POPULATE_WRITE or MAP_POPULATE where memory is mapped that the program fills "
-            f"anyway{where}",
-        )
-    assert remedy.name == AHEAD
-    sizes = ",".join(str((trace.page_size >> 10) << order) for order in (2, 3, 4))
+    assert remedy.name == FILLED
+    places = (p.place for p in trace.fault_places if p.kind in _FIRST_TOUCHES)
+    where = next((f"; the place with most first touches is {place}" for place in places), "")
     return Advice(
         remedy,
-        f"a kernel with fault-ahead, `inorder` in {_THP}/hugepages-{{{sizes}}}kB/enabled",
+        "MADV_POPULATE_WRITE or MAP_POPULATE where memory is mapped that the program fills "
+        f"anyway{where}",
     )
+
+
+def _whole(trace: Trace) -> str:
+    """Return the name of the huge pages of a whole page table; "" if they are of another size."""
+    return THP if FOLIOS[THP] == table_bytes(trace.page_size) else ""
+
+
+def _release(kernel: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", kernel)[:2])
 
 
 def by_variable(trace: Trace) -> str:
@@ -179,7 +178,7 @@ def by_variable(trace: Trace) -> str:
     used = allocator(trace.allocator)
     if used is None or not used.huge:
         return ""
-    return HEAP if used.heap else largest(trace.page_size)
+    return HEAP if used.heap else _whole(trace)
 
 
 def _huge(trace: Trace, remedy: Remedy) -> Advice:
@@ -190,7 +189,7 @@ def _huge(trace: Trace, remedy: Remedy) -> Advice:
         return Advice(remedy, f"{remedy.name} ({used.name}{since}), {by}", used.huge)
     file = "enabled"
     # The heap's are those of a page table.
-    if remedy.name not in (HEAP, largest(trace.page_size)):
+    if remedy.name not in (HEAP, _whole(trace)):
         file = f"hugepages-{FOLIOS[remedy.name] // 1024}kB/enabled"
     return Advice(remedy, f"{remedy.name}, `always` in {_THP}/{file}")
 
@@ -204,3 +203,42 @@ def _keep(trace: Trace, remedy: Remedy) -> Advice:
         return Advice(remedy, f"{what} ({used.name}): {used.advice}")
     said = assignments(used.environment)
     return Advice(remedy, f"{what} ({used.name}), by {said} before the command", used.environment)
+
+
+# Variables that hold a list of settings, and what stands between these.
+_LISTS = {"GLIBC_TUNABLES": ":", "MALLOC_CONF": ",", "JAVA_TOOL_OPTIONS": " ", "GODEBUG": ","}
+
+
+def remedy_to_try(trace: Trace, number: int) -> Advice:
+    """Return remedy `number` of those that a variable applies; UserError if there is none."""
+    can = [advice for advice in advise(trace) if advice.environment]
+    if number <= len(can):
+        return can[number - 1]
+    if can:
+        raise UserError(
+            f"--try {number}: the environment can apply {len(can)} of the remedies: --try 1."
+        )
+    raise UserError(
+        "--try: the environment can apply no remedy of this program: apply another, trace into "
+        "another --out, and set both side by side by `firsttouch compare`."
+    )
+
+
+def with_remedy(environment: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """Return variables for the command, behind what `before` has in such a list."""
+    return {
+        name: f"{before[name]}{_LISTS[name]}{value}"
+        if name in _LISTS and before.get(name)
+        else value
+        for name, value in environment.items()
+    }
+
+
+def predicted_and_measured(before: Trace, advice: Advice, after: Trace) -> str:
+    """Return what a remedy did, beside what was predicted."""
+    predicted = before.faults - advice.remedy.saved
+    off = 100 * (after.faults - predicted) / predicted if predicted else 0.0
+    return (
+        f"\nTried {assignments(advice.environment)}: {before.faults:,} page faults without it, "
+        f"{predicted:,} predicted, {after.faults:,} measured ({off:+.1f} % of the prediction)."
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The figures of a trace: faults over time, by chain of calls, and by page."""
+"""The figures of a trace: faults over time, by chain of calls, and by page; folded stacks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from firsttouch.finder.kinds import NAMES, SECOND, ZERO_PAGE
-from firsttouch.finder.symbols import Symbols
-from firsttouch.finder.totals import BLOCK, Totals, Touched
 from firsttouch.quantities import format_share
+from firsttouch.trace.kinds import NAMES, SECOND, ZERO_PAGE
 from firsttouch.trace.palette import LOOKS, PLACES, draw_legend, legend_height, style
+from firsttouch.trace.symbols import Symbols
+from firsttouch.trace.totals import BLOCK, Totals, Touched
 from firsttouch.views.html.flame import Box, Look, draw_flames, tree_of
 from firsttouch.views.html.scales import Scale, round_up, tick_label
 from firsttouch.views.html.svg import Drawing, shorten
@@ -174,3 +174,14 @@ def draw_map(totals: Totals, page_size: int, width: float) -> Drawing:
                     drawing.rect(index * _CELL, y, _CELL, part, style(place))
                     y += part
     return drawing
+
+
+def folded_trace(totals: Totals, symbols: Symbols) -> str:
+    """Return the faults by stack: the outermost function first, the kind in brackets last."""
+    stacks = sorted(kind_chains(totals, symbols).items())
+    return "".join(f"{';'.join(map(_folded, chain))} {count}\n" for chain, count in stacks)
+
+
+def _folded(function: str) -> str:
+    """Return a name without what separates names and lines in folded stacks."""
+    return function.replace(";", ":").replace("\n", " ")

@@ -9,16 +9,20 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from firsttouch.finder.locations import Location
-from firsttouch.finder.sites import Site, Trace
-from firsttouch.finder.symbols import Symbols
-from firsttouch.finder.totals import Totals
 from firsttouch.quantities import format_share
 from firsttouch.trace.charts import draw_calls, draw_map, draw_timeline, kind_chains
-from firsttouch.trace.kind_sentences import named_threads, several_processes, shares
 from firsttouch.trace.palette import DARK, LIGHT, patterns
 from firsttouch.trace.printing import remedies_of
-from firsttouch.trace.sentences import between, command_line
+from firsttouch.trace.sentences import (
+    between,
+    command_line,
+    named_threads,
+    several_processes,
+    shares,
+)
+from firsttouch.trace.sites import Location, Site, Trace
+from firsttouch.trace.symbols import Symbols
+from firsttouch.trace.totals import Totals
 from firsttouch.views.html.figure import Picture, pictures
 from firsttouch.views.html.page import page_template
 from firsttouch.views.html.style import armless_style

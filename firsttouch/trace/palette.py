@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from firsttouch.finder.kinds import (
+from firsttouch.trace.kinds import (
     AFTER_FORK,
     AGAIN,
     FILE,

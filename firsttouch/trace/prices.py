@@ -9,24 +9,29 @@ from pathlib import Path
 
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.analysis.figures import Middle
+from firsttouch.building.store import Entry
 from firsttouch.catalog.arms import BASE
-from firsttouch.finder.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
-from firsttouch.finder.remedies import FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, MTHP_128, THP
-from firsttouch.finder.sites import Cost, Price, Remedy, Trace
+from firsttouch.errors import FirsttouchError
+from firsttouch.files import write_atomically
 from firsttouch.lab.results import FILE_NAME as RESULTS
-from firsttouch.lab.results import timings_in
-from firsttouch.survey.document import read_survey
+from firsttouch.lab.results import SCHEMA, timings_in
+from firsttouch.progress import Reporter
+from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import Findings, examine
+from firsttouch.survey.run import PRICES as TASKS
+from firsttouch.survey.run import survey_host
 from firsttouch.survey.samples import Survey
 from firsttouch.survey.tasks import FLOOR
+from firsttouch.trace.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
+from firsttouch.trace.remedies import FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, THP
+from firsttouch.trace.sites import Cost, Price, Remedy, Trace
 
 # What `surveying` puts beside a trace that has no survey.
 PRICES = "prices.jsonl"
 _ABOVE_FLOOR = "kernel_above_floor"
 # A survey's names of architectures.
 _ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
-# What a survey measures; a page in a folio of 128 KiB takes no longer than in one of 64 KiB.
-_HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k", MTHP_128: "64k"}
+_HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k"}
 
 
 def price(trace: Trace, directory: Path) -> Trace:
@@ -117,3 +122,37 @@ def _counted(trace: Trace, directory: Path) -> Iterator[Price]:
             yield Price(
                 each, "instructions of the kernel", f"counted by the lab, {row.case.platform}"
             )
+
+
+# What nobody asked for takes no longer.
+_SECONDS = 3
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def provide_prices(directory: Path, reporter: Reporter, *, asked: bool) -> None:
+    """Write what faults cost on this host beside a trace if `asked`, unless a survey is there.
+
+    It is measured once for each boot, and cached in the store. Without it there are no
+    times: the reason is printed.
+    """
+    (directory / PRICES).unlink(missing_ok=True)
+    if not asked or "host" in timings_in(directory):
+        return
+
+    def make(_workplace: Path, product: Path) -> None:
+        reporter.say(
+            f"Surveying for {_SECONDS} s what a fault costs here, once until the next boot "
+            "(--no-survey leaves it out)"
+        )
+        survey = survey_host(_SECONDS, reporter, lambda task, _: task.name in TASKS)
+        write_survey(product, survey)
+
+    try:
+        boot = _BOOT.read_text().strip()
+        entry = Entry("surveys", {"boot": boot, "schema": SCHEMA}, f"prices of faults, boot {boot}")
+        stored = entry.obtain(make, reporter.say)
+        write_atomically(directory / PRICES, (stored / RESULTS).read_text())
+    except (FirsttouchError, OSError) as error:
+        reporter.say(f"No time of faults: {error}")
+    except KeyboardInterrupt:
+        reporter.say("Interrupted: no time of faults.")

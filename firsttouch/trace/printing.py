@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 
-from firsttouch.finder.sites import REMEDIES, Site, Trace
-from firsttouch.finder.spaces import ANONYMOUS
 from firsttouch.quantities import format_share
 from firsttouch.trace.sentences import between, few_doubles
+from firsttouch.trace.sites import REMEDIES, Site, Trace
+from firsttouch.trace.spaces import ANONYMOUS
 from firsttouch.views.terminal import may_wrap, plain, plain_table, print_table
 
 _SITES = 10

@@ -12,19 +12,18 @@ from rich.console import Console
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
-from firsttouch.finder.debug_files import Servers
-from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
-from firsttouch.finder.doubles import find
-from firsttouch.finder.records import open_recording
-from firsttouch.finder.sites import Trace
-from firsttouch.finder.summary import summarize
-from firsttouch.finder.symbols import Symbols
-from firsttouch.finder.totals import Totals
+from firsttouch.trace.debug_files import Servers
+from firsttouch.trace.doubles import find
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.page import render_trace
 from firsttouch.trace.prices import price
 from firsttouch.trace.printing import print_trace
+from firsttouch.trace.records import open_recording
 from firsttouch.trace.sentences import conclude
+from firsttouch.trace.sites import FILE_NAME, Trace, read_trace, trace_document
+from firsttouch.trace.summary import summarize
+from firsttouch.trace.symbols import Symbols
+from firsttouch.trace.totals import Totals
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,12 @@ from pathlib import Path, PurePath
 
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.errors import UserError
-from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.kinds import NAMES as FAULT_NAMES
-from firsttouch.finder.kinds import SECOND
-from firsttouch.finder.locations import Location
-from firsttouch.finder.sites import Site, Trace
-from firsttouch.finder.totals import KINDS
 from firsttouch.quantities import format_change
+from firsttouch.trace.kinds import NAMES as FAULT_NAMES
+from firsttouch.trace.kinds import SECOND
 from firsttouch.trace.sentences import command_line
+from firsttouch.trace.sites import FILE_NAME, Location, Site, Trace, read_trace
+from firsttouch.trace.totals import KINDS
 from firsttouch.views.comparison import COMPARABLE, WITH_CARE, Comparison, Line
 
 # Sites that are printed.

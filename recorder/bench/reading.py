@@ -16,8 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from firsttouch.finder.records import open_recording
 from firsttouch.trace.reading import read_recording, write_results
+from firsttouch.trace.records import open_recording
 
 _FAULTS = int(os.environ.get("FAULTS", "100_000_000"))
 

@@ -92,7 +92,7 @@ def test_a_short_command_does_not_import_the_others(line: str, own_cache: Path) 
     modules = done.stderr.split()
     rooms = {".".join(name.split(".")[:2]) for name in modules}
     assert "firsttouch.cli" in rooms
-    long = {"analysis", "finder", "output", "survey", "trace"}
+    long = {"analysis", "output", "survey", "trace"}
     assert not rooms & {f"firsttouch.{room}" for room in long}
     # These take most of the time of the commands that need them.
     assert not rooms & {"jinja2", "capstone", "elftools"}

@@ -17,11 +17,11 @@ import atheris
 
 with atheris.instrument_imports(include=["firsttouch", "elftools"]):
     from firsttouch.errors import UserError
-    from firsttouch.finder.document import trace_document
-    from firsttouch.finder.spaces import Place
-    from firsttouch.finder.symbols import Symbols
     from firsttouch.trace.page import render_trace
     from firsttouch.trace.reading import read_recording
+    from firsttouch.trace.sites import trace_document
+    from firsttouch.trace.spaces import Place
+    from firsttouch.trace.symbols import Symbols
 
 _FOLDER = Path(tempfile.mkdtemp(dir="/dev/shm"))
 _PLACES = (0, 64, 0x1000, 0x1040, 0x1139, 0x1160, 0x1200)

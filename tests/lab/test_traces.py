@@ -23,16 +23,16 @@ from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.files import digest
-from firsttouch.finder.sites import Trace
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import FTBENCH, Job, Part, Parts, Traced, make_jobs, scripts_of
 from firsttouch.lab.outcomes import measure_job, results_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import read_results
 from firsttouch.lab.run import Measured
-from firsttouch.lab.traces import finder_digest, trace_of, with_traces
+from firsttouch.lab.traces import trace_digest, trace_of, with_traces
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json, Table
+from firsttouch.trace.sites import Trace
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
 from tests.conftest import Firsttouch
@@ -100,7 +100,7 @@ def _recorded_job(tmp_path: Path, program: str = "true") -> Job:
     source = fake_source(tmp_path)
     cell = Cell("6.12", "stock", "neoverse-n1", "doubles", {"program": program})
     key = guest_key(guest)
-    traced = Traced(digest([key, finder_digest()]), lambda: Path("/"))
+    traced = Traced(digest([key, trace_digest()]), lambda: Path("/"))
     return Job(guest, key, (cell,), source, load_arm("stock"), traced)
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.finder.accesses import Access
-from firsttouch.finder.instructions import arm64_access, decode
+from firsttouch.trace.instructions import Access, arm64_access, decode
 from tests.linux.conftest import LLVM
 from tests.pmu.conftest import HERE, PMU, must_run
 

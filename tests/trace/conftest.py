@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.programs import build_recorder
-from firsttouch.finder.sites import Trace
 from firsttouch.progress import Reporter
+from firsttouch.trace.sites import Trace
 from tests.conftest import Firsttouch
 
 FOLDER = Path(__file__).parent

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from firsttouch.building.programs import build_recorder
-from firsttouch.finder.doubles import find
-from firsttouch.finder.events import Fault
-from firsttouch.finder.records import open_recording
 from firsttouch.progress import Reporter
+from firsttouch.trace.doubles import find
+from firsttouch.trace.events import Fault
+from firsttouch.trace.records import open_recording
 
 _NOBODY = 65534
 _EVENTS = "exceptions:page_fault_user,exceptions:page_fault_kernel"

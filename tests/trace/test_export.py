@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from firsttouch.finder.document import FILE_NAME, read_trace
 from firsttouch.trace.recording import DATA_FILE
+from firsttouch.trace.sites import FILE_NAME, read_trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 

@@ -15,13 +15,13 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from firsttouch.errors import UserError
-from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.doubles import find
-from firsttouch.finder.mapped_files import MappedFiles
-from firsttouch.finder.records import open_recording
-from firsttouch.finder.spaces import Place
-from firsttouch.finder.symbols import Symbols
+from firsttouch.trace.debug_files import MappedFiles
+from firsttouch.trace.doubles import find
 from firsttouch.trace.reading import read_recording
+from firsttouch.trace.records import open_recording
+from firsttouch.trace.sites import FILE_NAME, read_trace
+from firsttouch.trace.spaces import Place
+from firsttouch.trace.symbols import Symbols
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 from tests.trace.test_symbols import build_id_of, locate, offset_of

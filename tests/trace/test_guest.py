@@ -18,10 +18,10 @@ from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import Port
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
-from firsttouch.finder.events import Asked, Fault
-from firsttouch.finder.records import open_recording
 from firsttouch.progress import Reporter
+from firsttouch.trace.events import Fault
 from firsttouch.trace.reading import Reading, read_recording
+from firsttouch.trace.records import open_recording
 from firsttouch.vm.guest import Guest, port_for
 from firsttouch.vm.protocol import read_channel
 from firsttouch.vm.qemu import RESULTS, command
@@ -182,11 +182,3 @@ def test_system_calls_are_seen_on_arm64(
         for place in trace.fault_places
         for giver in place.givers
     } == {name: (call, "main", KINDS[name]["again"]) for name, call in GIVERS.items()}
-    # The program forbids large folios twice: by MAP_STACK, before there is an address, then by
-    # MADV_NOHUGEPAGE.
-    asked = [event for event in open_recording(file).events() if isinstance(event, Asked)]
-    stacks = [at for at, call in enumerate(asked) if not call.start]
-    assert len(stacks) > 5 and not any(call.large for call in asked)
-    assert [asked[at].end for at in stacks] == [
-        asked[at + 1].end - asked[at + 1].start for at in stacks
-    ]

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.sites import Site
+from firsttouch.trace.sites import FILE_NAME, Site, read_trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import FOLDER
 

@@ -13,10 +13,9 @@ from subprocess import PIPE
 
 import pytest
 
-from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.sites import Trace
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.recording import DATA_FILE
+from firsttouch.trace.sites import FILE_NAME, Trace, read_trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 
@@ -151,7 +150,7 @@ def test_threads_are_told_apart_by_their_names(
                 assert tracer.returncode == 0, said.decode()
     trace = read_trace(firsttouch.directory / "out" / FILE_NAME)
     (worker,) = (thread for thread in trace.threads if thread.name == "worker")
-    assert worker.threads == 2 and worker.kinds["first write"] >= 2 * 211
+    assert worker.members == 2 and worker.kinds["first write"] >= 2 * 211
     assert sum(thread.faults for thread in trace.threads) == trace.faults
     page = (firsttouch.directory / "out" / "trace.html").read_text()
     assert '<th scope="row">worker</th><td class="n" data-label="Threads">2</td>' in page

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.remedies import (
-    AHEAD,
+from firsttouch.trace.reading import read_recording
+from firsttouch.trace.remedies import (
     FILLED,
     HEAP,
     KEEP,
@@ -21,8 +20,7 @@ from firsttouch.finder.remedies import (
     MTHP_64,
     THP,
 )
-from firsttouch.finder.sites import Remedy, Trace
-from firsttouch.trace.reading import read_recording
+from firsttouch.trace.sites import FILE_NAME, Remedy, Trace, read_trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import NOBODY, Compile, make_public
 
@@ -178,28 +176,6 @@ def test_a_file_where_the_second_run_would_be_is_named(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("words", "sure"), [("stack", True), ("stack bare", False), ("huge small", False)]
-)
-@pytest.mark.parametrize("user", [None, NOBODY], ids=["root", "nobody"])
-def test_no_folio_is_promised_where_linux_gives_none(
-    recorder: Path, compile_c: Compile, tmp_path: Path, user: int | None, words: str, sure: bool
-) -> None:
-    """Stacks of threads, and memory that the program wants none for.
-
-    Who does not see system calls recognizes stacks with a guard alone.
-    """
-    public = [make_public(file, tmp_path) for file in (recorder, compile_c("remedies.c"))]
-    file = tmp_path / "trace.data"
-    program = [str(public[1]), *words.split()]
-    subprocess.run([public[0], "-o", file, "--", *program], user=user, check=True)
-    traced = read_recording(file).trace
-    assert traced.faults > 1024
-    promised = [remedies(traced)[name].saved > 40 for name in (AHEAD, MTHP_64, THP)]
-    assert promised == [not sure and user is not None] * 3
-
-
-@pytest.mark.long
 @pytest.mark.skipif(
     not huge_pages_are("always"),
     reason="this host gives huge pages to nobody who does not ask",
@@ -237,7 +213,7 @@ def test_no_huge_page_is_predicted_for_a_program_that_forbids_them(
     traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
     assert traced.no_huge > 16384
     # A process may end before it is looked at.
-    assert all(remedies(traced)[name].saved < 100 for name in (THP, MTHP_64, AHEAD))
+    assert all(remedies(traced)[name].saved < 100 for name in (THP, MTHP_64))
     assert remedies(traced)[FILLED].saved > 15000
     assert "no setting of the host gives them any" in " ".join(done.stderr.split())
 
@@ -275,9 +251,7 @@ def test_folios_are_predicted_where_mremap_moved_memory(
     subprocess.run([public[0], "-o", file, "--", public[1], "grow"], user=user, check=True)
     saved = {name: of.saved for name, of in remedies(read_recording(file).trace).items()}
     assert saved[MTHP_64] == pytest.approx(16384 * 15 / 16, rel=0.03)
-    assert saved[AHEAD] == pytest.approx(16384 * 15 / 16, rel=0.03)
-    # A part of a huge page may be there already: who does not see where memory comes from and
-    # goes to promises none. The last of six times it doubles, from 32 MiB.
-    assert saved[THP] > 16384 / 2 - 1024 if user is None else saved[THP] == 0
+    # The last of six times it doubles, from 32 MiB.
+    assert saved[THP] > 16384 / 2 - 1024
     # At the end of a heap realloc(3) lets the block grow where it is.
     assert saved[KEEP] == pytest.approx(0, abs=8)

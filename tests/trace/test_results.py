@@ -14,11 +14,6 @@ from pathlib import Path
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.finder.document import FILE_NAME, read_trace, trace_document
-from firsttouch.finder.fault_places import FaultPlace, GiverPlace
-from firsttouch.finder.locations import JIT, Location, shortened
-from firsttouch.finder.remedies import AHEAD, FILLED, KEEP, THP
-from firsttouch.finder.sites import REMEDIES, Cost, Price, Remedy, Site, Trace
 from firsttouch.places import EXPERIMENTS
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
@@ -27,7 +22,24 @@ from firsttouch.trace.charts import draw_calls
 from firsttouch.trace.page import _excerpt
 from firsttouch.trace.prices import price
 from firsttouch.trace.printing import print_programs, print_trace
+from firsttouch.trace.remedies import FILLED, KEEP, SPAWN, THP
 from firsttouch.trace.sentences import between, conclude, cost
+from firsttouch.trace.sites import (
+    FILE_NAME,
+    JIT,
+    REMEDIES,
+    Cost,
+    FaultPlace,
+    GiverPlace,
+    Location,
+    Price,
+    Remedy,
+    Site,
+    Trace,
+    read_trace,
+    shortened,
+    trace_document,
+)
 from firsttouch.trace.two_traces import compare_traces, compared_traces
 from firsttouch.views.terminal import output_console
 from tests.support import made_results
@@ -95,7 +107,6 @@ def test_an_older_trace_is_read_without_what_has_left(tmp_path: Path) -> None:
     written = trace(site(40, source=40))
     older = json.loads(trace_document(written, ()))
     older |= {"upgraded": 9, "vain": {"pages": 3, "unsure": 2, "unplaced": 1}}
-    older["sites"][0]["removable"] |= {"exclusive": 0, "learn": 39}
     file = tmp_path / FILE_NAME
     file.write_text(json.dumps(older))
     assert read_trace(file) == written
@@ -328,7 +339,7 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
 ) -> None:
     shutil.copy(_SURVEYED, tmp_path / "prices.jsonl")
     kinds = {"first write": 1000, "again": 500, "zero page": 10, "file": 7, "in the kernel": 3}
-    remedies = (Remedy(KEEP, 500, 0), Remedy(FILLED, 900, 0), Remedy(AHEAD, 900, 0))
+    remedies = (Remedy(KEEP, 500, 0), Remedy(FILLED, 900, 0), Remedy(SPAWN, 900, 0))
     traced = price(replace(on_host(_SURVEYED, kinds), remedies=remedies, system=0.5), tmp_path)
     findings = examine(read_survey(_SURVEYED))
     store, floor, read = (findings.touch(kind) for kind in ("store", "madvise", "read"))
@@ -338,10 +349,10 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
         "again": (500, store.busy.median),
         "zero page": (10, read.busy.median),
     }
-    keep, filled, ahead = (remedy.ns for remedy in traced.remedies)
+    keep, filled, spawn = (remedy.ns for remedy in traced.remedies)
     assert keep == 500 * store.busy.median
     assert filled == 900 * (store.busy.median - floor.busy.median)
-    assert ahead is None
+    assert spawn is None
     said = " ".join(conclude(traced))
     middle = 1500 * store.busy.median + 10 * read.busy.median
     assert f"1,510 faults took about {middle / 1e6:,.1f} ms (" in said
@@ -352,7 +363,7 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
 
 
 def test_a_process_without_faults_gets_no_advice() -> None:
-    remedies = (Remedy(KEEP, 0, 0), Remedy(FILLED, 0, 0), Remedy(AHEAD, 0, 0))
+    remedies = (Remedy(KEEP, 0, 0), Remedy(FILLED, 0, 0), Remedy(SPAWN, 0, 0))
     assert not list(advice_sentences(replace(trace(faults=0), remedies=remedies)))
 
 
@@ -362,7 +373,7 @@ def test_the_place_to_populate_is_that_of_most_first_touches_reads_too() -> None
         FaultPlace("zero page", THERE, 800, 0, ()),
         FaultPlace("first write", HERE, 50, 0, ()),
     )
-    remedies = (Remedy(FILLED, 800, 0), Remedy(AHEAD, 1, 0))
+    remedies = (Remedy(FILLED, 800, 0), Remedy(SPAWN, 1, 0))
     (said,) = advice_sentences(replace(trace(), remedies=remedies, fault_places=places))
     assert said.endswith("the place with most first touches is insert (table.c:40).")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.finder.sites import Trace
 from firsttouch.trace.reading import Reading, read_recording
+from firsttouch.trace.sites import Trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import NOBODY, PAGES, Compile, doubles_of, make_public, with_own_mounts
 

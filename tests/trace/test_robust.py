@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.events import Fault
-from firsttouch.finder.records import open_recording
 from firsttouch.progress import Reporter
+from firsttouch.trace.events import Fault
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.recording import Target, record
+from firsttouch.trace.records import open_recording
+from firsttouch.trace.sites import FILE_NAME, read_trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import NOBODY, PAGES, Compile, doubles_of, make_public
 

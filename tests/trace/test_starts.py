@@ -7,8 +7,8 @@ import tempfile
 
 import pytest
 
-from firsttouch.finder.document import FILE_NAME, read_trace
-from firsttouch.finder.remedies import AROUND, RELOCATE, SPAWN
+from firsttouch.trace.remedies import AROUND, SPAWN
+from firsttouch.trace.sites import FILE_NAME, read_trace
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 from tests.trace.test_remedies import remedies
@@ -31,8 +31,6 @@ def test_what_is_predicted_of_spawning_is_measured(
     assert after.faults == pytest.approx(before.faults - saved, rel=0.1)
     # A child has a fault or two of its own before it executes the program.
     assert remedies(after)[SPAWN].saved <= 2 * 20
-    # Each of the programs relocates its data.
-    assert remedies(after)[RELOCATE].saved >= 20
 
 
 def test_faults_that_fault_around_leaves_are_one_for_each_page_table(

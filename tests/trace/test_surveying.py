@@ -16,7 +16,7 @@ from firsttouch.trace.prices import PRICES
 _PROVIDE = """
 from pathlib import Path
 from firsttouch.progress import Reporter
-from firsttouch.trace.surveying import provide_prices
+from firsttouch.trace.prices import provide_prices
 provide_prices(Path(), Reporter(), asked=True)
 """
 

@@ -18,11 +18,11 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from firsttouch.finder import debug_files
-from firsttouch.finder.debug_files import Servers
-from firsttouch.finder.locations import Location
-from firsttouch.finder.spaces import Place
-from firsttouch.finder.symbols import Symbols
+from firsttouch.trace import debug_files
+from firsttouch.trace.debug_files import Servers
+from firsttouch.trace.sites import Location
+from firsttouch.trace.spaces import Place
+from firsttouch.trace.symbols import Symbols
 from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 from tests.trace.test_known import line_of

@@ -20,12 +20,12 @@ from firsttouch.catalog.experiment_files import load_experiment
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import HostError
 from firsttouch.files import write_atomically
-from firsttouch.finder.allocators import allocator
-from firsttouch.finder.remedies import KEEP, THP
-from firsttouch.finder.sites import Trace
 from firsttouch.progress import Reporter
 from firsttouch.tables import parse_json, read, read_toml
 from firsttouch.trace.advice import LEAST, assignments
+from firsttouch.trace.allocators import allocator
+from firsttouch.trace.remedies import KEEP, THP
+from firsttouch.trace.sites import Trace
 from firsttouch.views.tables import Table, markdown
 
 FILE = EVIDENCE / "predicted-programs.json.xz"

@@ -22,9 +22,9 @@ from firsttouch.building.disks import ACCOUNTS, MOUNT_POINTS
 from firsttouch.building.programs import build_recorder
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import HostError
-from firsttouch.finder.sites import Trace
 from firsttouch.progress import Reporter
 from firsttouch.trace.reading import read_recording
+from firsttouch.trace.sites import Trace
 
 # Seconds; the longest takes a hundredth of it on an idle host.
 _PATIENCE = 600

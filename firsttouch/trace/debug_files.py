@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The files that a traced program mapped, if they are the same, and their debug information."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import NoteSection
+
+from firsttouch.trace.events import INODE
+from firsttouch.trace.spaces import Place
+
+_DEBUG = "usr/lib/debug"
+# The clients of debuginfod, of elfutils and of LLVM, which ask the servers in this variable.
+_CLIENTS = (("debuginfod-find", "debuginfo"), ("llvm-debuginfod-find", "--debuginfo"))
+_URLS = "DEBUGINFOD_URLS"
+# Seconds. A server may have to unpack a package of a gigabyte.
+_PATIENCE = 90
+
+
+@dataclass(frozen=True)
+class DebugNames:
+    """By what an ELF file's debug information is found; "" for what the file does not say.
+
+    `crc` is that of the file named `link`.
+    """
+
+    build_id: str
+    link: str
+    crc: bytes
+
+
+def debug_names(elf: ELFFile) -> DebugNames:
+    """Return the build ID of a file, and the name in its ``.gnu_debuglink``."""
+    section = elf.get_section_by_name(".gnu_debuglink")
+    data: bytes = section.data() if section else b""
+    link = data.split(b"\0", 1)[0].decode(errors="replace")
+    return DebugNames(build_id(elf), link, data[-4:])
+
+
+def build_id(elf: ELFFile) -> str:
+    """Return the build ID of a file in hexadecimal; "" if it has none."""
+    for section in elf.iter_sections("SHT_NOTE"):
+        if isinstance(section, NoteSection):
+            for note in section.iter_notes():
+                if note["n_type"] == "NT_GNU_BUILD_ID":
+                    return str(note["n_desc"])
+    return ""
+
+
+class DebugFiles:
+    """The debug files below `root`, where gdb looks, too."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def of(self, path: Path, names: DebugNames) -> tuple[Path | None, str]:
+        """Return the debug file of `path`, and why one that is there was not taken."""
+        debug, identity = self._root / _DEBUG, names.build_id
+        places = [debug / ".build-id" / identity[:2] / f"{identity[2:]}.debug"] if identity else []
+        if link := names.link:
+            below = path.parent.relative_to(self._root) if path.is_relative_to(self._root) else ""
+            places += [path.with_name(link), path.parent / ".debug" / link, debug / below / link]
+        there = [place for place in places if place.is_file() and place != path]
+        for place in there:
+            if _belongs(place, names):
+                return place, ""
+        return None, f"is of another build than its debug file {there[0]}" if there else ""
+
+
+def _belongs(debug: Path, names: DebugNames) -> bool:
+    """Tell whether a debug file has the build ID, or without one the checksum, that is asked."""
+    # The reader raises whatever a damaged file makes of it.
+    try:
+        with debug.open("rb") as file:
+            identity = build_id(ELFFile(file))
+            if identity and names.build_id:
+                return identity == names.build_id
+            file.seek(0)
+            checksum = 0
+            while part := file.read(1 << 20):
+                checksum = zlib.crc32(part, checksum)
+            return checksum.to_bytes(4, "little") == names.crc
+    except Exception:
+        return False
+
+
+class Servers:
+    """The servers of debuginfod, by its client; `say` gets a line before one is asked."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._command = _client() if os.environ.get(_URLS) else None
+
+    def fetch(self, build_id: str, name: str) -> Path | None:
+        """Return the debug file of the program `name`, in the client's cache; None without one.
+
+        A server that does not answer is asked for no other.
+        """
+        if self._command is None:
+            return None
+        self._say(f"Asking debuginfod for the debug information of {name}")
+        tool, what = self._command
+        command = [tool, build_id, what] if what.startswith("--") else [tool, what, build_id]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="surrogateescape", check=False,
+                timeout=_PATIENCE,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            self._say(f"It gave no answer in {_PATIENCE} s: going on without it ({_URLS}).")
+            self._command = None
+            return None
+        file = Path(done.stdout.strip())
+        return file if not done.returncode and file.is_file() else None
+
+
+def _client() -> tuple[str, str] | None:
+    """Return the client that there is, and its word for debug information."""
+    for name, what in _CLIENTS:
+        if tool := shutil.which(name):
+            return tool, what
+    return None
+
+
+# A section that every program of Go has, stripped or not, from Go 1.13 on.
+_OF_GO = ".go.buildinfo"
+
+
+class UnusableError(Exception):
+    """Why a file is not used, as the end of a sentence that begins with the file."""
+
+
+class MappedFiles:
+    """Files below `root`, where the program's are, or `copies` of them, with other inodes."""
+
+    def __init__(self, root: Path, *, copies: bool = False) -> None:
+        self._root = root
+        self._copies = copies
+        self._troubles: dict[tuple[str, str], str] = {}
+        self._go: dict[tuple[str, str], bool] = {}
+
+    def path(self, place: Place) -> Path:
+        """Return the file of a place. Raises UnusableError."""
+        path = self._root / place.path.lstrip("/")
+        key = place.path, place.identity
+        if key not in self._troubles:
+            ignored = self._copies and place.identity.startswith(INODE)
+            try:
+                self._troubles[key] = _trouble(path, "" if ignored else place.identity)
+            except OSError as error:
+                # A folder that may not be searched, or a name that is too long.
+                self._troubles[key] = f"cannot be read ({error.strerror})"
+        if self._troubles[key]:
+            raise UnusableError(self._troubles[key])
+        return path
+
+    def read(self, place: Place, size: int) -> bytes:
+        """Return the first bytes at a place; none if they cannot be read."""
+        try:
+            with self.path(place).open("rb", buffering=0) as file:
+                file.seek(place.offset)
+                return file.read(size)
+        except (OSError, UnusableError):
+            return b""
+
+    def is_go(self, place: Place) -> bool:
+        """Tell whether the file of a place is a program that Go's linker made."""
+        key = place.path, place.identity
+        if key not in self._go:
+            try:
+                self._go[key] = _has_section(self.path(place), _OF_GO)
+            except UnusableError:
+                self._go[key] = False
+        return self._go[key]
+
+
+def _trouble(path: Path, expected: str) -> str:
+    """Return why a file is not used; "" for one that is, or that is not there."""
+    if not path.exists():
+        return "is not there now"
+    # To read a device or a FIFO may have effects, and no end.
+    if not path.is_file():
+        return "is no regular file"
+    if expected.startswith(INODE):
+        same = expected == f"{INODE} {path.stat().st_ino}"
+        return "" if same else "is not the file that was traced, by its inode"
+    if expected and not _is_of(path, expected):
+        return "is not the file that was traced, by its build ID"
+    return ""
+
+
+def _has_section(path: Path, name: str) -> bool:
+    # The reader raises whatever a damaged file makes of it.
+    try:
+        with path.open("rb") as file:
+            return ELFFile(file).get_section_by_name(name) is not None
+    except Exception:
+        return False
+
+
+def _is_of(path: Path, expected: str) -> bool:
+    try:
+        with path.open("rb") as file:
+            return build_id(ELFFile(file)) == expected
+    except Exception:
+        return False

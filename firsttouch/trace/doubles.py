@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Finds double faults: a read of a missing page, then a write of it by the same process.
+
+A fault has no read or write bit for perf; the instruction at its pc has. Where
+that is unknown the order decides: a page that faults a second time while it is
+mapped was read first. A fault on a page that is not mapped begins anew: what
+was there was given back.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from firsttouch.trace.allocators import GO, allocator_with
+from firsttouch.trace.code import Code
+from firsttouch.trace.debug_files import MappedFiles
+from firsttouch.trace.events import (
+    Advised,
+    Call,
+    Ended,
+    Executed,
+    Fault,
+    Forbade,
+    Forked,
+    Mapped,
+    Named,
+    Threaded,
+)
+from firsttouch.trace.instructions import Access, First, Instruction, distance
+from firsttouch.trace.kinds import (
+    AGAIN,
+    FAULT_KINDS,
+    FILE,
+    NO_MEMORY,
+    SECOND,
+    kind_of,
+)
+from firsttouch.trace.process import Process
+from firsttouch.trace.records import Recording
+from firsttouch.trace.remedies import Replay, new_outcomes
+from firsttouch.trace.runs import count_faults, in_runs
+from firsttouch.trace.spaces import PROT_EXEC, Place, Space, memory_kind
+from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
+
+# "A few instructions" between a load and the store to the same address.
+_FEW = 16
+
+
+def find(
+    recording: Recording,
+    root: Path = Path("/"),
+    *,
+    rows: bool = False,
+    copies: bool = False,
+) -> Totals:
+    """Return what the faults of `recording` show; `root` is where the program's files are.
+
+    With `copies` these are copies of the files that were mapped, as of those on a guest's disk.
+    `rows` asks for `Totals.faults`, which takes 16 bytes of memory for each fault.
+    """
+    return _Finder(recording, MappedFiles(root, copies=copies), rows).run()
+
+
+class _Finder:
+    def __init__(self, recording: Recording, mapped_files: MappedFiles, rows: bool) -> None:
+        self._recording = recording
+        self._mapped_files = mapped_files
+        self._code = Code(recording, mapped_files)
+        self._totals = Totals()
+        self._totals.outcomes = new_outcomes()
+        self._rows = rows
+        self._processes: dict[int, Process] = {}
+        self._pairs: dict[Pair, int] = {}
+        self._stacks: dict[tuple[Place, ...], int] = {}
+        self._start = recording.time
+        self._shift = recording.page_size.bit_length() - 1
+        self._block = BLOCK // recording.page_size
+
+    def run(self) -> Totals:
+        for event in in_runs(self._recording.events()):
+            if isinstance(event, list):
+                self._faults(event)
+            elif isinstance(event, Mapped):
+                self._map(event)
+            elif isinstance(event, Call):
+                self._call(event)
+            elif isinstance(event, Forked):
+                self._fork(event)
+            elif isinstance(event, Threaded):
+                self._process(event.pid).threaded = True
+            elif isinstance(event, Executed):
+                self._execute(event)
+            elif isinstance(event, Named):
+                self._process(event.pid).thread_names[event.tid] = event.name
+            elif isinstance(event, Forbade):
+                self._process(event.pid).replay.forbid_huge()
+            elif isinstance(event, Advised):
+                self._process(event.pid).replay.advise(event.start, event.end, large=event.large)
+            else:
+                self._end(event)
+        for process in self._processes.values():
+            process.close(self._totals)
+        self._totals.undecoded = self._code.undecoded
+        return self._totals
+
+    def _process(self, pid: int) -> Process:
+        process = self._processes.get(pid)
+        if process is None:
+            process = self._processes[pid] = Process(
+                pid, Space(), self._name(f"process {pid}"), self._block, self._replay()
+            )
+        return process
+
+    def _replay(self) -> Replay:
+        return Replay(self._totals.outcomes, self._recording.page_size)
+
+    def _name(self, name: str) -> int:
+        self._totals.names.append(name)
+        return len(self._totals.names) - 1
+
+    def _execute(self, event: Executed) -> None:
+        old = self._processes.get(event.pid)
+        replay = self._replay()
+        if old:
+            old.execute()
+            old.close(self._totals)
+            if old.replay.no_huge:
+                replay.forbid_huge()
+            elif isinstance(event, Advised):
+                self._process(event.pid).replay.advise(event.start, event.end, large=event.large)
+        self._processes[event.pid] = Process(
+            event.pid, Space(), self._name(event.name), self._block, replay, executed=True
+        )
+
+    def _end(self, event: Ended) -> None:
+        process = self._processes.get(event.pid)
+        if not process:
+            return
+        # A program that is executed maps its file at once.
+        if not process.space and process.executing:
+            self._totals.detached.append(self._totals.names[process.name])
+        # Where others go on after the first thread, and of a process with threads from before.
+        if process.threaded or (event.pid == self._recording.pid and self._recording.attached):
+            process.replay.close()
+            return
+        process.close(self._totals)
+        del self._processes[event.pid]
+
+    def _fork(self, event: Forked) -> None:
+        parent = self._process(event.parent)
+        name = self._name(self._totals.names[parent.name])
+        old = self._processes.get(event.pid)
+        if old:
+            old.close(self._totals)
+        self._processes[event.pid] = parent.fork(event.pid, name)
+        # A page that was written, in a way that is not known, is copied when it is written again.
+        unsure = (Access.EITHER, Access.UNKNOWN)
+        for page in [p for p, f in parent.first.items() if f.instruction.access in unsure]:
+            del parent.first[page]
+
+    def _map(self, event: Mapped) -> None:
+        process = self._process(event.pid)
+        if event.prot & PROT_EXEC:
+            process.moved()
+            if self._mapped_files.is_go(Place(event.path, 0, event.pid, event.identity)):
+                process.allocator = allocator_with(process.allocator, GO.mark)
+        for start, end in process.map(event):
+            process.forget_reads(start >> self._shift, (end - 1) >> self._shift)
+
+    def _call(self, event: Call) -> None:
+        """Take a system call that gives memory back, or moves it."""
+        process = self._process(event.pid)
+        # The kernel takes whole pages; of a heap those behind its end.
+        start, end = (-(-at >> self._shift) << self._shift for at in process.call(event))
+        if start < end:
+            stack = process.stacks.get((event.pc, event.chain))
+            if stack is None:
+                stack = self._stack(process, event)
+            process.give_back(start, end, event, stack)
+            process.forget_reads(start >> self._shift, (end - 1) >> self._shift)
+
+    def _faults(self, faults: list[Fault]) -> None:
+        """Take faults of a process."""
+        process = self._process(faults[0].pid)
+        if not self._rows:
+            count_faults(faults, process, self._totals, self._start, self._shift, self._fault)
+            return
+        for fault in faults:
+            self._fault(fault)
+
+    def _fault(self, fault: Fault) -> None:
+        # Here almost all of the time goes: attributes that are used twice are local.
+        totals, mapped, address = self._totals, fault.mapped, fault.address
+        process = self._processes.get(fault.pid) or self._process(fault.pid)
+        page = address >> self._shift
+        if process.executing and fault.user:
+            process.start()
+        # mremap(2) of a program of 32 bits is not seen.
+        process.areas.whole = self._recording.says_calls and fault.bits == 64
+        if mapped == 0:
+            process.first.pop(page, None)
+        instruction = self._code.instruction(process, fault)
+        area = process.areas.at(address, user=fault.user)
+        if area.missing:
+            self._missing(process, fault)
+            return
+        mapping, anonymous = area.mapping, area.anonymous
+        if process.new:
+            process.begin(fault)
+        access = instruction.access
+        forked = process.forked and mapped != 0
+        before = process.touch(page, forked)
+        pair, kind, first = 0, SECOND, None
+        # Of a page that is not mapped no read is known.
+        if mapped != 0 and access.may_write and process.first:
+            first = self._first(process, fault, anonymous)
+        if first:
+            double = self._double(process, first, fault, instruction, memory_kind(mapping))
+            if anonymous:
+                process.double(page, double)
+            pair = 1 + double
+        else:
+            if access.may_read and not mapped:
+                process.first[page] = First(fault.pc, address, instruction, anonymous)
+            kind = kind_of(
+                access, mapped, mapping,
+                user=fault.user, anonymous=anonymous, before=before, forked=forked,
+            )  # fmt: skip
+        if anonymous:
+            again = before and mapped == 0
+            process.replay.fault(fault, kind, area.limits, write=access.may_write, again=again)
+        elif kind == FILE and mapping and (access.may_read or not access.may_write):
+            process.replay.read_file(page, mapping)
+        totals.in_kernel += not fault.user
+        totals.anonymous += anonymous
+        totals.timeline.add(fault.time - self._start, kind)
+        process.count(fault.tid, page, kind)
+        stack = process.stacks.get((fault.pc, fault.chain))
+        if stack is None:
+            stack = self._stack(process, fault)
+        totals.stack_kinds[stack][kind] += 1
+        if kind == AGAIN and process.givers:
+            giver = process.givers.take(page // self._block, 1 << page % self._block)
+            totals.givers[stack, giver] += 1
+        if self._rows:
+            totals.faults.page.append(page)
+            totals.faults.space.append(process.name)
+            totals.faults.double.append(pair)
+
+    def _missing(self, process: Process, fault: Fault) -> None:
+        """Take a fault that brings no page, where nothing is mapped."""
+        self._totals.timeline.add(fault.time - self._start, NO_MEMORY)
+        process.of_thread(fault.tid)[NO_MEMORY] += 1
+        self._totals.stack_kinds[self._stack(process, fault)][NO_MEMORY] += 1
+
+    def _first(self, process: Process, fault: Fault, anonymous: bool) -> First | None:
+        """Take away the read that mapped the page which a fault writes to, if there was one."""
+        page = fault.address >> self._shift
+        size = self._recording.page_size
+        if page not in process.first and anonymous and fault.mapped == size * size // 8:
+            # A read of any of its pages mapped the huge zero page.
+            pages = range(page - page % (size // 8), page - page % (size // 8) + size // 8)
+            page = next((page for page in pages if page in process.first), page)
+        return process.first.pop(page, None)
+
+    def _double(
+        self, process: Process, first: First, fault: Fault, second: Instruction, memory: str
+    ) -> int:
+        read = process.place(fault.pid, first.pc)
+        pair = Pair(
+            self._kind(first, fault),
+            memory,
+            read,
+            process.place(fault.pid, fault.pc),
+            first.instruction.text,
+            second.text,
+        )
+        index = self._pairs.setdefault(pair, len(self._pairs))
+        if index == len(self._totals.pairs):
+            self._totals.pairs.append(pair)
+        self._totals.counts[index] += 1
+        return index
+
+    def _kind(self, first: First, fault: Fault) -> str:
+        access = first.instruction.access
+        if access is Access.ATOMIC:
+            return ATOMIC
+        if access is Access.EXCLUSIVE:
+            return EXCLUSIVE
+        code = self._code.code(self._process(fault.pid), fault.pid, first.pc)
+        if first.address == fault.address and code:
+            steps = distance(self._code.machine(fault), code, first.pc, fault.pc)
+            if steps is not None and steps <= _FEW:
+                return LOAD_STORE
+        return APART
+
+    def _stack(self, process: Process, event: Fault | Call) -> int:
+        """Return the index of an event's chain of calls, which is new to its process."""
+        places = (
+            process.place(event.pid, event.pc),
+            *process.callers(event.pid, event.chain),
+        )
+        number = self._stacks.setdefault(places, len(self._stacks))
+        if number == len(self._totals.stacks):
+            self._totals.stacks.append(places)
+            self._totals.stack_kinds.append([0] * len(FAULT_KINDS))
+        process.stacks[event.pc, event.chain] = number
+        return number

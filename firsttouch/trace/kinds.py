@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a page fault is: each has exactly one kind."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from firsttouch.trace.events import Mapped
+from firsttouch.trace.instructions import Access
+
+
+class FaultKind(NamedTuple):
+    """A kind of fault: its name, and what the program did, for a sentence."""
+
+    name: str
+    words: str
+
+
+# Kinds are counted by their index here, because a recording may have 100 million faults.
+FAULT_KINDS = (
+    FaultKind("first write", "first writes to new memory"),
+    FaultKind("zero page", "reads of memory that nobody had written"),
+    FaultKind("read, then written", "writes to a page that was read first"),
+    FaultKind("again", "on pages that the program had, gave back and touched again"),
+    FaultKind("after fork", "copies of pages that a fork shared"),
+    FaultKind("file", "on pages of files"),
+    FaultKind("private file", "writes to private pages of files, such as .data and relocations"),
+    FaultKind("shared", "in shared memory"),
+    FaultKind("in the kernel", "taken by system calls"),
+    FaultKind("stack", "in the main thread's stack"),
+    FaultKind("vdso", "in the kernel's vdso"),
+    FaultKind("no memory", "where nothing is mapped: signals that the program handles"),
+    FaultKind("unknown", "that cannot be told"),
+)
+NAMES = tuple(kind.name for kind in FAULT_KINDS)
+(
+    FIRST_WRITE, ZERO_PAGE, SECOND, AGAIN, AFTER_FORK, FILE, PRIVATE, SHARED_MEMORY, IN_KERNEL,
+    STACK, VDSO, NO_MEMORY, UNKNOWN_KIND,
+) = range(len(FAULT_KINDS))  # fmt: skip
+
+_STACK = "[stack]"
+_VDSO = ("[vdso]", "[vvar", "[vsyscall]")
+# Files of memory that processes share: mmap(MAP_SHARED), memfd_create(2), POSIX and System V.
+_SHMEM = ("/dev/zero", "/memfd:", "/dev/shm/", "/SYSV", "//anon")
+_MAP_SHARED = 1
+
+
+def kind_of(
+    access: Access,
+    mapped: int | None,
+    mapping: Mapped | None,
+    *,
+    user: bool,
+    anonymous: bool,
+    before: bool,
+    forked: bool,
+) -> int:
+    """Return the kind of a fault that is not the second of a double, as its index.
+
+    `mapped` is as in `Fault`. `before` tells whether the page had a fault in this address
+    space, or before its fork; `forked` whether it was shared with a child or a parent.
+    """
+    if not user:
+        return IN_KERNEL
+    if forked and mapped and access.may_write and (anonymous or before) and not _shared(mapping):
+        return AFTER_FORK
+    if anonymous:
+        return _of_anonymous(access, mapped, mapping, before)
+    # What has no mapping is taken for anonymous memory.
+    path = mapping.path if mapping else ""
+    if path.startswith(_VDSO):
+        return VDSO
+    if _shared(mapping):
+        return SHARED_MEMORY if path.startswith(_SHMEM) else FILE
+    # Of a page that nobody has, an unclear access is more often a read of code or tables.
+    return PRIVATE if access.may_write and not (access.may_read and mapped == 0) else FILE
+
+
+def _of_anonymous(access: Access, mapped: int | None, mapping: Mapped | None, before: bool) -> int:
+    if mapped:
+        # Swapped, hinted by NUMA, protected: perf does not say which.
+        return UNKNOWN_KIND
+    if before:
+        return AGAIN if mapped == 0 else UNKNOWN_KIND
+    if mapping and mapping.path == _STACK:
+        return STACK
+    if not access.may_write:
+        return UNKNOWN_KIND if access is Access.FETCH else ZERO_PAGE
+    if not access.may_read:
+        return FIRST_WRITE
+    return ZERO_PAGE if access is Access.ATOMIC else UNKNOWN_KIND
+
+
+def _shared(mapping: Mapped | None) -> bool:
+    return mapping is not None and bool(mapping.flags & _MAP_SHARED)

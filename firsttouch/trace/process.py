@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A process while a recording's events are read: its space, its code, and its pages with faults."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import takewhile
+
+from firsttouch.trace.allocators import GLIBC, Allocator, allocator_with, is_of
+from firsttouch.trace.areas import Areas
+from firsttouch.trace.blocks import Limits, move_pages
+from firsttouch.trace.events import Call, Fault, GaveBack, Mapped, Moved
+from firsttouch.trace.givers import Giver, Givers
+from firsttouch.trace.instructions import Access, First, Instruction
+from firsttouch.trace.kinds import (
+    AFTER_FORK,
+    AGAIN,
+    FAULT_KINDS,
+    FIRST_WRITE,
+    IN_KERNEL,
+    ZERO_PAGE,
+)
+from firsttouch.trace.remedies import KEEP, KEEP_MALLOC, Replay
+from firsttouch.trace.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of
+from firsttouch.trace.totals import BLOCK, Totals, Touched
+
+
+class Process:
+    """A process, from its fork or exec to the next exec or the end."""
+
+    def __init__(
+        self,
+        pid: int,
+        space: Space,
+        name: int,
+        block: int,
+        replay: Replay,
+        *,
+        executed: bool = False,
+    ) -> None:
+        self.pid = pid
+        self.replay = replay
+        self.space = space
+        # Until the program's first own fault exec has not ended: its faults are the kernel's.
+        self.executing = executed
+        self.name = name
+        self.first: dict[int, First] = {}
+        self.stacks: dict[tuple[int, tuple[int, ...]], int] = {}
+        # By pc, as at its last fault.
+        self.code: dict[int, bytes] = {}
+        self.decoded: dict[int, Instruction] = {}
+        self._places: dict[int, Place] = {}
+        # Faults by kind of each thread, and the names of those that have their own.
+        self._threads: dict[int, list[int]] = {}
+        self.thread_names: dict[int, str] = {}
+        # The allocator, and a new mapping of memory that nobody has touched yet.
+        self.allocator: Allocator | None = None
+        self.new: Mapped | None = None
+        # Where that begins to be new: the kernel's record has what it merged with, too.
+        self._fresh = 0
+        # Whether a fork shared its pages, and as in `Touched`, which had had faults before.
+        self.forked = False
+        self.threaded = False
+        self._inherited: dict[int, int] = {}
+        # Whose child it is, whether it executes a program, and its children and those that do.
+        self.parent: Process | None = None
+        self.executes = False
+        self.children = self.spawned = 0
+        self.touched = Touched(space)
+        self.givers = Givers(block)
+        # Where brk(2) has put the end of the heap; 0 if that was not recorded.
+        self._break = 0
+        # Pages of a block.
+        self._block = block
+        # Doubles in anonymous memory, by pair and block.
+        self._dense: Counter[tuple[int, int]] = Counter()
+        self.areas = Areas(space, BLOCK // block)
+
+    def place(self, pid: int, pc: int) -> Place:
+        """Return the place of a pc."""
+        if self.executing:
+            return EXEC
+        place = self._places.get(pc)
+        if place is None:
+            place = self._places[pc] = place_of(self.space, pid, pc)
+        return place
+
+    def execute(self) -> None:
+        """End its program by exec."""
+        self.executes = True
+        if self.parent:
+            self.parent.spawned += 1
+
+    def callers(self, pid: int, chain: tuple[int, ...]) -> tuple[Place, ...]:
+        """Return the places of a fault's callers.
+
+        Code without frame pointers, such as the dynamic linker's, keeps any value in their
+        register. So the chain ends where it leaves memory that can be executed.
+        """
+        if self.executing:
+            return ()
+        return tuple(self.place(pid, pc) for pc in takewhile(self._can_execute, chain))
+
+    def _can_execute(self, pc: int) -> bool:
+        mapping = self.space.at(pc)
+        return mapping is not None and mapping.prot & PROT_EXEC != 0
+
+    def start(self) -> None:
+        """End exec: the code that faults is the new program's."""
+        self.executing = False
+        self.moved()
+
+    def moved(self) -> None:
+        """Forget what depends on where code is mapped."""
+        self._places.clear()
+        self.stacks.clear()
+
+    def map(self, event: Mapped) -> list[tuple[int, int]]:
+        """Take over a mapping, as Space.map."""
+        if 0 <= event.end - self._break < BLOCK // self._block and is_anonymous(event):
+            # What brk(2) maps first has no name yet.
+            event = event._replace(path=HEAP)
+        self.areas.forget()
+        fresh = self.space.map(event)
+        self.allocator = allocator_with(self.allocator, event.path)
+        used = self.allocator
+        malloc = used is not None and (used.heap or used.beside)
+        if used and used.heap:
+            self.replay.keeps = KEEP, ""
+        elif used and used.beside:
+            self.replay.keeps = KEEP_MALLOC, KEEP
+        heap = event.path == HEAP
+        # brk(2) has one user, malloc(3), whoever touches the memory first.
+        if malloc and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
+            # glibc reserves a thread's heap, and changes its protection where it grows.
+            self.new = event._replace(end=fresh[-1][1]) if fresh else event
+            self._fresh = fresh[0][0] if fresh else event.start
+        for start, end in fresh:
+            self.replay.map(start, end, heap=heap)
+            if used and used.unmaps:
+                self.replay.unmapped(start, end, self.touched.pages)
+        return fresh
+
+    def call(self, event: Call) -> tuple[int, int]:
+        """Move memory; return between which addresses the call gives some back, if any."""
+        if isinstance(event, Moved):
+            self._move(event)
+            return event.start + event.new_size, event.start + event.size
+        if event.end:
+            return event.start, event.end
+        heap = self.space.at(event.start)
+        end, self._break = self._break, event.start
+        return event.start, end or (heap.end if heap and heap.path == HEAP else 0)
+
+    def give_back(self, start: int, end: int, event: Call, stack: int) -> None:
+        """Take memory for given back between addresses of pages, by the code of a `stack`."""
+        call = event.call if isinstance(event, GaveBack) else "mremap"
+        first, last = (address * self._block // BLOCK for address in (start, end))
+        self.givers.give_back(Limits(first, last), self.touched.pages, Giver(stack, call))
+        self.replay.give_back(start, end, call)
+        if call != "madvise":
+            self.areas.forget()
+            self.space.unmap(start, end)
+
+    def forget_reads(self, first: int, last: int) -> None:
+        """Forget what was read of the pages from the first to the last: others are there."""
+        for page in self._reads(first, last):
+            del self.first[page]
+
+    def _reads(self, first: int, last: int) -> list[int]:
+        """Return the pages from the first to the last that were read and not written."""
+        if last - first > len(self.first):
+            return [page for page in self.first if first <= page <= last]
+        return [page for page in range(first, last + 1) if page in self.first]
+
+    def _move(self, event: Moved) -> None:
+        """Take what mremap(2) moves or lets grow."""
+        self.areas.forget()
+        page = BLOCK // self._block
+        old, new_size = (-(-size // page) * page for size in (event.size, event.new_size))
+        size = min(old, new_size)
+        self.replay.move(event.start, size, event.to, new_size)
+        if event.to != event.start:
+            first, pages, to = (value // page for value in (event.start, size, event.to))
+            move_pages(self.touched.pages, first, pages, to, self._block)
+            for page in self._reads(first, first + pages - 1):
+                self.first[page - first + to] = self.first.pop(page)
+        self.space.move(event.start, size, event.to, new_size)
+
+    @property
+    def untouched(self) -> tuple[int, int]:
+        """Between which addresses a new mapping has had no fault; 0 and 0 if none is new."""
+        return (self._fresh, self.new.end) if self.new else (0, 0)
+
+    def begin(self, fault: Fault) -> None:
+        """Tell whose the new mapping is by the first fault in it: who maps memory begins it.
+
+        malloc(3) writes a word there. memset(3) and the like, which others call, write more.
+        """
+        new = self.new
+        start, end = self.untouched
+        if new and start <= fault.address < end:
+            self.new = None
+            code = self.place(fault.pid, fault.pc).path if fault.user else ""
+            instruction = self.decoded.get(fault.pc)
+            word = instruction is not None and instruction.of_words
+            self.replay.begin(fault.address, new, allocator=word and is_of(GLIBC, code))
+
+    def fork(self, pid: int, name: int) -> Process:
+        """Return the child that a fork makes."""
+        child = Process(pid, self.space.copy(), name, self._block, self.replay.fork())
+        child.allocator = self.allocator
+        self.forked = child.forked = True
+        child.parent, child._break = self, self._break
+        self.children += 1
+        child._inherited = self._inherited | {
+            block: pages | self._inherited.get(block, 0)
+            for block, pages in self.touched.pages.items()
+        }
+        return child
+
+    def touch(self, page: int, inherited: bool) -> bool:
+        """Count a fault. Tell whether its page had one before, or if `inherited`, its parent's."""
+        touched = self.touched
+        touched.faults += 1
+        block = page // self._block
+        bit = 1 << page % self._block
+        before = touched.pages.get(block, 0)
+        if not before & bit:
+            touched.pages[block] = before | bit
+            if inherited:
+                before = self._inherited.get(block, 0)
+        return before & bit != 0
+
+    def count(self, tid: int, page: int, kind: int) -> None:
+        """Count a fault by its thread and kind."""
+        self.of_thread(tid)[kind] += 1
+        block = page // self._block
+        of_kind = self.touched.kinds[kind]
+        of_kind[block] = of_kind.get(block, 0) | 1 << page % self._block
+
+    def of_thread(self, tid: int) -> list[int]:
+        """Return the faults of a thread by kind, which the caller counts."""
+        kinds = self._threads.get(tid)
+        if kinds is None:
+            kinds = self._threads[tid] = [0] * len(FAULT_KINDS)
+        return kinds
+
+    def double(self, page: int, pair: int) -> None:
+        """Count the second fault of a double in anonymous memory; `pair` as in `Totals.pairs`."""
+        self._dense[pair, page // self._block] += 1
+
+    def close(self, totals: Totals) -> None:
+        """Count in `totals` what an address space is in the end, and pages that were only read."""
+        self.replay.close()
+        touched = self.touched
+        name = totals.names[self.name]
+        for tid, of_thread in self._threads.items():
+            totals.threads[self.thread_names.get(tid, name)].add(of_thread)
+        kinds = [sum(of_kind) for of_kind in zip(*self._threads.values(), strict=True)]
+        totals.programs[name].add(kinds or [0] * len(FAULT_KINDS))
+        if kinds:
+            totals.processes[self.pid, name].add(kinds)
+        if kinds and (touches := kinds[FIRST_WRITE] + kinds[ZERO_PAGE] + kinds[AGAIN]):
+            totals.allocators[self.allocator.name if self.allocator else ""] += touches
+            totals.no_huge += touches if self.replay.no_huge else 0
+        if kinds and self.parent and self.executes:
+            # Until a child that is spawned executes a program it has its parent's page tables.
+            self.replay.spawn(sum(kinds) - kinds[IN_KERNEL])
+        elif kinds and not self.parent and self.children == self.spawned:
+            self.replay.spawn(kinds[AFTER_FORK])
+        totals.unwritten += sum(
+            first.anonymous and first.instruction.access is Access.READ
+            for first in self.first.values()
+        )
+        for (pair, block), count in self._dense.items():
+            totals.filled[pair][touched.pages[block].bit_count()] += count
+        if touched.faults > totals.largest.faults:
+            totals.largest = touched

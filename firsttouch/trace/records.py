@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Reads a recorder's file: faults and what changed address spaces, in the order of time.
+
+recorder/format.h, perf_event_open(2) and proc(5) describe what it has.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import BinaryIO
+
+from firsttouch.errors import UserError
+from firsttouch.trace.events import (
+    INODE,
+    Ended,
+    Event,
+    Executed,
+    Fault,
+    Forbade,
+    Forked,
+    Mapped,
+    Named,
+    Threaded,
+)
+from firsttouch.trace.samples import Samples
+
+# Types of the kernel's records.
+_COMM, _EXIT, _FORK, _MMAP2 = 3, 4, 7, 10
+_COMM_EXEC, _WITH_BUILD_ID = 1 << 13, 1 << 14
+
+# Where a record has its thread and its time, if the recording asked for them.
+TRAILER = struct.Struct("<IIQ")
+_MAPPING = struct.Struct("<IIQQQ24sII")
+_COUNT = struct.Struct("<Q")
+
+
+def change_of(data: bytes, kind: int, misc: int) -> Event | None:
+    """Return the event of a record of the kernel's; None for one that changes no space."""
+    if len(data) < TRAILER.size:
+        raise struct.error
+    _, _, time = TRAILER.unpack_from(data, len(data) - TRAILER.size)
+    if kind == _MMAP2:
+        pid, _, start, length, offset, identity, prot, flags = _MAPPING.unpack_from(data)
+        name = data[_MAPPING.size : -TRAILER.size].split(b"\0", 1)[0]
+        path = name.decode(errors="surrogateescape")
+        # Either the device and the inode, or the length of a build ID, and that.
+        if misc & _WITH_BUILD_ID:
+            file = identity[4:][: identity[0]].hex()
+        else:
+            file = _inode(*_COUNT.unpack_from(identity, 8))
+        return Mapped(time, pid, start, start + length, offset, prot, flags, path, file)
+    if kind == _FORK:
+        pid, parent = struct.unpack_from("<II", data)
+        return Forked(time, pid, parent) if pid != parent else Threaded(time, pid)
+    if kind == _EXIT:
+        pid, _, tid = struct.unpack_from("<III", data)
+        return Ended(time, pid) if pid == tid else None
+    if kind == _COMM:
+        pid, tid = struct.unpack_from("<II", data)
+        words = data[8 : -TRAILER.size].split(b"\0", 1)[0].decode(errors="replace")
+        return Executed(time, pid, words) if misc & _COMM_EXEC else Named(time, pid, tid, words)
+    return None
+
+
+def mappings(time: int, pid: int, text: str) -> Iterator[Mapped]:
+    """Yield the mappings in /proc/PID/maps."""
+    for line in text.splitlines():
+        words = line.split(maxsplit=5)
+        if len(words) < 5:
+            continue
+        start, _, end = words[0].partition("-")
+        prot = sum(1 << bit for bit, letter in enumerate("rwx") if letter in words[1])
+        path = words[5] if len(words) > 5 else "//anon"
+        flags = 1 if words[1].endswith("s") else 2
+        first, last, offset = int(start, 16), int(end, 16), int(words[2], 16)
+        if (first | last | offset) >> 64:
+            raise ValueError
+        file = _inode(int(words[4]))
+        yield Mapped(time, pid, first, last, offset, prot, flags, path, file)
+
+
+def _inode(number: int) -> str:
+    """Return the identity of a file without a build ID; "" for the 0 of what is no file."""
+    return f"{INODE} {number}" if number else ""
+
+
+_TIME = attrgetter("time")
+
+# The second says more of a fault: samples.py reads both.
+_MAGICS = b"FTTRACE1", b"FTTRACE2"
+# Types of records: one of the kernel's, then those of recorder/format.h.
+_SAMPLE = 9
+_START, _ROUND, _CODE, _MAPS, _END, _ERROR = range(100, 106)
+_NAMES, _BUILD_IDS, _NO_THP, _CALLS = 107, 109, 112, 113
+_CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED, _SAYS_CGROUP, _SAYS_CALLS = 1, 2, 4, 32, 64, 128
+_PAGE_SIZES = 4096, 16384, 65536
+_MACHINES = {62: "x86_64", 183: "aarch64"}
+
+_HEADER = struct.Struct("<IHH")
+_STARTED = struct.Struct("<IIIIQQ")
+_ENDED = struct.Struct("<iIQQQQQ")
+_SYSTEM = struct.Struct("<Q")
+_CODE_HEAD = struct.Struct("<IIQ")
+_DATA_HEAD = struct.Struct("<II")
+_FORBADE = struct.Struct("<IIQ")
+_COUNT = struct.Struct("<Q")
+# Bytes that are read at a time; no record is longer than 64 KiB.
+_PART = 1 << 20
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a recording ended; `status` is that of waitpid(2), None if the program goes on.
+
+    `faults` is what the kernel counted, `samples` what the recorder got of these.
+    `minor` and `major` are getrusage's, of the command and all it waited for;
+    `resident` is the KiB of the largest of these, 0 for a process that ran already;
+    `system` is the system time of all in ns, 0 if it is not known.
+    """
+
+    status: int | None
+    resident: int
+    time: int
+    faults: int
+    samples: int
+    minor: int
+    major: int
+    system: int = 0
+
+
+@dataclass
+class Recording:
+    """A recorder's file. `ending` and `code` are complete once `events` has run to its end.
+
+    `code` holds what was last at the pcs of faults, by process and by pc.
+    `ending` is None if the recorder was killed. `command` has the words of the
+    command, none for a process that ran already.
+    """
+
+    file: Path
+    machine: str
+    page_size: int
+    pid: int
+    time: int
+    ring: int
+    call_chains: bool
+    kernel: bool
+    attached: bool
+    # Of the file's format, whether its faults have `mapped`, and whether it has system calls.
+    version: int = 2
+    says_mapped: bool = False
+    says_calls: bool = False
+    kernel_release: str = ""
+    command: tuple[str, ...] = ()
+    code: dict[int, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
+    ending: Ending | None = None
+    # Of files that a process had mapped before, by path.
+    _build_ids: dict[str, str] = field(default_factory=dict)
+    # The begin of a line or a word that goes on in the next record.
+    _rest: bytes = b""
+
+    def events(self) -> Iterator[Event]:
+        """Yield all events in the order of time; the file may end anywhere.
+
+        Raises UserError if a record is damaged.
+        """
+        self.kernel_release, self.command, self._rest = "", (), b""
+        with self.file.open("rb") as file:
+            try:
+                yield from self._ordered(file)
+            except (struct.error, ValueError, OverflowError):
+                raise UserError(_damaged(self.file)) from None
+
+    def _ordered(self, file: BinaryIO) -> Iterator[Event]:
+        """Yield events round by round: a ring may lag behind others, but not by two rounds."""
+        samples = Samples(
+            self.machine, self.version, self.call_chains, self.kernel, self.says_mapped
+        )
+        fault = samples.fault
+        waiting: list[Event] = []
+        before = 0
+        for kind, misc, data in _records(file):
+            if kind == _SAMPLE:
+                waiting.append(fault(data, misc))
+            elif kind == _ROUND:
+                _sort(waiting)
+                ready = bisect_right(waiting, before, key=_TIME)
+                yield from waiting[:ready]
+                del waiting[:ready]
+                (before,) = _COUNT.unpack_from(data)
+            elif kind == _CODE:
+                self._code(data, waiting)
+            elif kind >= _CALLS:
+                waiting += samples.calls(data, kind - _CALLS)
+            elif kind < _START:
+                event = change_of(data, kind, misc)
+                if event:
+                    waiting.append(event)
+                if isinstance(event, Executed | Forked):
+                    self.code.pop(event.pid, None)
+            else:
+                waiting += self._keep(data, kind)
+        _sort(waiting)
+        yield from waiting
+
+    def _whole(self, data: bytes, end: bytes) -> list[bytes]:
+        """Return the whole parts of text that goes on in other records; each has `end`."""
+        _, size = _DATA_HEAD.unpack_from(data)
+        *parts, self._rest = (self._rest + data[_DATA_HEAD.size :][:size]).split(end)
+        return parts
+
+    def _code(self, data: bytes, waiting: list[Event]) -> None:
+        """Keep the code at a pc: that of the fault whose sample was read before it."""
+        pid, size, pc = _CODE_HEAD.unpack_from(data)
+        code = self.code[pid][pc] = data[_CODE_HEAD.size :][:size]
+        last = waiting[-1] if waiting else None
+        if isinstance(last, Fault) and (last.pid, last.pc) == (pid, pc):
+            waiting[-1] = last._replace(code=code)
+
+    def _keep(self, data: bytes, kind: int) -> Iterator[Event]:
+        """Keep what a record of the recorder's own says; yield the events that it has."""
+        if kind == _MAPS:
+            pid, _ = _DATA_HEAD.unpack_from(data)
+            lines = self._whole(data, b"\n")
+            for mapped in mappings(self.time, pid, b"\n".join(lines).decode(errors="replace")):
+                file = self._build_ids.get(mapped.path, mapped.identity)
+                yield mapped._replace(identity=file)
+        elif kind == _NO_THP:
+            pid, _, time = _FORBADE.unpack_from(data)
+            yield Forbade(time, pid)
+        elif kind == _BUILD_IDS:
+            for line in self._whole(data, b"\n"):
+                build_id, _, path = line.decode(errors="replace").partition(" ")
+                self._build_ids[path] = build_id
+        elif kind == _NAMES:
+            names = [name.decode(errors="replace") for name in self._whole(data, b"\0")]
+            if names and not self.kernel_release:
+                self.kernel_release = names.pop(0)
+            self.command += tuple(names)
+        elif kind == _END:
+            status, *rest = _ENDED.unpack_from(data)
+            if status >= 0:
+                os.waitstatus_to_exitcode(status)
+            if len(data) >= _ENDED.size + _SYSTEM.size:
+                rest += _SYSTEM.unpack_from(data, _ENDED.size)
+            self.ending = Ending(None if status < 0 else status, *rest)
+
+
+def open_recording(file: Path) -> Recording:
+    """Return the recording in `file`; UserError if it is none, or says why there is no trace."""
+    try:
+        with file.open("rb") as opened:
+            magic = opened.read(len(_MAGICS[0]))
+            if magic not in _MAGICS:
+                raise UserError(
+                    f"{file} is no trace: give a directory that `firsttouch trace` wrote."
+                )
+            started = _started(opened)
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
+    if started is None or started[1] not in _MACHINES:
+        raise UserError(f"{file}: nothing was recorded; run the same command again.")
+    flags, machine, page_size, pid, time, ring = started
+    if page_size not in _PAGE_SIZES or time >> 63:
+        raise UserError(_damaged(file))
+    return Recording(
+        file, _MACHINES[machine], page_size, pid, time, ring,
+        bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
+        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CALLS),
+    )  # fmt: skip
+
+
+def _started(file: BinaryIO) -> tuple[int, ...] | None:
+    """Return what the start says; UserError if there is a sentence why there is no trace."""
+    started = None
+    for kind, _, data in _records(file):
+        if kind == _ERROR:
+            # After the start, if the command could not be executed.
+            _, length = _DATA_HEAD.unpack_from(data)
+            raise UserError(data[_DATA_HEAD.size :][:length].decode(errors="replace"))
+        if kind == _START and len(data) >= _STARTED.size:
+            started = _STARTED.unpack_from(data)
+            # 1 in all recordings without --sample, and missing in the oldest.
+            sample = data[_STARTED.size :][:8]
+            if started[0] & _SAYS_CGROUP or int.from_bytes(sample, "little") > 1:
+                raise UserError(
+                    f"{file.name} was recorded with --sample or --cgroups of an older firsttouch: "
+                    "record the program again."
+                )
+        if kind == _ROUND:
+            break
+    return started
+
+
+def _damaged(file: Path) -> str:
+    return f"{file} is damaged: record the program again."
+
+
+def _sort(events: list[Event]) -> None:
+    """Sort by time; the kernel's are below 292 years."""
+    events.sort(key=_TIME)
+    if events and events[-1].time >> 63:
+        raise ValueError
+
+
+def _records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the kind, the misc field and the bytes after the head of each record.
+
+    The last record is left out if the recorder was killed while it wrote it.
+    """
+    file.seek(len(_MAGICS[0]))
+    rest, head, unpack = b"", _HEADER.size, _HEADER.unpack_from
+    while part := file.read(_PART):
+        data = rest + part
+        at, end = 0, len(data)
+        while at + head <= end:
+            kind, misc, size = unpack(data, at)
+            if size < head:
+                return
+            if at + size > end:
+                break
+            yield kind, misc, data[at + head : at + size]
+            at += size
+        rest = data[at:]

@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Replays the faults of a process through each remedy, and counts what it would save."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from firsttouch.trace.blocks import Limits, Ranges, blocks_of, move_pages, pages_in
+from firsttouch.trace.events import Fault, Mapped
+from firsttouch.trace.kept_blocks import KeptBlocks
+from firsttouch.trace.kinds import SECOND
+from firsttouch.trace.totals import BLOCK, Outcome
+
+# The remedies by their names in trace.json. Of 64 KiB and 2 MiB: sizes of large folios.
+FOLIOS = {"huge pages of 64 KiB": 64 << 10, "huge pages of 2 MiB": 2 << 20}
+MTHP_64, THP = FOLIOS
+HEAP, KEEP, KEEP_MALLOC, FILLED, SPAWN, AROUND = (
+    "huge pages for the heap", "keep what is given back", "keep what malloc gives back",
+    "populate what is filled", "spawn in place of fork", "fault-around of 2 MiB",
+)  # fmt: skip
+# Where a program touches this share of a block, populating it brings little in vain.
+_FILLED = 0.9
+# Of glibc: the bytes at the beginning of a large block, in which it writes how large that is;
+# and the largest size of a thread's heap (malloc/arena.c, HEAP_MAX_SIZE).
+_HEADER = 16
+_THREAD_HEAP = 64 << 20
+# States of a block, besides 0 (empty) and the mask of the pages that were touched of its folio:
+# it has single pages; the huge zero page; a folio of the process's parent.
+_SMALL, _ZERO, _SHARED = -1, -2, -3
+
+
+def table_bytes(page_size: int) -> int:
+    """Return what a page table maps, and so its huge page: 2, 32 or 512 MiB."""
+    return page_size * page_size // 8
+
+
+class Folios:
+    """A process whose anonymous memory gets folios of one size, by one state for each block.
+
+    The first touch of an empty block that lies in one mapping brings a folio. If only part of
+    it is given back, the rest has single pages. One of a whole page table (`zero`) also comes
+    by a read, as the huge zero page, which a write replaces.
+    """
+
+    def __init__(self, outcome: Outcome, pages: int, *, zero: bool) -> None:
+        self._outcome = outcome
+        self._pages = pages
+        self._zero = zero
+        self._all = (1 << pages) - 1
+        self._states: dict[int, int] = {}
+        # Faults, which the outcome gets when the process ends.
+        self._saved = 0
+
+    def fork(self) -> Folios:
+        """Return that of a child."""
+        child = Folios(self._outcome, self._pages, zero=self._zero)
+        child._states = {b: _SHARED if state > 0 else state for b, state in self._states.items()}
+        return child
+
+    def touch(self, first: int, pages: int, inside: int, *, write: bool, missing: bool) -> None:
+        """Take faults on pages (a mask) behind the page `first`; `inside` are those mapped there.
+
+        If not `missing`, the zero page is there.
+        """
+        while pages:
+            low = (pages & -pages).bit_length() - 1
+            low -= low % self._pages
+            folio = self._all << low
+            fits = not folio & ~inside
+            block = (first + low) // self._pages
+            self._touch(block, (pages & folio) >> low, fits, write=write, missing=missing)
+            pages &= ~folio
+
+    def _touch(self, block: int, pages: int, fits: bool, *, write: bool, missing: bool) -> None:
+        state = self._states.get(block, 0)
+        if missing and state > 0 and state & pages:
+            if pages & (pages - 1):
+                for bit in (pages & -pages, pages & (pages - 1)):
+                    self._touch(block, bit, fits, write=write, missing=missing)
+                return
+            # It was given back and no call was recorded: of a page table perhaps in part.
+            self._drop(state)
+            state = self._states[block] = _SMALL if self._zero else 0
+        if state == 0 and missing and not (fits and (write or self._zero)):
+            self._states[block] = _SMALL
+        elif (state == 0 and missing) or (state == _ZERO and write):
+            self._states[block] = pages if write else _ZERO
+            self._saved += pages.bit_count() - 1
+            if write:
+                self._outcome.bring(self._pages - 1)
+                self._outcome.bring(1 - pages.bit_count())
+        elif state > 0:
+            self._saved += pages.bit_count()
+            self._outcome.bring(-(pages & ~state).bit_count())
+            self._states[block] = state | pages
+        elif state == _ZERO or (state == _SHARED and missing):
+            self._saved += pages.bit_count()
+
+    def give_back(self, limits: Limits) -> None:
+        """Take what a system call gave back."""
+        for block, pages in blocks_of(limits, self._pages, self._states):
+            self._drop(self._states.pop(block))
+            if pages != self._all:
+                self._states[block] = _SMALL
+
+    def map(self, limits: Limits) -> None:
+        """Take a new mapping: a block that is only in part in it stays what it is."""
+        size = self._pages
+        whole = Limits(-(-limits.first // size) * size, limits.end // size * size)
+        if whole.first < whole.end:
+            self.give_back(whole)
+
+    def move(self, first: int, count: int, to: int) -> None:
+        """Take what mremap(2) moves: where that is not aligned, each page for itself."""
+        inside = list(blocks_of(Limits(first, first + count), self._pages, self._states))
+        moved = {block: self._states.pop(block) for block, _ in inside}
+        for block, state in moved.items():
+            target, off = divmod(block * self._pages - first + to, self._pages)
+            if off:
+                self._drop(state)
+            self._states[target] = _SMALL if off else state
+
+    def _drop(self, state: int) -> None:
+        """Take pages of a folio that nobody touched for gone."""
+        if state > 0:
+            self._outcome.bring(-(self._all & ~state).bit_count())
+
+    def close(self, *, saved: bool = True) -> None:
+        """End the process; if not `saved`, as one that never had folios."""
+        for state in self._states.values():
+            self._drop(state)
+        self._states.clear()
+        self._outcome.saved += self._saved if saved else 0
+        self._saved = 0
+
+
+class Replay:
+    """A process: its faults in anonymous memory go through all remedies."""
+
+    def __init__(self, outcomes: dict[str, Outcome], page_size: int) -> None:
+        self._outcomes = outcomes
+        self._page_size = page_size
+        self._shift = page_size.bit_length() - 1
+        self._block = BLOCK // page_size
+        self._folios: dict[str, Folios] = {}
+        # Faults in memory for which malloc(3) may ask for huge pages; the pages that are there.
+        self._malloc_faults = self._malloc_there = self._malloc_most = 0
+        for name, size in (*FOLIOS.items(), (HEAP, BLOCK)):
+            zero = size == table_bytes(page_size)
+            # Two pages are no large folio of anonymous memory; malloc asks for a page table's.
+            if size >= 4 * page_size and (zero or name != HEAP):
+                self._folios[name] = Folios(outcomes[name], size // page_size, zero=zero)
+        # By block: the pages that are there, those that had a fault before they were given back,
+        # those of them that were written, and the number of these faults.
+        self._there: dict[int, int] = {}
+        self._pages: dict[int, int] = defaultdict(int)
+        self._written: dict[int, int] = defaultdict(int)
+        self._faults: dict[int, int] = defaultdict(int)
+        # The pages of malloc(3) of the C library, and its large blocks, which it maps.
+        self._allocated, self._large = Ranges(), Ranges()
+        # Pages for which the program wants no large folio.
+        self._single = Ranges()
+        # By block, pages that an allocator unmapped, which its setting does not keep.
+        self._unmapped: dict[int, int] = {}
+        # What keeps these pages if they are given back, and what keeps others; "" for nothing.
+        self.keeps = KEEP, KEEP
+        # By remedy and block: the pages that it keeps.
+        self._again: dict[str, dict[int, int]] = {
+            name: defaultdict(int) for name in (KEEP, KEEP_MALLOC)
+        }
+        # Large blocks that malloc(3) unmapped, where that was recorded.
+        self._blocks = KeptBlocks()
+        self._unmaps = False
+        # Mappings of files, by when and where they begin, and blocks that have had a fault.
+        self._around: set[tuple[int, int, int]] = set()
+        # Whether the process has forbidden huge pages.
+        self.no_huge = False
+
+    def fork(self) -> Replay:
+        """Return that of a child."""
+        child = Replay(self._outcomes, self._page_size)
+        child._folios = {name: folios.fork() for name, folios in self._folios.items()}
+        child._there, child._unmapped = self._there.copy(), self._unmapped.copy()
+        child._allocated, child._large = self._allocated.copy(), self._large.copy()
+        child._single = self._single.copy()
+        child.keeps, child.no_huge = self.keeps, self.no_huge
+        return child
+
+    def forbid_huge(self) -> None:
+        """Serve no fault by large folios, nor any since the process began."""
+        self.no_huge = True
+        for folios in self._folios.values():
+            folios.close(saved=False)
+        self._folios = {}
+
+    def fault(self, fault: Fault, kind: int, limits: Limits, *, write: bool, again: bool) -> None:
+        """Take a fault in anonymous memory; `again` if its page was there and was given back.
+
+        `limits` are those of its mapping.
+        """
+        missing = not fault.mapped and kind != SECOND
+        if missing or kind == SECOND:
+            block, number = divmod(fault.address >> self._shift, self._block)
+            bit = 1 << number
+            self.touch(block, bit, bit if again else 0, limits, write=write, missing=missing)
+
+    def touch(
+        self, block: int, pages: int, again: int, limits: Limits, *,
+        write: bool = True, missing: bool = True,
+    ) -> None:  # fmt: skip
+        """Take faults on pages of a block, upwards; `again` are those as in `fault`."""
+        first = block * self._block
+        low, high = max(limits.first - first, 0), min(limits.end - first, self._block)
+        inside = (1 << high) - (1 << low) if low < high else 0
+        inside &= ~self._single.of_block(block, self._block)
+        for name, folios in self._folios.items():
+            if name == HEAP:
+                large = pages if limits.heap else pages & self._large.of_block(block, self._block)
+                self._malloc_faults += large.bit_count()
+                self._malloc_there += large.bit_count()
+                self._malloc_most = max(self._malloc_most, self._malloc_there)
+                inside = self._heap_inside(block, inside, limits)
+            folios.touch(first, pages, inside, write=write, missing=missing)
+        self._there[block] = self._there.get(block, 0) | pages
+        if again:
+            self._keep(block, again)
+        if others := pages & ~again:
+            self._faults[block] += others.bit_count()
+            self._pages[block] |= others
+        if write:
+            self._written[block] |= pages
+
+    def _heap_inside(self, block: int, inside: int, limits: Limits) -> int:
+        """Return where malloc(3) has huge pages in a block, if it asks for them.
+
+        Its heap then ends on a block's end, and its first 2 MiB begin where the heap does.
+        """
+        if not limits.heap:
+            return inside & self._large.of_block(block, self._block)
+        return (1 << self._block) - 1 if block * self._block >= limits.first + self._block else 0
+
+    def _keep(self, block: int, again: int) -> None:
+        again &= ~self._unmapped.get(block, 0)
+        if self._unmaps:
+            again &= ~self._large.of_block(block, self._block)
+        allocated = again & self._allocated.of_block(block, self._block)
+        for name, pages in zip(self.keeps, (allocated, again ^ allocated), strict=True):
+            if name and pages:
+                keep, counted = self._outcomes[name], self._again[name]
+                keep.saved += pages.bit_count()
+                if new := pages & ~counted[block]:
+                    counted[block] |= new
+                    keep.bring(new.bit_count())
+
+    def read_file(self, page: int, mapping: Mapped) -> None:
+        """Take a read of a mapped file: fault-around would map the rest of a page table, too."""
+        where = mapping.time, mapping.start, page // self._block
+        self._outcomes[AROUND].saved += where in self._around
+        self._around.add(where)
+
+    def spawn(self, faults: int) -> None:
+        """Take faults that a process has because it forks children that execute a program."""
+        self._outcomes[SPAWN].saved += faults
+
+    def map(self, start: int, end: int, *, heap: bool) -> None:
+        """Take a new mapping between two addresses, or what a heap has grown by."""
+        limits = Limits(start >> self._shift, end >> self._shift, heap)
+        self._forget(limits)
+        self._single.mark(limits, marked=False)
+        for name, folios in self._folios.items():
+            if not (heap and name == HEAP):
+                folios.map(limits)
+        if heap:
+            self._allocated.mark(limits, marked=True)
+            self._blocks.take(limits, self._outcomes[self.keeps[0]])
+
+    def advise(self, start: int, end: int, *, large: bool) -> None:
+        """Take a call that says where the program wants large folios, or none."""
+        limits = Limits(start >> self._shift, -(-end >> self._shift))
+        self._single.mark(limits, marked=not large)
+
+    def give_back(self, start: int, end: int, call: str) -> None:
+        """Take what a system call gives back between two addresses."""
+        limits = Limits(start >> self._shift, end >> self._shift, call == "brk")
+        if limits.heap or limits.first in self._large:
+            self._malloc_there -= self._count(self._there, limits)
+        if call != "madvise" and limits.first in self._large:
+            # A block of malloc(3), or the end of one that shrinks.
+            self._unmaps = True
+            outcome = self._outcomes[self.keeps[0]]
+            self._blocks.give_back(limits, self._count(self._there, limits), outcome)
+            for pages_of in (self._large, self._allocated):
+                pages_of.mark(limits, marked=False)
+        self._forget(limits)
+        for name, folios in self._folios.items():
+            # A heap of huge pages gives whole ones back.
+            if not (limits.heap and name == HEAP):
+                folios.give_back(limits)
+
+    def _forget(self, limits: Limits) -> None:
+        for block, pages in blocks_of(limits, self._block, self._there):
+            self._there[block] &= ~pages
+
+    def move(self, start: int, size: int, to: int, new_size: int) -> None:
+        """Take `size` bytes of pages that mremap(2) moves, or that grow where they are."""
+        first, count, target, end = (
+            value >> self._shift for value in (start, size, to, to + new_size)
+        )
+        block, grown = Limits(first, first + count), Limits(target, end)
+        grows = new_size > size and first in self._large
+        if grows:
+            touched = self._count(self._there, block)
+            self._blocks.grow(block, grown, touched, self._outcomes[self.keeps[0]])
+        if first != target:
+            self._forget(grown)
+            move_pages(self._there, first, count, target, self._block)
+            for folios in self._folios.values():
+                folios.give_back(grown)
+                folios.move(first, count, target)
+            for pages_of in (self._allocated, self._large, self._single):
+                pages_of.move(first, count, target)
+        if grows:
+            for pages_of in (self._allocated, self._large):
+                pages_of.mark(Limits(target + count, end), marked=True)
+
+    def unmapped(self, start: int, end: int, touched: Mapping[int, int]) -> None:
+        """Take what was `touched`, by block, where memory is mapped again, for unmapped before."""
+        limits = Limits(start >> self._shift, end >> self._shift)
+        for block, pages in blocks_of(limits, self._block, touched):
+            self._unmapped[block] = self._unmapped.get(block, 0) | pages & touched[block]
+
+    def begin(self, address: int, new: Mapped, *, allocator: bool) -> None:
+        """Take a new mapping that the `allocator`, or other code, touches first at an address.
+
+        What was mapped begins there; below is what the kernel has merged with it. glibc writes
+        at the beginning of a large block. A thread's heap begins at a multiple of its largest
+        size, and glibc writes behind what has been used. Other memory that glibc's code touches
+        first is that of whoever calls memset(3) and the like.
+        """
+        of_thread = allocator and new.start % _THREAD_HEAP == 0
+        first = (new.start if of_thread else address) >> self._shift
+        header = address % self._page_size < _HEADER
+        limits = Limits(first, new.end >> self._shift)
+        self._allocated.mark(limits, marked=allocator and (of_thread or header))
+        # glibc asks for huge pages for large blocks, and never for a thread's heap.
+        large = allocator and header and not of_thread
+        self._large.mark(limits, marked=large)
+        if large:
+            self._blocks.take(limits, self._outcomes[self.keeps[0]])
+
+    def close(self) -> None:
+        """End the process."""
+        before = self._outcomes[HEAP].saved
+        for folios in self._folios.values():
+            folios.close()
+        if HEAP in self._folios:
+            self._close_heap(before)
+        for name, counted in self._again.items():
+            self._outcomes[name].bring(-sum(pages.bit_count() for pages in counted.values()))
+        self._blocks.close(self._touched_in, self._outcomes[self.keeps[0]])
+        spare, filled = 0, self._outcomes[FILLED]
+        for block, pages in self._pages.items():
+            # A program that takes memory from malloc(3) does not know where that is mapped.
+            pages &= ~self._allocated.of_block(block, self._block)
+            if pages.bit_count() >= _FILLED * self._block:
+                filled.saved += self._faults[block]
+                # What is only read has the zero page without.
+                spare += self._block - (pages & self._written[block]).bit_count()
+        filled.bring(spare)
+        filled.bring(-spare)
+        for counts in (*self._again.values(), self._faults, self._pages, self._written):
+            counts.clear()
+        self._around.clear()
+
+    def _close_heap(self, before: int) -> None:
+        """Count what huge pages save at most: where malloc(3) maps nothing, for there is room.
+
+        Its first 2 MiB have small pages. If that is enough for all, it is certain.
+        """
+        heap = self._outcomes[HEAP]
+        small = min(self._malloc_most, self._block)
+        left = small + (self._malloc_most - small) // self._block
+        more = max(self._malloc_faults - left - (heap.saved - before), 0)
+        if self._malloc_most < self._block:
+            heap.saved += more
+        else:
+            heap.chance += more
+        self._malloc_faults = self._malloc_there = self._malloc_most = 0
+
+    def _touched_in(self, first: int, end: int) -> int:
+        """Return how many pages have had faults: those there, and what a heap gave back since."""
+        limits = Limits(first, end)
+        return max(self._count(pages, limits) for pages in (self._there, self._pages))
+
+    def _count(self, pages: Mapping[int, int], limits: Limits) -> int:
+        return pages_in(pages, limits.first, limits.end, self._block)
+
+
+def new_outcomes() -> dict[str, Outcome]:
+    """Return an outcome for each remedy."""
+    names = (*FOLIOS, HEAP, KEEP, KEEP_MALLOC, FILLED, SPAWN, AROUND)
+    return {name: Outcome() for name in names}

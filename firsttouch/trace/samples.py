@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Takes samples of faults and of system calls apart: recorder/format.h says what is in them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from firsttouch.trace.events import WORKER_PC, Advised, Call, Fault, GaveBack, Moved
+
+_MODES, _USER = 7, 2
+# In a chain of calls, where the kernel's part ends and the user's begins.
+_CONTEXTS = 2**64 - 4096
+_HEAD = struct.Struct("<QIIQQ")
+_COUNT = struct.Struct("<Q")
+# Of the program: RSI, RDI and the pc on x86-64, the pc on arm64; behind their ABI.
+_REGISTERS = {"x86_64": "3Q", "aarch64": "Q"}
+_NONE, _ABI_32 = 0, 1
+# Of a system call: the event, the pc, the process, the thread and the time.
+_CALL = struct.Struct("<QQIIQ")
+_SIZE = struct.Struct("<I")
+# enum ft_call, and how many values each has; mmap is of older recordings.
+_MUNMAP, _BRK, _MADVISE, _MREMAP, _MREMAPPED, _MMAP = range(6)
+_VALUES = 2, 1, 3, 5, 1, 6
+# MADV_DONTNEED and MADV_DONTNEED_LOCKED. Pages of MADV_FREE may stay.
+_DONTNEED = 4, 24
+_HUGEPAGE, _NOHUGEPAGE = 14, 15
+_DONTUNMAP = 4
+# Behind the end of user space, or the number of an error.
+_NOWHERE = 1 << 63
+# Chains that are remembered; most faults have that of another.
+_MOST_CHAINS = 1 << 16
+
+
+@dataclass
+class Samples:
+    """The form of a recording's samples."""
+
+    machine: str
+    version: int
+    call_chains: bool
+    kernel: bool
+    says_mapped: bool
+    _chains: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
+    # By thread, the arguments of an mremap(2) that has not returned.
+    _moving: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        last = "Q" * self.says_mapped
+        self._with_registers = struct.Struct(f"<Q{_REGISTERS[self.machine]}{last}")
+        self._without = struct.Struct(f"<Q{last}")
+        # Most samples: with registers, without a chain of calls. No other has that length.
+        most = self.version > 1 and self.machine == "x86_64" and self.says_mapped
+        usual = most and not self.call_chains
+        self._most = struct.Struct("<QIIQQQ3QQ") if usual else None
+
+    def fault(self, data: bytes, misc: int) -> Fault:
+        """Return the fault of a sample's bytes. Raises struct.error or ValueError if damaged."""
+        user = misc & _MODES == _USER
+        if self._most and len(data) == self._most.size:
+            _, pid, tid, time, address, abi, source, destination, pc, mapped = self._most.unpack(
+                data
+            )
+            if abi:
+                bits = 32 if abi == _ABI_32 else 64
+                return Fault(
+                    time, pid, tid, pc, address, user, (), mapped, source, destination, bits
+                )
+        pc, pid, tid, time, address = _HEAD.unpack_from(data)
+        at = _HEAD.size
+        chain: tuple[int, ...] = ()
+        if self.call_chains:
+            (depth,) = _COUNT.unpack_from(data, at)
+            chain = self._chain(data[at + 8 :][: 8 * depth])
+            at += 8 + 8 * depth
+        if not user:
+            pc = 0
+        if self.version == 1:
+            if not user and self.kernel and _COUNT.unpack_from(data, at)[0]:
+                (pc,) = _COUNT.unpack_from(data, at + 8)
+            return Fault(time, pid, tid, pc, address, user, chain)
+        (abi,) = _COUNT.unpack_from(data, at)
+        form = self._without if abi == _NONE else self._with_registers
+        values = form.unpack_from(data, at)
+        mapped = values[-1] if self.says_mapped else None
+        if abi == _NONE:
+            # Only such a thread has no registers of a user's.
+            pc = pc if user else WORKER_PC
+            return Fault(time, pid, tid, pc, address, user, chain, mapped)
+        bits = 32 if abi == _ABI_32 else 64
+        if self.machine == "aarch64":
+            return Fault(time, pid, tid, values[1], address, user, chain, mapped, 0, 0, bits)
+        _, source, destination, pc = values[:4]
+        return Fault(time, pid, tid, pc, address, user, chain, mapped, source, destination, bits)
+
+    def calls(self, data: bytes, call: int) -> Iterator[Call | Advised]:
+        """Yield what a system call does, if it does anything.
+
+        Raises struct.error or ValueError if the bytes are damaged.
+        """
+        if call >= len(_VALUES):
+            raise ValueError
+        _, pc, pid, tid, time = _CALL.unpack_from(data)
+        at = _CALL.size
+        chain: tuple[int, ...] = ()
+        if self.call_chains:
+            (depth,) = _COUNT.unpack_from(data, at)
+            chain = self._chain(data[at + 8 :][: 8 * depth])
+            at += 8 + 8 * depth
+        (size,) = _SIZE.unpack_from(data, at)
+        at += _SIZE.size + size
+        # The kernel pads them by four bytes.
+        values = struct.unpack_from(f"<{_VALUES[call]}Q", data, at - 4 - 8 * _VALUES[call])
+        if self.call_chains and _COUNT.unpack_from(data, at)[0]:
+            chain = (*_COUNT.unpack_from(data, at + 8), *chain)
+        if call == _MREMAP:
+            self._moving[tid] = values
+        elif call == _MREMAPPED:
+            start, size, new_size, flags, _ = self._moving.pop(tid, (0,) * 5)
+            (to,) = values
+            somewhere = max(to + new_size, start + size) < _NOWHERE
+            if somewhere and size and not flags & _DONTUNMAP:
+                yield Moved(time, pid, pc, chain, start, size, to, new_size)
+        elif call == _BRK:
+            if 0 < values[0] < _NOWHERE:
+                yield GaveBack(time, pid, pc, chain, "brk", values[0], 0)
+        elif call == _MMAP or (end := sum(values[:2])) >= _NOWHERE:
+            return
+        elif call == _MUNMAP or values[2] in _DONTNEED:
+            name = "munmap" if call == _MUNMAP else "madvise"
+            yield GaveBack(time, pid, pc, chain, name, values[0], end)
+        elif values[2] in (_HUGEPAGE, _NOHUGEPAGE):
+            yield Advised(time, pid, values[0], end, values[2] == _HUGEPAGE)
+
+    def _chain(self, data: bytes) -> tuple[int, ...]:
+        """Return the callers in a chain of calls."""
+        chain = self._chains.get(data)
+        if chain is None:
+            if len(self._chains) == _MOST_CHAINS:
+                self._chains.clear()
+            callers = struct.unpack(f"<{len(data) // 8}Q", data)
+            # The first is the pc itself.
+            chain = tuple(caller for caller in callers if caller < _CONTEXTS)[1:]
+            self._chains[data] = chain
+        return chain

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a trace is: faults by place, double faults by site, remedies and what they cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePath
+
+from firsttouch.tables import Json, Table, dump_json, read, read_document
+from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
+from firsttouch.trace.totals import KINDS
+
+# The object of code that is in no file.
+JIT = "[JIT]"
+# What a C++ compiler calls a namespace that has no name.
+_NAMELESS = "(anonymous namespace)::"
+# What is before the arguments of a template or a generic: the end of its name.
+_NAMED = re.compile(r"(?<!\boperator)(?<=\w)<")
+_BRACKETS = re.compile(r"->|[<>]")
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in the words of the program; "" and 0 for what is not known.
+
+    `object` is the path of the file, or `JIT`.
+    """
+
+    object: str
+    offset: int
+    function: str = ""
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        """Return function, file and line, as far as they are known."""
+        name = shortened(self.function) or f"{PurePath(self.object).name}+{self.offset:#x}"
+        return f"{name} ({PurePath(self.file).name}:{self.line})" if self.line else name
+
+
+def is_nameless(location: Location) -> bool:
+    """Tell whether a place is in no file, and no JIT compiler named it."""
+    return location.object == JIT and not location.function
+
+
+def shortened(function: str) -> str:
+    """Return the name of a function without the arguments of its templates, as ``f<>``."""
+    name = function.replace(_NAMELESS, "")
+    begin = _NAMED.search(name)
+    while begin:
+        end = _closing(name, begin.start())
+        if not end:
+            return name
+        name = f"{name[: begin.end()]}{name[end - 1 :]}"
+        begin = _NAMED.search(name, begin.end() + 1)
+    return name
+
+
+def _closing(name: str, start: int) -> int:
+    """Return where the bracket at `start` has ended; 0 if it does not."""
+    depth = 0
+    for bracket in _BRACKETS.finditer(name, start):
+        depth += {"<": 1, ">": -1}.get(bracket[0], 0)
+        if depth == 0:
+            return bracket.end()
+    return 0
+
+
+@dataclass(frozen=True)
+class GiverPlace:
+    """Who gave back pages before they had `faults` again: a system call, and the functions.
+
+    The first function makes the call, and the others are its callers.
+    """
+
+    call: str
+    functions: tuple[str, ...]
+    faults: int
+
+
+@dataclass(frozen=True)
+class FaultPlace:
+    """The faults of one kind at one place; `callers` are those of its most frequent chain.
+
+    `memory` is that of so many base pages, in bytes. `givers` are those of kind `again` alone,
+    the first with most faults, where system calls are recorded.
+    """
+
+    kind: str
+    place: Location
+    faults: int
+    memory: int
+    callers: tuple[str, ...]
+    givers: tuple[GiverPlace, ...] = ()
+
+    @property
+    def called_by(self) -> str:
+        """The callers' names, for a reader."""
+        return ", ".join(shortened(name) for name in self.callers)
+
+
+@dataclass(frozen=True)
+class Members:
+    """The faults of all processes of a program, all threads of a name, or of one process."""
+
+    name: str
+    faults: int
+    kinds: Mapping[str, int]
+    members: int = 1
+    pid: int = 0
+
+
+SCHEMA = 1
+FILE_NAME = "trace.json"
+_MEMORY = (ANONYMOUS, PRIVATE_FILE, SHARED)
+# What removes a double, in the order of the tables.
+RMW, POPULATE, HUGE, SOURCE = REMEDIES = ("rmw", "populate", "huge pages", "source")
+
+
+@dataclass(frozen=True)
+class Site:
+    """The doubles between two places of the source; `removable` counts them by remedy."""
+
+    kind: str
+    memory: str
+    read: Location
+    write: Location
+    reading: str
+    writing: str
+    doubles: int
+    removable: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Price:
+    """What the second faults cost: ns each, measured on this host, or instructions in the lab.
+
+    `source` names where the figure is from.
+    """
+
+    each: float
+    unit: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the faults of a kind take: ns each, and the width of the samples' middle half."""
+
+    kind: str
+    faults: int
+    each: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What a remedy would do by simulation: `saved` faults for `memory` in bytes at a time.
+
+    `ns` is the processor time that it saves; None if a survey has no basis for it.
+    """
+
+    name: str
+    saved: int
+    memory: int
+    ns: float | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a trace found, without its faults.
+
+    `status` is that of waitpid(2), None if the program goes on or the recorder
+    was killed (then `complete` is false). `lost` faults were counted and not
+    recorded. `unseen` were taken in the kernel, which may not be recorded
+    without privileges; None if that is not known. `seconds` is the time from
+    start to end. `untouched` counts pages of anonymous memory that were read
+    and never written.
+    `resident` is the most memory in bytes that a process of the command had at
+    a time; 0 if that is not known. `unnamed` says why files have faults without names, a clause
+    each. `exact` is false if the kernel did not tell whether a page was mapped at its
+    faults, so that some doubles may be none. `detached` names programs that were not
+    traced, with their children, since they have other rights than the tracer.
+    `fault_kinds` counts all `faults`, `fault_places`, `programs`, `threads` and
+    `processes` say whose they are.
+    `allocator` is that of the processes with most first touches of anonymous memory.
+    `no_huge` are first touches of processes that forbid huge pages for themselves.
+    `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
+    `calls` tells whether the system calls that give memory back were recorded.
+    `system` is the system time in seconds, None if it is not known, `processor` the CPU,
+    "" if it is not known.
+    """
+
+    command: tuple[str, ...]
+    machine: str
+    kernel: str
+    page_size: int
+    complete: bool
+    status: int | None
+    seconds: float
+    faults: int
+    in_kernel: int
+    anonymous: int
+    lost: int
+    unseen: int | None
+    major: int
+    undecoded: int
+    untouched: int
+    sites: tuple[Site, ...]
+    resident: int = 0
+    prices: tuple[Price, ...] = ()
+    unnamed: tuple[str, ...] = ()
+    exact: bool = True
+    detached: tuple[str, ...] = ()
+    fault_kinds: Mapping[str, int] = field(default_factory=dict)
+    programs: tuple[Members, ...] = ()
+    threads: tuple[Members, ...] = ()
+    processes: tuple[Members, ...] = ()
+    fault_places: tuple[FaultPlace, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    allocator: str = ""
+    no_huge: int = 0
+    costs: tuple[Cost, ...] = ()
+    basis: str = ""
+    unpriced: str = ""
+    system: float | None = None
+    processor: str = ""
+    calls: bool = False
+
+    @property
+    def doubles(self) -> int:
+        """The number of double faults."""
+        return sum(site.doubles for site in self.sites)
+
+    @property
+    def lower_bound(self) -> bool:
+        """Whether so much was not recorded, such as 0.1 % of the faults, that more are double."""
+        lost = self.lost > (self.faults + self.lost) / 1000
+        return lost or not self.complete or bool(self.detached)
+
+    def of_kind(self, kind: str) -> int:
+        """Return the number of doubles of a kind."""
+        return sum(site.doubles for site in self.sites if site.kind == kind)
+
+    def of_memory(self, memory: str) -> int:
+        """Return the number of doubles in a kind of memory."""
+        return sum(site.doubles for site in self.sites if site.memory == memory)
+
+    def removable(self, remedy: str) -> int:
+        """Return the number of doubles that a remedy would remove."""
+        return sum(site.removable.get(remedy, 0) for site in self.sites)
+
+
+def kinds_of(trace: Trace) -> dict[str, int]:
+    """Return the number of doubles of each kind that there is."""
+    return {kind: count for kind in KINDS if (count := trace.of_kind(kind))}
+
+
+def trace_document(trace: Trace, sentences: Iterable[str]) -> str:
+    """Return the text of trace.json."""
+    document: dict[str, Json] = {"schema": SCHEMA, **asdict(trace)}
+    document["doubles"] = trace.doubles
+    document["kinds"] = {kind: trace.of_kind(kind) for kind in KINDS}
+    document["memory"] = {kind: trace.of_memory(kind) for kind in _MEMORY}
+    document["removable"] = {remedy: trace.removable(remedy) for remedy in REMEDIES}
+    document["lower_bound"] = trace.lower_bound
+    document["sentences"] = list(sentences)
+    # Last, because there are many.
+    for key in ("programs", "threads", "processes", "fault_places", "sites"):
+        document[key] = document.pop(key)
+    return dump_json(document)
+
+
+def read_trace(file: Path) -> Trace:
+    """Return the trace in a trace.json; UserError if it cannot be read or is none."""
+    return parse_trace(read_document(file, "trace", "trace the command again"))
+
+
+def parse_trace(table: Table) -> Trace:
+    """Return the trace in the object of a trace.json; UserError if it is none."""
+    schema = table.take("schema", int)
+    if schema != SCHEMA:
+        raise table.error(
+            "schema",
+            f"is {schema}, but this firsttouch reads {SCHEMA}: draw it again by `firsttouch "
+            "report`.",
+        )
+    return read(table, Trace, strict=False)

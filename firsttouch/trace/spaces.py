@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The address space of a process: what is mapped where, and what a new mapping replaces."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple
+
+from firsttouch.trace.events import WORKER_PC, Mapped
+
+PROT_EXEC = 4
+_PROT_DATA = 3
+_MAP_SHARED = 1
+# A stack grows below its mapping, and no record says so.
+_STACK = "[stack]"
+_STACK_ROOM = 64 << 20
+HEAP = "[heap]"
+_VDSO = "[vdso]"
+# What mremap(2) moved, where no record says it.
+MOVED = "//anon (moved)"
+# Names of memory without a file. Shared anonymous memory has a file of shmem.
+_ANONYMOUS = ("//anon", HEAP, _STACK, "[anon:", "[stack:")
+
+
+# Kinds of memory.
+ANONYMOUS, PRIVATE_FILE, SHARED = "anonymous", "private file", "shared"
+
+
+class Place(NamedTuple):
+    """A pc as its file's offset, or that in the kernel's ``[vdso]``.
+
+    For code in neither, `path` is "" and `offset` the pc. `identity` is that of the
+    file's mapping.
+    """
+
+    path: str
+    offset: int
+    pid: int
+    identity: str = ""
+
+
+# What exec does to the new program's memory, such as its stack, when the code that called it
+# is no longer mapped.
+EXEC = Place("execve(2)", 0, 0)
+# A thread that the kernel made for the process, which executes none of the program.
+WORKER = Place("io_uring worker", 0, 0)
+# What is no file.
+NAMED = EXEC, WORKER
+
+
+class Space:
+    """The mappings of one process, in the order of their addresses."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._mapped: list[Mapped] = []
+        # Where memory that mremap(2) moved begins, as far as faults show it; by its end.
+        self._moved: dict[int, int] = {}
+
+    def __bool__(self) -> bool:
+        """Tell whether anything is mapped."""
+        return bool(self._mapped)
+
+    def copy(self) -> Space:
+        """Return the space of a child."""
+        child = Space()
+        child._starts, child._mapped = self._starts.copy(), self._mapped.copy()
+        child._moved = self._moved.copy()
+        return child
+
+    def at(self, address: int) -> Mapped | None:
+        """Return what is mapped at `address`, if that is known.
+
+        What has a fault and no record was moved by mremap(2). The kernel looks for room from
+        high addresses down, so that memory ends where the next mapping begins.
+        """
+        index = bisect_right(self._starts, address)
+        if index and address < self._mapped[index - 1].end:
+            return self._mapped[index - 1]
+        if index < len(self._mapped):
+            above = self._mapped[index]
+            if above.path == _STACK:
+                return above if above.start - address < _STACK_ROOM else None
+            start = self._moved[above.start] = min(address, self._moved.get(above.start, address))
+            return Mapped(above.time, above.pid, start, above.start, 0, _PROT_DATA, 0, MOVED)
+        return None
+
+    def name_at(self, start: int, end: int) -> str:
+        """Return what is mapped between two addresses: the first, and how many more."""
+        first = max(bisect_right(self._starts, start) - 1, 0)
+        last = bisect_right(self._starts, end)
+        names = list(dict.fromkeys(m.path for m in self._mapped[first:last] if m.end > start))
+        if not names:
+            return "unknown"
+        return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+    def map(self, new: Mapped) -> list[tuple[int, int]]:
+        """Take over a record; return the ranges of addresses whose pages are new.
+
+        The kernel records a mapping when it is made, when one grows or merges
+        with its neighbours (the record then has all of it), and when its
+        protection changes. So:
+
+        - a record that extends a mapping, or fills a hole in it, adds the rest of its range;
+        - one with another protection of the same memory adds nothing;
+        - any other one replaces what was there.
+
+        The last is a guess if a hole is filled of which `unmap` was not told.
+        """
+        return _fresh(self._replace(new.start, new.end, [new]), new)
+
+    def unmap(self, start: int, end: int) -> None:
+        """Take away what is mapped between two addresses."""
+        self._replace(start, end, [])
+
+    def move(self, start: int, size: int, to: int, new_size: int) -> None:
+        """Take what mremap(2) moves, or lets grow where it is, as `Moved`."""
+        old = self.at(start)
+        self.unmap(start, start + size)
+        if not old:
+            return
+        new = old._replace(start=to, end=to + new_size, offset=old.offset + start - old.start)
+        if to == start:
+            new = new._replace(start=old.start, offset=old.offset)
+        self._replace(new.start, new.end, [new])
+
+    def _replace(self, start: int, end: int, pieces: list[Mapped]) -> list[Mapped]:
+        """Put `pieces` between two addresses; return the mappings that had a part there."""
+        first = bisect_right(self._starts, start)
+        if first and self._mapped[first - 1].end > start:
+            first -= 1
+        last = bisect_left(self._starts, end)
+        old = self._mapped[first:last]
+        if old and old[0].start < start:
+            pieces = [old[0]._replace(end=start), *pieces]
+        if old and old[-1].end > end:
+            offset = old[-1].offset + end - old[-1].start
+            pieces = [*pieces, old[-1]._replace(start=end, offset=offset)]
+        self._mapped[first:last] = pieces
+        self._starts[first:last] = [mapping.start for mapping in pieces]
+        return old
+
+
+def _fresh(old: list[Mapped], new: Mapped) -> list[tuple[int, int]]:
+    """Return the ranges of `new` that are not pages of the `old` mappings in its way."""
+    if not old:
+        return [(new.start, new.end)]
+    if not all(_same_memory(mapping, new) for mapping in old):
+        return [(new.start, new.end)]
+    ends = [new.start, *(edge for m in old for edge in (m.start, m.end)), new.end]
+    fresh = [(a, b) for a, b in zip(ends[::2], ends[1::2], strict=True) if a < b]
+    if not fresh and new.path != HEAP and all(m.prot == new.prot for m in old):
+        return [(new.start, new.end)]
+    return fresh
+
+
+def _same_memory(old: Mapped, new: Mapped) -> bool:
+    """Tell whether two mappings may show the same pages where they overlap."""
+    if old.path != new.path:
+        # The heap begins as the anonymous end of .bss.
+        return is_anonymous(old) and is_anonymous(new)
+    return is_anonymous(new) or old.start - old.offset == new.start - new.offset
+
+
+def is_anonymous(mapping: Mapped | None) -> bool:
+    """Tell whether it is private memory without a file, which begins as the zero page.
+
+    What is not known to be mapped is taken for it: mremap(2) leaves no record.
+    """
+    if mapping is None:
+        return True
+    return mapping.path.startswith(_ANONYMOUS) and not mapping.flags & _MAP_SHARED
+
+
+def memory_kind(mapping: Mapped | None) -> str:
+    """Return ANONYMOUS, PRIVATE_FILE or SHARED."""
+    if mapping is None or is_anonymous(mapping):
+        return ANONYMOUS
+    return SHARED if mapping.flags & _MAP_SHARED else PRIVATE_FILE
+
+
+def place_of(space: Space, pid: int, pc: int) -> Place:
+    """Return the place of a pc."""
+    if pc == WORKER_PC:
+        return WORKER
+    mapping = space.at(pc)
+    if mapping is None:
+        return Place("", pc, pid)
+    if mapping.path == _VDSO:
+        return Place(_VDSO, pc - mapping.start, 0)
+    if not mapping.path.startswith("/") or mapping.path.startswith("//"):
+        return Place("", pc, pid)
+    return Place(mapping.path, pc - mapping.start + mapping.offset, 0, mapping.identity)

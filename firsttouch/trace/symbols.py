@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Names places: function, file and line, from ELF files, debug files and perf's maps."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import subprocess
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from types import MappingProxyType
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from firsttouch.trace.debug_files import (
+    DebugFiles,
+    MappedFiles,
+    Servers,
+    UnusableError,
+    debug_names,
+)
+from firsttouch.trace.sites import JIT, Location
+from firsttouch.trace.spaces import NAMED, Place
+
+# Each with LLVM's, for hosts without binutils.
+_LINES, _NAMES = ("addr2line", "llvm-addr2line"), ("c++filt", "llvm-cxxfilt")
+# An answer of addr2line; a discriminator may follow the line's number.
+_LINE = re.compile(r"(.+):([1-9]\d*)(?: .*)?")
+# Seconds. What reads a damaged file may have no end.
+_PATIENCE = 300
+
+
+class LinesError(Exception):
+    """Why the lines of a file are not known, as the end of a sentence that begins with it."""
+
+
+def source_lines(file: Path, addresses: Sequence[int]) -> list[tuple[str, int]]:
+    """Return the file and the line of each address in `file`, which has DWARF.
+
+    An address without a line gets "" and 0. Raises LinesError if nothing here reads the file.
+    """
+    tool = _first_of(_LINES)
+    if tool is None:
+        raise LinesError(f"has source lines, which {_LINES[0]} reads: install binutils")
+    answers = _ask([tool, "-e", str(file)], list(map(hex, addresses)))
+    if answers is None:
+        raise LinesError(f"has debug information that {_LINES[0]} cannot read")
+    matches = map(_LINE.fullmatch, answers)
+    return [(match[1], int(match[2])) if match else ("", 0) for match in matches]
+
+
+def demangled(names: Sequence[str]) -> dict[str, str]:
+    """Return the names without types of arguments; none if no tool is there."""
+    tool = _first_of(_NAMES)
+    answers = _ask([tool, "-p"], names) if tool and names else None
+    return dict(zip(names, answers or (), strict=False))
+
+
+def _first_of(tools: Iterable[str]) -> str | None:
+    """Return the path of the first of `tools` that is on PATH."""
+    return next(filter(None, map(shutil.which, tools)), None)
+
+
+def _ask(command: Sequence[str], lines: Sequence[str]) -> list[str] | None:
+    """Return what a command answers to each of `lines`; None if it fails."""
+    try:
+        done = subprocess.run(
+            command, input="".join(f"{line}\n" for line in lines), capture_output=True,
+            encoding="utf-8", errors="replace", timeout=_PATIENCE, check=True,
+        )  # fmt: skip
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+        return None
+    answers = done.stdout.split("\n")[:-1]
+    return answers if len(answers) == len(lines) else None
+
+
+# An entry of a table of symbols, by the file's class: name, then the rest. The reader's own
+# way takes a second for 40,000 of them.
+_SYMBOLS = {64: struct.Struct("<IBxHQQ"), 32: struct.Struct("<IIIBxH")}
+_FUNCTION, _INDIRECT = 2, 10
+_UNDEFINED = 0
+
+
+class Table:
+    """Functions by address."""
+
+    def __init__(self, functions: Iterable[tuple[int, int, str]]) -> None:
+        self._functions = sorted(functions)
+        self._starts = [start for start, _, _ in self._functions]
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def name(self, address: int) -> str:
+        """Return the function at an address; "" if there is none."""
+        index = bisect_right(self._starts, address) - 1
+        if index < 0:
+            return ""
+        start, size, name = self._functions[index]
+        # A function of an assembler may have no size: it lasts until the next.
+        return name if not size or address < start + size else ""
+
+
+class Object:
+    """An ELF file with the best symbols and lines that there are for it.
+
+    `trouble` says why it has no names or lines, as the end of a sentence that
+    begins with the file; "" if none is missing that should be there.
+    """
+
+    def __init__(self, path: Path, debug_files: DebugFiles) -> None:
+        self.trouble = ""
+        self._segments: list[tuple[int, int, int]] = []
+        self._table = Table(())
+        self._name = path.name
+        self._build_id = ""
+        self._with_lines: Path | None = None
+        # The reader raises whatever a damaged file makes of it: AttributeError, MemoryError.
+        try:
+            with path.open("rb") as file:
+                self._read(path, ELFFile(file), debug_files)
+        except OSError:
+            raise
+        except Exception:
+            self.trouble = "cannot be read as an ELF file"
+
+    def _read(self, path: Path, elf: ELFFile, debug_files: DebugFiles) -> None:
+        self._segments = [
+            (s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in elf.iter_segments("PT_LOAD")
+        ]
+        self._table = Table(_functions(elf))
+        if elf.has_dwarf_info(strict=True):
+            self._with_lines = path
+            return
+        names = debug_names(elf)
+        self._build_id = names.build_id
+        debug, self.trouble = debug_files.of(path, names)
+        self._use(debug)
+
+    def _use(self, debug: Path | None) -> None:
+        """Take symbols and lines from a debug file."""
+        if debug is None:
+            return
+        try:
+            with debug.open("rb") as file:
+                self._table = Table(_functions(ELFFile(file))) or self._table
+            self._with_lines = debug
+        except Exception:
+            self.trouble = f"has a debug file that cannot be read, {debug}"
+
+    def ask(self, servers: Servers) -> None:
+        """Get debug information from a server, if this host has none; once."""
+        if self._with_lines is None and self._build_id:
+            self._use(servers.fetch(self._build_id, self._name))
+            self._build_id = ""
+
+    def _address(self, offset: int) -> int:
+        """Return the address, as the file counts them, of an offset in it."""
+        for start, size, address in self._segments:
+            if start <= offset < start + size:
+                return int(offset - start + address)
+        return offset
+
+    def function(self, offset: int) -> str:
+        """Return the function at an offset; "" if it is not known."""
+        return self._table.name(self._address(offset))
+
+    def lines(self, offsets: Sequence[int]) -> list[tuple[str, int]]:
+        """Return the file and the line at each offset; "" and 0 where they are not known."""
+        if self._with_lines is not None:
+            try:
+                return source_lines(self._with_lines, list(map(self._address, offsets)))
+            except LinesError as error:
+                self.trouble = str(error)
+                self._with_lines = None
+        return [("", 0)] * len(offsets)
+
+
+def _functions(elf: ELFFile) -> Iterator[tuple[int, int, str]]:
+    """Yield the functions of the full table of symbols, or else of the dynamic one."""
+    for name in (".symtab", ".dynsym"):
+        section = elf.get_section_by_name(name)
+        if not isinstance(section, SymbolTableSection) or section["sh_type"] == "SHT_NOBITS":
+            continue
+        names: bytes = section.stringtable.data()
+        for entry in _SYMBOLS[elf.elfclass].iter_unpack(section.data()):
+            if elf.elfclass == 64:
+                at, info, shelf, start, size = entry
+            else:
+                at, start, size, info, shelf = entry
+            if info & 15 in (_FUNCTION, _INDIRECT) and shelf != _UNDEFINED:
+                yield start, size, names[at : names.index(b"\0", at)].decode(errors="replace")
+        return
+
+
+# The beginning of names that encode their types.
+_MANGLED = ("_Z", "_R")
+
+
+class Symbols:
+    """Names places; `root` is where the traced program's files are, also perf's maps in /tmp.
+
+    With `copies` they are copies of its files, as of those on a guest's disk.
+    `numbers` are those by which processes know themselves, where they differ: of containers.
+    `servers` are asked for debug information that is not here.
+    """
+
+    def __init__(
+        self,
+        root: Path = Path("/"),
+        servers: Servers | None = None,
+        numbers: Mapping[int, int] = MappingProxyType({}),
+        *,
+        copies: bool = False,
+    ) -> None:
+        self._files = MappedFiles(root, copies=copies)
+        self._debug_files = DebugFiles(root)
+        self._maps = root / "tmp"
+        self._servers = servers
+        self._numbers = numbers
+        # By path and identity; a sentence's end for a file that is not used.
+        self._objects: dict[tuple[str, str], Object | str] = {}
+        self._jit: dict[int, Table] = {}
+        self._plain: dict[str, str] = {}
+
+    def demangle(self, places: Iterable[Place]) -> None:
+        """Decode the names of C++ and Rust at places, all at once."""
+        names = {self._linked_name(place) for place in places} - set(self._plain)
+        self._plain |= demangled(sorted(name for name in names if name.startswith(_MANGLED)))
+
+    def function(self, place: Place) -> str:
+        """Return the function of a place; "" if it is not known."""
+        name = self._linked_name(place)
+        return self._plain.get(name, name)
+
+    def caller(self, place: Place) -> str:
+        """Return the function of a place, or in brackets what file it is in."""
+        name = self.function(place)
+        if name:
+            return name
+        return f"[{PurePath(place.path).name}]" if place.path else "[unknown code]"
+
+    def _linked_name(self, place: Place) -> str:
+        if not place.path:
+            return self._jitted(place.pid).name(place.offset)
+        if place in NAMED:
+            return place.path
+        file = self._object(place)
+        return file.function(place.offset) if file else ""
+
+    def locate(self, places: Iterable[Place], *, asking: bool = True) -> dict[Place, Location]:
+        """Return what is known of places; servers are not asked for their files unless `asking`."""
+        by_object: dict[Object, list[Place]] = defaultdict(list)
+        wanted = list(dict.fromkeys(places))
+        for place in wanted:
+            if place.path and place not in NAMED and (file := self._object(place)):
+                if asking and self._servers:
+                    file.ask(self._servers)
+                by_object[file].append(place)
+        self.demangle(wanted)
+        lines: dict[Place, tuple[str, int]] = {}
+        for file, inside in by_object.items():
+            lines |= zip(inside, file.lines([place.offset for place in inside]), strict=True)
+        return {
+            place: Location("", 0, place.path)
+            if place in NAMED
+            else Location(
+                place.path or JIT, place.offset, self.function(place), *lines.get(place, ("", 0))
+            )
+            for place in wanted
+        }
+
+    def troubles(self) -> tuple[str, ...]:
+        """Return why files have no names or lines: a clause each, the file first."""
+        clauses = {}
+        for (path, _), file in self._objects.items():
+            trouble = file if isinstance(file, str) else file.trouble
+            if trouble and path.startswith("/"):
+                clauses[f"{path} {trouble}"] = True
+        return tuple(clauses)
+
+    def _object(self, place: Place) -> Object | None:
+        key = place.path, place.identity
+        if key not in self._objects:
+            try:
+                self._objects[key] = Object(self._files.path(place), self._debug_files)
+            except UnusableError as error:
+                self._objects[key] = str(error)
+            except OSError as error:
+                self._objects[key] = f"cannot be read ({error.strerror})"
+        file = self._objects[key]
+        return file if isinstance(file, Object) else None
+
+    def _jitted(self, pid: int) -> Table:
+        if pid not in self._jit:
+            number = self._numbers.get(pid, pid)
+            self._jit[pid] = _perf_map(self._maps / f"perf-{number}.map")
+        return self._jit[pid]
+
+
+def _perf_map(file: Path) -> Table:
+    """Return the functions that a JIT compiler wrote to perf's map; none without a map."""
+    functions = []
+    try:
+        # Others may write to the folder: no FIFO, at which a reader waits.
+        text = file.read_text(errors="replace") if file.is_file() else ""
+    except OSError:
+        text = ""
+    for line in text.splitlines():
+        start, _, rest = line.partition(" ")
+        size, _, name = rest.partition(" ")
+        try:
+            functions.append((int(start, 16), int(size, 16), name))
+        except ValueError:
+            continue
+    return Table(functions)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the faults of a recording show: pairs of places, and counts of all faults by kind."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from firsttouch.trace.givers import Giver
+from firsttouch.trace.kinds import FAULT_KINDS
+from firsttouch.trace.spaces import Place, Space
+
+# What a double is.
+ATOMIC, EXCLUSIVE, LOAD_STORE, APART = "atomic", "load-exclusive", "load-store", "apart"
+# A huge page on x86-64, and on arm64 with pages of 4 KiB: the unit of what is counted by pages.
+BLOCK = 2 << 20
+KINDS = (ATOMIC, EXCLUSIVE, LOAD_STORE, APART)
+
+
+@dataclass
+class Outcome:
+    """What a remedy does to all processes: `saved` faults; `most` pages too many at a time.
+
+    Where an address decides by chance, up to `chance` faults more are saved.
+    """
+
+    saved: int = 0
+    chance: int = 0
+    spare: int = 0
+    most: int = 0
+
+    def bring(self, pages: int) -> None:
+        """Count pages that nobody asked for; fewer than none if somebody does, or they go."""
+        self.spare += pages
+        self.most = max(self.most, self.spare)
+
+
+class Pair(NamedTuple):
+    """What the doubles of one site have in common: both places, what they are, which memory."""
+
+    kind: str
+    memory: str
+    read: Place
+    write: Place
+    reading: str
+    writing: str
+
+
+@dataclass
+class Faults:
+    """Columns of all faults, one entry each: the page, and the address space as in `names`.
+
+    `double` holds the index of a pair in `pairs` plus 1 for the second fault of
+    a double, else 0.
+    """
+
+    page: array[int] = field(default_factory=lambda: array("Q"))
+    space: array[int] = field(default_factory=lambda: array("I"))
+    double: array[int] = field(default_factory=lambda: array("I"))
+
+
+class Timeline:
+    """Counts of faults, by kind and equal parts of the time, each of 1 << `shift` ns.
+
+    Where time goes on behind the last part, two become one: the parts are always few
+    enough to keep, and many enough to draw.
+    """
+
+    PARTS = 1 << 13
+
+    def __init__(self) -> None:
+        self.shift = 10
+        self.last = 0
+        self.kinds = [[0] * self.PARTS for _ in FAULT_KINDS]
+
+    def add(self, time: int, kind: int) -> None:
+        """Count a fault at a time in ns since the start."""
+        if time > self.last:
+            self.last = time
+            while time >> self.shift >= self.PARTS:
+                self.shift += 1
+                self.kinds = [_joined(counts) for counts in self.kinds]
+        self.kinds[kind][time >> self.shift if time > 0 else 0] += 1
+
+
+def _joined(counts: list[int]) -> list[int]:
+    pairs = zip(counts[::2], counts[1::2], strict=True)
+    return [a + b for a, b in pairs] + [0] * (len(counts) // 2)
+
+
+@dataclass
+class Touched:
+    """The pages of an address space that had faults: all, and those of each kind.
+
+    Both by block of 2 MiB: bit n is the block's page n. `space` is what is mapped in the end.
+    """
+
+    space: Space
+    faults: int = 0
+    pages: dict[int, int] = field(default_factory=dict)
+    kinds: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in FAULT_KINDS])
+
+
+@dataclass
+class Tally:
+    """Faults by kind of `members`: of the processes of a program, the threads of a name."""
+
+    members: int = 0
+    kinds: list[int] = field(default_factory=lambda: [0] * len(FAULT_KINDS))
+
+    @property
+    def faults(self) -> int:
+        """The number of faults of all kinds."""
+        return sum(self.kinds)
+
+    def add(self, kinds: Sequence[int]) -> None:
+        """Add a member with its faults by kind."""
+        self.members += 1
+        self.kinds = [a + b for a, b in zip(self.kinds, kinds, strict=True)]
+
+
+@dataclass
+class Totals:
+    """All that the faults of a recording show.
+
+    `filled` counts, by pair, the doubles in anonymous memory by how many pages of
+    their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
+    `stack_kinds` counts the faults of each by kind, `givers` those of kind `again` by who gave
+    the page back, if that was seen. `programs` and `threads` do so by name,
+    `processes` by number and program. `outcomes` has what remedies would have saved, and
+    `allocators` counts the first touches of anonymous memory by the allocator of the process.
+    `no_huge` are such touches of processes that forbid huge pages for themselves.
+    `largest` is the address space with most faults; `unwritten` counts the pages of anonymous
+    memory, of all, that were read and not written. `names` are those of the address
+    spaces: the command, or the program executed. `in_kernel` counts the faults taken
+    in the kernel. `detached` are the programs that the kernel lets nobody watch.
+    `faults` is empty unless it was asked for.
+    """
+
+    timeline: Timeline = field(default_factory=Timeline)
+    faults: Faults = field(default_factory=Faults)
+    pairs: list[Pair] = field(default_factory=list)
+    counts: Counter[int] = field(default_factory=Counter)
+    filled: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    stacks: list[tuple[Place, ...]] = field(default_factory=list)
+    stack_kinds: list[list[int]] = field(default_factory=list)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    givers: Counter[tuple[int, Giver | None]] = field(default_factory=Counter)
+    allocators: Counter[str] = field(default_factory=Counter)
+    programs: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    threads: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    processes: dict[tuple[int, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
+    names: list[str] = field(default_factory=list)
+    largest: Touched = field(default_factory=lambda: Touched(Space()))
+    unwritten: int = 0
+    no_huge: int = 0
+    detached: list[str] = field(default_factory=list)
+    anonymous: int = 0
+    in_kernel: int = 0
+    undecoded: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of faults."""
+        return sum(map(sum, self.stack_kinds))
+
+    def of_kind(self, kind: int) -> int:
+        """Return the number of faults of a kind."""
+        return sum(kinds[kind] for kinds in self.stack_kinds)

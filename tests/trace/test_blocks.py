@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Sets of pages by blocks of them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from firsttouch.trace.blocks import move_pages
+
+
+def test_pages_move_by_any_number() -> None:
+    pages_of = {0: 1 | 1 << 511, 1: 1, 5: 8}
+    move_pages(pages_of, 1, 512, 3 * 512 + 300, 512)
+    assert {block: pages for block, pages in pages_of.items() if pages} == {
+        0: 1,
+        # Page 511 goes to 1836 + 510, and page 512 behind it.
+        4: 0b11 << 298,
+        5: 8,
+    }
+
+
+@pytest.mark.parametrize("size", [16, 32, 512])
+def test_pages_move_as_a_set_of_them_does(size: int) -> None:
+    """To where others are, too, over themselves, and from blocks in any order."""
+    chance = random.Random(size)
+    for _ in range(200):
+        first, to = (chance.randrange(10 * size) for _ in range(2))
+        moving = range(first, first + chance.randrange(1, 8 * size))
+        pages = set(chance.sample(range(12 * size), chance.randrange(12 * size)))
+        pages_of: dict[int, int] = {}
+        for page in pages:
+            pages_of[page // size] = pages_of.get(page // size, 0) | 1 << page % size
+        move_pages(pages_of, first, len(moving), to, size)
+        there = {
+            block * size + number
+            for block, mask in pages_of.items()
+            for number in range(size)
+            if mask >> number & 1
+        }
+        assert there == {page + to - first if page in moving else page for page in pages}

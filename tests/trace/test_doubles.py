@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Doubles in recordings made by hand, of both versions of the file."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from firsttouch.trace.doubles import find
+from firsttouch.trace.events import Event, Fault
+from firsttouch.trace.fault_places import fault_kinds
+from firsttouch.trace.process import Process
+from firsttouch.trace.records import open_recording
+from firsttouch.trace.symbols import Symbols
+
+_EXIT, _FORK, _SAMPLE, _MMAP2, _START, _CODE = 4, 7, 9, 10, 100, 102
+_UPGRADE, _UPGRADES = 108, 16
+_CALLS = 113
+MUNMAP, BRK, MADVISE, MREMAP, MREMAPPED, MMAP = range(6)
+_KERNEL, _USER, _IN_KERNEL, _SAYS_MAPPED, _SAYS_CALLS = 1, 2, 2, 32, 128
+_ABI_32, _ABI_64 = 1, 2
+AT, PAGE, HUGE = 0x7000_0000_0000, 4096, 2 << 20
+# Instructions of x86-64: mov (%rdi), %al; mov %al, (%rdi); rep movsb.
+LOAD, STORE, COPY = b"\x8a\x07", b"\x88\x07", b"\xf3\xa4"
+
+times = itertools.count(1)
+
+
+def record(kind: int, body: bytes, misc: int = 0) -> bytes:
+    return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+
+def start(version: int = 2, flags: int = _SAYS_MAPPED) -> bytes:
+    body = struct.pack("<IIIIQQ", flags, 62, PAGE, 1, 0, PAGE)
+    return b"FTTRACE%d" % version + record(_START, body)
+
+
+def sample(
+    code: bytes,
+    address: int,
+    mapped: int,
+    copies: tuple[int, int] = (0, 0),
+    abi: int = _ABI_64,
+    pid: int = 1,
+) -> bytes:
+    """Return a fault of some code, and the code; `copies` are RSI and RDI."""
+    return old_sample(code, address, struct.pack("<5Q", abi, *copies, _pc(code), mapped), pid)
+
+
+def old_sample(code: bytes, address: int, more: bytes = b"", pid: int = 1) -> bytes:
+    """Return a fault as the first version of the file has it."""
+    body = struct.pack("<QIIQQ", _pc(code), pid, pid, next(times), address) + more
+    sample = struct.pack("<IIQ", pid, len(code), _pc(code)) + code.ljust(64, b"\0")
+    return record(_SAMPLE, body, _USER) + record(_CODE, sample)
+
+
+def _pc(code: bytes) -> int:
+    return 0x400000 + 0x100 * code[0]
+
+
+def fork(pid: int = 2, parent: int = 1) -> bytes:
+    return record(_FORK, struct.pack("<4IQ2IQ", pid, parent, pid, parent, 0, 1, 1, next(times)))
+
+
+def end(pid: int) -> bytes:
+    return record(_EXIT, struct.pack("<4IQ2IQ", pid, 1, pid, 1, 0, pid, pid, next(times)))
+
+
+def mapping(begin: int, end: int, path: bytes = b"//anon", prot: int = 3) -> bytes:
+    body = struct.pack("<IIQQQ24sII", 1, 1, begin, end - begin, 0, b"", prot, 2)
+    body += path.ljust(-len(path) // 8 * -8 + 8, b"\0")
+    return record(_MMAP2, body + struct.pack("<IIQ", 1, 1, next(times)))
+
+
+def call(which: int, *values: int) -> bytes:
+    """Return a system call of enum ft_call, with the tracepoint's own fields before its values."""
+    raw = bytes(16) + struct.pack(f"<{len(values)}Q", *values) + bytes(4)
+    head = struct.pack("<QQIIQI", 7, 0x400000, 1, 1, next(times), len(raw))
+    return record(_CALLS + which, head + raw)
+
+
+def moved(start: int, to: int, size: int) -> bytes:
+    return call(MREMAP, start, size, size, 1, 0) + call(MREMAPPED, to)
+
+
+CASES = {
+    "read, moved, written": (
+        (sample(LOAD, AT, 0), moved(AT, AT + HUGE, PAGE), sample(STORE, AT + HUGE, PAGE)),
+        1,
+    ),
+    "read, not moved, written elsewhere": (
+        (sample(LOAD, AT, 0), moved(AT, -12 % 2**64, PAGE), sample(STORE, AT + HUGE, PAGE)),
+        0,
+    ),
+    "read, written while mapped": ((sample(LOAD, AT, 0), sample(STORE, AT, PAGE)), 1),
+    "read, given back, written": ((sample(LOAD, AT, 0), sample(STORE, AT, 0)), 0),
+    "read, written, given back, written": (
+        (sample(LOAD, AT, 0), sample(STORE, AT, PAGE), sample(STORE, AT, 0)),
+        1,
+    ),
+    "written, copied after a fork": (
+        (sample(STORE, AT, 0), fork(), sample(STORE, AT, PAGE)),
+        0,
+    ),
+    "written by a copy, copied after a fork": (
+        (sample(COPY, AT, 0, (AT + HUGE, AT)), fork(), sample(STORE, AT, PAGE)),
+        0,
+    ),
+    "read by a copy, written after a fork": (
+        (sample(COPY, AT, 0, (AT, AT + HUGE)), fork(), sample(STORE, AT, PAGE)),
+        1,
+    ),
+    # Fault-around maps the page of the file, so that its first fault is the write.
+    "read, a file mapped there, written": (
+        (sample(LOAD, AT, 0), mapping(AT, AT + PAGE, b"/some/file"), sample(STORE, AT, PAGE)),
+        0,
+    ),
+    "read, protected and not, written": (
+        (
+            mapping(AT, AT + HUGE),
+            sample(LOAD, AT, 0),
+            mapping(AT, AT + HUGE, prot=1),
+            mapping(AT, AT + HUGE),
+            sample(STORE, AT, PAGE),
+        ),
+        1,
+    ),
+    "read, written by a thread after the first ended": (
+        (fork(1), sample(LOAD, AT, 0), end(1), sample(STORE, AT, PAGE)),
+        1,
+    ),
+    "a huge zero page, written elsewhere": (
+        (sample(LOAD, AT, 0), sample(STORE, AT + 5 * PAGE, HUGE)),
+        1,
+    ),
+    "a page of its own in a block that was read": (
+        (sample(LOAD, AT, 0), sample(STORE, AT + 5 * PAGE, PAGE)),
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_was_mapped_at_a_fault_decides(name: str, tmp_path: Path) -> None:
+    events, doubles = CASES[name]
+    file = tmp_path / "trace.data"
+    file.write_bytes(start() + b"".join(events))
+    assert find(open_recording(file)).counts.total() == doubles
+
+
+def _kinds(file: Path, *events: bytes, flags: int = _SAYS_MAPPED) -> dict[str, int]:
+    file.write_bytes(start(flags=flags) + b"".join(events))
+    return fault_kinds(find(open_recording(file)))
+
+
+def test_a_fault_where_nothing_is_mapped_brings_no_page(tmp_path: Path) -> None:
+    file, null = tmp_path / "trace.data", 3 * PAGE
+    twice = (sample(LOAD, null, 0), sample(STORE, null, 0), sample(STORE, null, 0))
+    assert _kinds(file, mapping(AT, AT + PAGE), *twice) == {"no memory": 3}
+    assert find(open_recording(file)).largest.faults == 0
+    # Where it is not seen, mremap(2) may have moved memory there.
+    assert _kinds(file, mapping(AT, AT + PAGE), sample(STORE, AT - HUGE, 0)) == {"first write": 1}
+    seen = _SAYS_MAPPED | _SAYS_CALLS
+    assert _kinds(file, mapping(AT, AT + PAGE), sample(STORE, AT - HUGE, 0), flags=seen) == {
+        "no memory": 1
+    }
+    assert _kinds(
+        file,
+        mapping(AT, AT + PAGE),
+        moved(AT, AT - HUGE, PAGE),
+        sample(STORE, AT - HUGE, 0),
+        flags=seen,
+    ) == {"first write": 1}
+    of_32_bits = sample(STORE, AT - HUGE, 0, abi=_ABI_32)
+    assert _kinds(file, mapping(AT, AT + PAGE), of_32_bits, flags=seen) == {"first write": 1}
+
+
+def test_a_worker_of_io_uring_is_no_code_of_a_compiler(tmp_path: Path) -> None:
+    file = tmp_path / "trace.data"
+    body = struct.pack("<QIIQQ2Q", 0xFFFF_8000_0000_0000, 1, 2, next(times), AT, 0, 0)
+    fault = record(_SAMPLE, body, _KERNEL)
+    flags = _SAYS_MAPPED | _IN_KERNEL
+    assert _kinds(file, mapping(AT, AT + PAGE), fault, flags=flags) == {"in the kernel": 1}
+    (stack,) = find(open_recording(file)).stacks
+    assert str(Symbols().locate(stack)[stack[0]]) == "io_uring worker"
+
+
+@pytest.mark.parametrize("version", [1, 2], ids=["first version", "kernel before 5.11"])
+def test_without_it_the_order_decides(version: int, tmp_path: Path) -> None:
+    registers = struct.pack("<4Q", _ABI_64, 0, 0, 0) if version > 1 else b""
+    file = tmp_path / "trace.data"
+    file.write_bytes(
+        start(version, 0) + old_sample(LOAD, AT, registers) + old_sample(STORE, AT, registers)
+    )
+    recording = open_recording(file)
+    assert find(recording).counts.total() == 1
+    assert not recording.says_mapped
+
+
+def test_what_an_older_recorder_wrote_of_upgrades_is_passed_over(tmp_path: Path) -> None:
+    upgrade = record(_UPGRADE, struct.pack("<IIQQ", 1, 1, next(times), AT))
+    file = tmp_path / "trace.data"
+    file.write_bytes(
+        start(flags=_SAYS_MAPPED | _UPGRADES)
+        + (sample(LOAD, AT, 0) + upgrade + sample(STORE, AT, PAGE))
+    )
+    assert find(open_recording(file)).counts.total() == 1
+
+
+def test_a_process_that_has_ended_takes_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "trace.data"
+    children = (fork(pid) + sample(STORE, AT, 0, pid=pid) + end(pid) for pid in range(2, 40))
+    file.write_bytes(start() + sample(LOAD, AT, 0) + b"".join(children))
+    recording = open_recording(file)
+    events, alive = list(recording.events()), []
+
+    def counted() -> Iterator[Event]:
+        yield from events
+        alive.append(sum(isinstance(each, Process) for each in gc.get_objects()))
+
+    monkeypatch.setattr(recording, "events", counted)
+    assert len(find(recording).processes) == 39
+    assert alive == [1]
+
+
+def test_a_fault_says_whether_its_program_is_one_of_32_bits(tmp_path: Path) -> None:
+    file = tmp_path / "trace.data"
+    file.write_bytes(start() + sample(LOAD, AT, 0, abi=_ABI_32) + sample(LOAD, AT, 0))
+    faults = [event for event in open_recording(file).events() if isinstance(event, Fault)]
+    assert [fault.bits for fault in faults] == [32, 64]

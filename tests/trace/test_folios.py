@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where folios of 64 KiB, of 2 MiB, and those of malloc's heap save faults, by a replay."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from firsttouch.trace.blocks import Limits
+from firsttouch.trace.remedies import FILLED, HEAP, MTHP_64, THP, Folios, Replay, new_outcomes
+from firsttouch.trace.totals import Outcome
+
+PAGE, BLOCK = 4096, 512
+START = 64 * BLOCK
+LIMITS = Limits(START, START + 4 * BLOCK)
+ALL = (1 << BLOCK) - 1
+
+# Of each touch: a letter (Read, Write, write after read: Second), the first page and how many.
+# G gives pages back, M maps others there, V moves all by so many blocks and pages; F forks.
+Touch = tuple[str, int, int]
+
+
+def left(pages: int, touches: list[Touch], limits: Limits = LIMITS) -> tuple[int, int]:
+    """Return the faults left with folios of so many pages, and the most pages in vain."""
+    outcome = Outcome()
+    folios, taken = Folios(outcome, pages, zero=pages == BLOCK), 0
+    for what, first, count in touches:
+        part = Limits(START + first, START + first + count)
+        if what == "G":
+            folios.give_back(part)
+        elif what == "M":
+            folios.map(part)
+        elif what == "V":
+            folios.move(START, 4 * BLOCK, START + first * BLOCK + count)
+        elif what == "F":
+            parent, folios = folios, folios.fork()
+            parent.close()
+        else:
+            taken += count
+            for page in range(part.first, part.end):
+                block = page // BLOCK
+                low, high = (min(max(at - block * BLOCK, 0), BLOCK) for at in limits[:2])
+                folios.touch(
+                    block * BLOCK, 1 << page % BLOCK, (1 << high) - (1 << low),
+                    write=what != "R", missing=what != "S",
+                )  # fmt: skip
+    folios.close()
+    assert outcome.spare == 0 or "F" in {what for what, _, _ in touches}
+    return taken - outcome.saved, outcome.most
+
+
+@pytest.mark.parametrize(
+    ("touches", "small", "huge"),
+    [
+        ([("W", 0, 1024)], (64, 15), (2, 511)),
+        ([("W", page, 1) for page in range(0, 1024, 16)], (64, 960), (2, 991)),
+        # A read brings the huge zero page, which a write replaces; a smaller one needs a write.
+        ([("R", 0, 16), ("S", 0, 16)], (32, 0), (2, 511)),
+        ([("R", 0, 1), ("W", 1, 15)], (16, 0), (2, 511)),
+        # All of it is given back, or a part: the rest has single pages.
+        ([("W", 0, 512), ("G", 0, 512), ("W", 0, 512)], (64, 15), (2, 511)),
+        ([("W", 0, 512), ("G", 0, 8), ("W", 0, 8)], (32 + 8, 15), (1 + 8, 511)),
+        # No call was recorded: a part of a huge page may have been given back.
+        ([("W", 0, 512), ("W", 0, 512)], (64, 15), (1 + 512, 511)),
+        ([("W", 0, 512), ("M", 0, 512), ("W", 0, 512)], (64, 15), (2, 511)),
+        ([("W", 0, 512), ("M", 8, 504), ("W", 8, 504)], (64, 23), (1 + 504, 511)),
+        # Aligned, folios move as they are; otherwise each page for itself.
+        ([("W", 0, 1), ("V", 1, 0), ("W", 513, 15)], (1, 15), (1, 511)),
+        ([("W", 0, 1), ("V", 1, 3), ("W", 513, 15)], (16, 15), (16, 511)),
+        ([("W", 0, 1), ("F", 0, 0), ("W", 1, 15)], (1, 15), (1, 511)),
+    ],
+)
+def test_a_block_has_one_state(
+    touches: list[Touch], small: tuple[int, int], huge: tuple[int, int]
+) -> None:
+    assert left(16, touches) == small
+    assert left(BLOCK, touches) == huge
+
+
+@pytest.mark.parametrize(("first", "end", "faults"), [(8, 40, 8 + 1 + 8), (0, 48, 3), (1, 9, 8)])
+def test_a_folio_lies_in_one_mapping(first: int, end: int, faults: int) -> None:
+    limits = Limits(START + first, START + end)
+    assert left(16, [("W", first, end - first)], limits)[0] == faults
+    assert left(BLOCK, [("W", first, end - first)], limits)[0] == end - first
+
+
+@pytest.mark.parametrize("pages", [16, BLOCK])
+@pytest.mark.parametrize("seed", range(10))
+def test_writes_at_once_are_served_as_each_alone(pages: int, seed: int) -> None:
+    dice, outcomes = random.Random(seed), (Outcome(), Outcome())
+    at_once, alone = (Folios(outcome, pages, zero=pages == BLOCK) for outcome in outcomes)
+    for _ in range(200):
+        block = dice.randrange(3)
+        new = sorted(dice.sample(range(BLOCK), dice.choice([1, 2, 40])))
+        inside = dice.choice([ALL, ALL << 100 & ALL])
+        if dice.random() < 0.5:
+            for folios in (at_once, alone):
+                folios.give_back(Limits(block * BLOCK, (block + 1) * BLOCK))
+        else:
+            new = new[:1]
+        at_once.touch(block * BLOCK, sum(1 << n for n in new), inside, write=True, missing=True)
+        for n in new:
+            alone.touch(block * BLOCK, 1 << n, inside, write=True, missing=True)
+        assert outcomes[0].spare == outcomes[1].spare
+    for folios in (at_once, alone):
+        folios.close()
+    assert outcomes[0].saved == outcomes[1].saved > 0
+
+
+def touched(replay: Replay, limits: Limits, *, write: bool = True) -> None:
+    """Touch each page of a mapping once."""
+    for block in range(limits.first // BLOCK, -(-limits.end // BLOCK)):
+        low, high = (min(max(at - block * BLOCK, 0), BLOCK) for at in limits[:2])
+        replay.touch(block, (1 << high) - (1 << low), 0, limits, write=write)
+
+
+@pytest.mark.parametrize(
+    ("pages", "saved", "most"),
+    [
+        # In the first 2 MiB of a heap there is room for the blocks, which are given back.
+        ((100, 300), 0, 0),
+        ((100, 300, 300), 300, 300),
+        # What follows are huge pages, in which blocks may or may not be.
+        ((3 * BLOCK,), 2 * BLOCK - 2, 2 * BLOCK - 2),
+        ((3 * BLOCK, 100), 2 * BLOCK - 2, 2 * BLOCK - 2 + 100),
+    ],
+)
+def test_malloc_has_huge_pages_behind_the_first_of_its_heap(
+    pages: tuple[int, ...], saved: int, most: int
+) -> None:
+    outcomes = new_outcomes()
+    replay = Replay(outcomes, PAGE)
+    heap = Limits(START, START + pages[0], heap=True)
+    replay.map(START * PAGE, heap.end * PAGE, heap=True)
+    touched(replay, heap)
+    for count in pages[1:]:
+        block = Limits(START * 8, START * 8 + count)
+        replay.map(block.first * PAGE, block.end * PAGE, heap=False)
+        replay._large.mark(block, marked=True)
+        touched(replay, block)
+        replay.give_back(block.first * PAGE, block.end * PAGE, "munmap")
+    replay.close()
+    heaped = outcomes[HEAP]
+    assert heaped.saved == saved
+    assert heaped.saved + heaped.chance == pytest.approx(most, abs=1)
+
+
+@pytest.mark.parametrize(("write", "memory"), [(True, 0), (False, 2 * BLOCK)])
+def test_populating_costs_the_memory_that_is_only_read(write: bool, memory: int) -> None:
+    outcomes = new_outcomes()
+    replay = Replay(outcomes, PAGE)
+    touched(replay, Limits(START, START + 2 * BLOCK), write=write)
+    replay.close()
+    assert (outcomes[FILLED].saved, outcomes[FILLED].most) == (2 * BLOCK, memory)
+
+
+def test_a_process_that_forbids_huge_pages_has_had_none() -> None:
+    outcomes = new_outcomes()
+    replay = Replay(outcomes, PAGE)
+    touched(replay, LIMITS)
+    replay.forbid_huge()
+    touched(replay.fork(), LIMITS)
+    replay.close()
+    assert [outcomes[name] for name in (MTHP_64, THP)] == [
+        Outcome(most=outcomes[name].most) for name in (MTHP_64, THP)
+    ]
+    assert replay.no_huge
+
+
+@pytest.mark.parametrize(
+    ("page_size", "names"),
+    [(4096, {MTHP_64, THP, HEAP}), (16384, {MTHP_64, THP}), (65536, {THP})],
+)
+def test_sizes_of_two_pages_are_none(page_size: int, names: set[str]) -> None:
+    outcomes = new_outcomes()
+    replay, pages = Replay(outcomes, page_size), (2 << 20) // page_size
+    for block in range(8, 11):
+        limits = Limits(0, 99 * pages, heap=True)
+        replay.touch(block, (1 << pages) - 1, 0, limits)
+    replay.close()
+    assert {name for name, outcome in outcomes.items() if outcome.saved} - {FILLED} == names

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What removes doubles, from findings made by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from firsttouch.trace.records import Recording
+from firsttouch.trace.sites import RMW, SOURCE
+from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED, Place
+from firsttouch.trace.summary import summarize
+from firsttouch.trace.symbols import Symbols
+from firsttouch.trace.totals import ATOMIC, EXCLUSIVE, LOAD_STORE, Pair, Totals
+
+RECORDING = Recording(
+    Path("trace.data"), "aarch64", 4096, pid=1, time=0, ring=0, call_chains=False, kernel=False,
+    attached=False,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("memory", [ANONYMOUS, PRIVATE_FILE, SHARED])
+def test_a_kernel_upgrades_reads_of_anonymous_memory_alone(memory: str) -> None:
+    counts = {ATOMIC: 5, EXCLUSIVE: 7, LOAD_STORE: 11}
+    place = Place("", 0x1000, 1)
+    totals = Totals(
+        pairs=[Pair(kind, memory, place, place, "read", "write") for kind in counts],
+        counts=Counter(dict(enumerate(counts.values()))),
+    )
+    trace = summarize(RECORDING, totals, Symbols())
+    assert trace.doubles == 23
+    removed = [trace.removable(remedy) for remedy in (RMW, SOURCE)]
+    assert removed == ([5, 23] if memory == ANONYMOUS else [0, 0])

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a record of a mapping says about the pages that were there before."""
+
+from __future__ import annotations
+
+import pytest
+
+from firsttouch.trace.events import Mapped
+from firsttouch.trace.spaces import Place, Space, is_anonymous, memory_kind, place_of
+
+READ, READ_WRITE, PRIVATE, SHARED = 1, 3, 2, 1
+ANON = "//anon"
+
+
+def mapped(
+    start: int, end: int, path: str = ANON, *, prot: int = READ_WRITE, offset: int | None = None
+) -> Mapped:
+    return Mapped(0, 1, start, end, start if offset is None else offset, prot, PRIVATE, path)
+
+
+CASES = {
+    "new": ([], mapped(0x1000, 0x5000), [(0x1000, 0x5000)]),
+    "grown at its end": ([mapped(0x1000, 0x3000)], mapped(0x1000, 0x5000), [(0x3000, 0x5000)]),
+    "grown at its start": ([mapped(0x3000, 0x5000)], mapped(0x1000, 0x5000), [(0x1000, 0x3000)]),
+    "two that merge": (
+        [mapped(0x1000, 0x2000), mapped(0x4000, 0x5000)],
+        mapped(0x1000, 0x6000),
+        [(0x2000, 0x4000), (0x5000, 0x6000)],
+    ),
+    "mapped again": ([mapped(0x1000, 0x5000)], mapped(0x1000, 0x5000), [(0x1000, 0x5000)]),
+    "a part mapped again": ([mapped(0x1000, 0x5000)], mapped(0x2000, 0x3000), [(0x2000, 0x3000)]),
+    "a hole that is filled": (
+        [mapped(0x1000, 0x2000), mapped(0x4000, 0x5000)],
+        mapped(0x1000, 0x5000),
+        [(0x2000, 0x4000)],
+    ),
+    "protected": ([mapped(0x1000, 0x5000)], mapped(0x2000, 0x3000, prot=READ), []),
+    "heap that shrank and grew": (
+        [mapped(0x1000, 0x5000, "[heap]")],
+        mapped(0x1000, 0x4000, "[heap]"),
+        [],
+    ),
+    "a file over memory": (
+        [mapped(0x1000, 0x5000)],
+        mapped(0x1000, 0x5000, "/lib/x", offset=0),
+        [(0x1000, 0x5000)],
+    ),
+    "another part of the file": (
+        [mapped(0x1000, 0x5000, "/lib/x", offset=0)],
+        mapped(0x2000, 0x3000, "/lib/x", offset=0x9000),
+        [(0x2000, 0x3000)],
+    ),
+    "the same part, protected": (
+        [mapped(0x1000, 0x5000, "/lib/x", offset=0)],
+        mapped(0x2000, 0x3000, "/lib/x", offset=0x1000, prot=READ),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_which_pages_are_new(name: str) -> None:
+    before, new, fresh = CASES[name]
+    space = Space()
+    for mapping in before:
+        space.map(mapping)
+    assert space.map(new) == fresh
+    assert space.at(new.start) == new
+    assert space.at(new.end - 1) == new
+
+
+def test_what_is_mapped_around_a_new_mapping_stays() -> None:
+    space = Space()
+    space.map(mapped(0x1000, 0x9000, "/lib/x", offset=0))
+    space.map(mapped(0x3000, 0x4000))
+    left, right = space.at(0x2FFF), space.at(0x4000)
+    assert left is not None and (left.path, left.end) == ("/lib/x", 0x3000)
+    assert right is not None and (right.path, right.offset) == ("/lib/x", 0x3000)
+    assert space.at(0x9000) is None
+
+
+def test_places_and_kinds_of_memory() -> None:
+    space = Space()
+    space.map(mapped(0x1000, 0x3000, "/lib/x", offset=0x5000))
+    space.map(mapped(0x8000, 0x9000))
+    assert place_of(space, 7, 0x1010) == Place("/lib/x", 0x5010, 0)
+    space.map(mapped(0xC000, 0xD000, "/lib/y", offset=0)._replace(identity="ab"))
+    assert place_of(space, 7, 0xC010) == Place("/lib/y", 0x10, 0, "ab")
+    assert place_of(space, 7, 0x8010) == Place("", 0x8010, 7)
+    space.map(mapped(0xA000, 0xB000, "[vdso]", offset=0))
+    assert place_of(space, 7, 0xA010) == Place("[vdso]", 0x10, 0)
+    assert memory_kind(space.at(0x1000)) == "private file"
+    assert memory_kind(space.at(0x8000)) == "anonymous"
+    shared = mapped(0x1000, 0x2000, "/dev/zero (deleted)")._replace(flags=SHARED)
+    assert memory_kind(shared) == "shared"
+    assert is_anonymous(None)
+
+
+def test_what_is_unmapped_is_a_hole_until_it_is_filled() -> None:
+    space = Space()
+    space.map(mapped(0x1000, 0x9000, "/lib/x", offset=0))
+    space.unmap(0x3000, 0x5000)
+    left, right = space.at(0x2FFF), space.at(0x5000)
+    assert left is not None and (left.start, left.end) == (0x1000, 0x3000)
+    assert right is not None and (right.end, right.offset) == (0x9000, 0x4000)
+    assert space.map(mapped(0x1000, 0x9000, "/lib/x", offset=0)) == [(0x3000, 0x5000)]
+
+
+@pytest.mark.parametrize(
+    ("to", "new_size", "mapping"),
+    [
+        (0x10000, 0x4000, (0x10000, 0x14000, 0x1000)),
+        (0x10000, 0x1000, (0x10000, 0x11000, 0x1000)),
+        # Where it is it grows, and is still one with what is before it.
+        (0x2000, 0x8000, (0x1000, 0xA000, 0)),
+    ],
+)
+def test_mremap_moves_a_part_of_a_mapping(
+    to: int, new_size: int, mapping: tuple[int, int, int]
+) -> None:
+    space = Space()
+    space.map(mapped(0x1000, 0x9000, offset=0))
+    space.move(0x2000, 0x2000, to, new_size)
+    moved, behind = space.at(to), space.at(0x8000)
+    assert moved is not None and (moved.start, moved.end, moved.offset) == mapping
+    assert behind is not None
+    if to != 0x2000:
+        assert (behind.start, behind.end, behind.offset) == (0x4000, 0x9000, 0x3000)
+
+
+def test_a_child_has_a_copy() -> None:
+    space = Space()
+    space.map(mapped(0x1000, 0x2000))
+    child = space.copy()
+    space.map(mapped(0x5000, 0x6000))
+    assert child.at(0x1000) and not child.at(0x5000)
+
+
+def test_what_mremap_moved_ends_where_the_next_mapping_begins() -> None:
+    space = Space()
+    space.map(mapped(0x9000, 0xA000, "/lib/libc.so"))
+    begins = []
+    for address in (0x7000, 0x8000, 0x6000, 0x7000):
+        moved = space.at(address)
+        assert moved and moved.end == 0x9000 and is_anonymous(moved)
+        begins.append(moved.start)
+    # The lowest fault until then.
+    assert begins == [0x7000, 0x7000, 0x6000, 0x6000]
+    assert space.copy().at(0x8000) == space.at(0x8000)
+    assert space.at(0xA000) is None
+
+
+def test_a_stack_grows_below_its_mapping() -> None:
+    space = Space()
+    space.map(mapped(0x7F0000000000, 0x7F0000021000, "[stack]"))
+    assert is_anonymous(space.at(0x7EFFFFFF0000))
+    assert space.at(0x7E0000000000) is None
