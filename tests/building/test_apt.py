@@ -193,26 +193,18 @@ def test_a_mirror_in_a_folder_of_another_name_is_known_by_its_lists(
     assert [archive.uri for archive in host_archives()] == [f"mirror+file:{tmp_path}/pub/linux"]
 
 
-def test_a_host_that_names_no_mirror_of_debian_is_told(configure: Configure) -> None:
-    configure("Types: deb\nURIs: file:/somewhere/else\nSuites: bookworm\nComponents: main\n")
-    with pytest.raises(HostError, match="name no Debian mirror"):
-        host_archives()
-
-
-def test_a_package_that_nobody_has_is_one_sentence(own_cache: Path) -> None:
+def test_what_is_not_to_be_had_is_one_sentence(configure: Configure) -> None:
     with pytest.raises(HostError, match=r"offers linux-source-2\.4.*--source"):
         find_package("linux-source-2.4", ("trixie",))
-
-
-def test_what_debian_has_for_arm64_alone_is_not_replaced_by_a_tree(own_cache: Path) -> None:
+    # What Debian has for arm64 only is not replaced by a tree.
     with pytest.raises(HostError, match=r"offers linux-config-2\.4.*check the network") as error:
         find_package("linux-config-2.4", ("trixie",), architecture="arm64")
     assert "--source" not in str(error.value)
-
-
-def test_a_program_that_the_suite_lacks_is_one_sentence(own_cache: Path) -> None:
     with pytest.raises(HostError, match=r"trixie .*does not offer no-such-program for arm64: "):
         find_closure(Packages("trixie", ("no-such-program",)))
+    configure("Types: deb\nURIs: file:/somewhere/else\nSuites: bookworm\nComponents: main\n")
+    with pytest.raises(HostError, match="name no Debian mirror"):
+        host_archives()
 
 
 def test_a_file_that_did_not_come_has_a_remedy(
@@ -224,22 +216,16 @@ def test_a_file_that_did_not_come_has_a_remedy(
         replace(closure, files=(gone,)).unpack(tmp_path / "archives", tmp_path, reporter)
 
 
-def test_a_package_is_found_from_a_directory_that_holds_it(
+def test_what_was_fetched_is_known_and_found_from_a_directory_that_holds_it(
     own_cache: Path, tmp_path: Path, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = fetch_package("hello", (), reporter)
-    (tmp_path / package.file).symlink_to(package.entry.path / "package.deb")
-    monkeypatch.chdir(tmp_path)
-    assert find_package("hello", ())[0] == package
-
-
-def test_what_was_fetched_is_known_and_not_asked_for_again(
-    own_cache: Path, reporter: Reporter
 ) -> None:
     assert last_package("hello") is None
     package = fetch_package("hello", (), reporter)
     assert last_package("hello") == package
     assert (package.entry.path / "package.deb").stat().st_size == package.size
+    (tmp_path / package.file).symlink_to(package.entry.path / "package.deb")
+    monkeypatch.chdir(tmp_path)
+    assert find_package("hello", ())[0] == package
 
 
 _BUSYBOX = Packages("trixie", ("busybox-static",))
