@@ -26,13 +26,8 @@ def digest_file(path: Path) -> str:
 
 
 def digest(value: object) -> str:
-    """Return the SHA-256 of a value's canonical JSON, in hexadecimal."""
-    return digest_bytes(canonical(value).encode())
-
-
-def canonical(value: object) -> str:
-    """Return a value's canonical JSON: equal values give the same text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    """Return the SHA-256 of a value's JSON with sorted keys, in hexadecimal."""
+    return digest_bytes(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
 
 
 def digest_files(root: Path, files: Iterable[Path]) -> str:

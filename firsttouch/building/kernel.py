@@ -132,13 +132,10 @@ class KernelImage:
             *self.fragments,
         ]
 
-    def _base(self) -> Path:
-        return self.source.configuration(self.architecture, self.flavour)
-
     def entry(self) -> Entry:
         """Return the store's entry; its recipe is source, linux/, configuration and tools."""
         release = self.source.release
-        base = [] if self.tiny else [self._base()]
+        base = [] if self.tiny else [self.source.configuration(self.architecture, self.flavour)]
         recipe: dict[str, Json] = {
             "source": self.source.identity,
             "overlay": overlay.overlay_identity(release, self.series) if self.changed else None,
@@ -222,7 +219,8 @@ class KernelImage:
         if self.tiny:
             make("tinyconfig")
         else:
-            shutil.copyfile(self._base(), objects / ".config")
+            base = self.source.configuration(self.architecture, self.flavour)
+            shutil.copyfile(base, objects / ".config")
         wanted = "".join(fragment.read_text() for fragment in self.fragments_in_order())
         with (objects / ".config").open("a") as config:
             config.write(wanted)

@@ -182,16 +182,13 @@ def tree_release(tree: Path, shown: Path | None = None) -> tuple[Release, str]:
                         "kernel tree.")  # fmt: skip
     if (tree / ".config").exists() or (tree / "include/config").exists():
         raise UserError(f"{shown} contains a build: run `make mrproper` there first.")
-    return _nearest_release(int(numbers[0]), int(numbers[1])), ".".join(numbers)
 
-
-def _nearest_release(major: int, minor: int) -> Release:
     def distance(name: str) -> int:
         # A major release has about 20 minor ones.
-        here = version_of(name)
-        return abs((here[0] - major) * 20 + here[1] - minor)
+        major, minor = version_of(name)[:2]
+        return abs((major - int(numbers[0])) * 20 + minor - int(numbers[1]))
 
-    return load_release(min(release_names(), key=distance))
+    return load_release(min(release_names(), key=distance)), ".".join(numbers)
 
 
 @functools.cache

@@ -44,27 +44,15 @@ def run_shell(
 
     `boot` is added to the kernel's command line. Ctrl-A x ends the guest.
     """
-    guest = Guest(
-        image,
-        busybox,
-        machine,
-        # Errors only; dmesg shows the whole log.
-        (*boot, "loglevel=3"),
-        (),
-        timing="interleaved",
-    )
-    size = shutil.get_terminal_size()
+    # Errors only; dmesg shows the whole log.
+    guest = Guest(image, busybox, machine, (*boot, "loglevel=3"), (), timing="interleaved")
+    term, shown = os.environ.get("TERM", "vt100"), f"{prompt}:\\w# "
+    columns, rows = shutil.get_terminal_size()
     init = _INIT.format(
-        term=shlex.quote(os.environ.get("TERM", "vt100")),
-        prompt=shlex.quote(f"{prompt}:\\w# "),
-        rows=size.lines,
-        columns=size.columns,
+        term=shlex.quote(term), prompt=shlex.quote(shown), rows=rows, columns=columns
     )
-    files = {
-        "/init": init.encode(),
-        "/bin/busybox": busybox.read_bytes(),
-        "/ftbench": ftbench.read_bytes(),
-    }
+    files = {"/init": init.encode()}
+    files |= {"/bin/busybox": busybox.read_bytes(), "/ftbench": ftbench.read_bytes()}
     with tempfile.TemporaryDirectory(prefix="firsttouch-guest-") as folder:
         disk, tree = Path(folder, "initramfs"), Path(folder, "tree")
         disk.write_bytes(console_archive() + archive(files))
