@@ -10,13 +10,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from firsttouch.analysis.changes import PATH, Changes, _order, changes
+from firsttouch.analysis.changes import PATH, Changes, Matrix, _order, changes, matrix_of
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.tried import tried_arm
 from firsttouch.tables import Json
-from firsttouch.views.changes import print_changes
-from tests.support.results import POPULATE, make_region, make_result
+from firsttouch.views.changes import print_changes, print_matrix
+from tests.support.golden import Golden
+from tests.support.results import POPULATE, make_profiled, make_region, make_result
 
 _STOCK: Mapping[str, float] = {
     "page_faults": 1000, "instructions_kernel": 2_500_000, "tlbi": 0, "dsb": 40, "isb": 50,
@@ -105,48 +106,36 @@ def test_in_a_small_cell_a_change_of_two_per_cent_is_no_chance(more: int, kind: 
     assert cell.kind == kind
 
 
-def test_instructions_that_stock_changes_as_much_lead_no_list() -> None:
-    """Other counts of the cell changed, and so it is in the table."""
-    noisy = _changes(
-        {"instructions_kernel": 36_300_000, "tlbi": 1}, {"instructions_kernel": 41_200_000},
-        by="ldadd", stock={"instructions_kernel": 25_000_000},
+def _all(*results: Changes) -> Changes:
+    """Return the changes of several cases as those of one dataset."""
+    cells = sorted((cell for each in results for cell in each.cells), key=_order)
+    return replace(results[0], cells=tuple(cells))
+
+
+def test_what_costs_more_and_less_has_a_table_for_each_unit(golden: Golden) -> None:
+    operations, none, few = {"operations": 4000}, {"page_faults": 0}, {"page_faults": 1}
+    more = {"instructions_kernel": 3_500_000}
+    (bare,) = _changes({}, by="ldxr").cells
+    result = _all(
+        _changes({"instructions_kernel": 2_800_000}, by="load-store"),
+        # A small part of the whole, in few faults.
+        _changes({**few, "instructions_kernel": 2_550_000}, few, stock=few),
+        _changes({"page_faults": 500, "instructions_kernel": 2_000_000}, by="ldadd"),
+        # Stock itself changes as much, but other counts of the cell changed.
+        _changes({"instructions_kernel": 36_300_000, "tlbi": 1},
+                 {"instructions_kernel": 41_200_000}, "swp", {"instructions_kernel": 25_000_000}),
+        _changes({**operations, **more}, operations, "cas", operations),
+        # A cold cache line for each operation.
+        _changes({**operations, "l1d_misses": 11_000}, operations, "casp", operations),
+        _changes({**none, **more}, none, "madvise", none),
+        _changes({"instructions_kernel": 2_502_300, "l1d_misses": 7900}, by="read"),
+        replace(_changes({}), cells=(replace(bare, counts={"page_faults": (1, 2)}),)),
     )  # fmt: skip
-    sure = _changes({"instructions_kernel": 2_625_000})
-    cells = sorted([*noisy.cells, *sure.cells], key=_order)
-    printed = _printed(replace(sure, cells=tuple(cells)))
-    first, second = (line for line in printed.splitlines() if line.startswith("populate "))
-    assert first.split()[1] == "store" and "+5.00 %" in first
-    assert second.split()[1] == "ldadd" and "noise" in second and "+45" not in printed
-
-
-def test_changes_are_per_fault_of_stock() -> None:
-    result = _changes({"page_faults": 500, "instructions_kernel": 2_000_000})
-    (cell,) = result.cells
-    assert cell.change("instructions_kernel") == -500
-    assert cell.change("page_faults") == -0.5
-    assert result.examples() == {"less": cell}
-    line = next(line for line in _printed(result).splitlines() if line.startswith("populate"))
-    assert line.split()[-4:] == ["-500.00", "-20.00", "%", "-0.50"]
-
-
-def test_what_costs_more_and_what_costs_less_are_two_lists_by_per_cent() -> None:
-    costs = {"store": 2_550_000, "load-store": 2_800_000, "swp": 2_400_000, "ldadd": 2_000_000}
-    cells = [
-        cell
-        for by, instructions in costs.items()
-        for cell in _changes({"instructions_kernel": instructions}, by=by).cells
-    ]
-    # Few faults, and many instructions for each of them: a small part of the whole.
-    fault = {"page_faults": 1}
-    (few,) = _changes({**fault, "instructions_kernel": 2_550_000}, fault, stock=fault).cells
-    result = replace(_changes({}), cells=tuple(sorted([few, *cells[1:]], key=_order)))
-    printed = _printed(result).splitlines()
-    order = [line.split()[1] for line in printed if line.startswith("populate ")]
-    assert order == ["load-store", "store", "ldadd", "swp"]
-    heads = [line.split(",")[0] for line in printed if line.startswith("costs ")]
-    assert heads == ["costs more", "costs less"]
+    golden("\n".join([_printed(result), _printed(result, 40)]))
+    (cell,) = (cell for cell in result.cells if cell.case.params["by"] == "casp")
+    assert (cell.decisive, cell.change("l1d_misses"), cell.unit) == ("l1d_misses", 1, "operation")
     assert {side: cell.case.params["by"] for side, cell in result.examples().items()} == {
-        "more": "load-store", "less": "ldadd"
+        "more": "cas", "less": "ldadd"
     }  # fmt: skip
 
 
@@ -160,25 +149,6 @@ def test_a_cell_that_no_profile_follows_is_no_example() -> None:
     platform = replace(cell.case.platform, setting="cpus-2")
     case = replace(cell.case, platform=platform)
     assert replace(result, cells=(replace(cell, case=case),)).examples() == {}
-
-
-def test_a_cold_cache_line_for_each_operation_is_told_as_that() -> None:
-    also = {"operations": 4000}
-    result = _changes({**also, "l1d_misses": 11_000}, also, stock=also)
-    (cell,) = result.changed(more=True)
-    assert (cell.decisive, cell.change("l1d_misses")) == ("l1d_misses", 1)
-    printed = _printed(result)
-    head, line = printed.splitlines()[1:3]
-    assert head.rstrip().endswith("L1D misses") and line.rstrip().endswith("+1.00")
-    assert "Nothing changed" not in printed and "Cache misses within" not in printed
-
-
-def test_a_case_without_instructions_is_not_judged() -> None:
-    result = _changes({})
-    (cell,) = result.cells
-    bare = replace(result, cells=(replace(cell, counts={"page_faults": (1, 2)}),))
-    assert not bare.of_kind("changed")
-    assert "Not judged, because they count no instructions: 1 cell of populate" in _printed(bare)
 
 
 @pytest.mark.parametrize(
@@ -195,32 +165,47 @@ def test_what_instructions_do_not_show_is_judged(counted: Mapping[str, float]) -
     assert head.rstrip().endswith(PATH[metric])
 
 
-def test_a_cell_of_operations_is_counted_by_them() -> None:
-    also = {"operations": 4000, "page_faults": 3}
-    result = _changes({**also, "instructions_kernel": 3_500_000}, also, stock=also)
-    (cell,) = result.cells
-    assert (cell.unit, cell.change("instructions_kernel")) == ("operation", 250)
-    printed = _printed(result).splitlines()
-    assert printed[1].startswith("costs more, per operation")
-    assert printed[2].startswith("populate store 4k 1 GiB  ")
+_CATALOG = load_catalog(["populate"], ["neoverse-n1"], ["stock", "again"]).adding(
+    [tried_arm("mine", 0, "my.patch")]
+)
+# Kernel instructions of the arm, of 2,500,000 on stock, by access and setting.
+_COUNTS: Mapping[str, Mapping[str, int]] = {
+    "store": {"": 2_550_000, "kpti-off": 2_550_000, "memcg-off": 2_900_000, "cpus-4": 2_550_000},
+    "swp": {"": 2_500_000, "kpti-off": 2_600_000, "memcg-off": 2_400_000, "cpus-4": 2_500_000},
+    "ldadd": {"": 2_500_000, "kpti-off": 2_500_000, "memcg-off": 2_510_000, "cpus-4": 2_500_000},
+}
 
 
-def test_each_unit_has_a_table() -> None:
-    also, none = {"operations": 4000}, {"page_faults": 0}
-    more = {"instructions_kernel": 3_500_000}
-    made = (
-        _changes(more),
-        _changes({**also, **more}, also, "load-store", also),
-        _changes({**none, **more}, none, "swp", none),
-    )
-    result = replace(made[0], cells=tuple(cell for each in made for cell in each.cells))
-    # As lines too, where the terminal is narrow.
-    for width in (100, 40):
-        heads = [
-            line.split("  ")[0].strip()
-            for line in _printed(result, width).splitlines()
-            if line.startswith("costs more")
-        ]
-        assert heads == [
-            "costs more, per fault", "costs more, per operation", "costs more, in the whole cell"
-        ]  # fmt: skip
+def _matrix() -> Matrix:
+    results = []
+    for by, settings in _COUNTS.items():
+        for setting, tried in settings.items():
+            for arm, count in (("stock", 2_500_000), ("again", 2_500_000), ("mine", tried)):
+                metrics = {"page_faults": 1000, "instructions_kernel": count}
+                result = make_result(metrics, arm, params={**POPULATE, "by": by})
+                results.append(replace(result, cell=replace(result.cell, setting=setting)))
+    (changed,) = changes(make_dataset(results, _CATALOG))
+    return matrix_of(changed)
+
+
+def test_a_case_stands_with_the_setting_that_moves_it_most() -> None:
+    matrix = _matrix()
+    store, swp = matrix.worse
+    assert store.most.case.platform.setting == "memcg-off"
+    assert (store.example.case.platform.setting, len(store.cells), store.of) == ("", 4, 4)
+    # It loses in a setting that its author did not try, and gains in another.
+    assert (set(swp.cells), set(matrix.better[0].cells)) == ({"kpti-off"}, {"memcg-off"})
+    assert swp.example.case.platform.setting == "kpti-off"
+    assert [case.params["by"] for case in matrix.still] == ["ldadd"]
+
+
+def test_what_got_worse_is_the_first_line(golden: Golden) -> None:
+    profiled = [make_profiled([100, 200, 300, more], arm)
+                for arm, more in (("stock", 400), ("mine", 700))]  # fmt: skip
+    (case,) = make_dataset(profiled, _CATALOG).cases
+    (same, *_) = _matrix().worse
+    case = replace(case, params=same.example.case.params)
+    console = Console(file=io.StringIO(), width=100)
+    print_matrix(_matrix(), [case], console)
+    assert isinstance(console.file, io.StringIO)
+    golden("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))

@@ -71,10 +71,6 @@ def test_misses_that_qemu_hid_are_absent() -> None:
     assert profile.functions["handle_mm_fault"] == {"instructions": 300, "dsb": 1}
 
 
-def test_a_result_without_a_profile_has_none() -> None:
-    assert profiles_of(case_of(make_result({"page_faults": 1}, regions=[]))) == {}
-
-
 def test_a_profile_survives_results_jsonl() -> None:
     result = make_profiled(STOCK)
     read = read_result(result.document(), "a file")

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.catalog.collection import load_catalog
-from firsttouch.views.answers import LINES, print_answers
+from firsttouch.views.answers import print_answers
 from firsttouch.views.html.page import render
 from firsttouch.views.rows import export, print_dataset
 from firsttouch.views.summary import summary
@@ -73,29 +73,12 @@ def test_the_summary_has_the_distribution_and_none_of_one_layout(
     assert json.dumps(summary(single)).count('"layouts": 1') == len(single.rows)
 
 
-def test_the_answer_says_in_how_many_layouts_a_verdict_holds(
+def test_all_views_have_the_spread_and_in_how_many_layouts_a_verdict_holds(
     single: Dataset, doubtful: Dataset, golden: Golden
 ) -> None:
-    golden(_printed(doubtful))
-    assert "holds in" not in _printed(single)
-    assert _printed(doubtful).count("\n") <= LINES
-
-
-def test_tables_have_the_least_the_median_and_the_most(
-    single: Dataset, doubtful: Dataset, golden: Golden
-) -> None:
-    golden(f"{_table(doubtful)}\n{export(doubtful, 'md')}")
-    assert "least" not in _table(single)
-    assert "least" not in export(single, "md") and "--layouts" not in export(single, "md")
-
-
-def test_csv_has_the_first_layout(single: Dataset, doubtful: Dataset) -> None:
+    golden("\n".join([_printed(doubtful), _table(doubtful), export(doubtful, "md")]))
+    assert "reproduced, holds in 3 of 4" in render(doubtful)
+    for text in (_printed(single), _table(single), export(single, "md"), render(single)):
+        assert "holds in" not in text and "least" not in text and "--layouts" not in text
+    # CSV has the first layout.
     assert len(export(doubtful, "csv").splitlines()) == len(export(single, "csv").splitlines())
-
-
-def test_the_report_says_in_how_many_layouts_a_verdict_holds(
-    single: Dataset, doubtful: Dataset
-) -> None:
-    page = render(doubtful)
-    assert "reproduced, holds in 3 of 4" in page
-    assert "holds in" not in render(single)

@@ -1,51 +1,217 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch export`: tables with release, kernel version and the command that measures them."""
+"""Tables on the terminal, as Markdown and as HTML: whole, plain, with their command; numbers."""
 
 from __future__ import annotations
 
+import io
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from firsttouch.analysis.dataset import Dataset, read_dataset
+from firsttouch.analysis.dataset import read_dataset
+from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
+from firsttouch.errors import UserError, nearest
 from firsttouch.places import EXPERIMENTS
-from firsttouch.views.rows import export
+from firsttouch.progress import Reporter
+from firsttouch.quantities import format_change, format_compact, format_number_of, format_value
+from firsttouch.views.answers import print_answers
+from firsttouch.views.comparison import print_comparison
+from firsttouch.views.labels import group_by_reason, page_label, value_label
+from firsttouch.views.rows import export, print_dataset
+from firsttouch.views.tables import Table, as_csv, as_html, markdown, print_table
+from firsttouch.views.terminal import output_console
+from firsttouch.views.two_results import compare
 from tests.support import made_results
+from tests.support.made_results import Made
+
+
+def _printed(print_: Callable[[Console], None], width: int = 100) -> str:
+    sink = io.StringIO()
+    print_(Console(file=sink, width=width, highlight=False))
+    return sink.getvalue()
+
+
+_TABLE = Table(
+    "Title", ("cell", "metric", "stock", "change", "verdict"),
+    [("one", "page_faults", "1,234", "-50.00 %", "reproduced, holds in 3 of 4"),
+     ("one", "tlbi", "5", "", ""), ("a|b<", "tlbi", "6", "", "not reproduced")],
+    "A note.", names=2, more=1,
+)  # fmt: skip
+
+
+def test_four_printers_of_one_table() -> None:
+    assert _printed(lambda console: print_table(_TABLE, console)).splitlines() == [
+        "Title",
+        "cell  metric       stock    change  verdict",
+        "one   page_faults  1,234  -50.00 %  reproduced, holds in 3 of 4",
+        "      tlbi             5",
+        "a|b<  tlbi             6            not reproduced",
+        "A note.",
+    ]
+    # Too narrow for a column of cells, then for a table.
+    assert _printed(lambda console: print_table(_TABLE, console), 58).splitlines()[2:4] == [
+        "one", "  page_faults 1,234 -50.00 % reproduced, holds in 3 of 4",
+    ]  # fmt: skip
+    assert _printed(lambda console: print_table(_TABLE, console), 40).splitlines()[1:4] == [
+        "one", "  page_faults", "    stock 1,234  change -50.00 %",
+    ]  # fmt: skip
+    assert list(markdown(_TABLE))[1:] == [
+        "| --- | --- | ---: | ---: | --- |",
+        "| one | page_faults | 1,234 | -50.00 % | reproduced, holds in 3 of 4 |",
+        "| one | tlbi | 5 |  |  |",
+        "| a\\|b&lt; | tlbi | 6 |  | not reproduced |",
+    ]
+    assert as_csv(_TABLE).splitlines()[2] == "one,tlbi,5,,"
+    page = as_html(_TABLE)
+    assert '<td data-label="metric">page_<wbr>faults</td>' in page and "a|b&lt;" in page
+    assert 'class="verdict v-not-reproduced"><span><span aria-hidden="true">✗</span> not' in page
+    assert _TABLE.most(1).note == "and 2 more: the same command with --table"
+
+
+def test_several_machines_are_set_side_by_side(tmp_path: Path) -> None:
+    results = []
+    for machine in ("neoverse-n1", "thunderx2"):
+        l1d = load_machine(machine).cpus[0].l1d
+        for arm, misses in (("stock", 9000), ("color", 4500)):
+            results += [
+                Made("zero-conflict", {"level": "l1d", "hot_color": color, "rounds": 1000}, arm,
+                     {"l1d_misses": misses * (color + 1)}, machine=machine)
+                for color in range(2)
+            ]  # fmt: skip
+            params = {"stride": 64, "working_set": l1d.size, "rounds": 10}
+            scan = Made("zero-scan", params, arm, {"l1d_misses": misses}, machine=machine)
+            results.append(scan)
+    dataset = made_results.dataset(tmp_path, results)
+    text = _printed(lambda console: print_dataset(dataset, console))
+    assert "Effect of colours, by machine" in text
+    (line,) = (line.split() for line in text.splitlines() if line.startswith("thunderx2 "))
+    assert " ".join(line[1:]) == "L1D 1 18.00 -> 9.00 13.50 -> 6.75 900 -> 450"
+
+
+@pytest.mark.parametrize("name", ["[bold]", "[/red]", "a\\", "\x1b[31mred", "two\nlines"])
+def test_a_name_of_others_is_printed_as_it_is_and_ends_nothing(tmp_path: Path, name: str) -> None:
+    results = [
+        replace(made, machine=name, qemu=name, missing={"tlbi": name},
+                params={**made.params, "by": name},
+                arm=name if made.arm == "on" else made.arm)
+        for made in made_results.plan(EXPERIMENTS, ["populate"], by="store")
+    ]  # fmt: skip
+    dataset = made_results.dataset(tmp_path / "a", results)
+    changed = [replace(made, qemu=f"{name} 2", machine=f"{name} 2") for made in results]
+    other = made_results.dataset(tmp_path / "b", changed)
+
+    def print_(console: Console) -> None:
+        print_dataset(dataset, console)
+        print_answers(dataset, "report.html", console)
+        print_comparison(compare(dataset, other), name, name, console)
+
+    text = _printed(print_)
+    assert "\x1b" not in text
+    seen = name.replace("\x1b", "\N{REPLACEMENT CHARACTER}")
+    assert seen.replace("\n", "\N{REPLACEMENT CHARACTER}") in text
+
+
+def test_parameters_that_are_sizes_or_are_none(tmp_path: Path) -> None:
+    """Once a size in words loaded, ran, and ended in a traceback after the run."""
+    folder = made_results.experiments(tmp_path)
+    file = folder / "openjdk-pretouch.toml"
+    file.write_text(file.read_text().replace('heap = "512M"', 'heap = ["256M", "512M"]'))
+    results = made_results.plan(folder, ["openjdk-pretouch"], java="21", collector="g1")
+    dataset = made_results.dataset(tmp_path / "out", results, folder)
+    text = _printed(lambda console: print_dataset(dataset, console))
+    assert "heap 256 MiB" in text and "heap 512 MiB" in text
+    results = [
+        replace(result, params={**result.params, "size": value})
+        for result in made_results.plan(folder, ["populate"], by="store", page="4k")
+        for value in ("lots", 0, -5)
+    ]
+    sizes = made_results.dataset(tmp_path / "sizes", results, folder)
+    text = _printed(lambda console: print_dataset(sizes, console))
+    assert text.count("page_faults") == 3
+
+
+def test_results_go_to_at_most_100_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    assert output_console().width == 100
 
 
 @pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
-    results = made_results.plan(EXPERIMENTS, ["populate", "boot"])
-    return made_results.dataset(tmp_path, results)
-
-
-def test_a_smaller_size_is_in_the_command(tmp_path: Path) -> None:
+def populate(tmp_path: Path) -> Path:
     results = [
-        replace(made, params={**made.params, "size": 1 << 24})
+        replace(made, params={**made.params, "size": 1 << 24, "by": "a|b\n<script>"})
         for made in made_results.plan(EXPERIMENTS, ["populate"], by="ldadd")
     ]
-    assert "--experiment populate --size 16777216`" in export(
-        made_results.dataset(tmp_path, results), "md"
-    )
+    return made_results.write(tmp_path, results)
 
 
-def test_a_kernel_of_ones_own_is_in_the_command(tmp_path: Path) -> None:
-    folder = made_results.write(tmp_path, made_results.plan(EXPERIMENTS, ["populate"]))
-    file = folder / "results.jsonl"
+def test_markdown_names_the_command_and_ends_no_cell(populate: Path) -> None:
+    text = export(read_dataset(populate), "md")
+    assert "--experiment populate --size 16777216`" in text
+    assert "a\\|b" in text and "<script>" not in text and "a|b" not in text
+
+
+def test_a_kernel_of_ones_own_is_in_the_command(populate: Path) -> None:
+    file = populate / "results.jsonl"
     file.write_text(
         file.read_text().replace("lab --release 6.12 ", "lab --source '/home/me/my linux' ")
     )
-    assert (
-        "`firsttouch lab --source '/home/me/my linux' --machine neoverse-n1 --experiment populate`"
-    ) in export(read_dataset(folder), "md")
+    text = export(read_dataset(populate), "md")
+    assert "`firsttouch lab --source '/home/me/my linux' --machine neoverse-n1" in text
 
 
-def test_what_others_wrote_ends_no_cell_and_is_no_markup(tmp_path: Path) -> None:
-    results = [
-        replace(made, params={**made.params, "by": "a|b\n<script>"})
-        for made in made_results.plan(EXPERIMENTS, ["populate"], by="ldadd", page="4k")
+def test_reasons_that_name_what_is_missing_are_one() -> None:
+    grouped = group_by_reason(
+        [("tlbi", "no model of tlbi", "a"), ("dsb", "no model of dsb", "b"), ("x", "gone", ""),
+         ("dsb", "no model of dsb", "a")]
+    )  # fmt: skip
+    assert [(g.reason, g.names, g.where) for g in grouped] == [
+        ("no model of them", ("dsb", "tlbi"), ("a", "b")),
+        ("gone", ("x",), ()),
     ]
-    text = export(made_results.dataset(tmp_path, results), "md")
-    assert "a\\|b" in text and "<script>" not in text
-    assert "a|b" not in text
+
+
+@pytest.mark.parametrize(
+    ("printed", "text"),
+    [
+        (format_change(None), "-"), (format_change(-0.004), "0.00 %"),
+        (format_change(0.006), "+0.01 %"), (format_change(-50.0), "-50.00 %"),
+        (format_number_of(1, "cells"), "1 cell"), (format_number_of(0, "cells"), "0 cells"),
+        (format_number_of(2048, "MiB"), "2,048 MiB"), (format_number_of(1, "s"), "1 s"),
+        (format_value(None), "-"), (format_value(1234567), "1,234,567"), (format_value(2.5), "2.5"),
+        (format_value(1_234_567, "ns"), "1.23 ms"), (value_label(1, "faults"), "1 fault"),
+        (value_label(None, "faults"), "not measured"), (format_compact(3.2e9), "3.2 G"),
+        (format_compact(645170987), "645.2 M"), (page_label("64k"), "64 KiB"),
+        (page_label("huge"), "huge"),
+    ],
+)  # fmt: skip
+def test_values_in_words(printed: str, text: str) -> None:
+    assert printed == text
+
+
+def test_a_step_of_one_cell_says_so_and_a_step_of_seconds_says_its_time_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sink = io.StringIO()
+    reporter = Reporter(Console(file=sink, width=100))
+    with reporter.step("Measuring", "cells", 1) as step:
+        step.advance()
+    with reporter.step("Surveying", "s", 29) as step:
+        step.at(29)
+        now = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: now + 29)
+    assert sink.getvalue().splitlines() == [
+        "Measuring: 1 cell", "Measuring: done, 1 cell in 0 s",
+        "Surveying: 29 s", "Surveying: done in 29 s",
+    ]  # fmt: skip
+
+
+def test_the_default_is_meant_where_several_names_are_near() -> None:
+    with pytest.raises(UserError, match=f"did you mean '{DEFAULT_MACHINE}'"):
+        load_machine("neoverse")
+    with pytest.raises(UserError, match="did you mean 'neoverse-v2'"):
+        load_machine("neoverse-v")
+    assert nearest("a", ["b", "c"], "b") == "use one of b, c."

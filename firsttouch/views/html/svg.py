@@ -136,7 +136,7 @@ class Drawing:
         x, first = left, y
         for arm, symbol in symbols.items():
             arm = shorten(arm, self.width - left - 16)
-            if x > left and x + 16 + CHARACTER * len(arm) > self.width:
+            if x > left and x + 22 + CHARACTER * len(arm) > self.width:
                 x, y = left, y + _LEGEND_LINE
             self.mark(symbol, x + 7, y - 4)
             self.text(x + 16, y, arm)
