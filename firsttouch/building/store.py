@@ -327,7 +327,7 @@ def items() -> list[Item]:
             lock = path / MANIFEST if manifest else path.with_suffix(".lock")
             found.append(_item(path, manifest.title if manifest else UNFINISHED, lock))
     found += [_item(path, path.stem, path) for path in root.glob(f"{OUTCOMES}/*/[!.]*.json")]
-    return sorted(found, key=lambda item: -item.used)
+    return sorted(found, key=lambda item: (item.title == UNFINISHED, -item.used))
 
 
 def _item(path: Path, title: str, lock: Path) -> Item:
@@ -339,7 +339,7 @@ def _item(path: Path, title: str, lock: Path) -> Item:
     else:
         size = path.stat().st_size if path.exists() else 0
     kind = path.relative_to(store_root()).parts[0]
-    return Item(kind, title, path, size, 0.0 if title == UNFINISHED else _time(lock), lock)
+    return Item(kind, title, path, size, _time(path if title == UNFINISHED else lock), lock)
 
 
 def prune(keep: int) -> list[Item]:
