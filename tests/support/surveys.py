@@ -14,7 +14,7 @@ from firsttouch.vm.host import Host, HostCache
 from firsttouch.vm.kvm import Condition
 
 # Recorded on a virtual machine.
-SURVEY = Path(__file__).parent.parent / "survey/results.jsonl"
+SURVEY = Path(__file__).parent.parent / "data/survey.jsonl"
 HOST = Host(
     architecture="arm64",
     processor="a CPU",
