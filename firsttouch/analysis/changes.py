@@ -91,7 +91,7 @@ class CellChange:
         return {**self.counts, **self.misses}
 
     def moved(self, metric: str) -> bool:
-        """Tell whether a count changed by more than chance."""
+        """Whether a count changed by more than chance."""
         base, value = self.judged.get(metric, (0.0, 0.0))
         return abs(value - base) > self.chance.get(metric, 0.0)
 
@@ -189,44 +189,33 @@ def changes(dataset: Dataset, base: str = BASE) -> list[Changes]:
 def _cells(cases: Iterable[Case], base: str, arm: str) -> Iterable[CellChange]:
     for case in cases:
         if {base, arm} <= case.arms.keys():
-            counts = _both(case, base, arm, PATH)
-            control = _both(case, BASE, CONTROL, PATH)
-            chance = {}
-            for metric in counts:
-                stock, again = control.get(metric, (0.0, 0.0))
-                chance[metric] = abs(again - stock) + _TICKS.get(metric, 0)
-            if INSTRUCTIONS in counts:
-                most = _TICKS_PART * counts[INSTRUCTIONS][0]
-                chance[INSTRUCTIONS] -= max(_TICKS[INSTRUCTIONS] - most, 0)
-            misses = _misses(case, base, arm)
-            moved = _misses(case, BASE, CONTROL)
+            counts, control = _both(case, base, arm), _both(case, BASE, CONTROL)
+            chance = {
+                metric: abs(control[metric][1] - control[metric][0]) if metric in control else 0.0
+                for metric in counts
+            }
             unseen = max(case.arms[name].unseen for name in (base, arm))
-            for metric, (first, _) in misses.items():
-                stock, again = moved.get(metric, (0.0, 0.0))
-                chance[metric] = (
-                    abs(again - stock) + _MOVED + _MOVED_PART * first + _PER_UNSEEN * unseen
-                )
+            for metric, (first, _) in counts.items():
+                if metric in MISSES:
+                    chance[metric] += _MOVED + _MOVED_PART * first + _PER_UNSEEN * unseen
+                elif metric == INSTRUCTIONS:
+                    chance[metric] += min(_TICKS[metric], _TICKS_PART * first)
+                else:
+                    chance[metric] += _TICKS.get(metric, 0)
+            misses = {metric: counts.pop(metric) for metric in MISSES if metric in counts}
             yield CellChange(case, base, counts, misses, chance)
 
 
-def _misses(case: Case, base: str, arm: str) -> dict[str, tuple[float, float]]:
+def _both(case: Case, base: str, arm: str) -> dict[str, tuple[float, float]]:
+    """Return both values of each count in `PATH`, and of the misses that the model saw."""
     if not {base, arm} <= case.arms.keys():
         return {}
-    first, second = case.arms[base].misses, case.arms[arm].misses
-    return {
-        name: (first[name], second[name]) for name in MISSES if name in first and name in second
-    }
-
-
-def _both(
-    case: Case, base: str, arm: str, metrics: Iterable[str]
-) -> dict[str, tuple[float, float]]:
-    values = {metric: (case.value(base, metric), case.value(arm, metric)) for metric in metrics}
-    return {
-        metric: (first, second)
-        for metric, (first, second) in values.items()
-        if first is not None and second is not None
-    }
+    seen = [
+        {**{name: of.metrics[name] for name in PATH if name in of.metrics},
+         **{name: of.misses[name] for name in MISSES if name in of.misses}}
+        for of in (case.arms[base], case.arms[arm])
+    ]  # fmt: skip
+    return {name: (seen[0][name], seen[1][name]) for name in seen[0] if name in seen[1]}
 
 
 def _order(cell: CellChange) -> tuple[bool, float]:

@@ -245,7 +245,6 @@ def make_dataset(results: Iterable[Result], catalog: Catalog, notes: Iterable[st
 
 
 def _key(case: Case) -> _Key:
-    """Return what a case shares with the same case in other layouts."""
     return case.platform, case.experiment.name, tuple(case.params.items())
 
 
@@ -323,7 +322,6 @@ def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:
 
 
 def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]:
-    """Return the figure for each arm that has all metrics in it."""
     arms = {}
     for arm in case.arms:
         value = case.value(arm, figure.of)

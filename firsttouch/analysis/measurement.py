@@ -96,7 +96,6 @@ def measure(result: Result, experiment: Experiment) -> Measurement:
 
 
 def _combine(metrics: dict[str, float], missing: dict[str, str], cpus: int) -> None:
-    """Add the metrics of COMBINED, or why one is missing."""
     allocated = [count for name, count in metrics.items() if name.startswith("pgalloc_")]
     if allocated:
         metrics["pages_allocated"] = sum(allocated)
@@ -111,7 +110,6 @@ def _combine(metrics: dict[str, float], missing: dict[str, str], cpus: int) -> N
 
 
 def _recorded(trace: Trace) -> dict[str, float]:
-    """Return the metrics of RECORDED."""
     return {
         "faults": trace.faults,
         "doubles": trace.doubles,
@@ -126,7 +124,6 @@ def _recorded(trace: Trace) -> dict[str, float]:
 
 
 def _why_not(metric: str, metrics: Mapping[str, float], missing: Mapping[str, str]) -> str:
-    """Return why the guest did not report `metric`."""
     if metric in HIDDEN:
         return _WHOLE_TICKS
     if not metrics and missing:
@@ -195,7 +192,6 @@ def _hidden(region: Table, counts: Counts) -> tuple[int, int]:
 
 
 def _why_hidden(unplaced: int, lost: int) -> str:
-    """Return why cache counts are not available."""
     if unplaced:
         return f"QEMU did not show the addresses of {unplaced:,} DC ZVA instructions"
     return f"QEMU did not show the address of {lost:,} accesses"

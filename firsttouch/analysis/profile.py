@@ -189,7 +189,6 @@ def _add(to: dict[str, int], more: Mapping[str, int]) -> None:
 
 
 def _read_functions(profile: Table) -> list[tuple[str, dict[str, int]]]:
-    """Return the name and the counts of each function; several may have one name."""
     names = profile.strings("function_counts")
     functions = []
     for entry in profile.take("functions", list):

@@ -206,12 +206,11 @@ def _colors(dataset: Dataset, platform: Platform) -> str:
 
 
 def _side_effects(dataset: Dataset, platform: Platform) -> str:
-    """Return what the features cost accesses that gain nothing: a plain store, a plain read."""
     effects: list[str] = []
     for words, name, params in _WITHOUT_GAIN:
         case = dataset.find(platform, name, "instructions_kernel", params)
         change = _change(case, "instructions_kernel") if case else None
-        if change is not None:
+        if change is not None and change_words(change):
             by = f"{format_change(abs(change)).lstrip('+')} {'more' if change > 0 else 'fewer'}"
             effects.append(
                 f"{words} {by}" if effects else f"{words} execute {by} kernel instructions"
@@ -238,7 +237,6 @@ def _grouped(figures: Iterable[Row]) -> list[list[Row]]:
 
 
 def _several(groups: Iterable[Iterable[Row]]) -> bool:
-    """Return whether the figures are of more than one platform."""
     return len({str(row.case.platform) for group in groups for row in group}) > 1
 
 

@@ -129,7 +129,6 @@ def _sentences(changes: Changes, hidden: int) -> Iterator[str]:
 
 
 def _cells(cells: Sequence[CellChange]) -> str:
-    """Return how many cells these are, and of which experiments."""
     names = sorted({cell.case.experiment.name for cell in cells})
     return f"{format_number_of(len(cells), 'cells')} of {format_list(names, most=12)}"
 
@@ -260,7 +259,6 @@ def changes_document(
 
 
 def _key(base: str) -> str:
-    """Return the key of what was counted on `base`."""
     return base if base == BASE else "baseline"
 
 

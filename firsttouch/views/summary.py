@@ -48,7 +48,6 @@ def _row(row: Row) -> dict[str, Json]:
 
 
 def _distribution(row: Row) -> dict[str, Json]:
-    """Return how the row's figures are distributed; the row itself is of its first layout."""
     return {
         "change_percent": _spread(row.changes_over()),
         "arms": {arm: _spread(row.values_over(arm)) for arm in row.arms},

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from firsttouch.analysis.cases import Case
@@ -13,7 +13,7 @@ from firsttouch.analysis.measurement import Measurement
 from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.experiments import Params, Value
 from firsttouch.errors import UserError
-from firsttouch.quantities import format_change, format_size, format_value
+from firsttouch.quantities import format_change, format_number_of, format_size, format_value
 from firsttouch.views.comparison import COMPARABLE, SAME, Comparison, Difference, Line, kind_of
 from firsttouch.views.names import format_params
 
@@ -33,15 +33,8 @@ _FOLLOWS = {
 _SHORT = 12
 
 
-@dataclass(frozen=True)
-class _Key:
-    """What identifies a cell in both sets."""
-
-    release: str
-    machine: str
-    experiment: str
-    params: tuple[tuple[str, Value], ...]
-    arm: str
+# What identifies a cell in both sets: release and machine, unless they may differ, and the cell.
+_Key = tuple[str, str, str, tuple[tuple[str, Value], ...], str]
 
 
 @dataclass(frozen=True)
@@ -57,11 +50,9 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
     If each set has only one release, the releases may differ; so may the
     machines. Raises UserError if the sets have no cell in common.
     """
-    releases = _single_each(
-        {case.platform.release for case in a.cases}, {case.platform.release for case in b.cases}
-    )
-    machines = _single_each(
-        {case.platform.machine for case in a.cases}, {case.platform.machine for case in b.cases}
+    releases, machines = (
+        all(len({getattr(case.platform, what) for case in each.cases}) == 1 for each in (a, b))
+        for what in ("release", "machine")
     )
     ours = _cells(a, releases=releases, machines=machines)
     theirs = _cells(b, releases=releases, machines=machines)
@@ -79,8 +70,12 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
         kind,
         (
             _judge(kind, differences, lines, len(pairs)),
-            *_only("A", len(ours) - len(pairs)),
-            *_only("B", len(theirs) - len(pairs)),
+            *(
+                f"{format_number_of(only, 'cells')} {'is' if only == 1 else 'are'} in {side} only "
+                "and not compared."
+                for side, cells in (("A", ours), ("B", theirs))
+                if (only := len(cells) - len(pairs))
+            ),
         ),
         differences,
         ("cell", "arm", "metric"),
@@ -89,22 +84,12 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
     )
 
 
-def _only(side: str, cells: int) -> Iterator[str]:
-    if cells:
-        are = "1 cell is" if cells == 1 else f"{cells:,} cells are"
-        yield f"{are} in {side} only and not compared."
-
-
-def _single_each(a: set[str], b: set[str]) -> bool:
-    return len(a) == len(b) == 1
-
-
 def _cells(
     dataset: Dataset, *, releases: bool, machines: bool
 ) -> dict[_Key, tuple[Case, Measurement]]:
     """Return the cells by key; keys leave out the release, or the machine, if these may differ."""
     return {
-        _Key(
+        (
             "" if releases else case.platform.release,
             "" if machines else case.platform.machine,
             case.experiment.name,
@@ -117,7 +102,6 @@ def _cells(
 
 
 def _differences(pairs: Iterable[_Pair]) -> Iterator[Difference]:
-    """Return what differs between the cells of the pairs, each difference once."""
     differences: dict[Difference, None] = {}
     for pair in pairs:
         ours, theirs = _facts(pair.a), _facts(pair.b)
@@ -132,7 +116,6 @@ def _differences(pairs: Iterable[_Pair]) -> Iterator[Difference]:
 
 
 def _facts(measured: Measurement) -> dict[str, str]:
-    """Return what decided a result: versions and names, and short digests."""
     made = measured.result.provenance
     commands = made.commands
     digests = {
@@ -205,8 +188,7 @@ def _both(a: str, b: str) -> str:
 
 
 def _judge(kind: str, differences: Iterable[Difference], lines: Sequence[Line], cells: int) -> str:
-    """Return the sentence on what is compared."""
-    common = "1 cell" if cells == 1 else f"{cells:,} cells"
+    common = format_number_of(cells, "cells")
     if kind == SAME:
         unequal = sum(line.changed for line in lines)
         outcome = (
@@ -230,13 +212,9 @@ def _judge(kind: str, differences: Iterable[Difference], lines: Sequence[Line], 
 
 
 def _nothing_in_common(a: Dataset, b: Dataset) -> str:
-    """Return why the sets have no cell in common, and what to do."""
     sentence = "A and B are not comparable: they have no cell in common"
-    for what, ours, theirs in (
-        ("experiment", _experiments(a), _experiments(b)),
-        ("arm", set(a.arms(a.cases)), set(b.arms(b.cases))),
-        ("size", _sizes(a), _sizes(b)),
-    ):
+    for what, read in _PARTS.items():
+        ours, theirs = ({word for case in each.cases for word in read(case)} for each in (a, b))
         if ours and theirs and not ours & theirs:
             return (
                 f"{sentence}, because A has {what} {', '.join(sorted(ours))} and B "
@@ -245,9 +223,8 @@ def _nothing_in_common(a: Dataset, b: Dataset) -> str:
     return f"{sentence}; measure the same experiments with the same --size on both sides."
 
 
-def _experiments(dataset: Dataset) -> set[str]:
-    return {case.experiment.name for case in dataset.cases}
-
-
-def _sizes(dataset: Dataset) -> set[str]:
-    return {format_size(size) for case in dataset.cases if (size := case.number("size"))}
+_PARTS: Mapping[str, Callable[[Case], Iterable[str]]] = {
+    "experiment": lambda case: [case.experiment.name],
+    "arm": lambda case: case.arms,
+    "size": lambda case: [format_size(size)] if (size := case.number("size")) else [],
+}

@@ -48,6 +48,8 @@ def test_each_experiment_has_its_section_in_order_with_figure_and_table(
         "answer-0", "claims", *dataset.catalog.experiments, "not-modelled", "provenance",
     ]  # fmt: skip
     assert re.findall(r'<a href="#([a-z0-9-]+)"', page) == sections
+    # A change that rounds to nothing is no side effect.
+    assert "Side effects" not in text_of(page)
     for name in dataset.catalog.experiments:
         section = section_of(page, name)
         figures = re.findall(r"<figure>.*?</figure>", section, flags=re.DOTALL)

@@ -168,7 +168,6 @@ def draw_lines(
 
 
 def _across(numbers: Sequence[float], start: float, end: float) -> Scale:
-    """Return the x axis: logarithmic if the numbers are far apart."""
     low, high = numbers[0], numbers[-1]
     if low > 0 and scale_for(numbers, start, end).logarithmic:
         return Scale(low, high, start, end, True)

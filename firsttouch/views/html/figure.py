@@ -37,7 +37,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Chart:
     """A figure: `wide` and `narrow` show the same data, or there is one for all screens.
 
     `cells`, the values and commands of all cells in it, is folded away.

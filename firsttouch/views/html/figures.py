@@ -16,7 +16,7 @@ from firsttouch.errors import UserError
 from firsttouch.quantities import format_compact, format_ratio
 from firsttouch.views.answers import mean_words
 from firsttouch.views.html.charts import Bar, Group, describe, draw_dumbbells, draw_lines
-from firsttouch.views.html.figure import Figure, cell_table, pictures
+from firsttouch.views.html.figure import Chart, cell_table, pictures
 from firsttouch.views.html.style import symbols
 from firsttouch.views.html.timeline import timeline
 from firsttouch.views.labels import metric_words
@@ -27,7 +27,7 @@ from firsttouch.views.tables import Table
 _AXES = {"ns": (1e6, "ms"), "bytes": (float(1 << 20), "MiB")}
 
 
-def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
+def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
     """Return the figures of an experiment's cases on one platform; `name` names their pictures."""
     drawn = cases[0].experiment.figures
     if not drawn:
@@ -39,7 +39,7 @@ def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figur
     ]
 
 
-def dumbbells(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
+def dumbbells(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
     """Return a figure with a row for each case; none for a single case."""
     metric = _metric(cases)
     if metric is None or len(cases) < 2:
@@ -50,7 +50,7 @@ def dumbbells(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure
     return described(dataset, cases, name, Drawn(metric.name, caption, groups=groups))
 
 
-def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
+def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
     """Return figures of a metric against the first parameter that is a number and varies.
 
     If no number varies, the chart is that of `dumbbells`.
@@ -67,14 +67,14 @@ def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
 
 # The charts by their names in an experiment's `chart`. A chart draws the cases of one experiment
 # on one platform; `str` names its pictures.
-CHARTS: Mapping[str, Callable[[Dataset, Sequence[Case], str], list[Figure]]] = {
+CHARTS: Mapping[str, Callable[[Dataset, Sequence[Case], str], list[Chart]]] = {
     "dumbbells": dumbbells,
     "lines": lines,
     "timeline": timeline,
 }
 
 
-def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) -> list[Figure]:
+def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) -> list[Chart]:
     """Return the figures that an experiment's file describes; none of a single value."""
     cases = [case for case in cases if drawn.where.items() <= case.params.items()]
     if drawn.across:
@@ -108,11 +108,10 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
     )
     heading = f"{what}, {platform}" if len(cases[0].experiment.figures) > 1 else platform
     cells = cell_table(shown, arms, metric.name, metric.unit)
-    return [Figure(heading, drawn.caption, wide, narrow, cells=cells)]
+    return [Chart(heading, drawn.caption, wide, narrow, cells=cells)]
 
 
 def _drawn_metric(case: Case, drawn: Drawn) -> tuple[Metric, str]:
-    """Return the metric of a figure, and what its axis shows."""
     metric = next(m for m in case.experiment.metrics if m.name == drawn.metric)
     per = drawn.per.removesuffix("s").replace("_", " ")
     return metric, f"{metric_words(metric.name)} per {per}" if per else _axis(metric)
@@ -132,9 +131,7 @@ def _divided(case: Case, drawn: Drawn) -> dict[str, float] | None:
     return {arm: value / divisor for arm, value in values.items()} if divisor else None
 
 
-def _lines(
-    dataset: Dataset, cases: Sequence[Case], drawn: Drawn, rest: Params, name: str
-) -> Figure:
+def _lines(dataset: Dataset, cases: Sequence[Case], drawn: Drawn, rest: Params, name: str) -> Chart:
     """Return the figure of cases that differ in the parameter `across` alone."""
     metric, what = _drawn_metric(cases[0], drawn)
     series: dict[str, list[tuple[float, float]]] = {}
@@ -160,7 +157,7 @@ def _lines(
             tick_of=lambda value: _tick(drawn.across, value),
         ),
     )
-    figure = Figure(
+    figure = Chart(
         f"{platform} ({words})" if words else str(platform), drawn.caption, wide, narrow,
         cells=cell_table(cases, dataset.arms(cases), metric.name, metric.unit),
     )  # fmt: skip
@@ -223,6 +220,5 @@ def _axis(metric: Metric) -> str:
 
 
 def _varying(cases: Sequence[Case]) -> list[str]:
-    """Return the parameters in which the cases differ, in the experiment's order."""
     names = dict.fromkeys(name for case in cases for name in case.params)
     return [name for name in names if len({case.params.get(name) for case in cases}) > 1]

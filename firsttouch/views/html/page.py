@@ -21,7 +21,7 @@ from firsttouch.lab.results import Provenance
 from firsttouch.quantities import format_number_of, format_size
 from firsttouch.views.answers import answer, answering, published_table
 from firsttouch.views.changes import changes_section
-from firsttouch.views.html.figure import Figure
+from firsttouch.views.html.figure import Chart
 from firsttouch.views.html.figures import figures_of
 from firsttouch.views.html.flame import profile_flames
 from firsttouch.views.html.style import page_style
@@ -76,13 +76,13 @@ class Section:
     anchor: str
     title: str
     words: Sequence[str] = ()
-    figures: Sequence[Figure] = ()
+    figures: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
     folded: bool = False
 
 
 def write_report(
-    dataset: Dataset, directory: Path, hardware: Sequence[Figure] = (), base: str = BASE,
+    dataset: Dataset, directory: Path, hardware: Sequence[Chart] = (), base: str = BASE,
     profiled: Mapping[str, Sequence[Case]] | None = None,
 ) -> Path:  # fmt: skip
     """Write `directory`/report.html; return the file. The same arguments give the same bytes."""
@@ -92,7 +92,7 @@ def write_report(
 
 
 def render(
-    dataset: Dataset, hardware: Sequence[Figure] = (), base: str = BASE,
+    dataset: Dataset, hardware: Sequence[Chart] = (), base: str = BASE,
     profiled: Mapping[str, Sequence[Case]] | None = None,
 ) -> str:  # fmt: skip
     """Return report.html for `dataset`: one file that loads nothing else.
@@ -121,7 +121,7 @@ def _tried(tried: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]) -> 
         yield Section(f"changes-{place}", said.title, said.sentences, tables=said.tables)
         functions = list(function_tables(cases, changed.base, changed.arm))
         flames = [
-            Figure(picture.title, "", picture)
+            Chart(picture.title, "", picture)
             for number, case in enumerate(cases)
             if (picture := profile_flames(case, f"flame-{place}-{number}"))
         ]
@@ -132,7 +132,7 @@ def _tried(tried: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]) -> 
             )  # fmt: skip
 
 
-def _sections(dataset: Dataset, hardware: Sequence[Figure]) -> Iterator[Section]:
+def _sections(dataset: Dataset, hardware: Sequence[Chart]) -> Iterator[Section]:
     published = dataset.published()
     for number, platform in enumerate(answering(dataset)):
         if said := answer(dataset, platform, published):
@@ -160,7 +160,7 @@ def _sections(dataset: Dataset, hardware: Sequence[Figure]) -> Iterator[Section]
 def _experiment(dataset: Dataset, platforms: Sequence[Sequence[Case]], name: str) -> Section:
     experiment = platforms[0][0].experiment
     words = [experiment.question, *(f"Published: {each}." for each in experiment.cited)]
-    figures: list[Figure] = []
+    figures: list[Chart] = []
     tables = []
     for index, cases in enumerate(platforms):
         figures += figures_of(dataset, cases, f"{name}-{index}")
@@ -220,7 +220,6 @@ def _lines(
 
 
 def _machines(dataset: Dataset) -> Iterator[tuple[str, str, str]]:
-    """Yield the caches of each machine from its present file."""
     for name in dict.fromkeys(platform.machine for platform in dataset.platforms()):
         machine = dataset.catalog.machines.get(name)
         value = dataset.catalog.broken.get(name, "not recorded")
@@ -255,7 +254,6 @@ def page_template(name: str) -> jinja2.Template:
 
 
 def _words(text: str) -> Markup:
-    """Return a sentence whose parts in backquotes are code."""
     parts = text.split("`")
     return Markup("").join(
         html_command(part) if index % 2 else part for index, part in enumerate(parts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import FaultSample
-from firsttouch.views.html.figure import Figure, cell_table, pictures
+from firsttouch.views.html.figure import Chart, cell_table, pictures
 from firsttouch.views.html.scales import Scale, round_up, tick_label
 from firsttouch.views.html.svg import CHARACTER, Drawing, number, shorten
 from firsttouch.views.labels import page_label
@@ -46,7 +46,7 @@ def _time(sample: FaultSample) -> float:
     return sample.time / 1000
 
 
-def timeline(_dataset: Dataset, cases: Sequence[Case], name: str) -> list[Figure]:
+def timeline(_dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
     """Return a figure for each case whose faults were sampled."""
     sampled = [case for case in cases if any(arm.timeline.samples for arm in case.arms.values())]
     return [_figure(case, f"{name}-{index}") for index, case in enumerate(sampled)]
@@ -58,7 +58,7 @@ def why_not_sampled(cases: Iterable[Case]) -> list[str]:
     return list(dict.fromkeys(reason for reason in reasons if reason))
 
 
-def _figure(case: Case, name: str) -> Figure:
+def _figure(case: Case, name: str) -> Chart:
     # With base pages a few of them show how the faults pair up. A fault may map
     # a huge page, so then all of its base pages are shown.
     huge = case.params.get("page") == "2m"
@@ -83,7 +83,7 @@ def _figure(case: Case, name: str) -> Figure:
     )
     lost = sum(measured.timeline.lost for measured in case.arms.values())
     missing = f" {lost:,} samples were lost and are not drawn." if lost else ""
-    return Figure(
+    return Chart(
         f"{page} pages, {case.platform}",
         f"First touch by {by}, in order of address; {shown}. One mark for each fault, from the "
         "samples of perf's page-faults event. The event does not say whether a fault is a read "
@@ -97,7 +97,6 @@ def _figure(case: Case, name: str) -> Figure:
 
 
 def _draw(width: float, panels: Sequence[Panel], pages: int) -> Drawing:
-    """Return the panels side by side, or one below the other on a narrow page."""
     across = len(panels) if width > 500 else 1
     down = -(-len(panels) // across)
     tall = 220.0

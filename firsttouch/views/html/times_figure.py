@@ -9,7 +9,7 @@ from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.lab.times import Times
 from firsttouch.views.html.charts import Bar, Group, describe, draw_dumbbells
-from firsttouch.views.html.figure import Figure, pictures
+from firsttouch.views.html.figure import Chart, pictures
 from firsttouch.views.html.style import symbols
 from firsttouch.views.tables import Table
 from firsttouch.views.time_sentences import agreement, sentences
@@ -20,7 +20,7 @@ _TIMES = "Elapsed time of each cell, not a count: medians of boots, changes with
 
 def times_figure(
     name: str, times: Times, catalog: Catalog, counted: Dataset | None = None
-) -> Figure:
+) -> Chart:
     """Return the figure of the times that `firsttouch lab --time` measured on a machine.
 
     Its caption says how far they agree with what emulation `counted` of the same images.
@@ -48,7 +48,7 @@ def times_figure(
         (cell_title(row.cell, times.cells), *(change_words(row.changes.get(arm)) for arm in others))
         for row in rows
     )
-    return Figure(
+    return Chart(
         f"{name}: {times.host.processor}, guests of KVM with Linux {times.kernel}",
         " ".join([_TIMES, *sentences(times, rows), *more]),
         wide,
