@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import email
-import email.header
-import email.message
+import email.policy
 import gzip
 import lzma
 import os
@@ -184,13 +183,21 @@ def _mail(part: bytes) -> _Mail | None:
     if not head.startswith(b"From "):
         rest = part
     # A mailbox marks such a line of a mail, so that it begins no other one.
-    message = email.message_from_bytes(re.sub(rb"^>(>*From )", rb"\1", rest, flags=re.M))
-    text = b"\n".join(_bodies(message)).replace(b"\r\n", b"\n")
+    rest = re.sub(rb"^>(>*From )", rb"\1", rest, flags=re.M)
+    message = email.message_from_bytes(rest)
+    # Attached patches too.
+    bodies = [
+        payload
+        for body in message.walk()
+        if body.get_content_maintype() in ("text", "application")
+        and isinstance(payload := body.get_payload(decode=True), bytes)
+    ]
+    text = b"\n".join(bodies).replace(b"\r\n", b"\n")
     if not _DIFF.search(text):
         return None
-    subject = " ".join(str(email.header.make_header(
-        email.header.decode_header(str(message.get("Subject", "")))
-    )).split())  # fmt: skip
+    # This policy decodes what is of an unknown encoding, too, but fails at some message IDs.
+    decoded = email.policy.default.header_fetch_parse("Subject", str(message.get("Subject", "")))
+    subject = " ".join(decoded.split())
     mark = _MARK.match(subject)
     words = mark[1] if mark else ""
     version = re.search(r"\bv(\d+)\b", words, re.I)
@@ -203,16 +210,6 @@ def _mail(part: bytes) -> _Mail | None:
         int(number[1]) if number else 1,
         text if text.endswith(b"\n") else text + b"\n",
     )
-
-
-def _bodies(message: email.message.Message) -> list[bytes]:
-    """Return the decoded texts of a mail, attached patches too."""
-    return [
-        payload
-        for part in message.walk()
-        if part.get_content_maintype() in ("text", "application")
-        and isinstance(payload := part.get_payload(decode=True), bytes)
-    ]
 
 
 def _read(file: Path) -> tuple[bytes, bool]:

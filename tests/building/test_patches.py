@@ -131,6 +131,13 @@ def test_a_mail_is_decoded(tmp_path: Path, encoding: str) -> None:
     assert patch.name == "0001-a-é.patch"
 
 
+def test_a_mail_may_have_damaged_headers(tmp_path: Path) -> None:
+    mail = _mail("=?x-unknown?q?abc?= =?utf-8?b?!!!?=", _diff(), "Message-ID: <a@[>")
+    (tmp_path / "box").write_text(mail)
+    (patch,) = read_patches([tmp_path / "box"])
+    assert _diff() in patch.read_text()
+
+
 def test_a_line_that_a_mailbox_marks_is_as_it_was(tmp_path: Path) -> None:
     marked = _mail("[PATCH 1/2] a", f">From here\n\n{_diff()}")
     (tmp_path / "box").write_text(marked + _mail("[PATCH 2/2] b", _diff()))
