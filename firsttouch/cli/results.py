@@ -27,7 +27,6 @@ from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
-from firsttouch.views.compared_times import compared_times
 from firsttouch.views.comparison import comparison_document, print_comparison
 from firsttouch.views.html.files import write_figures
 from firsttouch.views.html.page import write_report
@@ -35,6 +34,7 @@ from firsttouch.views.html.times_figure import times_figure
 from firsttouch.views.profile import folded
 from firsttouch.views.rows import FORMATS, export
 from firsttouch.views.terminal import output_console
+from firsttouch.views.times import compared_times
 from firsttouch.views.two_results import compare
 
 # Besides the formats of tables.

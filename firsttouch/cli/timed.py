@@ -23,8 +23,7 @@ from firsttouch.progress import Reporter
 from firsttouch.quantities import format_duration, format_list, format_number_of
 from firsttouch.tables import dump_json
 from firsttouch.views.terminal import output_console
-from firsttouch.views.time_sentences import agreement
-from firsttouch.views.times import print_times, times_document
+from firsttouch.views.times import agreement, print_times, times_document
 
 
 def run_times(

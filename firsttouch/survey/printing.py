@@ -13,7 +13,7 @@ from firsttouch.quantities import format_number_of, format_size
 from firsttouch.survey.findings import Findings
 from firsttouch.survey.sentences import PLUS_MINUS, Sentence
 from firsttouch.survey.tasks import FLOOR, kind_name
-from firsttouch.views.labels import group_by_reason
+from firsttouch.views.names import group_by_reason
 from firsttouch.views.terminal import plain, plain_table, print_table
 from firsttouch.vm.host import Host
 

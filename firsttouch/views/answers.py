@@ -20,8 +20,7 @@ from firsttouch.quantities import (
     format_size,
     format_value,
 )
-from firsttouch.views.labels import QUICK, SPREAD, spread_words, verdict_words
-from firsttouch.views.names import cell_name
+from firsttouch.views.names import QUICK, SPREAD, cell_name, spread_words, verdict_words
 from firsttouch.views.rows import by_experiment, change_words, row_table
 from firsttouch.views.tables import Table, print_table, print_tables
 from firsttouch.views.terminal import heading, plain

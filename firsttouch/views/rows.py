@@ -14,15 +14,16 @@ from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.verdicts import NOT_PUBLISHED
 from firsttouch.quantities import format_change, format_fixed, format_value
-from firsttouch.views.labels import (
+from firsttouch.views.names import (
     QUICK,
     SPREAD,
     change_head,
+    format_params,
     group_by_reason,
     spread_words,
+    varying,
     verdict_words,
 )
-from firsttouch.views.names import format_params, varying
 from firsttouch.views.tables import Table, as_csv, markdown, markdown_cell, print_tables
 
 FORMATS = ("md", "csv")

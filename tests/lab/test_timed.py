@@ -33,7 +33,7 @@ from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.results import FILE_NAME
 from firsttouch.lab.times import Times, read_times
 from firsttouch.progress import Reporter
-from firsttouch.views.time_sentences import agreement
+from firsttouch.views.times import agreement
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.kvm import Condition
 from firsttouch.vm.protocol import Done

@@ -20,7 +20,7 @@ from firsttouch.progress import Reporter
 from firsttouch.quantities import format_change, format_compact, format_number_of, format_value
 from firsttouch.views.answers import print_answers
 from firsttouch.views.comparison import print_comparison
-from firsttouch.views.labels import group_by_reason, page_label, value_label
+from firsttouch.views.names import group_by_reason, page_label, value_label
 from firsttouch.views.rows import export, print_dataset
 from firsttouch.views.tables import Table, as_csv, as_html, markdown, print_table
 from firsttouch.views.terminal import output_console

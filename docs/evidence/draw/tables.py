@@ -21,8 +21,7 @@ from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_fixed, format_value
-from firsttouch.views.labels import changes_of, verdict_words
-from firsttouch.views.names import format_params, varying
+from firsttouch.views.names import changes_of, format_params, varying, verdict_words
 from firsttouch.views.rows import COLORED, colored_rows, kernel_versions
 from firsttouch.views.tables import Table, markdown
 

@@ -10,8 +10,7 @@ from markupsafe import Markup
 
 from firsttouch.analysis.cases import Case
 from firsttouch.views.html.svg import Drawing
-from firsttouch.views.labels import metric_words, value_label
-from firsttouch.views.names import case_label
+from firsttouch.views.names import case_label, metric_words, value_label
 from firsttouch.views.tables import Table
 
 # Widths of a drawing in units. Each figure is drawn for both, because text that

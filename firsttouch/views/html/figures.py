@@ -19,8 +19,7 @@ from firsttouch.views.html.charts import Bar, Group, describe, draw_dumbbells, d
 from firsttouch.views.html.figure import Chart, cell_table, pictures
 from firsttouch.views.html.style import symbols
 from firsttouch.views.html.timeline import timeline
-from firsttouch.views.labels import metric_words
-from firsttouch.views.names import as_number, format_param, format_params
+from firsttouch.views.names import as_number, format_param, format_params, metric_words
 from firsttouch.views.tables import Table
 
 # For an axis: the divisor of a unit's values, and the unit after division.

@@ -26,7 +26,7 @@ from firsttouch.views.html.figures import figures_of
 from firsttouch.views.html.flame import profile_flames
 from firsttouch.views.html.style import page_style
 from firsttouch.views.html.timeline import why_not_sampled
-from firsttouch.views.labels import QUICK
+from firsttouch.views.names import QUICK
 from firsttouch.views.profile import function_tables
 from firsttouch.views.rows import by_experiment, gap_table, row_table
 from firsttouch.views.tables import Table, as_html, html_command

@@ -12,7 +12,7 @@ from firsttouch.analysis.measurement import FaultSample
 from firsttouch.views.html.figure import Chart, cell_table, pictures
 from firsttouch.views.html.scales import Scale, round_up, tick_label
 from firsttouch.views.html.svg import CHARACTER, Drawing, number, shorten
-from firsttouch.views.labels import page_label
+from firsttouch.views.names import page_label
 
 # The number of pages that a phone can show apart: a page is 14 units high.
 _FEW = 16

@@ -12,8 +12,7 @@ from firsttouch.views.html.charts import Bar, Group, describe, draw_dumbbells
 from firsttouch.views.html.figure import Chart, pictures
 from firsttouch.views.html.style import symbols
 from firsttouch.views.tables import Table
-from firsttouch.views.time_sentences import agreement, sentences
-from firsttouch.views.times import cell_title, change_words
+from firsttouch.views.times import agreement, cell_title, change_words, sentences
 
 _TIMES = "Elapsed time of each cell, not a count: medians of boots, changes with intervals of 95 %."
 
