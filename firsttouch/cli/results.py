@@ -23,7 +23,6 @@ from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
 from firsttouch.trace.charts import folded_trace
 from firsttouch.trace.debug_files import Servers
-from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
@@ -91,8 +90,9 @@ def export_options(others: argparse.ArgumentParser) -> None:
 def _report(options: argparse.Namespace, reporter: Reporter) -> int:
     traced = options.directory / DATA_FILE
     if traced.is_file():
-        write_results(read_recording(traced, servers=Servers(reporter.say)), options.directory)
-        print(options.directory / PAGE_NAME)
+        read = read_recording(traced, servers=Servers(reporter.say))
+        read.print(output_console(), options.directory)
+        write_results(read, options.directory)
         if not timings_in(options.directory):
             return 0
     timings = timings_in(options.directory)

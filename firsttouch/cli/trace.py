@@ -83,16 +83,11 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     nothing can be traced.
     """
     target = _target(options)
-    read, text = _trace(target, options.out, options, reporter)
-    if options.json:
-        print(text, end="")
-    else:
-        read.print(output_console(aside=True))
-        reporter.say(f"\nPage: {options.out / 'trace.html'}")
+    read = _trace(target, options.out, options, reporter)
     if options.tried is not None:
         advice = remedy_to_try(read.trace, options.tried)
         target = replace(target, environment=with_remedy(advice.environment, os.environ))
-        again, _ = _trace(target, options.out / _TRIED, options, reporter)
+        again = _trace(target, options.out / _TRIED, options, reporter)
         reporter.say(predicted_and_measured(read.trace, advice, again.trace))
     # A recorder that was killed takes its command with it.
     status = read.trace.status if read.trace.complete else signal.SIGKILL
@@ -101,8 +96,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
 
 def _trace(
     target: Target, directory: Path, options: argparse.Namespace, reporter: Reporter
-) -> tuple[Reading, str]:
-    """Trace into a directory; return what was read, and the text of trace.json."""
+) -> Reading:
+    """Trace into a directory, print the answer and write the files."""
     check_writable(directory)
     file = directory / DATA_FILE
     file.unlink(missing_ok=True)
@@ -112,7 +107,13 @@ def _trace(
     record(target, file, reporter, aside=options.json)
     provide_prices(directory, reporter, asked=options.survey)
     read = read_recording(file, root, Servers(reporter.say), processor_name(), numbers)
-    return read, write_results(read, directory)
+    # Before the files, for which the disk may have no room.
+    if not options.json:
+        read.print(output_console(aside=True), directory)
+    text = write_results(read, directory)
+    if options.json and directory == options.out:
+        print(text, end="")
+    return read
 
 
 def _exit_status(status: int) -> int:

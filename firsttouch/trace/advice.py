@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import itertools
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_number_of, format_share
@@ -20,6 +21,7 @@ from firsttouch.trace.remedies import (
     HEAP,
     KEEP,
     KEEP_MALLOC,
+    MTHP_64,
     SPAWN,
     THP,
     table_bytes,
@@ -38,67 +40,173 @@ _FIRST_TOUCHES = NAMES[FIRST_WRITE], NAMES[ZERO_PAGE], NAMES[IN_KERNEL]
 # Linux has sizes of anonymous memory between a page and a huge page from this release on.
 _MTHP_SINCE = (6, 8)
 _THP = "/sys/kernel/mm/transparent_hugepage"
-# Of what is done to files and by forks.
-_STARTS = {
-    SPAWN: "posix_spawn(3) or vfork(2) in place of fork(2), for each child executes a program",
-    AROUND: "2097152 in /sys/kernel/debug/fault_around_bytes, as root",
-}
+_AROUND = "/sys/kernel/debug/fault_around_bytes"
+# Both variables of the allocator at once.
+BOTH = "keep, and a heap of huge pages"
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A remedy: what to do, and with which `environment` the command has it at once."""
+    """A remedy: what it is and how to apply it; `environment` applies it to the command."""
 
     remedy: Remedy
-    action: str
+    what: str
+    how: str
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def advise(trace: Trace) -> list[Advice]:
-    """Return the remedies that are worth it, the one that saves most first."""
-    worth = {r.name: r for r in trace.remedies if r.saved and r.saved >= _least(r) * trace.faults}
-    touched = trace.anonymous * trace.page_size
+    """Return the remedies that are worth it: variables first, then by the time that they save.
+
+    Where that is not known, the faults decide.
+    """
+    advices = [advice for advice in _candidates(trace) if _worth(trace, advice.remedy)]
+    advices.sort(key=lambda a: (not a.environment, -(a.remedy.ns or 0), -a.remedy.likely))
+    return advices[:_MOST]
+
+
+def _worth(trace: Trace, remedy: Remedy) -> bool:
+    # More is to do for fault-around, which is the whole host's.
+    least = _MANY if remedy.name == AROUND else LEAST
+    saves = remedy.ns is None or remedy.ns > 0
+    return remedy.likely > 0 and remedy.likely >= least * trace.faults and saves
+
+
+def _candidates(trace: Trace) -> Iterator[Advice]:
+    remedies = {remedy.name: remedy for remedy in trace.remedies}
     used = allocator(trace.allocator)
-    whole = _whole(trace)
-    some = _release(trace.kernel) >= _MTHP_SINCE
-    sizes = [HEAP] if used and used.heap else []
-    # The largest first: it is named where others save as much.
-    sizes += [name for name in reversed(FOLIOS) if some or name == whole]
-    huge = [
-        remedy
-        for name in sizes
-        if (remedy := worth.get(name)) and remedy.memory <= _TOO_MUCH * touched
-    ]
-    # Who writes a program for a runtime does not map its memory.
-    filled = () if used and used.beside else (FILLED,)
-    others = (KEEP, KEEP_MALLOC, *filled, SPAWN, AROUND)
-    named = [remedy for name in others if (remedy := worth.get(name))]
-    named += [max(huge, key=lambda remedy: remedy.saved)] if huge else []
-    # A variable asks nobody for a setting of the host.
+    keep, heap = remedies.get(KEEP), remedies.get(HEAP)
+    if keep:
+        yield _keep(keep, trace.allocator)
+    if malloc := remedies.get(KEEP_MALLOC):
+        yield _keep(malloc, GLIBC.name)
     variable = by_variable(trace)
-    named += [remedy for remedy in huge if remedy.name == variable and remedy not in named]
-    named.sort(key=lambda remedy: -remedy.saved)
-    return [_advice(trace, remedy) for remedy in named[:_MOST]]
+    if used and used.huge and (asked := remedies.get(variable)) and _fits(trace, asked):
+        since = f" {used.huge_since}+" if used.huge_since else ""
+        what = f"{asked.name} ({used.name}{since})"
+        yield Advice(asked, what, _with_policy(trace, used.huge), used.huge)
+    if used is GLIBC and keep and heap and min(keep.likely, heap.likely) > LEAST * trace.faults:
+        # Then malloc(3) maps nothing: what is by chance otherwise is sure.
+        saved, ns = max(heap.most, heap.saved), None
+        if heap.ns is not None and keep.ns is not None:
+            ns = max(heap.ns, keep.ns)
+        both = {name: f"{keeps}:{GLIBC.huge[name]}" for name, keeps in GLIBC.environment.items()}
+        remedy = Remedy(BOTH, saved, keep.memory + heap.memory, ns)
+        if saved > 1.1 * max(keep.saved, heap.likely):
+            yield Advice(remedy, f"{BOTH} (glibc)", _with_policy(trace, both), both)
+    if huge := _huge(trace, remedies, variable):
+        whole = FOLIOS[huge.name] == table_bytes(trace.page_size)
+        size = "" if whole else f"hugepages-{FOLIOS[huge.name] // 1024}kB/"
+        yield Advice(huge, huge.name, f"echo always >{_THP}/{size}enabled")
+    # Who writes a program for a runtime does not map its memory.
+    if (filled := remedies.get(FILLED)) and not (used and used.beside):
+        places = (str(p.place) for p in trace.fault_places if p.kind in _FIRST_TOUCHES)
+        where = next((f"; most first touches: {place}" for place in places), "")
+        how = f"MADV_POPULATE_WRITE or MAP_POPULATE where it is mapped{where}"
+        yield Advice(filled, filled.name, how)
+    if spawn := remedies.get(SPAWN):
+        yield Advice(spawn, spawn.name, "posix_spawn(3) or vfork(2) for children that execute")
+    if (around := remedies.get(AROUND)) and _applies(trace, _AROUND):
+        yield Advice(around, around.name, f"echo 2097152 >{_AROUND}")
 
 
-def _least(remedy: Remedy) -> float:
-    """Return the share of all faults that makes a remedy worth it: more for what is more to do."""
-    return _MANY if remedy.name == AROUND else LEAST
+def _huge(trace: Trace, remedies: Mapping[str, Remedy], variable: str) -> Remedy | None:
+    """Return the size of folios to set on the host.
+
+    64 KiB saved processor time in seven programs of seven, 2 MiB in three of them.
+    """
+    release = tuple(int(number) for number in re.findall(r"\d+", trace.kernel)[:2])
+    for name in (MTHP_64, THP):
+        remedy, whole = remedies.get(name), FOLIOS[name] == table_bytes(trace.page_size)
+        if not remedy or name == variable or not (whole or release >= _MTHP_SINCE):
+            continue
+        file = f"{_THP}/{'' if whole else f'hugepages-{FOLIOS[name] // 1024}kB/'}enabled"
+        if _worth(trace, remedy) and _fits(trace, remedy) and _applies(trace, file):
+            return remedy
+    return None
+
+
+def _fits(trace: Trace, remedy: Remedy) -> bool:
+    return remedy.memory <= _TOO_MUCH * trace.anonymous * trace.page_size
+
+
+def _with_policy(trace: Trace, environment: Mapping[str, str]) -> str:
+    """Return variables that ask for huge pages, and the host's policy unless it is right."""
+    file = Path(f"{_THP}/enabled")
+    try:
+        allowed = trace.kernel == os.uname().release and "[never]" not in file.read_text()
+    except OSError:
+        allowed = False
+    return assignments(environment) + ("" if allowed else f" (needs madvise in {file})")
+
+
+def _applies(trace: Trace, file: str) -> bool:
+    """Tell whether a setting can be written on this host; root can where a user cannot."""
+    if trace.kernel != os.uname().release:
+        return True
+    try:
+        os.close(os.open(file, os.O_WRONLY))
+    except PermissionError:
+        # Locked down, if it is root.
+        return os.geteuid() != 0
+    except OSError:
+        return False
+    return True
+
+
+def by_variable(trace: Trace) -> str:
+    """Return the remedy that a variable of the program's allocator asks for; "" for none."""
+    used = allocator(trace.allocator)
+    if used is None or not used.huge:
+        return ""
+    whole = FOLIOS[THP] == table_bytes(trace.page_size)
+    return HEAP if used.heap else THP if whole else ""
+
+
+def _keep(remedy: Remedy, name: str) -> Advice:
+    used, what = allocator(name), remedy.name
+    if used is None:
+        how = "a setting of the program's allocator, or another one: musl's keeps nothing"
+        return Advice(remedy, what, how)
+    if not used.environment:
+        return Advice(remedy, f"{what} ({used.name})", used.advice)
+    return Advice(remedy, f"{what} ({used.name})", assignments(used.environment), used.environment)
+
+
+def saved_share(remedy: Remedy, faults: int) -> str:
+    """Return the share of the faults that a remedy saves: rounded, where chance decides."""
+    if remedy.most <= remedy.saved:
+        return format_share(remedy.saved, faults)
+    low, high = 10 * (10 * remedy.saved // faults), 10 * -(-10 * remedy.most // faults)
+    return f"{low} to {high} %"
+
+
+def saved_time(remedy: Remedy) -> str:
+    """Return the time that a remedy saves; "" if there is no basis for it."""
+    return "" if remedy.ns is None else f"{remedy.ns / 1e6:,.1f} ms"
+
+
+def memory_of(remedy: Remedy) -> str:
+    """Return the memory that a remedy takes at most; "" for none."""
+    size = remedy.memory
+    return f"{size / 2**20:,.1f} MiB" if size >= 1 << 20 else f"{size >> 10} KiB" if size else ""
+
+
+def tried_by(trace: Trace, number: int, advice: Advice) -> str:
+    """Return how a remedy is tried; a process that ran before cannot be run again."""
+    return f"--try {number}" if advice.environment and trace.command else ""
 
 
 def advice_sentences(trace: Trace) -> Iterator[str]:
-    """Yield a sentence for each remedy; those that `--try` can apply have numbers of their own.
-
-    A process that ran before its trace began cannot be run again.
-    """
-    tries = itertools.count(1)
+    """Yield a sentence for each remedy, numbered as for `--try`, and for what none removes."""
     for number, advice in enumerate(advise(trace), 1):
         remedy = advice.remedy
-        share = format_share(remedy.saved, trace.faults)
-        tried = f" (`--try {next(tries)}`)" if advice.environment and trace.command else ""
+        time, tried = saved_time(remedy), tried_by(trace, number, advice)
         yield (
-            f"Remedy {number} saves {format_number_of(remedy.saved, 'faults')} ({share})"
-            f"{_time(remedy)} and costs {_memory(remedy.memory)}: {advice.action}{tried}."
+            f"Remedy {number} saves {saved_share(remedy, trace.faults)} of the faults"
+            f"{f', about {time},' if time else ''} and costs "
+            f"{'at most ' + memory_of(remedy) + ' of' if remedy.memory else 'no'} memory: "
+            f"{advice.what}: {advice.how}{f' (`{tried}`)' if tried else ''}."
         )
     yield from _kept_by_none(trace)
     yield from _never_huge(trace)
@@ -128,81 +236,9 @@ def _never_huge(trace: Trace) -> Iterator[str]:
         )
 
 
-def _time(remedy: Remedy) -> str:
-    """Return the time that a remedy saves, for a sentence; "" if there is no basis for it."""
-    if remedy.ns is None:
-        return ""
-    return f", about {remedy.ns / 1e6:,.1f} ms," if remedy.ns > 0 else ", no time by the survey,"
-
-
-def _memory(size: int) -> str:
-    if not size:
-        return "no memory"
-    amount = f"{size / 2**20:,.1f} MiB" if size >= 1 << 20 else f"{size // 1024} KiB"
-    return f"at most {amount} of memory"
-
-
 def assignments(environment: Mapping[str, str]) -> str:
     """Return variables as a shell takes them before a command."""
     return " ".join(f"{name}={shlex.quote(value)}" for name, value in environment.items())
-
-
-def _advice(trace: Trace, remedy: Remedy) -> Advice:
-    if remedy.name in (KEEP, KEEP_MALLOC):
-        return _keep(trace, remedy)
-    if remedy.name in _STARTS:
-        return Advice(remedy, _STARTS[remedy.name])
-    if remedy.name == HEAP or remedy.name in FOLIOS:
-        return _huge(trace, remedy)
-    assert remedy.name == FILLED
-    places = (p.place for p in trace.fault_places if p.kind in _FIRST_TOUCHES)
-    where = next((f"; the place with most first touches is {place}" for place in places), "")
-    return Advice(
-        remedy,
-        "MADV_POPULATE_WRITE or MAP_POPULATE where memory is mapped that the program fills "
-        f"anyway{where}",
-    )
-
-
-def _whole(trace: Trace) -> str:
-    """Return the name of the huge pages of a whole page table; "" if they are of another size."""
-    return THP if FOLIOS[THP] == table_bytes(trace.page_size) else ""
-
-
-def _release(kernel: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", kernel)[:2])
-
-
-def by_variable(trace: Trace) -> str:
-    """Return the remedy that a variable of the program's allocator asks for; "" for none."""
-    used = allocator(trace.allocator)
-    if used is None or not used.huge:
-        return ""
-    return HEAP if used.heap else _whole(trace)
-
-
-def _huge(trace: Trace, remedy: Remedy) -> Advice:
-    used = allocator(trace.allocator)
-    if used and remedy.name == by_variable(trace):
-        since = f" from {used.huge_since} on" if used.huge_since else ""
-        by = f"by {assignments(used.huge)} before the command, where {_THP}/enabled says madvise"
-        return Advice(remedy, f"{remedy.name} ({used.name}{since}), {by}", used.huge)
-    file = "enabled"
-    # The heap's are those of a page table.
-    if remedy.name not in (HEAP, _whole(trace)):
-        file = f"hugepages-{FOLIOS[remedy.name] // 1024}kB/enabled"
-    return Advice(remedy, f"{remedy.name}, `always` in {_THP}/{file}")
-
-
-def _keep(trace: Trace, remedy: Remedy) -> Advice:
-    used = GLIBC if remedy.name == KEEP_MALLOC else allocator(trace.allocator)
-    what = "keep memory that is freed and used again"
-    if used is None:
-        return Advice(remedy, f"{what}, by a setting of the program's allocator")
-    if not used.environment:
-        return Advice(remedy, f"{what} ({used.name}): {used.advice}")
-    said = assignments(used.environment)
-    return Advice(remedy, f"{what} ({used.name}), by {said} before the command", used.environment)
 
 
 # Variables that hold a list of settings, and what stands between these.
@@ -210,13 +246,15 @@ _LISTS = {"GLIBC_TUNABLES": ":", "MALLOC_CONF": ",", "JAVA_TOOL_OPTIONS": " ", "
 
 
 def remedy_to_try(trace: Trace, number: int) -> Advice:
-    """Return remedy `number` of those that a variable applies; UserError if there is none."""
-    can = [advice for advice in advise(trace) if advice.environment]
-    if number <= len(can):
-        return can[number - 1]
+    """Return a remedy by its number; UserError if no variable applies it."""
+    advices = dict(enumerate(advise(trace), 1))
+    can = [str(n) for n, advice in advices.items() if advice.environment]
+    if str(number) in can:
+        return advices[number]
     if can:
         raise UserError(
-            f"--try {number}: the environment can apply {len(can)} of the remedies: --try 1."
+            f"--try {number}: the environment applies only {', '.join(can)} of this program's "
+            f"remedies: --try {can[0]}."
         )
     raise UserError(
         "--try: the environment can apply no remedy of this program: apply another, trace into "
@@ -235,10 +273,21 @@ def with_remedy(environment: Mapping[str, str], before: Mapping[str, str]) -> di
 
 
 def predicted_and_measured(before: Trace, advice: Advice, after: Trace) -> str:
-    """Return what a remedy did, beside what was predicted."""
-    predicted = before.faults - advice.remedy.saved
-    off = 100 * (after.faults - predicted) / predicted if predicted else 0.0
-    return (
+    """Return what a remedy did to faults and to processor time, beside what was predicted."""
+    remedy = advice.remedy
+    most, least = before.faults - remedy.saved, before.faults - max(remedy.saved, remedy.most)
+    predicted = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    near = min(max(after.faults, least), most)
+    off = 100 * (after.faults - near) / near if near else 0.0
+    said = (
         f"\nTried {assignments(advice.environment)}: {before.faults:,} page faults without it, "
-        f"{predicted:,} predicted, {after.faults:,} measured ({off:+.1f} % of the prediction)."
+        f"{predicted} predicted, {after.faults:,} measured ({off:+.1f} % of the prediction)."
+    )
+    if before.system is None or after.system is None:
+        return said
+    change = 1000 * (after.system - before.system)
+    time = saved_time(remedy)
+    return (
+        f"{said} System time: {f'-{time} predicted, ' if time else ''}{change:+,.1f} ms "
+        "measured, in one run each."
     )

@@ -64,7 +64,11 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
     for stack, counts in enumerate(totals.stack_kinds):
         for kind, count in enumerate(counts):
             if count:
-                chains[kind, totals.stacks[stack][0]].append((count, stack))
+                place = totals.stacks[stack][0]
+                if not place.path and not symbols.function(place):
+                    # What a JIT compiler made and gave no name is one place.
+                    place = Place("", 0, 0)
+                chains[kind, place].append((count, stack))
     largest = sorted(chains, key=lambda key: -sum(count for count, _ in chains[key]))[: 2 * MOST]
     locations = symbols.locate((place for _, place in largest), asking=False)
     groups: dict[tuple[int, str, str], list[tuple[Location, Place]]] = defaultdict(list)

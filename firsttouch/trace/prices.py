@@ -149,7 +149,11 @@ def provide_prices(directory: Path, reporter: Reporter, *, asked: bool) -> None:
 
     try:
         boot = _BOOT.read_text().strip()
-        entry = Entry("surveys", {"boot": boot, "schema": SCHEMA}, f"prices of faults, boot {boot}")
+        entry = Entry(
+            "surveys",
+            {"boot": boot, "schema": SCHEMA, "file": RESULTS},
+            f"prices of faults, boot {boot}",
+        )
         stored = entry.obtain(make, reporter.say)
         write_atomically(directory / PRICES, (stored / RESULTS).read_text())
     except (FirsttouchError, OSError) as error:

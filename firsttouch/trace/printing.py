@@ -1,66 +1,86 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A trace on the terminal: sentences, and a table of the sites with most doubles."""
+"""A trace on the terminal: the first screen, and a table of several programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
+from rich.text import Text
 
 from firsttouch.quantities import format_share
-from firsttouch.trace.sentences import between, few_doubles
-from firsttouch.trace.sites import REMEDIES, Site, Trace
+from firsttouch.trace.advice import (
+    Advice,
+    advise,
+    memory_of,
+    saved_share,
+    saved_time,
+    tried_by,
+)
+from firsttouch.trace.sentences import (
+    between,
+    command_line,
+    doubts,
+    few_doubles,
+    headline,
+    kinds_line,
+)
+from firsttouch.trace.sites import REMEDIES, Site, Trace, shortened
 from firsttouch.trace.spaces import ANONYMOUS
-from firsttouch.views.terminal import may_wrap, plain, plain_table, print_table
+from firsttouch.views.terminal import plain, plain_table, print_table
 
-_SITES = 10
+# Places and lines that are printed, and faults of a program that has too few to say more.
+_PLACES, _LINES = 5, 14
+_TINY = 100
 # Characters of a place in the table of programs, for three arms beside it.
 _PLACE = 36
 
 
-def print_trace(trace: Trace, sentences: Sequence[str], console: Console) -> None:
-    """Print the answer, what follows from it, and the top sites."""
-    first, *others = sentences
-    console.print(plain(first, "bold"))
-    for sentence in others:
+def print_trace(trace: Trace, console: Console, more: str) -> None:
+    """Print the answer in at most 14 lines of 80 columns, and what makes it doubtful.
+
+    `more` says where the rest is.
+    """
+    if trace.faults < _TINY:
+        console.print(plain(f"{command_line(trace)}: only {trace.faults:,} page faults.", "bold"))
+    else:
+        console.print(_cut(headline(trace), console), style="bold")
+        console.print(_cut(kinds_line(trace), console))
+        advices = advise(trace)
+        for number, advice in enumerate(advices, 1):
+            _print_advice(trace, number, advice, console)
+        doubles = bool(trace.sites) and not few_doubles(trace)
+        for place in trace.fault_places[: _LINES - 3 - 2 * len(advices) - doubles][:_PLACES]:
+            called = f" < {' < '.join(map(shortened, place.callers))}" if place.callers else ""
+            share = format_share(place.faults, trace.faults)
+            where = f"{place.faults:>9,} {share:>7}  {place.kind}: {place.place}{called}"
+            console.print(_cut(where, console))
+        if doubles:
+            site = trace.sites[0]
+            share = format_share(trace.doubles, trace.faults)
+            line = f"{trace.doubles:,} doubles ({share}), most: {between(site)}"
+            console.print(_cut(line, console))
+    for sentence in doubts(trace):
         console.print(plain(sentence))
-    if trace.fault_places:
-        console.print()
-        _print_places(trace, console)
-    if not trace.sites or few_doubles(trace):
-        return
-    console.print()
-    table = plain_table((), ("doubles", "of all"), ("where", "kind", "removed by"))
-    may_wrap(table, 2, 24)
-    may_wrap(table, 4, 10)
-    for site in trace.sites[:_SITES]:
-        table.add_row(
-            plain(f"{site.doubles:,}"),
-            plain(format_share(site.doubles, trace.doubles)),
-            plain(between(site)),
-            plain(site.kind),
-            plain(remedies_of(site)),
-        )
-    print_table(table, console)
-    left = trace.sites[_SITES:]
-    if left:
-        rest = sum(site.doubles for site in left)
-        console.print(plain(f"and {len(left):,} more sites with {rest:,} doubles", "dim"))
+    console.print(_cut(more, console))
 
 
-def _print_places(trace: Trace, console: Console) -> None:
-    table = plain_table((), ("faults", "of all"), ("kind", "where", "called by"))
-    may_wrap(table, 3, 24)
-    may_wrap(table, 4, 16)
-    for place in trace.fault_places[:_SITES]:
-        table.add_row(
-            plain(f"{place.faults:,}"),
-            plain(format_share(place.faults, trace.faults)),
-            plain(place.kind),
-            plain(str(place.place)),
-            plain(place.called_by),
-        )
-    print_table(table, console)
+def _print_advice(trace: Trace, number: int, advice: Advice, console: Console) -> None:
+    remedy = advice.remedy
+    faults = f"-{saved_share(remedy, trace.faults)}"
+    time = f"-{saved_time(remedy)}" if remedy.ns else ""
+    memory = f"+{memory_of(remedy)}" if remedy.memory else ""
+    tried = tried_by(trace, number, advice)
+    said = f"{number} {faults:>12}{time:>10}{memory:>10} {tried:7} {advice.what}"
+    console.print(_cut(said, console))
+    # A command is whole, to be pasted.
+    console.print(plain(f"  {advice.how}"), soft_wrap=True)
+
+
+def _cut(line: str, console: Console) -> Text:
+    text = plain(line)
+    text.truncate(console.width, overflow="ellipsis")
+    return text
 
 
 def print_programs(programs: Mapping[str, Mapping[str, Trace]], console: Console) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,9 +36,10 @@ class Reading:
     symbols: Symbols
     sentences: tuple[str, ...]
 
-    def print(self, console: Console) -> None:
-        """Print the answer."""
-        print_trace(self.trace, self.sentences, console)
+    def print(self, console: Console, directory: Path) -> None:
+        """Print the answer; `directory` has the page."""
+        more = f"More: {directory / PAGE_NAME} (`firsttouch report {shlex.quote(str(directory))}`)"
+        print_trace(self.trace, console, more)
 
 
 def read_recording(

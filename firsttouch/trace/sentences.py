@@ -21,7 +21,6 @@ from firsttouch.trace.sites import (
     Price,
     Site,
     Trace,
-    is_nameless,
     kinds_of,
     shortened,
 )
@@ -36,6 +35,33 @@ _LEAST = 0.01
 def shares(trace: Trace) -> list[tuple[str, int]]:
     """Return the kinds and their faults, the largest first."""
     return sorted(trace.fault_kinds.items(), key=lambda entry: -entry[1])
+
+
+def estimated(trace: Trace) -> tuple[float, float, float]:
+    """Return the ns that the faults with a price took, by the quartiles of the survey."""
+    low, middle, high = (
+        sum(cost.faults * max(cost.each + side * cost.spread / 2, 0) for cost in trace.costs)
+        for side in (-1, 0, 1)
+    )
+    return low, middle, high
+
+
+def headline(trace: Trace) -> str:
+    """Return the faults, the time that they took, and its share of the run, in one line."""
+    time = ""
+    if trace.costs:
+        ns = estimated(trace)[1]
+        share = f" of {trace.seconds:.2f} s ({format_share(ns / 1e9, trace.seconds)})"
+        time = f", about {ns / 1e6:,.1f} ms{share if trace.seconds else ''}"
+    return f"{format_number_of(trace.faults, 'page faults')}{time}: {command_line(trace)}"
+
+
+def kinds_line(trace: Trace) -> str:
+    """Return the shares of the kinds of faults, in one line."""
+    named = [(name, n) for name, n in shares(trace)[:_NAMED] if n >= _LEAST * trace.faults]
+    words = [f"{format_share(n, trace.faults)} {name}" for name, n in named]
+    left = trace.faults - sum(n for _, n in named)
+    return ", ".join([*words, f"{format_share(left, trace.faults)} other"] if left else words)
 
 
 def kind_sentences(trace: Trace, command: str) -> Iterator[str]:
@@ -109,10 +135,7 @@ def cost_sentences(trace: Trace) -> Iterator[str]:
         yield f"{trace.unpriced}. `firsttouch survey` on the host of the trace measures one."
     if trace.costs:
         priced = sum(cost.faults for cost in trace.costs)
-        low, middle, high = (
-            sum(cost.faults * max(cost.each + side * cost.spread / 2, 0) for cost in trace.costs)
-            for side in (-1, 0, 1)
-        )
+        low, middle, high = estimated(trace)
         share = f", {format_share(middle / 1e9, trace.seconds)} of {trace.seconds:.2f} s"
         each = ", ".join(f"{cost.kind} {cost.each:,.0f} ns" for cost in trace.costs)
         yield (
@@ -139,8 +162,16 @@ _KINDS = {
     APART: "a load, and a store elsewhere in the code",
 }
 _LONGEST_COMMAND = 60
+# What writes perf's map of compiled code, by the beginning of the program's name.
+_JITS = {
+    "node": "`node --perf-basic-prof`",
+    "java": "`java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit`",
+    "mono": "`mono --jitmap`",
+    "dotnet": "`DOTNET_PerfMapEnabled=1`",
+}
+_JIT = "an option of its runtime for perf's maps (/tmp/perf-PID.map)"
 # Of all faults: so small a share of doubles needs no more than a sentence.
-_FEW = 0.01
+_FEW = 0.05
 
 
 def conclude(trace: Trace) -> list[str]:
@@ -243,8 +274,8 @@ def cost(trace: Trace, price: Price) -> str:
     return f"{whole:,.0f} {price.unit}: {price.each:,.0f} each, {price.source}"
 
 
-def _limits(trace: Trace) -> Iterator[str]:
-    """Say what the trace cannot know."""
+def doubts(trace: Trace) -> Iterator[str]:
+    """Say why a trace is not that of the whole program."""
     if trace.status:
         yield f"The command {_end(trace.status)}."
     if not trace.complete:
@@ -265,6 +296,11 @@ def _limits(trace: Trace) -> Iterator[str]:
             "rights or may not be read, so its faults and those of its children are missing. "
             "Trace as root."
         )
+
+
+def _limits(trace: Trace) -> Iterator[str]:
+    """Say what the trace cannot know."""
+    yield from doubts(trace)
     if trace.in_kernel:
         yield f"{format_number_of(trace.in_kernel, 'faults')} were taken in the kernel."
         if trace.unseen and trace.unseen > trace.faults / 100:
@@ -284,13 +320,13 @@ def _limits(trace: Trace) -> Iterator[str]:
             "not decoded, as that of 32-bit Arm programs: the order of the faults decided what "
             "they were."
         )
-    nameless = sum(place.faults for place in trace.fault_places if is_nameless(place.place))
-    if nameless > _FEW * trace.faults:
+    if trace.nameless > _LEAST * trace.faults:
+        runtime = trace.programs[0].name if trace.programs else ""
+        tool = next((tool for name, tool in _JITS.items() if runtime.startswith(name)), _JIT)
         yield (
-            f"{format_number_of(nameless, 'faults')} ({format_share(nameless, trace.faults)}) are "
-            "in code that a JIT compiler made, which wrote no names of it: run "
-            "`node --perf-basic-prof` or `java -XX:+UnlockDiagnosticVMOptions "
-            "-XX:+DumpPerfMapAtExit`."
+            f"{format_number_of(trace.nameless, 'faults')} "
+            f"({format_share(trace.nameless, trace.faults)}) are in code that was made while the "
+            f"program ran, and has no names: {tool} writes them."
         )
     if trace.unnamed:
         yield f"Names are missing: {'; '.join(trace.unnamed)}."
@@ -299,11 +335,6 @@ def _limits(trace: Trace) -> Iterator[str]:
             "Some may be none: a page that was given back between the read and the write looks "
             "like a double to this kernel's events or to an old recorder. Trace on Linux 5.11 or "
             "later."
-        )
-    if trace.major and trace.doubles and not few_doubles(trace):
-        yield (
-            f"{format_number_of(trace.major, 'faults')} waited for a disk: a page that came back "
-            "from swap and was read before it was written looks like a double."
         )
 
 

@@ -36,8 +36,12 @@ class Location:
 
     def __str__(self) -> str:
         """Return function, file and line, as far as they are known."""
+        if is_nameless(self):
+            return "code that a JIT compiler made"
         name = shortened(self.function) or f"{PurePath(self.object).name}+{self.offset:#x}"
-        return f"{name} ({PurePath(self.file).name}:{self.line})" if self.line else name
+        # A C library's functions in assembly have a line for each of their loops.
+        line = self.line and not self.file.endswith(".S")
+        return f"{name} ({PurePath(self.file).name}:{self.line})" if line else name
 
 
 def is_nameless(location: Location) -> bool:
@@ -159,13 +163,20 @@ class Cost:
 class Remedy:
     """What a remedy would do by simulation: `saved` faults for `memory` in bytes at a time.
 
-    `ns` is the processor time that it saves; None if a survey has no basis for it.
+    `ns` is the processor time that it saves; None if a survey has no basis for it. Where an
+    address decides by chance, up to `most` faults are saved.
     """
 
     name: str
     saved: int
     memory: int
     ns: float | None = None
+    most: int = 0
+
+    @property
+    def likely(self) -> int:
+        """The middle of the faults that it saves."""
+        return (self.saved + max(self.saved, self.most)) // 2
 
 
 @dataclass(frozen=True)
@@ -188,6 +199,7 @@ class Trace:
     `allocator` is that of the processes with most first touches of anonymous memory.
     `no_huge` are first touches of processes that forbid huge pages for themselves.
     `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
+    `nameless` faults are in code that a JIT compiler made and gave no names.
     `calls` tells whether the system calls that give memory back were recorded.
     `system` is the system time in seconds, None if it is not known, `processor` the CPU,
     "" if it is not known.
@@ -228,6 +240,7 @@ class Trace:
     system: float | None = None
     processor: str = ""
     calls: bool = False
+    nameless: int = 0
 
     @property
     def doubles(self) -> int:

@@ -71,13 +71,23 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         threads=members_of(totals.threads),
         processes=processes(totals),
         remedies=tuple(
-            Remedy(name, _saved(name, outcome, recording), outcome.most * recording.page_size)
+            Remedy(
+                name,
+                _saved(name, outcome, recording),
+                outcome.most * recording.page_size,
+                most=outcome.saved + outcome.chance if outcome.chance else 0,
+            )
             for name, outcome in totals.outcomes.items()
         ),
         allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
         no_huge=totals.no_huge,
         fault_places=places,
         calls=recording.says_calls,
+        nameless=sum(
+            sum(kinds)
+            for places, kinds in zip(totals.stacks, totals.stack_kinds, strict=True)
+            if not places[0].path and not symbols.function(places[0])
+        ),
     )
 
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.trace.advice import advice_sentences, advise, remedy_to_try, with_remedy
+from firsttouch.trace.advice import BOTH, advice_sentences, advise, remedy_to_try, with_remedy
 from firsttouch.trace.allocators import Allocator, allocator_with
 from firsttouch.trace.remedies import (
     AROUND,
@@ -31,14 +32,20 @@ def advised(*saving: Remedy, kernel: str = "6.12.9-amd64") -> list[str]:
 @pytest.mark.parametrize(
     ("saving", "names"),
     [
-        ((Remedy(KEEP, 500, 0), Remedy(FILLED, 600, 0)), [FILLED, KEEP]),
-        ((Remedy(THP, 500, 0), Remedy(MTHP_64, 400, 0)), [THP]),
+        # A variable comes first, then what saves more.
+        ((Remedy(KEEP, 500, 0), Remedy(FILLED, 600, 0)), [KEEP, FILLED]),
+        ((Remedy(FILLED, 100, 0), Remedy(MTHP_64, 400, 0)), [MTHP_64, FILLED]),
+        ((Remedy(FILLED, 100, 0, 9e6), Remedy(MTHP_64, 400, 0, 5e6)), [FILLED, MTHP_64]),
+        # What saves no time is none.
+        ((Remedy(FILLED, 900, 0, -1.0), Remedy(MTHP_64, 400, 0)), [MTHP_64]),
+        ((Remedy(THP, 500, 0), Remedy(MTHP_64, 400, 0)), [MTHP_64]),
         # More than a quarter of what is touched in vain.
-        ((Remedy(THP, 500, 300 * 4096), Remedy(MTHP_64, 400, 0)), [MTHP_64]),
-        # What a variable does is named beside what saves more, and needs the host's setting.
-        ((Remedy(MTHP_64, 500, 0), Remedy(HEAP, 400, 0)), [MTHP_64, HEAP]),
-        ((Remedy(THP, 400, 0), Remedy(HEAP, 500, 0)), [HEAP]),
+        ((Remedy(THP, 500, 0), Remedy(MTHP_64, 400, 300 * 4096)), [THP]),
+        ((Remedy(MTHP_64, 500, 0), Remedy(HEAP, 400, 0)), [HEAP, MTHP_64]),
         ((Remedy(HEAP, 500, 300 * 4096),), []),
+        ((Remedy(HEAP, 0, 0, most=300),), [HEAP]),
+        # Both are one variable, by which what is chance is sure.
+        ((Remedy(KEEP, 300, 0), Remedy(HEAP, 400, 0, most=900)), [BOTH, HEAP, KEEP]),
         ((Remedy(KEEP, 19, 0),), []),
         ((Remedy(AROUND, 99, 0), Remedy(SPAWN, 20, 0)), [SPAWN]),
         ((Remedy(AROUND, 100, 0),), [AROUND]),
@@ -56,37 +63,29 @@ def test_a_kernel_without_sizes_of_huge_pages_is_told_of_none() -> None:
 
 @pytest.mark.parametrize(
     ("page_size", "size", "file"),
-    [
-        (4096, "2 MiB", "enabled"),
-        (4096, "64 KiB", "hugepages-64kB/enabled"),
-        (16384, "2 MiB", "hugepages-2048kB/enabled"),
-    ],
-)
+    [(4096, THP, "enabled"), (4096, MTHP_64, "hugepages-64kB/enabled"),
+     (16384, THP, "hugepages-2048kB/enabled")],
+)  # fmt: skip
 def test_a_size_of_huge_pages_has_its_setting(page_size: int, size: str, file: str) -> None:
     """`transparent_hugepage/enabled` gives those of a whole page table, whatever their size."""
-    saving = (Remedy(f"huge pages of {size}", 500, 0),)
-    (advice,) = advise(replace(trace(faults=1000), remedies=saving, page_size=page_size))
-    path = f"/sys/kernel/mm/transparent_hugepage/{file}"
-    assert advice.action == f"huge pages of {size}, `always` in {path}"
+    traced = replace(trace(faults=1000), remedies=(Remedy(size, 500, 0),), page_size=page_size)
+    (advice,) = advise(traced)
+    assert advice.how == f"echo always >/sys/kernel/mm/transparent_hugepage/{file}"
 
 
-def test_a_program_of_the_jvm_is_told_what_its_runtime_takes() -> None:
-    saving = (Remedy(FILLED, 900, 0), Remedy(MTHP_64, 800, 0), Remedy(THP, 700, 0))
-    traced = replace(trace(faults=1000), remedies=saving, allocator="JVM", kernel="6.12.9-amd64")
-    assert [advice.remedy.name for advice in advise(traced)] == [MTHP_64, THP]
-    assert remedy_to_try(traced, 1).environment == {
-        "JAVA_TOOL_OPTIONS": "-XX:+UseTransparentHugePages"
-    }
+def test_what_this_host_cannot_apply_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel of the trace is this one, which has no such file."""
+    kernel = os.uname().release
+    monkeypatch.setattr("firsttouch.trace.advice._AROUND", "/proc/none")
+    assert advised(Remedy(AROUND, 900, 0), kernel=kernel) == []
+    assert advised(Remedy(AROUND, 900, 0), kernel="another") == [AROUND]
 
 
-def test_only_what_a_variable_applies_can_be_tried() -> None:
-    keep = replace(trace(faults=1000), remedies=(Remedy(KEEP, 500, 0),))
-    assert "dirty_decay_ms" in str(remedy_to_try(replace(keep, allocator="jemalloc"), 1))
-    for traced in (keep, replace(keep, allocator="JVM"), trace(faults=1000)):
-        with pytest.raises(UserError, match="can apply no remedy"):
-            remedy_to_try(traced, 1)
-    with pytest.raises(UserError, match="apply 1 of the remedies"):
-        remedy_to_try(replace(keep, allocator="glibc"), 2)
+def test_a_range_is_said_where_chance_decides() -> None:
+    (sentence,) = advice_sentences(
+        replace(trace(faults=1000), remedies=(Remedy(HEAP, 310, 0, most=580),), allocator="glibc")
+    )
+    assert "saves 30 to 60 % of the faults" in sentence
 
 
 @pytest.mark.parametrize(
@@ -100,15 +99,17 @@ def test_only_what_a_variable_applies_can_be_tried() -> None:
 def test_a_variable_asks_for_huge_pages(allocator: str, remedy: str, variable: str) -> None:
     traced = replace(trace(faults=1000), remedies=(Remedy(remedy, 500, 0),), allocator=allocator)
     (sentence,) = advice_sentences(traced)
-    assert f"by {variable} before the command, where " in sentence
+    assert f"{variable} (needs madvise in " in sentence
     assert remedy_to_try(traced, 1).remedy.name == remedy
 
 
-def test_huge_pages_are_a_setting_of_the_host_where_no_variable_asks_for_them() -> None:
-    for allocator in ("glibc", "Go", ""):
-        traced = replace(trace(faults=1000), remedies=(Remedy(THP, 500, 0),), allocator=allocator)
-        (sentence,) = advice_sentences(traced)
-        assert "`always` in /sys/kernel/mm/transparent_hugepage/enabled" in sentence
+def test_only_what_a_variable_applies_can_be_tried() -> None:
+    keep = replace(trace(faults=1000), remedies=(Remedy(KEEP, 500, 0), Remedy(SPAWN, 900, 0)))
+    for traced in (keep, replace(keep, allocator="JVM"), trace(faults=1000)):
+        with pytest.raises(UserError, match="can apply no remedy"):
+            remedy_to_try(traced, 1)
+    with pytest.raises(UserError, match=r"applies only 1 of this program's remedies: --try 1\."):
+        remedy_to_try(replace(keep, allocator="glibc"), 2)
 
 
 def test_memory_that_no_setting_keeps_is_named() -> None:
@@ -116,20 +117,6 @@ def test_memory_that_no_setting_keeps_is_named() -> None:
     (sentence,) = advice_sentences(replace(by_glibc, remedies=(Remedy(KEEP, 10, 0),)))
     assert sentence.startswith("290 faults (29.0 %) were on memory that the program maps itself")
     assert not list(advice_sentences(replace(by_glibc, allocator="jemalloc")))
-    (remedy,) = advice_sentences(replace(by_glibc, remedies=(Remedy(KEEP, 290, 0),)))
-    assert remedy.startswith("Remedy 1 saves 290 faults")
-
-
-def test_the_answer_says_how_a_remedy_is_tried() -> None:
-    both = replace(
-        trace(faults=1000),
-        remedies=(Remedy(FILLED, 600, 0), Remedy(KEEP, 500, 0)),
-        allocator="glibc",
-    )
-    filled, keep = advice_sentences(both)
-    assert ("--try" in filled, keep.endswith("(`--try 1`).")) == (False, True)
-    assert remedy_to_try(both, 1).remedy.name == KEEP
-    assert not any("--try" in sentence for sentence in advice_sentences(replace(both, command=())))
 
 
 def test_a_remedy_keeps_the_settings_that_are_there() -> None:
