@@ -16,17 +16,16 @@ from statistics import median
 from firsttouch.analysis.cases import BASE_PAGE, Case, Platform
 from firsttouch.analysis.measurement import Measurement, measure
 from firsttouch.analysis.verdicts import NOT_JUDGED, NOT_PUBLISHED, change_percent, verdict
-from firsttouch.catalog.arms import BASE
+from firsttouch.catalog.arms import BASE, tried_arm
 from firsttouch.catalog.collection import Catalog, load_catalog
-from firsttouch.catalog.experiment_files import experiment_names
 from firsttouch.catalog.experiments import (
     BASE_PAGES,
     PAGES,
     Derived,
     Published,
     Value,
+    experiment_names,
 )
-from firsttouch.catalog.tried import tried_arm
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result, file_of_results, read_results
 

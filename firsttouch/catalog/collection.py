@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from firsttouch.catalog.arms import Arm, load_arm
-from firsttouch.catalog.experiment_files import load_experiment
-from firsttouch.catalog.experiments import Experiment
+from firsttouch.catalog.experiments import Experiment, load_experiment
 from firsttouch.catalog.machines import Machine, load_machine
 from firsttouch.errors import UserError
 

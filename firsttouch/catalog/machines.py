@@ -197,8 +197,6 @@ _PROPERTIES: dict[str, Callable[[Cache], list[Value]]] = {
     "colors": lambda cache: list(range(cache.colors)),
     "places": lambda cache: list(range(1, 2 * cache.ways + 3)),
 }
-# What a figure may mark.
-MARKS = ["@l1d.ways", "@l2.ways", "@level.ways"]
 
 
 def expand(params: Params, machine: Machine) -> list[Params]:

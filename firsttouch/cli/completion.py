@@ -10,7 +10,7 @@ from argcomplete.completers import FilesCompleter
 from argcomplete.shell_integration import shellcode
 
 from firsttouch.catalog.arms import arm_names
-from firsttouch.catalog.experiment_files import experiment_names
+from firsttouch.catalog.experiments import experiment_names
 from firsttouch.catalog.machines import machine_names
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter

@@ -10,7 +10,6 @@ from pathlib import Path
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
-from firsttouch.cli.listing import print_list
 from firsttouch.cli.options import (
     Once,
     add_architecture,
@@ -20,7 +19,7 @@ from firsttouch.cli.options import (
     where_of,
     workers_of,
 )
-from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
+from firsttouch.cli.running import measure, print_list, print_plan, print_problems, show_qemu
 from firsttouch.lab.cells import parse_layouts
 from firsttouch.lab.plan import HERE, SLURM, TASK
 from firsttouch.lab.run import run_task

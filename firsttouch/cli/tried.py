@@ -5,30 +5,36 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rich.console import Console
+
+from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import CellChange, Changes, changes, matrix_of
+from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
-from firsttouch.catalog.arms import BASE, Arm, arm_names
-from firsttouch.catalog.contract import parse_contract
-from firsttouch.catalog.settings import BARE, matrix_settings
-from firsttouch.catalog.tried import UNNAMED, Wanted, tried_arms
+from firsttouch.catalog.arms import BASE, UNNAMED, Arm, Wanted, arm_names, tried_arms
+from firsttouch.catalog.contract import Contract, parse_contract
+from firsttouch.catalog.settings import BARE, load_setting, matrix_settings
 from firsttouch.cli.bisect import METRIC, run_bisect
-from firsttouch.cli.functions import print_profiled, profile
 from firsttouch.cli.lab import add_form
 from firsttouch.cli.options import Once, add_selection, check_time, request_of
-from firsttouch.cli.running import measure, print_plan, print_problems, show_qemu
+from firsttouch.cli.running import measure, print_failures, print_plan, print_problems, show_qemu
 from firsttouch.errors import UserError, nearest
-from firsttouch.lab.run import release_of
+from firsttouch.lab.plan import Request
+from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
 from firsttouch.terminal import spelled
 from firsttouch.views.changes import changes_document, print_changes, print_matrix
+from firsttouch.views.html.files import write_flame_graphs
 from firsttouch.views.html.page import write_report
+from firsttouch.views.profile import function_tables
 from firsttouch.views.reply import reply
 from firsttouch.views.rows import print_dataset
+from firsttouch.views.tables import print_table
 from firsttouch.views.terminal import output_console
 
 _EXAMPLES = """examples:
@@ -260,3 +266,66 @@ def _plain(wanted: Wanted) -> Wanted:
         [read_fragment(file) for file in wanted.fragments],
         wanted.boot,
     )
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """A cell that was run again with counts by function, on `base` and on `arm`."""
+
+    arm: str
+    base: str
+    dataset: Dataset
+    folder: Path
+    status: int
+
+    @property
+    def cases(self) -> Sequence[Case]:
+        """The cases of the dataset, which is that of the cell alone."""
+        return self.dataset.cases
+
+
+def profile(
+    request: Request,
+    contract: Contract,
+    base: Arm,
+    arm: Arm,
+    side: str,
+    cell: CellChange,
+    reporter: Reporter,
+) -> Profiled:
+    """Profile the case of `cell` on its base and on `arm`, an arm that is tried."""
+    size = cell.case.params.get("size")
+    folder = request.out / "functions" / arm.name / side
+    outcome = run_lab(
+        Request(
+            release=request.release,
+            source=request.source,
+            machines=(cell.case.platform.machine,),
+            experiments=(cell.case.experiment.name,),
+            tried=(base, arm) if base.tried else (arm,),
+            baseline=base.name,
+            around=(load_setting(cell.case.platform.setting),),
+            size=int(size) if size else None,
+            settings={
+                name: (str(value),) for name, value in cell.case.params.items() if name != "size"
+            },
+            jobs=request.jobs,
+            quick=request.quick,
+            profile=True,
+            out=folder,
+        ),
+        contract,
+        reporter,
+    )
+    status = print_failures(outcome, folder / "log", request.source)
+    results = [result for result in outcome.results if result.cell.arm in (base.name, arm.name)]
+    dataset = make_dataset(results, outcome.catalog)
+    return Profiled(arm.name, base.name, dataset, folder, status)
+
+
+def print_profiled(each: Profiled, console: Console) -> None:
+    """Print the functions that changed, and the paths of their flame graphs."""
+    for table in function_tables(each.cases, each.base, each.arm):
+        print_table(table, console)
+    for file in write_flame_graphs(each.dataset, each.folder):
+        console.print(f"Flame graph: {file}", soft_wrap=True)

@@ -12,8 +12,13 @@ from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import BASE, CONTROL, Arm, arm_names, load_arm
 from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.contract import Contract
-from firsttouch.catalog.experiment_files import experiment_names, load_experiment
-from firsttouch.catalog.experiments import Experiment, Params, Value
+from firsttouch.catalog.experiments import (
+    Experiment,
+    Params,
+    Value,
+    experiment_names,
+    load_experiment,
+)
 from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, expand, load_machine
 from firsttouch.catalog.settings import BARE, Setting, matrix_settings
 from firsttouch.errors import UserError, nearest

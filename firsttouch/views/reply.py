@@ -15,8 +15,7 @@ from rich.console import Console
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import Changes
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.catalog.arms import BASE, Arm
-from firsttouch.catalog.tried import UNNAMED
+from firsttouch.catalog.arms import BASE, UNNAMED, Arm
 from firsttouch.views.changes import print_changes
 from firsttouch.views.profile import function_tables
 from firsttouch.views.tables import print_tables

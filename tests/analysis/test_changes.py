@@ -12,8 +12,8 @@ from rich.console import Console
 
 from firsttouch.analysis.changes import PATH, Changes, Matrix, _order, changes, matrix_of
 from firsttouch.analysis.dataset import make_dataset
+from firsttouch.catalog.arms import tried_arm
 from firsttouch.catalog.collection import load_catalog
-from firsttouch.catalog.tried import tried_arm
 from firsttouch.tables import Json
 from firsttouch.views.changes import print_changes, print_matrix
 from tests.support.golden import Golden

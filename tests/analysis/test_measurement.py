@@ -9,8 +9,7 @@ import pytest
 
 from firsttouch.analysis.measurement import FaultSample, Measurement, Timeline, measure
 from firsttouch.catalog.contract import COUNTED
-from firsttouch.catalog.experiment_files import load_experiment
-from firsttouch.catalog.experiments import Params
+from firsttouch.catalog.experiments import Params, load_experiment
 from firsttouch.errors import UserError
 from firsttouch.tables import Json
 from tests.support.results import make_region, make_result

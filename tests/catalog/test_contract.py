@@ -11,7 +11,7 @@ import pytest
 
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.contract import Contract
-from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.catalog.experiments import experiment_names, load_experiment
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import UserError
 from firsttouch.places import REPOSITORY

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from firsttouch.catalog.arms import arm_names, load_arm
-from firsttouch.catalog.experiment_files import CHARTS, experiment_names, load_experiment
+from firsttouch.catalog.experiments import CHARTS, experiment_names, load_experiment
 from firsttouch.catalog.machines import Policy, load_machine, machine_names
 from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.places import REPOSITORY

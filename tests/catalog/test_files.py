@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.catalog.arms import arm_names, load_arm
-from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.catalog.experiments import experiment_names, load_experiment
 from firsttouch.catalog.machines import load_machine, machine_names
 from firsttouch.errors import UserError
 from firsttouch.places import EXPERIMENTS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.catalog.tried import Wanted, tried_arms
+from firsttouch.catalog.arms import Wanted, tried_arms
 from firsttouch.errors import UserError
 from tests.conftest import TRIED
 

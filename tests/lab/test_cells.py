@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from firsttouch.catalog.architectures import architecture_names
-from firsttouch.catalog.arms import Kernel
-from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.catalog.arms import Kernel, tried_arm
+from firsttouch.catalog.experiments import experiment_names, load_experiment
 from firsttouch.catalog.settings import load_setting, setting_names
-from firsttouch.catalog.tried import tried_arm
 from firsttouch.cli.main import full_parser
 from firsttouch.cli.options import request_of
 from firsttouch.cli.survey import selected

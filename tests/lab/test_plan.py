@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firsttouch.catalog.contract import Contract
-from firsttouch.catalog.experiment_files import experiment_names, load_experiment
+from firsttouch.catalog.experiments import experiment_names, load_experiment
 from firsttouch.cli.options import settings_of
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import Plan, Request, make_plan

@@ -19,7 +19,7 @@ from firsttouch.building.store import keep_outcome, outcome_place
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import RECORDED
-from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.files import digest

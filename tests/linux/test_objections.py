@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.catalog.experiments import load_experiment
 from firsttouch.places import LINUX, REPOSITORY
 from tests.support.objections import Answer, objections
 from tests.support.selftests import suite_names

@@ -9,7 +9,7 @@ import pytest
 
 from firsttouch.building.disks import RootDisk
 from firsttouch.building.programs import build_ftbench
-from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest, Timing

@@ -11,8 +11,13 @@ from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, make_dataset, read_dataset
 from firsttouch.catalog.collection import load_catalog
-from firsttouch.catalog.experiment_files import experiment_names, load_experiment
-from firsttouch.catalog.experiments import Experiment, Params, Value
+from firsttouch.catalog.experiments import (
+    Experiment,
+    Params,
+    Value,
+    experiment_names,
+    load_experiment,
+)
 from firsttouch.lab.results import FILE_NAME, read_results
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size

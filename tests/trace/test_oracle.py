@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from docs.evidence.draw.programs import program_root
-from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.catalog.experiments import load_experiment
 from firsttouch.progress import Reporter
 from tests.trace.conftest import Compile, make_public
 from tests.trace.oracle import Verdict, judge, judge_script

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.catalog.experiment_files import CHARTS as KNOWN_CHARTS
+from firsttouch.catalog.experiments import CHARTS as KNOWN_CHARTS
 from firsttouch.places import REPOSITORY
 from firsttouch.views.html.figures import CHARTS
 from firsttouch.views.html.files import figure_files

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.dataset import Dataset, make_dataset, read_dataset
+from firsttouch.catalog.arms import tried_arm
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiments import Params
-from firsttouch.catalog.tried import tried_arm
 from firsttouch.places import EXPERIMENTS
 from firsttouch.views.html.page import origins, render, write_report
 from tests.support import made_results

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from firsttouch.catalog.experiment_files import load_experiment
+from firsttouch.catalog.experiments import load_experiment
 from firsttouch.views.comparison import Comparison
 from firsttouch.views.two_results import compare
 from tests.support import made_results

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from docs.evidence.draw.programs import program_root, trace_script
 from docs.evidence.draw.sets import EVIDENCE
-from firsttouch.catalog.experiment_files import load_experiment
-from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.experiments import Packages, load_experiment
 from firsttouch.errors import HostError
 from firsttouch.files import write_atomically
 from firsttouch.progress import Reporter
