@@ -10,7 +10,7 @@ from pathlib import Path
 
 from firsttouch.building.store import locked
 from firsttouch.cli.options import settings_of
-from firsttouch.errors import FirsttouchError, HostError
+from firsttouch.errors import HostError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.results import FILE_NAME
@@ -25,15 +25,9 @@ from firsttouch.survey.tasks import Task
 from firsttouch.views.terminal import output_console
 
 
-class SurveyInterruptedError(FirsttouchError):
-    """The user ended a survey before there was anything to keep."""
-
-    exit_status = 130
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `firsttouch survey`."""
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, at_interrupt="nothing was kept; run the same command again")
     parser.add_argument(
         "--seconds",
         type=int,
@@ -73,13 +67,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     wanted = selected(options.experiment, options.settings)
     waiting = f"Another run is writing to {options.out}; waiting for it."
     with locked(options.out / ".lock", lambda: reporter.say(waiting)):
-        try:
-            survey = survey_host(options.seconds, reporter, wanted)
-        except KeyboardInterrupt:
-            raise SurveyInterruptedError(
-                "interrupted before there were figures: nothing was kept; "
-                "run the same command again."
-            ) from None
+        survey = survey_host(options.seconds, reporter, wanted)
         return _finish(survey, options.out, reporter)
 
 
