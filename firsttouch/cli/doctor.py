@@ -27,7 +27,7 @@ _NEEDED_BY = {
 
 
 @dataclass(frozen=True)
-class Package:
+class Requirement:
     """An entry of packages.list, as ``./setup list`` finds it on this host.
 
     `lacking` has the package's tools that are missing from PATH, separated by
@@ -80,16 +80,16 @@ def _run(_options: argparse.Namespace, _reporter: Reporter) -> int:
     return 0
 
 
-def _packages() -> list[Package]:
+def _packages() -> list[Requirement]:
     """Return what this host needs, in the order of packages.list."""
     packages = []
     for line in output([REPOSITORY / "setup", "list"]).splitlines():
         _, name, reason, lacking, state = (*line.split("\t"), "", "")[:5]
-        packages.append(Package(name, reason, lacking, state == "installed"))
+        packages.append(Requirement(name, reason, lacking, state == "installed"))
     return packages
 
 
-def _remedy(lacking: Sequence[Package]) -> str:
+def _remedy(lacking: Sequence[Requirement]) -> str:
     """Return what to do about missing packages, as the end of a sentence."""
     steps = []
     if absent := [package for package in lacking if not package.installed]:
@@ -109,5 +109,5 @@ def _remedy(lacking: Sequence[Package]) -> str:
     return ", and ".join(steps)
 
 
-def _names(packages: Iterable[Package]) -> list[str]:
+def _names(packages: Iterable[Requirement]) -> list[str]:
     return [package.name for package in packages]

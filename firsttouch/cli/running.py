@@ -162,7 +162,7 @@ def _several_guests(plan: Plan) -> str:
 
 
 @dataclass(frozen=True)
-class Measured:
+class LabReport:
     """What a run measured: `report` is the path of its page, empty if nothing was measured."""
 
     outcome: RunResults
@@ -170,7 +170,7 @@ class Measured:
     report: str
 
 
-def measure(request: Request, contract: Contract, reporter: Reporter) -> Measured:
+def measure(request: Request, contract: Contract, reporter: Reporter) -> LabReport:
     """Run `request`, and write summary.json and the report."""
 
     def tell(results: Sequence[Result], catalog: Catalog) -> None:
@@ -184,10 +184,10 @@ def measure(request: Request, contract: Contract, reporter: Reporter) -> Measure
     report = ""
     if dataset.cases:
         report = str(write_report(dataset, request.out, base=request.baseline))
-    return Measured(outcome, dataset, report)
+    return LabReport(outcome, dataset, report)
 
 
-def print_problems(measured: Measured, request: Request, reporter: Reporter) -> int:
+def print_problems(measured: LabReport, request: Request, reporter: Reporter) -> int:
     """Print which files of the catalogue are wrong, and what failed; return the exit status."""
     for problem in measured.outcome.catalog.broken.values():
         reporter.say(f"firsttouch: {problem}")

@@ -66,7 +66,7 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         "patches",
         nargs="*",
         metavar="PATCH",
-        action=_Part,
+        action=_ArmOption,
         help="a patch, a mail or a mailbox, also compressed by gzip or xz; a directory with a "
         "series (*.patch); - for standard input",
     )
@@ -74,19 +74,19 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         "--arm",
         nargs="+",
         metavar=("NAME", "PATCH"),
-        action=_Part,
+        action=_ArmOption,
         dest="named",
         help=f"start an arm to which later arguments belong (default: one arm, {UNNAMED})",
     )
     tried.add_argument(
         "--config",
         metavar="FRAGMENT",
-        action=_Part,
+        action=_ArmOption,
         dest="fragments",
         help="a file with lines such as CONFIG_X=y for the configuration; may be repeated",
     )
     tried.add_argument(
-        "--boot", metavar="WORDS", action=_Part, help="words for the kernel's command line"
+        "--boot", metavar="WORDS", action=_ArmOption, help="words for the kernel's command line"
     )
     tried.add_argument(
         "--bisect",
@@ -132,7 +132,7 @@ def add_options(tried: argparse.ArgumentParser) -> None:
     )
 
 
-class _Part(argparse.Action):
+class _ArmOption(argparse.Action):
     """Gives a patch, a fragment or boot words to the arm that the last --arm has begun."""
 
     def __call__(

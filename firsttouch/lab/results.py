@@ -137,14 +137,14 @@ def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ResultsFile:
     """What a results file holds: results, and the number of lines that are not results."""
 
     results: tuple[Result, ...]
     broken: int
 
 
-def read_results(place: Path, timing: Timing = "icount") -> Reading:
+def read_results(place: Path, timing: Timing = "icount") -> ResultsFile:
     """Return the results of one timing in a directory's results.jsonl, or a file of results.
 
     A file may be packed by xz. The last line for a cell wins. Raises UserError if there is no
@@ -180,7 +180,7 @@ def read_results(place: Path, timing: Timing = "icount") -> Reading:
             broken += 1
             continue
         results[result.cell.identity] = result
-    return Reading(tuple(results.values()), broken)
+    return ResultsFile(tuple(results.values()), broken)
 
 
 def file_of_results(place: Path) -> Path:

@@ -30,7 +30,7 @@ class TimedCell:
 
 
 @dataclass(frozen=True)
-class Sample:
+class Repetition:
     """One repetition of the cell at a place: what ftbench printed, and why the rest is missing."""
 
     cell: int
@@ -46,7 +46,7 @@ class TimedBoot:
     arm: str
     kaslr_seed: str
     host: Condition
-    samples: tuple[Sample, ...]
+    samples: tuple[Repetition, ...]
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Times:
         for number in range(1, self.rounds + 1):
             for arm, results in list(self.by_arm.items())[:: 1 if number % 2 else -1]:
                 samples = [
-                    Sample(place, line.table("metrics").numbers(),
+                    Repetition(place, line.table("metrics").numbers(),
                            line.table("unavailable").values_of(str))
                     for place, result in enumerate(results)
                     for line in (Table("a line of ftbench", each) for each in result.lines)
