@@ -20,7 +20,7 @@ from firsttouch.catalog.releases import Release
 from firsttouch.errors import UserError
 from firsttouch.files import digest, digest_file
 from firsttouch.places import LINUX
-from firsttouch.tables import Table, read, read_toml
+from firsttouch.tables import read, read_toml
 
 # Parts of a kernel tree that do not affect an image.
 _NOT_BUILT = ("Documentation/", "tools/")
@@ -82,12 +82,8 @@ class Series:
 
 def all_series() -> dict[str, Series]:
     """Return the series of linux/series.toml by name, in order."""
-    return _read_series(read_toml(LINUX / "series.toml"))
-
-
-def _read_series(table: Table) -> dict[str, Series]:
     by_name = {}
-    for entry in table.tables("series"):
+    for entry in read_toml(LINUX / "series.toml").tables("series"):
         cover = entry.take("cover", str, "")
         series = read(entry, Series, cover=LINUX / cover if cover else None)
         by_name[series.name] = series
@@ -100,8 +96,9 @@ def patches_of(release: Release, series: str = "") -> list[Patch]:
     A patch without files and without a hook for the release is left out.
     Raises UserError if linux/series.toml is wrong.
     """
+    listed = all_series()
     table = read_toml(LINUX / "series.toml")
-    listed = _read_series(table)
+    table.tables("series")
     patches = []
     for entry in table.tables("patch"):
         patch = read(entry, Patch, message=entry.take("message", str).strip() + "\n")

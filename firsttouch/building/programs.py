@@ -152,11 +152,6 @@ def build_ftbench(reporter: Reporter, *, native: bool = False) -> Path:
     return ftbench(native=native).obtain(reporter)
 
 
-def build_init(reporter: Reporter) -> Path:
-    """Return the guest's init."""
-    return INIT.obtain(reporter)
-
-
 def build_recorder(reporter: Reporter, *, native: bool = True) -> Path:
     """Return the recorder of page faults, static, for this host; not `native`: for arm64."""
     return replace(RECORDER, native=native).obtain(reporter)

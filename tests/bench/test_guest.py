@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.programs import build_ftbench, build_init
+from firsttouch.building.programs import INIT, build_ftbench
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
@@ -95,7 +95,7 @@ def boot(
         """Run `commands`; on a changed kernel if there are boot `parameters` for it."""
         guest = Guest(
             images(release, parameters is not None),
-            build_init(reporter),
+            INIT.obtain(reporter),
             load_machine(machine),
             parameters or (),
             commands,

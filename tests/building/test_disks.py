@@ -25,7 +25,7 @@ import json, os, sys
 from pathlib import Path
 import firsttouch
 from firsttouch.building.disks import FileDisk, RootDisk
-from firsttouch.building.programs import PMU, build_ftbench, build_init
+from firsttouch.building.programs import PMU, build_ftbench, INIT
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
 from firsttouch.files import digest_bytes, digest_file
@@ -38,7 +38,7 @@ os.umask(int(sys.argv[1], 8))
 reporter = Reporter()
 image = Path(os.environ["XDG_CACHE_HOME"], "Image")
 image.write_bytes(b"a kernel")
-ftbench, init, pmu = build_ftbench(reporter), build_init(reporter), PMU.obtain(reporter)
+ftbench, init, pmu = build_ftbench(reporter), INIT.obtain(reporter), PMU.obtain(reporter)
 file_disk = FileDisk(1 << 20).obtain(reporter)
 root_disk = RootDisk(Packages("trixie", ("busybox-static",))).obtain(reporter)
 guest = Guest(

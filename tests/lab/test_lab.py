@@ -17,7 +17,7 @@ import pytest
 
 from firsttouch.building.apt import last_package, note_package
 from firsttouch.building.debian import given_configuration, stored_configuration
-from firsttouch.building.programs import build_ftbench, build_init
+from firsttouch.building.programs import INIT, build_ftbench
 from firsttouch.building.store import store_root
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release
@@ -175,7 +175,7 @@ def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
     images: Callable[[str, bool], Path], reporter: Reporter, tmp_path: Path
 ) -> None:
     """Under MTTCG QEMU reports an atomic's first touch as a write."""
-    ftbench, init = build_ftbench(reporter), build_init(reporter)
+    ftbench, init = build_ftbench(reporter), INIT.obtain(reporter)
 
     def run(command: str, timing: Timing, cpus: int) -> Table:
         guest = Guest(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.programs import INIT, ORDERS, PMU, Program, build_init, ftbench
+from firsttouch.building.programs import INIT, ORDERS, PMU, Program, ftbench
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
@@ -222,7 +222,7 @@ def test_a_layout_moves_the_kernel_and_reaches_the_programs_environment(
     for number in range(3):
         layout = layout_of(number)
         guest = Guest(
-            images("6.12", True), build_init(reporter), load_machine("neoverse-n1"), layout.words,
+            images("6.12", True), INIT.obtain(reporter), load_machine("neoverse-n1"), layout.words,
             ("/busybox cat /proc/self/environ", "/busybox grep -w _text /proc/kallsyms"),
             {"/busybox": unpack(_BUSYBOX, reporter) / "usr/bin/busybox"},
             kaslr_seed=layout.kaslr_seed,

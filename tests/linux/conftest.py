@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.programs import build_init
+from firsttouch.building.programs import INIT
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import Packages
@@ -122,7 +122,7 @@ def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> Ma
             # A kernel without the feature does not know its word, and the guest is refused.
             words = [word for word in words if not word.startswith("zero_page_colors=")]
         return Guest(
-            kernel.obtain(reporter) / "Image", build_init(reporter), machine, tuple(words), ()
+            kernel.obtain(reporter) / "Image", INIT.obtain(reporter), machine, tuple(words), ()
         )
 
     return make

@@ -12,7 +12,7 @@ import pytest
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.building.kernel import obtain_image
-from firsttouch.building.programs import build_ftbench, build_init
+from firsttouch.building.programs import INIT, build_ftbench
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.machines import load_machine
@@ -74,7 +74,7 @@ def boot(
         kernel = load_arm(arm).kernel
         guest = Guest(
             obtain_image(kernel, sources("6.12"), reporter),
-            build_init(reporter),
+            INIT.obtain(reporter),
             load_machine(machine),
             (),
             ("/ftbench --list",),

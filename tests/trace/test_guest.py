@@ -13,7 +13,7 @@ import pytest
 
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.kernel import obtain_image
-from firsttouch.building.programs import build_init, build_recorder
+from firsttouch.building.programs import INIT, build_recorder
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import Port
 from firsttouch.catalog.arms import load_arm
@@ -72,7 +72,7 @@ def record(image: Path, program: Path, folder: Path, port: Port = "mmio") -> Pat
     reporter = Reporter()
     guest = Guest(
         image,
-        build_init(reporter),
+        INIT.obtain(reporter),
         load_machine("neoverse-n1"),
         (),
         (

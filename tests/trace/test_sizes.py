@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.programs import build_init, build_recorder
+from firsttouch.building.programs import INIT, build_recorder
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.machines import load_machine
 from firsttouch.progress import Reporter
@@ -40,7 +40,7 @@ def test_each_size_saves_what_is_predicted(
     touch = f"/sizes {table // _MIB}"
     guest = Guest(
         with_variant(sources("7.3"), False, None).obtain(reporter) / "Image",
-        build_init(reporter),
+        INIT.obtain(reporter),
         load_machine("neoverse-n1"),
         ("transparent_hugepage=never", "norandmaps"),
         (

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.building.programs import PMU, build_ftbench, build_init
+from firsttouch.building.programs import INIT, PMU, build_ftbench
 from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
@@ -32,7 +32,7 @@ def guest(images: Callable[[str, bool], Path], reporter: Reporter) -> Callable[.
     def make(command: str, *boot: str) -> Guest:
         return Guest(
             images("6.12", False),
-            build_init(reporter),
+            INIT.obtain(reporter),
             load_machine("neoverse-n1"),
             boot,
             (command,),
