@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Grid
 
 from firsttouch.analysis.figures import Figure
 from firsttouch.quantities import format_number_of, format_size
@@ -14,7 +14,8 @@ from firsttouch.survey.findings import Findings
 from firsttouch.survey.sentences import PLUS_MINUS, Sentence
 from firsttouch.survey.tasks import FLOOR, kind_name
 from firsttouch.views.names import group_by_reason
-from firsttouch.views.terminal import plain, plain_table, print_table
+from firsttouch.views.tables import Table, print_tables
+from firsttouch.views.terminal import plain
 from firsttouch.vm.host import Host
 
 _POLICIES = ("enabled", "defrag", "shmem_enabled", "use_zero_page")
@@ -36,7 +37,7 @@ def print_survey(findings: Findings, sentences: Iterable[Sentence], console: Con
 def _print_pairs(pairs: Iterable[tuple[str, str]], console: Console) -> None:
     last = ""
     for about, text in pairs:
-        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid = Grid.grid(padding=(0, 2, 0, 0))
         grid.add_column(width=13)
         grid.add_column(overflow="fold")
         grid.add_row("" if about == last else about, plain(text))
@@ -84,7 +85,7 @@ def _print_touches(findings: Findings, console: Console) -> None:
     names = ("by", "page")
     figures = ("faults", "processor", "spread", "elapsed", "spread", "to floor")
     title = "First touch, ns a page: medians, and the width of the middle half"
-    _print_table(title, names, figures, rows, console)
+    print_tables([Table(title, (*names, *figures), rows, names=2)], console)
     floor = kind_name(FLOOR, findings.host)
     console.print(f"The floor is {floor}, by processor time.", style="dim")
     missing = (
@@ -111,21 +112,7 @@ def _print_caches(findings: Findings, console: Console) -> None:
         rows.append((cache.level.upper(), *sizes, format_size(cache.way_size), *words))
     figures = ("size", "ways", "line", "way", "hit", "conflict")
     title = "Caches, and ns a read: of lines that hit, and of one more than a set has ways"
-    _print_table(title, ("",), figures, rows, console)
-    if not rows:
-        console.print("sysfs does not describe the caches of this CPU.")
-
-
-def _print_table(
-    title: str,
-    names: Sequence[str],
-    figures: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    console: Console,
-) -> None:
-    console.print(f"\n[bold]{title}[/bold]")
-    table = plain_table(names, figures)
-    for row in rows:
-        table.add_row(*map(plain, row))
     if rows:
-        print_table(table, console)
+        print_tables([Table(title, ("", *figures), rows)], console)
+    else:
+        console.print("sysfs does not describe the caches of this CPU.")

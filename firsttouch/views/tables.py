@@ -63,16 +63,16 @@ def print_table(table: Table, console: Console) -> None:
     No number is ever cut or broken.
     """
     if table.title:
-        console.print(heading(table.title, table.about), soft_wrap=True)
+        console.print(heading(table.title, table.about))
     nested = [_nested(table)] if table.names > 1 and any(row[1] for row in table.rows) else []
     forms = [_filled(form, gap) for form in (_blanked(table), *nested) for gap in (2, 1)]
     fitting = next((form for form in forms if fits(form, console)), None)
-    if fitting:
+    if fitting and table.rows:
         with console.capture() as printed:
             console.print(fitting)
         for line in printed.get().splitlines():
             console.print(Text.from_ansi(line.rstrip()), soft_wrap=True)
-    else:
+    elif table.rows:
         if not table.title and table.head[0]:
             console.print(plain(table.head[0]))
         # The terminal itself wraps a line that is still too long.
