@@ -141,7 +141,7 @@ def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[TraceFi
     yield TraceFigure(
         "time",
         "Faults over time",
-        "Each bar counts the faults of a part of the time, by what they were.",
+        "Each bar counts the faults of a part of the time, by kind.",
         *pictures(
             "time",
             "Page faults over time",

@@ -141,7 +141,7 @@ def provide_prices(directory: Path, reporter: Reporter, *, asked: bool) -> None:
 
     def make(_workplace: Path, product: Path) -> None:
         reporter.say(
-            f"Surveying for {_SECONDS} s what a fault costs here, once until the next boot "
+            f"Surveying the cost of faults here for {_SECONDS} s, once until the next boot "
             "(--no-survey leaves it out)"
         )
         survey = survey_host(_SECONDS, reporter, lambda task, _: task.name in TASKS)

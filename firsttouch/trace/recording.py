@@ -72,7 +72,7 @@ def record(target: Target, file: Path, reporter: Reporter, *, aside: bool = Fals
     if status == 1:
         raise HostError(
             f"{file} is not complete, because its disk is full: free some space, then `firsttouch "
-            f"report {shlex.quote(str(file.parent))}` shows what was recorded until then."
+            f"report {shlex.quote(str(file.parent))}` shows the recorded part."
         )
 
 
