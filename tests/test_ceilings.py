@@ -12,10 +12,10 @@ from firsttouch.places import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 204),
-    ("firsttouch/*.py", "lines", 25875),
+    ("firsttouch/*.py", "files", 160),
+    ("firsttouch/*.py", "lines", 23900),
     ("docs/evidence/draw/*.py", "lines", 801),
-    ("tests/*.py", "lines", 26516),
+    ("tests/*.py", "lines", 25400),
     ("docs/*.md", "bytes", 188267),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

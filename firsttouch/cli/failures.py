@@ -112,7 +112,7 @@ def _full_disk(options: argparse.Namespace, reason: str = _NO_SPACE) -> str:
     free = f"free some space there, or {remedies[full]}"
     if full == store_root():
         free = (
-            "`firsttouch store list` shows what it holds, `firsttouch store prune --keep SIZE` "
+            "`firsttouch store list` shows its contents, `firsttouch store prune --keep SIZE` "
             f"leaves that much of it; or {remedies[full]}"
         )
     return f"{full}: {reason}: {free}."

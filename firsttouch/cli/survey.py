@@ -99,6 +99,6 @@ def _finish(survey: Survey, directory: Path, reporter: Reporter) -> int:
             ) from None
     print(f"\nAll {len(survey.samples):,} samples are in {file}.")
     if survey.interrupted:
-        reporter.say("firsttouch: interrupted; what was measured so far is printed and kept.")
+        reporter.say("firsttouch: interrupted; the samples so far are printed and kept.")
         return 130
     return 1 if findings.failures else 0

@@ -105,7 +105,7 @@ def run_on_nodes(
         if not job:
             raise HostError(
                 "Slurm refuses the array of guests: see below; SBATCH_ACCOUNT, SBATCH_QOS and "
-                "SBATCH_TIMELIMIT set what the partition asks for.",
+                "SBATCH_TIMELIMIT set the limits that the partition needs.",
                 waiting.stderr.read().splitlines(),
             )
         reporter.say(

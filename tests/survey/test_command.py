@@ -107,7 +107,7 @@ def test_an_interrupted_survey_keeps_what_was_measured(
     printed = capsys.readouterr()
     first = " ".join(printed.out.split("\n\n")[0].split())
     assert "not known: the survey was interrupted before it" in first
-    assert "interrupted; what was measured so far is printed and kept" in printed.err
+    assert "interrupted; the samples so far are printed and kept" in printed.err
     survey = read_survey(here / "out")
     assert survey.interrupted
     assert {s.task for s in survey.samples} == {"touch base store", "touch base load-store"}
