@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""docs/reference/command.md: all commands and options, from what `--help` prints."""
+"""docs/reference/command.md: all commands and options, as `--help` prints them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class ResultSet:
     for some releases. `commit` is the project's commit that was measured. The page, PAGE.md
     (default: NAME.md), shows the `metrics` of each experiment, with commas between them. Arms
     are compared with `base` (default: the first). With `changes` the page has other arms only
-    in per cent of it, and a row for the sum.
+    in per cent of it, the cases with the most of the first metric, and the sum of all.
     """
 
     name: str

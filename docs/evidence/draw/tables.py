@@ -25,8 +25,9 @@ from firsttouch.views.names import changes_of, format_params, varying, verdict_w
 from firsttouch.views.rows import COLORED, colored_rows, kernel_versions
 from firsttouch.views.tables import Table, markdown
 
-# Functions with fewer instructions per fault share a row.
-_LEAST = 60
+# Rows of a set with `changes`, and functions with fewer instructions per fault share one.
+_MOST = 12
+_LEAST = 80
 
 
 def page(of: ResultSet, datasets: Sequence[Dataset]) -> str:
@@ -53,14 +54,13 @@ def page(of: ResultSet, datasets: Sequence[Dataset]) -> str:
 
 
 def _release(of: ResultSet, dataset: Dataset) -> Iterator[str]:
-    measured = {row.metric for row in dataset.rows}
     release = dataset.platforms()[0].release
     for experiment in dataset.catalog.experiments.values():
         cases = [case for case in dataset.cases if case.experiment.name == experiment.name]
         metrics = of.metrics.get(experiment.name, "").split(", ")
         if not (cases and metrics[0]):
             continue
-        if missing := sorted({*metrics} - measured):
+        if missing := sorted({*metrics} - {row.metric for row in dataset.rows}):
             raise UserError(f"{of.name}: {experiment.name} has no {missing[0]}: correct sets.toml.")
         yield from ("", f"## {experiment.title} ({release}, `{experiment.name}`)", "")
         if dataset.further:
@@ -75,7 +75,7 @@ def _release(of: ResultSet, dataset: Dataset) -> Iterator[str]:
 def _cases(
     of: ResultSet, dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str]
 ) -> Iterator[str]:
-    """Yield a table with a row for each case, and one for their sum if it has only changes."""
+    """Yield a table with a row for each case; with `changes`, the largest and the sum of all."""
     arms = {(id(row.case), row.metric): row.arms for row in dataset.rows}
     values = {
         key: arms.get(key, {}) for case in cases for name in metrics for key in [(id(case), name)]
@@ -86,15 +86,18 @@ def _cases(
         for arm in sorted(dataset.arms(cases), key=lambda arm: arm != of.base)
         if any(arm in values[id(case), name] for case in cases)
     ]
+    cases = [case for case in cases if any(values[id(case), name] for name in metrics)]
     lines = [
         [_name(case, dataset), *(_cell(of, values[id(case), name], arm) for name, arm in columns)]
         for case in cases
-        if any(values[id(case), name] for name in metrics)
     ]
     if of.changes:
         sums: dict[str, dict[str, float]] = {name: {} for name in metrics}
         for name, arm in columns:
             sums[name][arm] = sum(values[id(case), name].get(arm, 0) for case in cases)
+        first, base = columns[0]
+        ranked = sorted(range(len(cases)), key=lambda n: -values[id(cases[n]), first][base])
+        lines = [lines[n] for n in ranked[:_MOST]]
         lines.insert(0, [f"all {len(cases)}", *(_cell(of, sums[name], a) for name, a in columns)])
     heads = ["cell", *(", ".join(column) for column in columns)]
     yield from markdown(Table("", heads, lines))
