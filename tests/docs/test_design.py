@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""docs/design.md names modules and functions that there are, and ways that are short."""
+"""docs/project/design.md names modules and functions that there are, and ways that are short."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from firsttouch.places import REPOSITORY
 
-_PAGE = (REPOSITORY / "docs/design.md").read_text()
+_PAGE = (REPOSITORY / "docs/project/design.md").read_text()
 
 
 def test_each_function_is_in_the_module_that_is_named_with_it() -> None:
