@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +48,12 @@ def trouble(compile_c: Compile) -> Path:
 @pytest.fixture(scope="session")
 def recorder() -> Path:
     return build_recorder(Reporter())
+
+
+def sentences_of(firsttouch: Firsttouch) -> str:
+    """Return the sentences of the trace in out/, as the page has them."""
+    document = json.loads((firsttouch.directory / "out" / "trace.json").read_text())
+    return " ".join(document["sentences"])
 
 
 def doubles_of(trace: Trace) -> int:

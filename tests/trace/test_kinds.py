@@ -17,7 +17,7 @@ from firsttouch.trace.reading import read_recording
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.sites import FILE_NAME, Trace, read_trace
 from tests.conftest import Firsttouch
-from tests.trace.conftest import Compile
+from tests.trace.conftest import Compile, sentences_of
 
 pytestmark = pytest.mark.long
 
@@ -104,8 +104,8 @@ def test_calls_are_seen_where_nobody_has_mounted_tracefs(recorder: Path, tmp_pat
 
 
 def test_the_answer_says_what_most_faults_are(firsttouch: Firsttouch, compile_c: Compile) -> None:
-    done = firsttouch("trace", "--out", "out", "--", compile_c("kinds.c"))
-    said = " ".join(done.stderr.split())
+    firsttouch("trace", "--out", "out", "--", compile_c("kinds.c"))
+    said = sentences_of(firsttouch)
     assert "on pages that the program had, gave back and touched again (329)" in said
     assert "By program: kinds" in said
     if os.geteuid() == 0:
@@ -132,8 +132,8 @@ def test_threads_are_told_apart_by_their_names(
     """Also those that have their names before anybody looks at the process."""
     program = compile_c("threads.c")
     if not attached:
-        done = firsttouch("trace", "--out", "out", "--", program)
-        assert "2 threads" in " ".join(done.stderr.split())
+        firsttouch("trace", "--out", "out", "--", program)
+        assert "2 threads" in sentences_of(firsttouch)
     else:
         with subprocess.Popen([program], stdin=PIPE, stdout=PIPE) as process:
             assert process.stdout and process.stdout.readline() == b"named\n"
