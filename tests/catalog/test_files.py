@@ -10,20 +10,14 @@ from pathlib import Path
 import pytest
 
 from firsttouch.catalog.arms import arm_names, load_arm
-from firsttouch.catalog.experiments import experiment_names, load_experiment
+from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.machines import load_machine, machine_names
 from firsttouch.errors import UserError
 from firsttouch.places import EXPERIMENTS
-from firsttouch.tables import names_in
 from tests.support.contrast import contrast
 
 # Of firsttouch/views/html/style.py.
 _PAPERS = ("#ffffff", "#14171b")
-
-
-@pytest.mark.parametrize("name", experiment_names())
-def test_each_experiment_loads_and_has_cells(name: str) -> None:
-    assert load_experiment(name).combinations()
 
 
 @pytest.mark.parametrize("name", machine_names())
@@ -68,12 +62,6 @@ def test_an_arm_stands_out_from_both_papers(name: str) -> None:
     mark = load_arm(name).mark
     assert contrast(mark.light, _PAPERS[0]) >= 3
     assert contrast(mark.dark, _PAPERS[1]) >= 3
-
-
-def test_a_folder_is_no_entry_whatever_its_name(tmp_path: Path) -> None:
-    (tmp_path / "one.toml").touch()
-    (tmp_path / "two.toml").mkdir()
-    assert names_in(tmp_path) == ["one"]
 
 
 def test_an_architecture_without_a_feature_gets_none_of_its_boot_words() -> None:

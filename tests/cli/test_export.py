@@ -17,16 +17,6 @@ from tests.support import made_results
 from tests.support.results import make_profiled
 
 
-def test_markdown_and_csv_go_to_standard_output(firsttouch: Firsttouch, tmp_path: Path) -> None:
-    made_results.write(tmp_path / "a b", made_results.plan(EXPERIMENTS, ["populate"], page="4k"))
-    done = firsttouch("export", "a b")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == firsttouch("export", "--format", "md", "a b").stdout
-    assert "| ldadd 4k | page_faults |" in done.stdout
-    lines = firsttouch("export", "--format", "csv", "a b").stdout
-    assert {line["release"] for line in csv.DictReader(io.StringIO(lines))} == {"6.12"}
-
-
 def test_stacks_for_other_tools_need_a_profile(firsttouch: Firsttouch, tmp_path: Path) -> None:
     write_results(tmp_path, [make_profiled([100, 200])])
     done = firsttouch("export", "--format", "folded", ".")

@@ -18,14 +18,6 @@ def _results() -> list[Made]:
     return made_results.plan(EXPERIMENTS, ["populate"], page="4k")
 
 
-def test_whole_results_are_drawn_without_a_word(firsttouch: Firsttouch, tmp_path: Path) -> None:
-    made_results.write(tmp_path, _results())
-    done = firsttouch("report", tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.strip() == str(tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
-
-
 def test_what_is_left_out_is_said_and_the_rest_is_drawn(
     firsttouch: Firsttouch, tmp_path: Path
 ) -> None:

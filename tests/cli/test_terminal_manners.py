@@ -19,7 +19,6 @@ from firsttouch.places import EXPERIMENTS, REPOSITORY
 from tests.conftest import FAKE_CONFIGURATION
 from tests.support import made_results
 from tests.support.full_disk import small_disk
-from tests.support.surveys import SURVEY
 
 COMMAND = [sys.executable, "-m", "firsttouch"]
 
@@ -84,12 +83,6 @@ def test_an_error_that_nobody_reads_is_no_traceback(tmp_path: Path) -> None:
     assert _piped_into_nothing(["lab", "--wrong"], tmp_path, "stderr") == (141, "")
 
 
-def test_make_evidence_ends_in_silence_too(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "docs.evidence.draw.command"]
-    arguments = ["--measure", "--set", "unknown"]
-    assert _piped_into_nothing(arguments, tmp_path, "stderr", command) == (141, "")
-
-
 # -- terminals
 
 
@@ -114,26 +107,6 @@ def test_a_terminal_without_utf8_loses_characters_and_nothing_else(
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith(b"report.html")
     assert b"?" in done.stdout
-
-
-@pytest.mark.long
-def test_the_spread_of_a_figure_is_spelled_where_the_encoding_lacks_its_sign(
-    tmp_path: Path,
-) -> None:
-    survey = str(SURVEY)
-    words: dict[str, list[str]] = {}
-    for encoding in ("utf-8", "latin-1", "ascii"):
-        for columns in ("60", "80"):
-            done = subprocess.run(
-                [*COMMAND, "compare", survey, survey], cwd=tmp_path, encoding=encoding,
-                env=_environment(PYTHONIOENCODING=encoding, COLUMNS=columns),
-                capture_output=True, check=False,
-            )  # fmt: skip
-            assert done.returncode == 0 and "?" not in done.stdout
-            assert all(len(line) <= int(columns) for line in done.stdout.splitlines())
-            words[encoding] = done.stdout.split()
-    assert "±" in words["utf-8"]
-    assert words["ascii"] == [word.replace("±", "+-") for word in words["utf-8"]]
 
 
 def test_a_users_file_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
@@ -364,12 +337,6 @@ def test_completion_knows_commands_options_and_names(tmp_path: Path) -> None:
             capture_output=True, text=True, check=False, env=variables,
         )  # fmt: skip
         assert done.stdout.split() == [wanted], (words, done.stderr)
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_there_for_each_shell(tmp_path: Path, shell: str) -> None:
-    done = _run(["completion", shell], tmp_path)
-    assert done.returncode == 0 and "firsttouch" in done.stdout
 
 
 def test_a_relative_folder_of_configuration_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.errors import UserError
 from firsttouch.lab.run import guests_at_once
 from firsttouch.vm.guest import MEMORY
 
@@ -36,9 +35,3 @@ def test_as_many_guests_as_cpus_and_memory_allow(
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     _memory(monkeypatch, room)
     assert guests_at_once(None) == at_once
-
-
-def test_the_user_may_choose_how_many_but_not_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert guests_at_once(7) == 7
-    with pytest.raises(UserError, match="--jobs 0 is too few"):
-        guests_at_once(0)

@@ -20,11 +20,6 @@ def _lab(fake_lab: FakeLab, *arguments: str) -> int:
     return main(["lab", "--out", str(fake_lab.out), *arguments])
 
 
-def _rows(fake_lab: FakeLab) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = json.loads((fake_lab.out / "summary.json").read_text())["rows"]
-    return rows
-
-
 def test_each_experiment_says_its_first_figure_as_it_ends(
     fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,19 +50,6 @@ def test_columns_count_for_a_pipe(
     assert max(len(line) for line in lines) > int(columns) - 20
     assert len(lines) < 25 or int(columns) < 80
     assert any("2,048" in line for line in lines)
-
-
-def test_two_arms_have_a_change_and_the_catalogues_order(
-    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _lab(fake_lab, *_SMALL, "--arm", "stock", "--arm", "on")
-    assert all(row["change_of"] == ["stock", "on"] for row in _rows(fake_lab))
-    assert any(row["change_percent"] for row in _rows(fake_lab))
-    capsys.readouterr()
-    _lab(fake_lab, *_SMALL, "--arm", "rmw", "--arm", "stock", "--table")
-    (head, *_) = (line for line in capsys.readouterr().out.splitlines() if "metric" in line)
-    assert head.index("stock") < head.index("rmw")
-    assert "change stock -> rmw" in head
 
 
 def test_a_size_that_is_set_is_one_however_it_is_written(fake_lab: FakeLab) -> None:
@@ -116,30 +98,3 @@ def test_cells_that_fail_alike_are_one_message_in_ftbenchs_words(
     monkeypatch.setattr("firsttouch.cli.running.build_parts", fake_lab.build_parts)
     assert main([*command, "--out", str(fake_lab.out)]) == 0
     assert "qemu-system-aarch64" in capsys.readouterr().out
-
-
-def test_a_log_that_alone_tells_why_is_shown_once(
-    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fake_lab.failing = {
-        "--size 67108864": GuestError(
-            "the guest printed nothing for 4 min 00 s, so it was ended", ["the end"]
-        )
-    }
-    assert _lab(fake_lab, *_SMALL) == 1
-    assert capsys.readouterr().err.count("    the end") == 1
-
-
-def test_after_a_subset_all_speak_of_the_same_cells(
-    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _lab(fake_lab, "--experiment", "populate") == 0
-    capsys.readouterr()
-    assert _lab(fake_lab, *_SMALL, "--set", "page=4k", "--table") == 0
-    assert {tuple(row["params"].items()) for row in _rows(fake_lab)} == {  # type: ignore[attr-defined]
-        (("by", "ldadd"), ("page", "4k"), ("size", 64 << 20), ("threads", 1))
-    }
-    assert len((fake_lab.out / "results.jsonl").read_text().splitlines()) == 2
-    assert "2 cells, each a run of one kernel" in (fake_lab.out / "report.html").read_text()
-    assert "casp" not in capsys.readouterr().out
-    assert "not measured" not in {row["verdict"] for row in _rows(fake_lab)}

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.disks import FileDisk
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.programs import INIT, PMU, ftbench
 from firsttouch.building.source import KernelSource
@@ -86,13 +85,6 @@ def test_what_the_store_has_is_told_from_what_is_to_be_run(
     # A guest takes 10 s, two run at once.
     assert whole.seconds == 5
     assert all(stored for _, stored in whole.parts)
-
-
-def test_a_disk_is_looked_up_and_not_made(own_cache: Path, reporter: Reporter) -> None:
-    disk = FileDisk(1 << 20)
-    assert disk.stored() is None
-    made = disk.obtain(reporter)
-    assert disk.stored() == made
 
 
 def test_the_list_has_experiments_machines_arms_and_releases_with_their_titles(

@@ -5,22 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from firsttouch.building.apt import last_package, note_package
-from firsttouch.building.debian import given_configuration, stored_configuration
 from firsttouch.building.programs import INIT, build_ftbench
-from firsttouch.building.store import store_root
 from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.releases import load_release
 from firsttouch.errors import GuestError
 from firsttouch.lab.guard import check_double_fault
 from firsttouch.lab.results import read_results
@@ -28,7 +23,7 @@ from firsttouch.progress import Reporter
 from firsttouch.tables import Table, parse_json
 from firsttouch.vm.guest import Guest, Timing
 from firsttouch.vm.supervision import run_guest
-from tests.conftest import FAKE_CONFIGURATION, Firsttouch
+from tests.conftest import Firsttouch
 from tests.support.full_disk import small_disk
 from tests.support.kernels import releases_with_stock
 from tests.support.warm import Finished
@@ -240,88 +235,6 @@ def _left_behind(mark: str) -> list[str]:
     return lines
 
 
-@pytest.fixture
-def cache_with_image(
-    images: Callable[[str, bool], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
-    """A separate store that has the stock kernel, the configuration it was built in, programs."""
-    entry = images("6.12", False).parent
-    release = load_release("6.12")
-    configuration = stored_configuration(release)
-    assert configuration
-    store = tmp_path / "cache" / "firsttouch"
-    for folder in (entry, configuration.parent):
-        shutil.copytree(folder, store / folder.parent.name / folder.name)
-    (store / "programs").symlink_to(store_root() / "programs")
-    package = last_package(release.configuration)
-    assert package
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    note_package(release.configuration, package)
-    yield store
-    shutil.rmtree(store)
-
-
-@pytest.mark.parametrize(
-    "phase",
-    # A whole tree is unpacked twice and deleted.
-    ["fetch", pytest.param("unpack", marks=pytest.mark.regress), "build", "boot", "run", "write"],
-)
-def test_killed_in_any_phase_the_next_run_ends_the_same(
-    stock_image: Path,
-    firsttouch: Firsttouch,
-    fake_linux: Path,
-    cache_with_image: Path,
-    tmp_path: Path,
-    phase: str,
-) -> None:
-    """The killed build is of a tree that builds in seconds; its image is a real kernel."""
-    arguments = ["lab", *_KILLED]
-    if phase == "build":
-        arguments += ["--source", str(fake_linux)]
-        given_configuration(load_release("6.12"), FAKE_CONFIGURATION, Reporter())
-    environment = {"FAKE_IMAGE": str(stock_image)}
-    out = firsttouch.directory / "out"
-
-    def reached() -> bool:
-        match phase:
-            case "fetch":
-                return any(cache_with_image.glob("packages/*.making"))
-            case "unpack":
-                return any(cache_with_image.glob("trees/*.making/kept/arch"))
-            case "build":
-                return any(cache_with_image.glob("images/*.making/tree/*/mm/part5.o"))
-            case "boot":
-                return any(out.glob("log/populate*"))
-            case "run":
-                return any("init: command" in log.read_text() for log in out.glob("log/populate*"))
-            case _:
-                return any(cache_with_image.glob("outcomes/*/*.json"))
-
-    if phase == "unpack":
-        arguments = ["kernel", "series"]
-    process = firsttouch.start(*arguments, **environment)
-    while process.poll() is None and not reached():
-        time.sleep(0.002)
-    assert process.poll() is None, process.communicate()
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    deadline = time.monotonic() + 10
-    while _left_behind(str(tmp_path)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not _left_behind(str(tmp_path))
-
-    if phase == "unpack":
-        again = firsttouch("kernel", "series", "--release", "6.12")
-        assert again.returncode == 0, again.stderr
-        arguments = ["lab", *_KILLED]
-    summaries = []
-    for directory in (out, firsttouch.directory / "undisturbed"):
-        done = firsttouch(*arguments, "--out", directory, **environment)
-        assert done.returncode == 0, done.stderr
-        summaries.append((directory / "summary.json").read_text())
-    assert summaries[0] == summaries[1]
-
-
 def test_an_interrupt_ends_all_guests_and_says_so(
     firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]]
 ) -> None:
@@ -334,54 +247,3 @@ def test_an_interrupt_ends_all_guests_and_says_so(
     assert process.returncode == 130
     assert "interrupted" in said and "Traceback" not in said
     assert not _left_behind(str(firsttouch.directory))
-
-
-def test_two_at_once_in_one_checkout_end_the_same(
-    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]]
-) -> None:
-    store = own_outcomes("store")
-    first = firsttouch.start("lab", *_KILLED, "--json", **store)
-    second = firsttouch.start("lab", *_KILLED, "--json", **store)
-    outputs = [process.communicate(timeout=600) for process in (first, second)]
-    assert [first.returncode, second.returncode] == [0, 0], outputs
-    assert outputs[0][0] == outputs[1][0]
-    assert sum("waiting for it" in said for _, said in outputs) == 1
-    assert sum("Measuring" in said for _, said in outputs) == 1
-    lines = (firsttouch.directory / "out/results.jsonl").read_text().splitlines()
-    assert len(lines) == len({json.loads(line)["key"] for line in lines}) == 3
-
-
-def test_a_truncated_image_is_noticed_and_made_again(
-    firsttouch: Firsttouch,
-    fake_linux: Path,
-    stock_image: Path,
-    configured_cache: Path,
-) -> None:
-    image = str(stock_image)
-    request = ["lab", *_KILLED, "--set", "page=4k", "--source", str(fake_linux)]
-    assert firsttouch(*request, FAKE_IMAGE=image).returncode == 0
-    before = (firsttouch.directory / "out/summary.json").read_text()
-    (built,) = configured_cache.glob("images/*/Image")
-    with built.open("r+b") as file:
-        file.truncate(built.stat().st_size // 2)
-    again = firsttouch(*request, FAKE_IMAGE=image)
-    assert again.returncode == 0, again.stderr
-    assert "is damaged; making it again" in again.stderr
-    assert (firsttouch.directory / "out/summary.json").read_text() == before
-
-
-def test_a_result_that_was_damaged_is_measured_again(
-    firsttouch: Firsttouch, own_outcomes: Callable[[str], Mapping[str, str]]
-) -> None:
-    store = own_outcomes("store")
-    assert firsttouch("lab", *_KILLED, **store).returncode == 0
-    out = firsttouch.directory / "out"
-    before = (out / "summary.json").read_text()
-    (out / "results.jsonl").unlink()
-    outcomes = Path(store["XDG_CACHE_HOME"]) / "firsttouch/outcomes"
-    file = max(outcomes.glob("*/*.json"), key=lambda file: file.stat().st_size)
-    file.write_text(file.read_text()[:-100])
-    done = firsttouch("lab", *_KILLED, **store)
-    assert done.returncode == 0, done.stderr
-    assert "Measuring: 1 cell\n" in done.stderr
-    assert (out / "summary.json").read_text() == before

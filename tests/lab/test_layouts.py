@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +18,8 @@ from firsttouch.building.programs import INIT, ORDERS, PMU, Program, ftbench
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
-from firsttouch.cli.main import full_parser as parser
-from firsttouch.cli.options import request_of
 from firsttouch.errors import UserError
-from firsttouch.lab.cells import Layout, layout_of, parse_layouts
+from firsttouch.lab.cells import layout_of, parse_layouts
 from firsttouch.lab.guests import Part, Parts, make_jobs, parts_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, read_results
@@ -69,11 +66,6 @@ def parts(tmp_path: Path) -> Parts:
     return Parts(source, places)
 
 
-def test_layout_0_changes_nothing() -> None:
-    assert layout_of(0) == Layout()
-    assert Layout().words == () and Layout().order == 0
-
-
 def test_a_number_decides_its_layout_on_every_host() -> None:
     """Changing these changes what every stored result of a layout means."""
     first, second = layout_of(1), layout_of(2)
@@ -104,12 +96,6 @@ def test_layouts_are_asked_for_by_how_many_or_from_the_first_to_the_last(
     assert parse_layouts(text) == layouts
 
 
-@pytest.mark.parametrize("text", ["0", "", "-1", "4-2", "many", "1-2-3", "10001", "9" * 9])
-def test_any_other_request_says_what_to_give(text: str) -> None:
-    with pytest.raises(UserError, match=r"--layouts .*give how many, such as 20"):
-        parse_layouts(text)
-
-
 def test_each_cell_runs_in_each_layout_the_first_layout_of_all_first() -> None:
     single, three = _plan(), _plan(layouts=(0, 1, 2))
     assert [cell for cell in three.cells if not cell.layout] == list(single.cells)
@@ -133,18 +119,6 @@ def test_no_layout_at_all_is_refused(several: Path) -> None:
     several.write_text(several.read_text().replace("layouts = 3", "layouts = 0"))
     with pytest.raises(UserError, match=r"layouts is 0: give how many, at least 1"):
         _plan(experiments=(several.stem,))
-
-
-def test_the_command_of_a_cell_runs_only_that_layout(parts: Parts, several: Path) -> None:
-    of_file = _plan(experiments=(several.stem,), arms=("on",))
-    for plan in (_plan(arms=("on",), layouts=(0, 1)), of_file):
-        for job in make_jobs(plan, parts):
-            (cell,) = job.cells
-            command = job.provenance(cell).command
-            options = parser().parse_args(shlex.split(command)[1:])
-            layouts = parse_layouts(options.layouts) if options.layouts else ()
-            again = request_of(options, layouts=layouts)
-            assert make_plan(again, "6.12", real_contract()).cells == (cell,)
 
 
 def test_guests_of_layout_0_are_those_of_a_run_without_layouts(parts: Parts) -> None:

@@ -7,9 +7,7 @@ import concurrent.futures
 import itertools
 import json
 import shlex
-import shutil
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,20 +15,13 @@ from typing import Any
 
 import pytest
 
-from firsttouch.analysis import dataset as datasets
-from firsttouch.analysis.measurement import Measurement, measure
-from firsttouch.building import host_tools
 from firsttouch.building.store import store_root, stored_outcome
-from firsttouch.catalog.experiments import Derived, Experiment
 from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import settings_of, size_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import make_jobs
-from firsttouch.lab.outcomes import results_of
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import Result, read_results
-from firsttouch.progress import Reporter
 from firsttouch.tables import Json, Table
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
@@ -99,23 +90,6 @@ def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
     assert _lines(first) == _lines(other)
 
 
-def test_a_compiler_that_goes_while_guests_run_is_not_missed(
-    fake_lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host_tools._version.cache_clear()
-    run_guest = fake_lab.guest_outcome
-
-    def outcome(guest: Guest, log: Path, **more: Any) -> Mapping[str, Json]:
-        monkeypatch.setenv("PATH", str(tmp_path))
-        return run_guest(guest, log, **more)
-
-    monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", outcome)
-    results = fake_lab.run(_asked(fake_lab)).results
-    assert shutil.which("aarch64-linux-gnu-gcc") is None
-    assert len(results) == 16
-    assert {result.provenance.compiler for result in results} == {host_tools.compiler_version()}
-
-
 def test_what_the_store_has_is_read_once(
     fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,13 +118,6 @@ def test_a_subset_runs_nothing_and_its_file_speaks_of_nothing_else(fake_lab: Fak
 
 def _keys(results: tuple[Result, ...]) -> list[str]:
     return [result.key for result in results]
-
-
-def test_more_runs_only_what_is_more(fake_lab: FakeLab) -> None:
-    fake_lab.run(_asked(fake_lab, settings={"page": ("4k",), "by": ("ldadd",)}))
-    fake_lab.ran.clear()
-    fake_lab.run(_asked(fake_lab, settings={"page": ("4k",)}))
-    assert len(fake_lab.ran) == 14
 
 
 def test_a_subset_of_one_guests_cells_has_the_same_keys_and_figures(fake_lab: FakeLab) -> None:
@@ -204,31 +171,6 @@ def test_results_of_another_schema_are_refused_and_left_alone(fake_lab: FakeLab)
     assert not fake_lab.ran
 
 
-def test_a_change_of_a_derivation_changes_figures_and_runs_no_guest(
-    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outcome = fake_lab.run(_asked(fake_lab))
-    before = {(row.case.params["by"], row.metric): row.arms
-              for row in fake_lab.dataset(outcome).rows}  # fmt: skip
-    fake_lab.ran.clear()
-
-    def doubled(result: Result, experiment: Experiment) -> Measurement:
-        measured = measure(result, experiment)
-        return replace(
-            measured, metrics={name: 2 * value for name, value in measured.metrics.items()}
-        )
-
-    monkeypatch.setattr(datasets, "measure", doubled)
-    again = fake_lab.run(_asked(fake_lab))
-    assert not fake_lab.ran
-    assert again.results == outcome.results
-    after = {(row.case.params["by"], row.metric): row.arms
-             for row in fake_lab.dataset(again).rows}  # fmt: skip
-    assert after["ldadd", "page_faults"] == {
-        arm: 2 * value for arm, value in before["ldadd", "page_faults"].items()
-    }
-
-
 def test_the_command_of_a_cell_on_a_tree_of_ones_own_runs_it_again(
     fake_lab: FakeLab, fake_linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,27 +190,6 @@ def test_the_command_of_a_cell_on_a_tree_of_ones_own_runs_it_again(
     )  # fmt: skip
     fake_lab.ran.clear()
     assert fake_lab.run(request).results == (wanted,)
-    assert not fake_lab.ran
-
-
-def test_a_new_derived_figure_is_made_from_what_the_store_has(fake_lab: FakeLab) -> None:
-    request = _asked(fake_lab)
-    outcome = fake_lab.run(request)
-    fake_lab.ran.clear()
-    plan = make_plan(request, "6.12", real_contract())
-    source = fake_lab.source
-    parts = fake_lab.build_parts(source, plan, fake_lab.out, Reporter())
-    jobs = make_jobs(plan, parts)
-    results = [result for job in jobs for result in results_of(job) or ()]
-    assert sorted(result.key for result in results) == sorted(_keys(outcome.results))
-    figure = Derived("instructions_per_fault", "instructions", "instructions_kernel",
-                     "page_faults", {})  # fmt: skip
-    experiment = replace(plan.catalog.experiments["populate"], derived=(figure,))
-    catalog = replace(plan.catalog, experiments={"populate": experiment})
-    rows = datasets.make_dataset(results, catalog).rows
-    made = [row for row in rows if row.metric == "instructions_per_fault"]
-    assert len(made) == 8
-    assert made[0].arms == {"stock": round(1000 / 2048, 2), "on": round(1000 / 2248, 2)}
     assert not fake_lab.ran
 
 
@@ -343,22 +264,6 @@ def test_an_interrupt_while_guests_are_still_handed_out_stops_those_that_run(
     assert stopped == [True]
 
 
-def test_two_runs_at_once_run_no_guest_twice(
-    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def slow(guest: Guest, log: Path, **more: Any) -> Mapping[str, Json]:
-        time.sleep(0.05)
-        return fake_lab.guest_outcome(guest, log, **more)
-
-    monkeypatch.setattr("firsttouch.lab.outcomes.guest_outcome", slow)
-    requests = [_asked(fake_lab, name, jobs=2) for name in ("one", "other")]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        outcomes = list(pool.map(fake_lab.run, requests))
-    assert len(fake_lab.ran) == 16
-    assert outcomes[0].results == outcomes[1].results
-    assert len(outcomes[0].results) == 16
-
-
 def test_a_guest_that_hides_the_double_fault_stops_the_run(
     fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,12 +280,3 @@ def test_a_cpu_that_qemu_has_not_is_named_before_anything_is_built(
     monkeypatch.setattr("firsttouch.lab.run.build_parts", lambda *_: pytest.fail("built"))
     with pytest.raises(UserError, match=r"neoverse-n1\.toml: cpu is 'neoverse-n1'.*'neoverse-v1'"):
         fake_lab.run(_asked(fake_lab))
-
-
-def test_nothing_is_measured_where_all_is_stored(
-    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fake_lab.run(_asked(fake_lab))
-    assert "Measuring" in capsys.readouterr().err
-    fake_lab.run(_asked(fake_lab))
-    assert "Measuring" not in capsys.readouterr().err

@@ -250,16 +250,6 @@ def test_few_boots_have_no_interval(machine: _Machine, capsys: pytest.CaptureFix
     )
 
 
-def test_a_machine_that_becomes_slower_half_way_is_named(
-    machine: _Machine, capsys: pytest.CaptureFixture[str]
-) -> None:
-    machine.slower_from = 15
-    assert main([*_LAB, "--boots", "10"]) == 0
-    said = capsys.readouterr().out
-    assert re.search(r"the machine became [45]\d % slower after round 5, as by throttling", said)
-    assert "on against stock: 3 of 3" in said
-
-
 def test_the_file_names_no_host_and_no_user(machine: _Machine, contract: Contract) -> None:
     _measure(contract, 1)
     text = (Path("out") / FILE_NAME).read_text()
@@ -304,15 +294,6 @@ def test_a_patch_is_timed_against_stock_in_turn(
     ]  # fmt: skip
     assert main(["report", "out/try"]) == 0
     assert "tried against stock: 3 of 3" in capsys.readouterr().out
-
-
-def test_boot_words_are_timed(machine: _Machine, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["try", "--boot", "init_on_alloc=0", "--experiment", "populate", "--quick", "--time"]
-    assert main([*words, "--dry-run"]) == 0
-    assert "on each of stock, again and tried: 8 rounds, 24 boots." in capsys.readouterr().out
-    assert main([*words, "--boots", "1"]) == 0
-    *_, tried = read_times(Path("out/try")).arms
-    assert "init_on_alloc=0" in tried.boot
 
 
 def test_a_dry_run_tells_the_time_by_arithmetic(

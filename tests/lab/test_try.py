@@ -109,22 +109,6 @@ def test_nothing_changed_is_said_when_it_is_so(tried: Callable[..., str], ran: l
     assert len(ran) == 3
 
 
-def test_several_arms_each_have_a_name(tried: Callable[..., str], ran: list[Guest]) -> None:
-    words = ("--arm", "more", _PATCH, "--arm", "less", "--boot", "init_on_alloc=0")
-    arms = json.loads(tried(*words, "--json"))["arms"]
-    assert [(arm["arm"], arm["changed"]) for arm in arms] == [("more", True), ("less", True)]
-    counts = [arm["cells"][0]["counts"]["instructions_kernel"] for arm in arms]
-    assert counts == [
-        {"stock": 2500 * _FAULTS, "arm": arm * _FAULTS, "chance": 20_000} for arm in (2510, 2000)
-    ]
-    less = {row["function"]: (row["stock"], row["arm"]) for row in arms[1]["functions"]}
-    assert less["vectors"] == (2000, 1500)
-    # The boot parameter needs no kernel of its own.
-    assert len({guest.image for guest in ran}) == 2
-    printed = tried(*words)
-    assert _line(printed, "vectors") == ["vectors", "2,000.00", "1,500.00", "-500.00", "-"]
-
-
 def test_a_series_is_compared_with_its_first_patch(
     tried: Callable[..., str], ran: list[Guest], tmp_path: Path
 ) -> None:
@@ -154,13 +138,6 @@ def test_a_series_is_compared_with_its_first_patch(
     assert command[-2:] == ["--baseline", "first"]
 
 
-def test_an_arm_with_a_file_can_be_the_baseline(
-    tried: Callable[..., str], ran: list[Guest]
-) -> None:
-    assert tried(_PATCH, "--baseline", "again").startswith("tried against again, ")
-    assert len(ran) == 6
-
-
 def test_a_patch_that_does_not_apply_is_named_before_anything_is_built(
     tried: Callable[..., str], configured_cache: Path, tmp_path: Path
 ) -> None:
@@ -170,13 +147,6 @@ def test_a_patch_that_does_not_apply_is_named_before_anything_is_built(
     assert f"{bad} does not apply to Linux 6.12.999 (hunk 1, at line " in said
     assert "of mm/memory.c does not fit" in said
     assert not (configured_cache / "images").exists()
-
-
-def test_a_dry_run_names_what_would_be_built(tried: Callable[..., str], ran: list[Guest]) -> None:
-    printed = tried(_PATCH, "--dry-run")
-    assert f"kernel 6.12 stock with {_PATCH.name}: to be built\n" in printed
-    assert "3 cells in 3 guests: builds 2 kernels, runs 3 guests, about " in printed
-    assert not ran
 
 
 def test_the_qemu_command_is_that_of_the_guest_that_is_tried(
