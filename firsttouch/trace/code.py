@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from firsttouch.trace.debug_files import MappedFiles
 from firsttouch.trace.events import Fault
-from firsttouch.trace.instructions import UNKNOWN, Access, Instruction, decode
+from firsttouch.trace.instructions import decode
+from firsttouch.trace.kinds import UNKNOWN, Access, Instruction
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.spaces import PROT_EXEC, Place

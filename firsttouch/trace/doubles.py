@@ -26,13 +26,16 @@ from firsttouch.trace.events import (
     Named,
     Threaded,
 )
-from firsttouch.trace.instructions import Access, First, Instruction, distance
+from firsttouch.trace.instructions import distance
 from firsttouch.trace.kinds import (
     AGAIN,
     FAULT_KINDS,
     FILE,
     NO_MEMORY,
     SECOND,
+    Access,
+    First,
+    Instruction,
     kind_of,
 )
 from firsttouch.trace.process import Process

@@ -7,11 +7,8 @@ from collections import Counter
 from itertools import takewhile
 
 from firsttouch.trace.allocators import GLIBC, Allocator, allocator_with, is_of
-from firsttouch.trace.areas import Areas
 from firsttouch.trace.blocks import Limits, move_pages
 from firsttouch.trace.events import Call, Fault, GaveBack, Mapped, Moved
-from firsttouch.trace.givers import Giver, Givers
-from firsttouch.trace.instructions import Access, First, Instruction
 from firsttouch.trace.kinds import (
     AFTER_FORK,
     AGAIN,
@@ -19,10 +16,22 @@ from firsttouch.trace.kinds import (
     FIRST_WRITE,
     IN_KERNEL,
     ZERO_PAGE,
+    Access,
+    First,
+    Instruction,
 )
 from firsttouch.trace.remedies import KEEP, KEEP_MALLOC, Replay
-from firsttouch.trace.spaces import EXEC, HEAP, PROT_EXEC, Place, Space, is_anonymous, place_of
-from firsttouch.trace.totals import BLOCK, Totals, Touched
+from firsttouch.trace.spaces import (
+    EXEC,
+    HEAP,
+    PROT_EXEC,
+    Areas,
+    Place,
+    Space,
+    is_anonymous,
+    place_of,
+)
+from firsttouch.trace.totals import BLOCK, Giver, Givers, Totals, Touched
 
 
 class Process:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from firsttouch.trace.blocks import Limits
 from firsttouch.trace.events import Change, Event, Fault, Mapped
-from firsttouch.trace.instructions import UNKNOWN, Access, First
-from firsttouch.trace.kinds import AGAIN, kind_of
+from firsttouch.trace.kinds import AGAIN, UNKNOWN, Access, First, kind_of
 from firsttouch.trace.process import Process
 from firsttouch.trace.totals import BLOCK, Totals
 

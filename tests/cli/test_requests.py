@@ -98,6 +98,14 @@ def test_a_short_command_does_not_import_the_others(line: str, own_cache: Path) 
     assert not rooms & {"jinja2", "capstone", "elftools"}
 
 
+def test_the_laboratory_does_not_import_a_disassembler(own_cache: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORTED, "lab", "--help"],
+        cwd=REPOSITORY, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert not {"capstone", "elftools"} & set(done.stderr.split())
+
+
 def test_an_output_directory_that_cannot_be_written(firsttouch: Firsttouch) -> None:
     # Root may write anywhere but here.
     _refused(firsttouch("lab", "--out", "/proc/firsttouch"), "cannot write to", "--out")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.trace.instructions import Access, arm64_access, decode
+from firsttouch.trace.instructions import arm64_access, decode
+from firsttouch.trace.kinds import Access
 from tests.linux.conftest import LLVM
 from tests.pmu.conftest import HERE, PMU, must_run
 

@@ -13,9 +13,9 @@ import pytest
 
 from firsttouch.trace.doubles import find
 from firsttouch.trace.events import Event, Fault
-from firsttouch.trace.fault_places import fault_kinds
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import open_recording
+from firsttouch.trace.summary import fault_kinds
 from firsttouch.trace.symbols import Symbols
 
 _EXIT, _FORK, _SAMPLE, _MMAP2, _START, _CODE = 4, 7, 9, 10, 100, 102

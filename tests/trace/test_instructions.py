@@ -7,7 +7,8 @@ import struct
 
 import pytest
 
-from firsttouch.trace.instructions import Access, arm64_access, decode, distance
+from firsttouch.trace.instructions import arm64_access, decode, distance
+from firsttouch.trace.kinds import Access
 from tests.linux.mnemonics import Intent, forms
 
 X86 = [
