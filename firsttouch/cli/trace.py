@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""`firsttouch trace`: the double faults of any program, on the kernel that is there."""
+"""`firsttouch trace`: the page faults of any program, on the kernel that is there."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         dest="tried",
         type=int,
         metavar="N",
-        help="run the command again with the Nth of the remedies that variables can apply, and set "
-        "what was predicted beside what is measured",
+        help="run the command again with remedy N, if it is a variable, and print what was "
+        "predicted and measured",
     )
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the command and its words")
 
