@@ -26,7 +26,7 @@ CONTROL = "again"
 SHIPPED = "debian"
 Shape = Literal[
     "circle", "square", "diamond", "up", "down", "right", "left", "cross", "plus", "star",
-    "hourglass", "bow", "hexagon",
+    "hourglass", "bow",
 ]  # fmt: skip
 Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
 _COLOR = re.compile(r"#[0-9a-f]{6}")
