@@ -12,11 +12,11 @@ from firsttouch.places import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 160),
-    ("firsttouch/*.py", "lines", 23900),
+    ("firsttouch/*.py", "files", 151),
+    ("firsttouch/*.py", "lines", 23_590),
     ("docs/evidence/draw/*.py", "lines", 801),
-    ("tests/*.py", "lines", 25400),
-    ("docs/*.md", "bytes", 180_000),
+    ("tests/*.py", "lines", 24_790),
+    ("docs/*.md", "bytes", 172_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
 )
