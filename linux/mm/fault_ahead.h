@@ -38,7 +38,7 @@ static __always_inline bool stream_ended_near(unsigned long stream, unsigned lon
  * themselves again.
  */
 static __always_inline unsigned long *place_of_new_stream(unsigned long *streams,
-							   unsigned long addr)
+							  unsigned long addr)
 {
 	return &streams[1 + (addr >> PAGE_SHIFT & 1)];
 }

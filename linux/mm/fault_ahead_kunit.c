@@ -37,7 +37,8 @@ static int fault(struct area *area, unsigned long page)
 
 		if (orders & BIT(order) &&
 		    find_next_bit(area->present, PAGES, first) >= first + (1UL << order)) {
-			stream_got_folio(area->streams, addr, (START + first) * PAGE_SIZE, 1UL << order);
+			stream_got_folio(area->streams, addr, (START + first) * PAGE_SIZE,
+					 1UL << order);
 			bitmap_set(area->present, first, 1 << order);
 			return 1 << order;
 		}

@@ -121,11 +121,15 @@ def test_checkpatch_has_nothing_to_say(
     What others wrote keeps their message.
     """
     ours = patches_of(source.release, name)
+    ignored = "UNKNOWN_COMMIT_ID"
+    if source.release.name == "6.12":
+        # It asks for a line of MAINTAINERS even where mm/ has its people.
+        ignored += ",FILE_PATH_CHANGES"
     for patch, file in zip(ours, patches[-len(ours) :], strict=True):
         if not patch.author:
             _run(
                 "perl", source.tree() / "scripts/checkpatch.pl", "--strict", "--quiet",
-                "--ignore", "UNKNOWN_COMMIT_ID", "--root", source.tree(), file, cwd=tmp_path,
+                "--ignore", ignored, "--root", source.tree(), file, cwd=tmp_path,
             )  # fmt: skip
 
 
