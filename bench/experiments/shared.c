@@ -262,7 +262,7 @@ static const struct param params[] = {
 		.name = "order", .help = "of the pages",
 		.type = PARAM_CHOICE, .choices = order_name, .def = "up",
 	}, {
-		.name = "part", .help = "that is measured: the touches, or the end of the processes",
+		.name = "part", .help = "measured: the touches, or the end of the processes",
 		.type = PARAM_CHOICE, .words = parts, .def = "touch",
 	}, {
 		.name = "size", .help = "bytes of the pool",
