@@ -25,6 +25,9 @@ from tests.trace.conftest import Compile
 pytestmark = pytest.mark.kernel
 
 _MIB = 1 << 20
+# How far the faults that are left may be from the prediction. A block of 64 KiB has one state;
+# the program gives back parts of blocks of 2 MiB, which the states only approximate.
+_NEAR = {1 << 16: 0.01, 2 << 20: 0.15}
 
 
 def test_each_size_saves_what_is_predicted(
@@ -66,7 +69,8 @@ def test_each_size_saves_what_is_predicted(
     saved = {r.name: r.saved for r in read_recording(data, tmp_path).trace.remedies}
     before, *after = map(int, counts)
     for name, faults in zip(files, after, strict=True):
-        assert before - saved[name] == pytest.approx(faults, rel=0.1), name
+        near = pytest.approx(faults, rel=_NEAR[FOLIOS[name]])
+        assert before - saved[name] == near, name
 
 
 def _setting(size: int, table: int) -> str:
