@@ -152,9 +152,6 @@ class RootDisk:
         return obtain_from_closure(self.packages, self._entry, make, reporter) / _IMAGE
 
 
-Disk = FileDisk | RootDisk
-
-
 def _entry(recipe: Mapping[str, Json], title: str) -> Entry:
     made_by: dict[str, Json] = {
         "mke2fs": _MKE2FS, "inodes": _SET_INODE, "modes": [_DIRECTORY, _PROGRAM, _FILE],

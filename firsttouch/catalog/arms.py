@@ -22,8 +22,6 @@ from firsttouch.tables import names_in, read, read_named
 BASE = "stock"
 # The same kernel, booted a moment later: what it changes against `BASE` is chance.
 CONTROL = "again"
-# The kernel that Debian distributes: no other has to be built to measure it.
-SHIPPED = "debian"
 Shape = Literal[
     "circle", "square", "diamond", "up", "down", "right", "left", "cross", "plus", "star",
     "hourglass", "bow",
