@@ -64,8 +64,6 @@ def host_facts(host: Host) -> dict[str, str]:
         facts["governor"] = host.before.governor
     if host.write_intent:
         facts["write intent"] = host.write_intent
-    if host.fault_ahead is not None:
-        facts["fault-ahead"] = format_size(host.fault_ahead) if host.fault_ahead else "off"
     return facts
 
 

@@ -15,9 +15,8 @@ from firsttouch.vm.kvm import Condition, condition
 
 # The caches whose set conflicts are measured.
 LEVELS = ("l1d", "l2")
-# The series adds these files; linux/Documentation/arch/arm64 describes the first.
+# The series adds this file; linux/Documentation/arch/arm64 describes it.
 WRITE_INTENT = "/proc/sys/vm/write_intent"
-_FAULT_AHEAD = "/sys/kernel/mm/fault_ahead_kb"
 _THP = "sys/kernel/mm/transparent_hugepage"
 _ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
 _NAMES = {("1", "Data"): "l1d", ("2", "Unified"): "l2", ("3", "Unified"): "l3"}
@@ -44,8 +43,7 @@ class Host:
 
     `cpus` are those that are measured, out of `online`, and `before` is their condition
     then. `thp` has the policies of huge pages by file name, `mthp` those of each size in
-    KiB. `write_intent` is the mode of write-intent faults, `fault_ahead` the size of the
-    largest folio that fault-ahead maps, 0 if it is off; None without the series.
+    KiB. `write_intent` is the mode of write-intent faults; None without the series.
     """
 
     architecture: str
@@ -60,11 +58,16 @@ class Host:
     mthp: Mapping[str, str]
     virtual: bool
     write_intent: str | None = None
-    fault_ahead: int | None = None
 
     def cache(self, level: str) -> HostCache | None:
         """Return the cache called `level`; None if sysfs does not describe it."""
         return next((cache for cache in self.caches if cache.level == level), None)
+
+    @property
+    def fault_ahead(self) -> int:
+        """The size of the largest folio that memory written in order gets; 0 if none does."""
+        sizes = (int(size) << 10 for size, policy in self.mthp.items() if policy == "inorder")
+        return max(sizes, default=0)
 
     def maps(self, size: int) -> bool:
         """Whether the kernel can map anonymous memory in pages of `size` bytes."""
@@ -90,7 +93,6 @@ def read_host(cpus: Iterable[int], system: Path = ROOT) -> Host:
         file.parent.name.removeprefix("hugepages-").removesuffix("kB"): _chosen(text(file))
         for file in (system / _THP).glob("hugepages-*kB/enabled")
     }
-    fault_ahead = text(system / _FAULT_AHEAD[1:])
     return Host(
         architecture=_ARCHITECTURES[platform.machine()],
         processor=processor_name(),
@@ -104,7 +106,6 @@ def read_host(cpus: Iterable[int], system: Path = ROOT) -> Host:
         mthp=dict(sorted(mthp.items(), key=lambda item: int(item[0]))),
         virtual="Hypervisor vendor" in lscpu(),
         write_intent=text(system / WRITE_INTENT[1:]) or None,
-        fault_ahead=int(fault_ahead) * 1024 if fault_ahead else None,
     )
 
 

@@ -28,9 +28,8 @@ def test_policies_caches_and_features_are_read(tmp_path: Path) -> None:
         f"{_THP}/enabled": "always [madvise] never",
         f"{_THP}/hpage_pmd_size": "2097152",
         f"{_THP}/hugepages-2048kB/enabled": "always [inherit] madvise never",
-        f"{_THP}/hugepages-64kB/enabled": "always inherit madvise [never]",
+        f"{_THP}/hugepages-64kB/enabled": "always inherit madvise [inorder] never",
         "proc/sys/vm/write_intent": "1",
-        "sys/kernel/mm/fault_ahead_kb": "64",
     }  # fmt: skip
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +38,7 @@ def test_policies_caches_and_features_are_read(tmp_path: Path) -> None:
     assert host.caches == (HostCache("l1d", 65536, 4, 64),)
     assert host.caches[0].way_size == 16384
     assert host.thp == {"enabled": "madvise", "hpage_pmd_size": "2097152"}
-    assert list(host.mthp.items()) == [("64", "never"), ("2048", "inherit")]
+    assert list(host.mthp.items()) == [("64", "inorder"), ("2048", "inherit")]
     assert (host.before.governor, host.write_intent, host.fault_ahead) == ("schedutil", "1", 65536)
     assert host.maps(2 << 20) and host.maps(65536) and not host.maps(131072)
 
@@ -47,7 +46,7 @@ def test_policies_caches_and_features_are_read(tmp_path: Path) -> None:
 def test_a_kernel_without_any_of_the_files(tmp_path: Path) -> None:
     host = read_host([0], tmp_path)
     assert (host.caches, host.thp, host.mthp) == ((), {}, {})
-    assert (host.before.governor, host.write_intent, host.fault_ahead) == ("", None, None)
+    assert (host.before.governor, host.write_intent, host.fault_ahead) == ("", None, 0)
     assert not host.maps(2 << 20)
     assert HOST.maps(2 << 20)
 
