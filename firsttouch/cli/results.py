@@ -11,8 +11,7 @@ from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.cli.timed import show_times
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Timing
-from firsttouch.lab.results import timings_in
-from firsttouch.lab.times import read_times
+from firsttouch.lab.results import read_times, timings_in
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list
 from firsttouch.survey.document import read_survey
@@ -27,9 +26,9 @@ from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
 from firsttouch.views.comparison import comparison_document, print_comparison
+from firsttouch.views.html.figures import times_figure
 from firsttouch.views.html.files import write_figures
 from firsttouch.views.html.page import write_report
-from firsttouch.views.html.times_figure import times_figure
 from firsttouch.views.profile import folded
 from firsttouch.views.rows import FORMATS, export
 from firsttouch.views.terminal import output_console

@@ -15,10 +15,9 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.cli.running import planned_source
 from firsttouch.lab.forecast import forecast
 from firsttouch.lab.plan import Request
-from firsttouch.lab.results import FILE_NAME, timings_in
+from firsttouch.lab.results import FILE_NAME, Times, timings_in
 from firsttouch.lab.run import release_of
 from firsttouch.lab.timed import QUICK_ROUNDS, ROUNDS, plan_times, time_cells
-from firsttouch.lab.times import Times
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_duration, format_list, format_number_of
 from firsttouch.tables import dump_json
@@ -46,7 +45,7 @@ def run_times(
 
 def show_times(times: Times, directory: Path, *, json: bool = False, every: bool = False) -> None:
     """Print times; beside them what emulation counted of the same images in `directory`."""
-    names = [cell.experiment for cell in times.cells]
+    names = [each.cell.experiment for each in times]
     rows = timed_rows(times, load_catalog(names, (), arm_names()))
     more: Iterable[str] = ()
     if "icount" in timings_in(directory):

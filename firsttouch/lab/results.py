@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
@@ -136,6 +137,10 @@ def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
     )
 
 
+# Results of `lab --time`: the cells of stock, then the same of each other arm.
+Times: TypeAlias = tuple[Result, ...]
+
+
 @dataclass(frozen=True)
 class ResultsFile:
     """What a results file holds: results, and the number of lines that are not results."""
@@ -181,6 +186,37 @@ def read_results(place: Path, timing: Timing = "icount") -> ResultsFile:
             continue
         results[result.cell.identity] = result
     return ResultsFile(tuple(results.values()), broken)
+
+
+def read_times(place: Path) -> Times:
+    """Return the times in a directory or file of results; UserError if it has none."""
+    times = read_results(place, "kvm").results
+    if not times:
+        raise UserError(
+            f"{place} has no times: give a directory that `firsttouch lab --time --out` has filled."
+        )
+    cells = {len(of_arm) for of_arm in results_by_arm(times).values()}
+    boots = {len(result.boots) for result in times}
+    if len(cells) > 1 or len(boots) > 1 or any(not r.provenance.host for r in times):
+        raise UserError(
+            f"{file_of_results(place)} lacks some of its times: measure again, with another --out."
+        )
+    return times
+
+
+def results_by_arm(results: Iterable[Result]) -> dict[str, list[Result]]:
+    """Return the results of each arm, in the order of cells."""
+    arms: dict[str, list[Result]] = {}
+    for result in results:
+        arms.setdefault(result.cell.arm, []).append(result)
+    return arms
+
+
+def host_of(times: Times) -> Host:
+    """Return the machine on which guests ran."""
+    host = times[0].provenance.host
+    assert host is not None
+    return host
 
 
 def file_of_results(place: Path) -> Path:

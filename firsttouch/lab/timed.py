@@ -44,11 +44,15 @@ from firsttouch.lab.results import (
     Boot,
     Provenance,
     Result,
+    Times,
     check_replaceable,
+    host_of,
+    read_times,
+    results_by_arm,
+    timings_in,
     write_results,
 )
 from firsttouch.lab.run import release_of, source_of
-from firsttouch.lab.times import Times, has_times, read_times
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list, format_size
 from firsttouch.tables import Json
@@ -194,7 +198,7 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
         parts = build_parts(source, timed.built(), request.out / "log", reporter)
         bench = _Bench(timed, parts, request)
         times = bench.begun()
-        done = times.rounds
+        done = len(times[0].boots)
         if done:
             reporter.say(f"{request.out} has {done} of {rounds} rounds.")
         for why in timed.left_out:
@@ -203,7 +207,7 @@ def time_cells(request: Request, contract: Contract, rounds: int, reporter: Repo
             step.go_on_from(min(done, rounds))
             for number in range(done + 1, rounds + 1):
                 times = bench.round(times, number, resumed=0 < done == number - 1)
-                write_results(request.out, times.results, "kvm")
+                write_results(request.out, times, "kvm")
                 step.advance()
     return times
 
@@ -253,11 +257,11 @@ class _Bench:
         host = read_host(self.cpus)
         guests = [self._guest(arm, cpus) for arm in self._arms for cpus in self._timed.guests]
         plan = digest([host.processor, host.kernel, *map(guest_key, guests)])
-        new = Times(tuple(self._unmeasured(plan, host)))
-        if not has_times(self._request.out):
+        new = tuple(self._unmeasured(plan, host))
+        if "kvm" not in timings_in(self._request.out):
             return new
         times = read_times(self._request.out)
-        if [result.key for result in times.results] != [result.key for result in new.results]:
+        if [result.key for result in times] != [result.key for result in new]:
             raise UserError(
                 f"{self._request.out / FILE_NAME} has times of another host or plan: give another "
                 "--out."
@@ -311,12 +315,13 @@ class _Bench:
                 "log below.",
                 error.detail,
             ) from None
-        firsts = [of_arm[0] for of_arm in times.by_arm.values()]
+        by_arm = results_by_arm(times)
+        firsts = [of_arm[0] for of_arm in by_arm.values()]
         during = [boot.host for result in firsts for boot in result.boots]
         during += [boot.host for boot, _ in booted.values()]
-        disturbed = tuple(disturbances(times.host.before, during, self.cpus))
+        disturbed = tuple(disturbances(host_of(times).before, during, self.cpus))
         results = []
-        for arm, of_arm in times.by_arm.items():
+        for arm, of_arm in by_arm.items():
             boot, printed = booted[arm]
             for result, lines in zip(of_arm, printed, strict=True):
                 results.append(
@@ -327,7 +332,7 @@ class _Bench:
                         provenance=replace(result.provenance, disturbed=disturbed),
                     )
                 )
-        return Times(tuple(results))
+        return tuple(results)
 
     def _boot(
         self, number: int, arm: str, *, resumed: bool

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from statistics import median
 
 from rich.console import Console
 
@@ -23,7 +22,8 @@ from firsttouch.analysis.times import (
 from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.errors import UserError
-from firsttouch.lab.times import TimedCell, Times, read_times
+from firsttouch.lab.cells import Cell
+from firsttouch.lab.results import Times, host_of, read_times, results_by_arm
 from firsttouch.quantities import format_number_of, format_value
 from firsttouch.tables import Json
 from firsttouch.views.comparison import Comparison, Difference, Line, kind_of
@@ -36,9 +36,9 @@ _AGREE = 0.01
 _SUBJECTS = ("processor", "host's kernel", "guest's kernel", "images", "CPUs")
 
 
-def cell_title(cell: TimedCell, among: Sequence[TimedCell]) -> str:
+def cell_title(cell: Cell, among: Times) -> str:
     """Return a cell's name for people: its size, and in what it differs from others `among`."""
-    alike = [other.params for other in among if other.experiment == cell.experiment]
+    alike = [each.cell.params for each in among if each.cell.experiment == cell.experiment]
     telling = {
         name: value
         for name, value in cell.params.items()
@@ -60,17 +60,18 @@ def print_times(
     every: bool = False,
 ) -> None:  # fmt: skip
     """Print what the times say, then a row for each cell; with `every`, for each metric, too."""
-    host = times.host
+    host, by_arm = host_of(times), results_by_arm(times)
     title = f"Times on {host.processor}"
     about = (
-        f"KVM, {times.architecture}, host's kernel {host.kernel}, guest's {times.kernel}, "
-        f"CPU {', '.join(host.cpus)}, "
-        f"{format_number_of(times.rounds, 'boots')} of each arm"
+        f"KVM, {host.architecture}, host's kernel {host.kernel}, "
+        f"guest's {times[0].provenance.kernel_version}, CPU {', '.join(host.cpus)}, "
+        f"{format_number_of(len(times[0].boots), 'boots')} of each arm"
     )
     console.print(heading(title, about), soft_wrap=True)
-    for arm in times.arms:
-        for name, digest in arm.changes.items():
-            console.print(plain(f"{arm.name}: {name} (SHA-256 {digest[:16]})"), soft_wrap=True)
+    for arm, (first, *_) in by_arm.items():
+        for name, digest in first.provenance.digests.items():
+            if name.startswith(("patch ", "fragment ")):
+                console.print(plain(f"{arm}: {name} (SHA-256 {digest[:16]})"), soft_wrap=True)
     for sentence in (*sentences(times, list(rows)), *more):
         console.print(plain(sentence), soft_wrap=True)
     for row in rows:
@@ -85,15 +86,15 @@ def print_times(
                 soft_wrap=True,
             )
     console.print()
-    arms = [arm.name for arm in times.arms if arm.name != BASE]
-    shown = [row for row in rows if row.metric == ELAPSED or (every and row.arms)]
+    arms = [arm for arm in by_arm if arm != BASE]
+    shown = [row for row in rows if row.metric == ELAPSED or (every and row.figures)]
     names = ("cell", "metric") if every else ("cell",)
     lines = [
         (
-            *(cell_title(row.cell, times.cells), row.metric)[: len(names)],
+            *(cell_title(row.cell, times), row.metric)[: len(names)],
             row.missing
-            if BASE not in row.arms
-            else format_value(row.arms[BASE], "ns" if row.metric.endswith("_ns") else ""),
+            if BASE not in row.figures
+            else format_value(row.medians[BASE], "ns" if row.metric.endswith("_ns") else ""),
             *(change_words(row.changes.get(arm)) for arm in arms),
         )
         for row in shown
@@ -111,17 +112,17 @@ def times_document(
 ) -> dict[str, Json]:
     """Return the answer as an object: its sentences, and a row for each cell and metric."""
     return {
-        "timing": times.timing,
-        "architecture": times.architecture,
-        "host": asdict(times.host),
-        "boots": times.rounds,
+        "timing": "kvm",
+        "architecture": host_of(times).architecture,
+        "host": asdict(host_of(times)),
+        "boots": len(times[0].boots),
         "sentences": [*sentences(times, list(rows)), *more],
         "rows": [
             {
                 "experiment": row.cell.experiment,
                 "params": dict(row.cell.params),
                 "metric": row.metric,
-                "arms": row.arms,
+                "arms": row.medians,
                 "changes": {
                     arm: {**asdict(change), "shown": change.shown}
                     for arm, change in row.changes.items()
@@ -138,10 +139,10 @@ def times_document(
 def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
     """Say what `again` and the other arms show, how many boots more would, what disturbed."""
     timed = [row for row in rows if row.metric == ELAPSED]
-    if times.rounds < LEAST_BOOTS:
-        boots = format_number_of(times.rounds, "boots")
+    if len(times[0].boots) < LEAST_BOOTS:
+        boots = format_number_of(len(times[0].boots), "boots")
         yield f"Too few for an interval: {boots} of each arm; give --boots {LEAST_BOOTS}."
-    for name in (arm.name for arm in times.arms if arm.name != BASE):
+    for name in (arm for arm in results_by_arm(times) if arm != BASE):
         changes = [row.changes[name] for row in timed if name in row.changes]
         shown = [change for change in changes if change.shown]
         if name == CONTROL and changes:
@@ -161,15 +162,15 @@ def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
                 f"{name} against stock: {less} of {len(changes)} cells take less time, {more} "
                 f"more; of the others, no difference is shown."
             )
-    yield from _by_cpus(times, timed)
+    yield from _by_cpus(timed)
     needed = [change.needed for row in timed for change in row.changes.values()]
     if needed:
         enough = [number for number in needed if number is not None]
         most = f"{max(enough):,} boots" if len(enough) == len(needed) else "more than 10,000 boots"
         yield f"A change of {SMALL_CHANGE:.0%} would show in each cell with {most} of each arm."
-    if times.resumed:
-        yield f"The run was interrupted and resumed after round {', '.join(times.resumed)}."
-    yield from times.disturbed
+    if resumed := [str(boot.round - 1) for boot in times[0].boots if boot.resumed]:
+        yield f"The run was interrupted and resumed after round {', '.join(resumed)}."
+    yield from times[0].provenance.disturbed
     said = [
         warning for row in timed for change in row.changes.values() for warning in change.warnings
     ]
@@ -178,7 +179,7 @@ def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
         yield f"In {count} of {len(needed)} changes: {warning}."
 
 
-def _by_cpus(times: Times, rows: list[TimedRow]) -> Iterator[str]:
+def _by_cpus(rows: list[TimedRow]) -> Iterator[str]:
     """Say what each CPU takes for a page when several touch a share of one mapping each."""
     said: dict[tuple[str, str], dict[str, list[str]]] = {}
     for row in rows:
@@ -187,16 +188,10 @@ def _by_cpus(times: Times, rows: list[TimedRow]) -> Iterator[str]:
         if not isinstance(cpus, int) or not isinstance(size, int):
             continue
         pages = size >> 12
-        place = times.cells.index(row.cell)
         by_arm = said.setdefault((row.cell.experiment, str(params.get("by", ""))), {})
-        for arm, elapsed in row.arms.items():
-            faults = [
-                value
-                for boot in times.boots
-                if boot.arm == arm
-                and (value := figure_of(boot, place, "page_faults")[0]) is not None
-            ]
-            many = f", {median(faults) / pages:.2f} faults" if faults else ""
+        for arm, elapsed in row.medians.items():
+            faults, _ = figure_of(row.results[arm], "page_faults")
+            many = f", {faults.median / pages:.2f} faults" if faults else ""
             by_arm.setdefault(arm, []).append(f"{cpus}: {elapsed * cpus / pages:,.0f} ns{many}")
     for (experiment, touch), by_arm in said.items():
         arms = "; ".join(f"{arm} on {', '.join(each)}" for arm, each in by_arm.items())
@@ -215,7 +210,7 @@ def agreement(times: Times, rows: list[TimedRow], counted: Dataset) -> Iterator[
     Repetitions take 5 to 11 % less than a boot's first touches. Emulation of a timed guest's
     commands with their repetitions is within 0.2 % of its PMU for pages of 4 KiB.
     """
-    images = {arm.name: arm.image for arm in times.arms}
+    images = _images(times)
     far: list[tuple[float, str]] = []
     compared = 0
     for row in rows:
@@ -227,11 +222,11 @@ def agreement(times: Times, rows: list[TimedRow], counted: Dataset) -> Iterator[
             for arm, measured in case.arms.items():
                 same = measured.result.provenance.digests.get("kernel image") == images.get(arm)
                 emulated = measured.metrics.get(RETIRED)
-                if same and emulated and arm in row.arms:
+                if same and emulated and arm in row.figures:
                     compared += 1
-                    ratio = row.arms[arm] / emulated - 1
+                    ratio = row.figures[arm].median / emulated - 1
                     if abs(ratio) > _AGREE:
-                        far.append((ratio, f"{row.cell.command} on {arm}"))
+                        far.append((ratio, f"{row.command} on {arm}"))
     if compared:
         yield (
             f"Hardware and emulation count the kernel's instructions within 1 % of each other in "
@@ -264,30 +259,34 @@ def compared_times(a: Path, b: Path) -> Comparison:
     return Comparison(kind, (said,), differences, ("cell", "arm"), lines)
 
 
+def _images(times: Times) -> dict[str, str]:
+    arms = results_by_arm(times)
+    return {arm: first.provenance.digests["kernel image"] for arm, (first, *_) in arms.items()}
+
+
 def _facts(times: Times) -> dict[str, str]:
+    host = host_of(times)
     return {
-        "processor": times.host.processor,
-        "host's kernel": times.host.kernel,
-        "guest's kernel": times.kernel,
-        "images": " ".join(arm.image[:8] for arm in times.arms),
-        "CPUs": ", ".join(times.host.cpus),
-        "governor": times.host.before.governor,
+        "processor": host.processor,
+        "host's kernel": host.kernel,
+        "guest's kernel": times[0].provenance.kernel_version,
+        "images": " ".join(image[:8] for image in _images(times).values()),
+        "CPUs": ", ".join(host.cpus),
+        "governor": host.before.governor,
     }
 
 
 def _lines(a: Times, b: Times) -> Iterator[Line]:
     catalog = load_catalog([], (), ())
-    theirs = {
-        row.cell.command: row.changes for row in timed_rows(b, catalog) if row.metric == ELAPSED
-    }
+    theirs = {row.command: row.changes for row in timed_rows(b, catalog) if row.metric == ELAPSED}
     for row in timed_rows(a, catalog):
         for arm, change in row.changes.items():
-            other = theirs.get(row.cell.command, {}).get(arm)
+            other = theirs.get(row.command, {}).get(arm)
             if row.metric != ELAPSED or other is None:
                 continue
             yield Line(
                 {"experiment": row.cell.experiment, "params": dict(row.cell.params), "arm": arm},
-                (cell_title(row.cell, a.cells), arm),
+                (cell_title(row.cell, a), arm),
                 change.percent,
                 other.percent,
                 None,

@@ -19,8 +19,9 @@ from firsttouch.catalog.machines import Machine
 from firsttouch.catalog.releases import release_names
 from firsttouch.lab import guests, timed
 from firsttouch.lab.plan import Request
-from firsttouch.lab.times import Times, read_times
+from firsttouch.lab.results import Times, host_of, read_times, results_by_arm
 from firsttouch.progress import Reporter
+from firsttouch.tables import Table
 from firsttouch.vm import qemu
 from firsttouch.vm.kvm import host_machine
 from tests.support.contract import real_contract
@@ -50,22 +51,20 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _faults(times: Times, arm: str, experiment: str, **params: object) -> set[float]:
     """The page faults of a cell, of each boot of an arm and each repetition."""
-    places = [
-        place
-        for place, cell in enumerate(times.cells)
-        if cell.experiment == experiment and params.items() <= cell.params.items()
-    ]
     return {
-        sample.metrics["page_faults"]
-        for boot in times.boots
-        for sample in boot.samples
-        if boot.arm == arm and sample.cell in places
+        Table("", line).table("metrics").take("page_faults", float)
+        for result in times
+        if result.cell.arm == arm
+        and result.cell.experiment == experiment
+        and params.items() <= result.cell.params.items()
+        for line in result.lines
     }
 
 
 def _check(times: Times) -> None:
-    assert times.architecture == "x86-64"
-    assert not {cell.params.get("by") for cell in times.cells} & {"ldadd", "swp", "cas", "ldxr"}
+    assert host_of(times).architecture == "x86-64"
+    touches = {result.cell.params.get("by") for result in times}
+    assert not touches & {"ldadd", "swp", "cas", "ldxr"}
     for by, faults in (("store", _PAGES), ("load-store", 2 * _PAGES)):
         assert _faults(times, "stock", "populate", by=by) == {faults}
     assert _faults(times, "stock", "several-cpus", by="store", cpus=2) == {_PAGES}
@@ -88,10 +87,10 @@ def test_lab_time_runs_to_its_end_with_debians_image(
     monkeypatch.setattr(timed, "port_for", lambda _kernel: "pci")
     request = replace(_REQUEST, release=release, out=tmp_path)
     times = timed.time_cells(request, real_contract(), 1, reporter)
-    assert [boot.arm for boot in times.boots] == ["stock", "again", "on"]
+    assert list(results_by_arm(times)) == ["stock", "again", "on"]
     assert read_times(tmp_path) == times
     # The kernel's seed is the CPU's secret.
-    assert {boot.kaslr_seed for boot in times.boots} == {""}
+    assert {boot.kaslr_seed for result in times for boot in result.boots} == {""}
     _check(times)
 
 

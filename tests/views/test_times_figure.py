@@ -10,10 +10,9 @@ from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.lab.results import Boot
-from firsttouch.lab.times import Times
 from firsttouch.tables import Json
+from firsttouch.views.html.figures import times_figure
 from firsttouch.views.html.page import render
-from firsttouch.views.html.times_figure import times_figure
 from firsttouch.vm.kvm import Condition
 from tests.support.results import make_result
 from tests.support.surveys import HOST
@@ -34,8 +33,7 @@ def test_times_are_drawn() -> None:
         provenance = replace(made.provenance, host=host, digests={"kernel image": "a" * 64})
         boots = tuple(Boot(number, "0x1", 4.0, quiet) for number in range(1, 9))
         results.append(replace(made, lines=tuple(lines), boots=boots, provenance=provenance))
-    times = Times(tuple(results))
-    figure = times_figure("this run", times, _CATALOG)
+    figure = times_figure("this run", tuple(results), _CATALOG)
     assert "on against stock: 1 of 1 cells take less time" in figure.caption
     assert figure.table
     assert figure.table.rows[0] == (
