@@ -24,7 +24,7 @@ BASE = "stock"
 CONTROL = "again"
 Shape = Literal[
     "circle", "square", "diamond", "up", "down", "right", "left", "cross", "plus", "star",
-    "hourglass", "bow",
+    "hourglass", "bow", "hexagon",
 ]  # fmt: skip
 Kind = Literal["stock", "changed", "tiny-stock", "tiny-changed", "debian"]
 _COLOR = re.compile(r"#[0-9a-f]{6}")

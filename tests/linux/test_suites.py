@@ -121,6 +121,18 @@ _SPECIAL = (
         ("arm64/write_intent/present",),
         "mkswap /dev/ram0 >/dev/null && swapon /dev/ram0",
     ),
+    Setup(
+        "swap",
+        _as_it_is,
+        ("mm/shared_around",),
+        "mkswap /dev/ram0 >/dev/null && swapon /dev/ram0",
+    ),
+    Setup(
+        "no dirty flag",
+        _without_access_flag,
+        ("mm/shared_around",),
+        "mkswap /dev/ram0 >/dev/null && swapon /dev/ram0",
+    ),
     Setup("interleaved", _interleaved, ("arm64/write_intent/race",)),
     Setup("parallel", _in_parallel, ("arm64/write_intent/race",)),
     Setup("four processors", _with_four_cpus, ("mm/fault_ahead",)),
