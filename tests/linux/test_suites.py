@@ -89,6 +89,7 @@ class Setup:
     arguments: str = ""
 
 
+_SWAP = "grep -q ram0 /proc/swaps || { mkswap /dev/ram0 >/dev/null && swapon /dev/ram0; }"
 # What suites need of their guests beyond the lab's, which have the lab's CPU.
 # What one guest lacks, a suite skips.
 _SPECIAL = (
@@ -118,21 +119,10 @@ _SPECIAL = (
     Setup(
         "no access flag",
         _without_access_flag,
-        ("arm64/write_intent/present",),
-        "mkswap /dev/ram0 >/dev/null && swapon /dev/ram0",
+        ("arm64/write_intent/present", "mm/shared_around"),
+        _SWAP,
     ),
-    Setup(
-        "swap",
-        _as_it_is,
-        ("mm/shared_around",),
-        "mkswap /dev/ram0 >/dev/null && swapon /dev/ram0",
-    ),
-    Setup(
-        "no dirty flag",
-        _without_access_flag,
-        ("mm/shared_around",),
-        "mkswap /dev/ram0 >/dev/null && swapon /dev/ram0",
-    ),
+    Setup("swap", _as_it_is, ("mm/shared_around",), _SWAP),
     Setup("interleaved", _interleaved, ("arm64/write_intent/race",)),
     Setup("parallel", _in_parallel, ("arm64/write_intent/race",)),
     Setup("four processors", _with_four_cpus, ("mm/fault_ahead",)),
