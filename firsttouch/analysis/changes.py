@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What an arm changes against stock, or another arm, cell by cell: faults, TLBI, pages and more.
 
-Counts are exact, so that equal means equal. But a kernel whose code only moved
-runs the same path a moment earlier or later: ticks, and what they wake, fall
-elsewhere. The control shows how much that is: it is stock, a moment later. A
-change within it is of a kind of its own. Cache misses depend on addresses, too, so
-that code that moves has others: they are judged beyond what that explains.
+A change is judged beyond its noise (analysis/figures.py), which the control shows: stock run again.
 """
 
 from __future__ import annotations
@@ -16,6 +12,7 @@ from typing import Literal
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.figures import Figure, noise_of
 from firsttouch.catalog.arms import BASE, CONTROL
 from firsttouch.catalog.settings import load_setting
 
@@ -32,32 +29,15 @@ MISSES: Mapping[str, str] = {"l1d_misses": "L1D misses", "l2_misses": "L2 misses
 JUDGED: Mapping[str, str] = {**PATH, **MISSES}
 Kind = Literal["changed", "chance", "equal", "not judged"]
 Unit = Literal["operation", "fault", "cell"]
-# What a few ticks more or less make of a cell. Measured on 6.12: one has one DSB, one ISB and
-# 2,300 instructions; with what it wakes, 17,900, 5 DSB and 25 ISB.
-_TICKS: Mapping[str, float] = {INSTRUCTIONS: 20_000, "dsb": 6, "isb": 30}
-# Of the kernel instructions of a small cell, which has no time for ticks.
-_TICKS_PART = 0.01
-# What addresses make of the misses of a cell, in misses and as a part of them. Measured on 6.12 by
-# munmap and a patch of other code: up to 2,645 of 8,972 L1D misses and 384 of 1,004 L2 misses.
-_MOVED = 1_000
-_MOVED_PART = 1 / 3
-# An access that QEMU hides may be a miss that was not counted and, with LRU, cause another.
-_PER_UNSEEN = 2
 
 
 @dataclass(frozen=True)
 class CellChange:
-    """One case on the arm `base` and on another: both values of each count in `PATH`, of misses.
-
-    `chance` is by how much each of these changes without cause: a few ticks,
-    other addresses, and what the control changes against stock.
-    """
+    """One case on the arm `base` and on another: both figures of each count in `JUDGED`."""
 
     case: Case
     base: str
-    counts: Mapping[str, tuple[float, float]]
-    misses: Mapping[str, tuple[float, float]]
-    chance: Mapping[str, float]
+    figures: Mapping[str, tuple[Figure, Figure]]
 
     @property
     def unit(self) -> Unit:
@@ -78,32 +58,27 @@ class CellChange:
     @property
     def kind(self) -> Kind:
         """Whether the path changed."""
-        if INSTRUCTIONS not in self.counts:
+        if INSTRUCTIONS not in self.figures:
             return "not judged"
-        if any(map(self.moved, self.judged)):
+        if any(map(self.moved, self.figures)):
             return "changed"
-        same = all(value == base for base, value in self.counts.values())
-        return "equal" if same else "chance"
-
-    @property
-    def judged(self) -> Mapping[str, tuple[float, float]]:
-        """Both values of all that is judged."""
-        return {**self.counts, **self.misses}
+        path = [both for metric, both in self.figures.items() if metric in PATH]
+        return "equal" if all(base.median == value.median for base, value in path) else "chance"
 
     def moved(self, metric: str) -> bool:
-        """Whether a count changed by more than chance."""
-        base, value = self.judged.get(metric, (0.0, 0.0))
-        return abs(value - base) > self.chance.get(metric, 0.0)
+        """Whether a count changed by more than noise."""
+        both = self.figures.get(metric)
+        return both is not None and both[0].differs(both[1])
 
     @property
     def percent(self) -> float:
         """By how much the case's kernel instructions changed, in per cent of the base's."""
-        base, value = self.counts[INSTRUCTIONS]
+        base, value = (figure.median for figure in self.figures[INSTRUCTIONS])
         return 100 * (value - base) / base if base else 0.0
 
     @property
     def weight(self) -> float:
-        """The size of that change, by which cells are ordered; 0 if it is within chance."""
+        """The size of that change, by which cells are ordered; 0 if it is noise."""
         return abs(self.percent) if self.moved(INSTRUCTIONS) else 0.0
 
     @property
@@ -112,19 +87,18 @@ class CellChange:
 
         It is the first in `JUDGED` that moved; kernel instructions come before faults.
         """
-        first = sorted(self.judged, key=lambda name: name != INSTRUCTIONS)
+        first = sorted(self.figures, key=lambda name: name != INSTRUCTIONS)
         return next(filter(self.moved, first), INSTRUCTIONS)
 
     @property
     def costs_more(self) -> bool:
-        """Whether the decisive count grew by more than chance."""
-        base, value = self.judged.get(self.decisive, (0.0, 0.0))
-        return self.moved(self.decisive) and value > base
+        """Whether the decisive count grew by more than noise."""
+        return self.moved(self.decisive) and self.change(self.decisive) > 0
 
     def per_unit(self, metric: str) -> tuple[float, float]:
         """Return a count on the base and on the arm, divided by the base's faults or operations."""
-        base, value = self.judged[metric]
-        return base / self.units, value / self.units
+        base, value = self.figures[metric]
+        return base.median / self.units, value.median / self.units
 
     def change(self, metric: str) -> float:
         """Return the change of a count per fault or operation, or of the whole case."""
@@ -188,34 +162,25 @@ def changes(dataset: Dataset, base: str = BASE) -> list[Changes]:
 
 def _cells(cases: Iterable[Case], base: str, arm: str) -> Iterable[CellChange]:
     for case in cases:
-        if {base, arm} <= case.arms.keys():
-            counts, control = _both(case, base, arm), _both(case, BASE, CONTROL)
-            chance = {
-                metric: abs(control[metric][1] - control[metric][0]) if metric in control else 0.0
-                for metric in counts
-            }
-            unseen = max(case.arms[name].unseen for name in (base, arm))
-            for metric, (first, _) in counts.items():
-                if metric in MISSES:
-                    chance[metric] += _MOVED + _MOVED_PART * first + _PER_UNSEEN * unseen
-                elif metric == INSTRUCTIONS:
-                    chance[metric] += min(_TICKS[metric], _TICKS_PART * first)
-                else:
-                    chance[metric] += _TICKS.get(metric, 0)
-            misses = {metric: counts.pop(metric) for metric in MISSES if metric in counts}
-            yield CellChange(case, base, counts, misses, chance)
+        if not {base, arm} <= case.arms.keys():
+            continue
+        before, after, stock, again = (_counts(case, name) for name in (base, arm, BASE, CONTROL))
+        unseen = max(case.arms[name].unseen for name in (base, arm))
+        figures = {}
+        for metric in (name for name in before if name in after):
+            apart = again[metric] - stock[metric] if metric in stock.keys() & again.keys() else 0
+            noise = noise_of(metric, before[metric], apart, unseen)
+            figures[metric] = Figure("", (before[metric],), noise), Figure("", (after[metric],))
+        yield CellChange(case, base, figures)
 
 
-def _both(case: Case, base: str, arm: str) -> dict[str, tuple[float, float]]:
-    """Return both values of each count in `PATH`, and of the misses that the model saw."""
-    if not {base, arm} <= case.arms.keys():
+def _counts(case: Case, arm: str) -> dict[str, float]:
+    """Return each count of `JUDGED` that an arm has; none if the case did not run on it."""
+    if arm not in case.arms:
         return {}
-    seen = [
-        {**{name: of.metrics[name] for name in PATH if name in of.metrics},
-         **{name: of.misses[name] for name in MISSES if name in of.misses}}
-        for of in (case.arms[base], case.arms[arm])
-    ]  # fmt: skip
-    return {name: (seen[0][name], seen[1][name]) for name in seen[0] if name in seen[1]}
+    of = case.arms[arm]
+    path = {name: of.metrics[name] for name in PATH if name in of.metrics}
+    return {**path, **{name: of.misses[name] for name in MISSES if name in of.misses}}
 
 
 def _order(cell: CellChange) -> tuple[bool, float]:

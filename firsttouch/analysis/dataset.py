@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median
 
 from firsttouch.analysis.cases import BASE_PAGE, Case, Platform
+from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Measurement, measure
-from firsttouch.analysis.verdicts import NOT_JUDGED, NOT_PUBLISHED, change_percent, verdict
 from firsttouch.catalog.arms import BASE, tried_arm
 from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.experiments import (
@@ -28,6 +28,10 @@ from firsttouch.catalog.experiments import (
 )
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result, file_of_results, read_results
+
+# The verdict on a published time: instructions are not time, and a guest's clock counts
+# instructions. And that on a change that no published figure is about.
+NOT_JUDGED, NOT_PUBLISHED = "cannot be judged by counts", "no claim"
 
 
 @dataclass(frozen=True)
@@ -318,6 +322,26 @@ def _rows(cases: Iterable[Case]) -> tuple[list[Row], list[Gap]]:
                 said = verdict(published, change if pair == (BASE, experiment.compare) else None)
                 rows.append(Row(case, figure, unit, arms, change, published, said))
     return rows, gaps
+
+
+def verdict(published: Published | None, change: float | None) -> str:
+    """Return the verdict on a published figure.
+
+    ``exceeded`` means that the change goes further in the published direction
+    than the tolerance allows. Without a measured change the verdict is
+    NOT_PUBLISHED. A time is not judged.
+    """
+    if published is None or change is None:
+        return NOT_PUBLISHED
+    if published.time:
+        return NOT_JUDGED
+    if published.at_most is not None:
+        return "reproduced" if change <= published.at_most else "not reproduced"
+    assert published.change is not None
+    if abs(change - published.change) <= published.tolerance:
+        return "reproduced"
+    further = change < published.change if published.change < 0 else change > published.change
+    return "exceeded" if further and published.change else "not reproduced"
 
 
 def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]:

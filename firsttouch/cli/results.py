@@ -25,7 +25,7 @@ from firsttouch.trace.debug_files import Servers
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
-from firsttouch.views.comparison import comparison_document, print_comparison
+from firsttouch.views.comparison import compare, comparison_document, print_comparison
 from firsttouch.views.html.figures import times_figure
 from firsttouch.views.html.files import write_figures
 from firsttouch.views.html.page import write_report
@@ -33,7 +33,6 @@ from firsttouch.views.profile import folded
 from firsttouch.views.rows import FORMATS, export
 from firsttouch.views.terminal import output_console
 from firsttouch.views.times import compared_times
-from firsttouch.views.two_results import compare
 
 # Besides the formats of tables.
 _FIGURES, _FOLDED = "svg", "folded"
@@ -172,7 +171,7 @@ def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
     if options.json:
         print(dump_json(comparison_document(comparison)), end="")
     else:
-        print_comparison(comparison, str(a), str(b), output_console())
+        print_comparison(comparison, output_console(), str(a), str(b))
     return 1 if comparison.contradictory else 0
 
 

@@ -28,7 +28,8 @@ from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
 from firsttouch.terminal import spelled
-from firsttouch.views.changes import changes_document, print_changes, print_matrix
+from firsttouch.views.changes import changes_document, compared_arms, compared_in_settings
+from firsttouch.views.comparison import print_comparison
 from firsttouch.views.html.files import write_flame_graphs
 from firsttouch.views.html.page import write_report
 from firsttouch.views.profile import function_tables
@@ -224,10 +225,12 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         if options.table:
             print_dataset(dataset, console)
         for changed in tried:
-            if options.matrix:
-                print_matrix(matrix_of(changed), cases[changed.arm], console, len(tried))
-            else:
-                print_changes(changed, console, len(tried))
+            print_comparison(
+                compared_in_settings(matrix_of(changed), cases[changed.arm], len(tried))
+                if options.matrix
+                else compared_arms(changed, len(tried)),
+                console,
+            )
             for each in profiled:
                 if each.arm == changed.arm:
                     print_profiled(each, console)

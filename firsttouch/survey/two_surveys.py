@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from firsttouch.analysis.figures import Figure
-from firsttouch.analysis.verdicts import change_percent
+from firsttouch.analysis.figures import Figure, change_percent
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_size
 from firsttouch.survey.document import read_survey
@@ -43,7 +42,7 @@ def compare_surveys(a: Findings, b: Findings) -> Comparison:
     of = f" They differ in: {', '.join(d.what for d in differences)}." if differences else ""
     sentence = f"{changed:,} of {len(lines):,} figures changed by more than noise.{of}"
     kind = kind_of(differences, _SUBJECTS, len(_SUBJECTS))
-    return Comparison(kind, (sentence,), differences, ("", "figure"), lines, note=PLUS_MINUS)
+    return Comparison(kind, (sentence,), differences, ("", "figure"), lines, notes=(PLUS_MINUS,))
 
 
 def _figures(findings: Findings) -> Iterator[tuple[tuple[str, str], Figure]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from firsttouch.analysis.verdicts import change_percent
+from firsttouch.analysis.figures import change_percent
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change
 from firsttouch.trace.kinds import NAMES as FAULT_NAMES

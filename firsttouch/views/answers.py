@@ -10,7 +10,7 @@ from rich.console import Console
 from firsttouch.analysis.cache_statistics import Spread, running, sweeps
 from firsttouch.analysis.cases import Case, Platform
 from firsttouch.analysis.dataset import Dataset, Row
-from firsttouch.analysis.verdicts import change_percent
+from firsttouch.analysis.figures import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params
 from firsttouch.quantities import (

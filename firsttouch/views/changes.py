@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an arm changes: tables of the cells that cost more and less, in one setting or several."""
+"""What an arm changes, as a Comparison of the cells that cost more and less: in settings, or one.
+
+Also that as JSON.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
-
-from rich.console import Console
+from collections.abc import Iterator, Mapping, Sequence
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import (
@@ -21,92 +20,75 @@ from firsttouch.analysis.changes import (
     Matrix,
     Moved,
 )
-from firsttouch.analysis.verdicts import change_percent
+from firsttouch.analysis.figures import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.quantities import format_change, format_list, format_number_of
 from firsttouch.tables import Json
+from firsttouch.views.comparison import COMPARABLE, Comparison, Line
 from firsttouch.views.names import cell_name
 from firsttouch.views.profile import UNITS, changed_in, format_per, format_signed, signed
-from firsttouch.views.tables import Table, print_table
-from firsttouch.views.terminal import heading, plain
 
 SCHEMA = 1
-Line = TypeVar("Line")
 # Lines of the tables of cells, which all arms share.
 _CELLS = 12
 # What stands for no setting.
 PLAIN = "as it is"
 _FUNCTIONS = 3
+_MORE, _LESS = "costs more", "costs less"
 
 
-@dataclass(frozen=True)
-class ChangesSection:
-    """What an arm changes: tables of what costs more and what costs less, and sentences.
+def compared_arms(changes: Changes, arms: int | None = None) -> Comparison:
+    """Return what an arm changes; with few lines if the tables of `arms` share a terminal.
 
-    Each table has cells of one unit; its title heads its first column.
+    Each table has the kernel instructions of its cells in their unit, and each count's change. A
+    count that changes in none of the cells, but by noise, has no column.
     """
-
-    title: str
-    tables: tuple[Table, ...]
-    sentences: tuple[str, ...]
-
-
-def changes_section(changes: Changes, most: int | None = None) -> ChangesSection:
-    """Return what an arm changes: at most `most` cells to each side."""
     platforms = sorted({str(cell.case.platform) for cell in changes.cells})
-    tables, hidden = [], 0
-    for side, more in (("costs more", True), ("costs less", False)):
+    lines, columns, hidden = list[Line](), dict[str, tuple[str, ...]](), 0
+    for side, more in ((_MORE, True), (_LESS, False)):
         cells = changes.changed(more=more)
-        hidden += len(cells) - len(cells[:most])
-        tables += [
-            _table(f"{side}, {unit}", changes, alike, several=len(platforms) > 1)
-            for unit, alike in _by_unit(cells[:most], lambda cell: cell).items()
-        ]
-    return ChangesSection(
-        f"{changes.arm} against {changes.base}, {format_list(platforms)}: {changes.meaning}",
-        tuple(tables),
-        tuple(_sentences(changes, hidden)),
-    )
+        shown = cells[: _most(arms)]
+        hidden += len(cells) - len(shown)
+        for unit in dict.fromkeys(cell.unit for cell in shown):
+            alike = [cell for cell in shown if cell.unit == unit]
+            others = [
+                metric
+                for metric in JUDGED
+                if metric != INSTRUCTIONS and any(cell.moved(metric) for cell in alike)
+            ]
+            title = f"{side}, {UNITS[unit]}"
+            columns[title] = ("change", "of all", *(JUDGED[metric] for metric in others))
+            for cell in alike:
+                where = f", {cell.case.platform}" if len(platforms) > 1 else ""
+                noise = not cell.weight and cell.percent
+                texts = (
+                    "noise" if noise else format_change(cell.percent),
+                    *(
+                        format_signed(cell.change(metric)) if metric in cell.figures else "-"
+                        for metric in others
+                    ),
+                )
+                lines.append(_line(cell, INSTRUCTIONS, f"{_name(cell)}{where}", texts, title))
+    return Comparison(
+        COMPARABLE, (), (), (), tuple(lines),
+        notes=tuple(_sentences(changes, hidden)),
+        title=f"{changes.arm} against {changes.base}, {format_list(platforms)}: {changes.meaning}",
+        sides=(changes.base, changes.arm),
+        changes=columns,
+    )  # fmt: skip
 
 
-def print_changes(changes: Changes, console: Console, arms: int | None = None) -> None:
-    """Print what an arm changes; in few lines if the tables of `arms` share a terminal."""
-    section = changes_section(changes, _rows_of(arms))
-    console.print(heading(section.title), soft_wrap=True)
-    for table in section.tables:
-        print_table(table, console)
-    for sentence in section.sentences:
-        console.print(plain(sentence))
+def _line(cell: CellChange, metric: str, name: str, texts: tuple[str, ...], title: str) -> Line:
+    base, value = cell.per_unit(metric)
+    both = (format_per(base), format_per(value), format_signed(value - base))
+    return Line(
+        {**cell.case.document(), "metric": metric}, (name,), base, value,
+        change_percent(base, value), (*both, *texts), cell.moved(metric), (title, ""),
+    )  # fmt: skip
 
 
-def _rows_of(arms: int | None) -> int | None:
+def _most(arms: int | None) -> int | None:
     return max(3, _CELLS // (2 * arms)) if arms else None
-
-
-def _table(title: str, changes: Changes, cells: Sequence[CellChange], *, several: bool) -> Table:
-    """Return the kernel instructions of each cell in its unit, and each count's change.
-
-    A count that changes in none of the cells, but by chance, has no column.
-    """
-    others = [
-        metric
-        for metric in JUDGED
-        if metric != INSTRUCTIONS and any(cell.moved(metric) for cell in cells)
-    ]
-    words = [JUDGED[metric] for metric in others]
-    rows = []
-    for cell in cells:
-        base, value = cell.per_unit(INSTRUCTIONS)
-        rows.append((
-            f"{_name(cell)}, {cell.case.platform}" if several else _name(cell),
-            format_per(base),
-            format_per(value),
-            format_signed(value - base),
-            format_change(cell.percent) if cell.weight or base == value else "noise",
-            *(format_signed(cell.change(metric)) if metric in cell.judged else "-"
-              for metric in others),
-        ))  # fmt: skip
-    return Table("", (title, changes.base, changes.arm, "change", "of all", *words), rows)
 
 
 def _sentences(changes: Changes, hidden: int) -> Iterator[str]:
@@ -117,7 +99,7 @@ def _sentences(changes: Changes, hidden: int) -> Iterator[str]:
     if equal + chance and not changes.of_kind("changed"):
         yield "Nothing changed."
     if equal:
-        judged = [w for metric, w in PATH.items() if any(metric in cell.counts for cell in equal)]
+        judged = [w for metric, w in PATH.items() if any(metric in cell.figures for cell in equal)]
         words = format_list(judged, most=len(PATH))
         yield f"{words[0].upper()}{words[1:]} are equal in {_cells(equal)}."
     if chance:
@@ -136,8 +118,13 @@ def _cells(cells: Sequence[CellChange]) -> str:
 def _within(changes: Changes) -> Iterator[str]:
     """Return how far each level's misses changed by chance, and in how many cells."""
     for metric, words in MISSES.items():
-        cells = [cell for cell in changes.cells if metric in cell.misses]
-        both = [cell.misses[metric] for cell in cells if not cell.moved(metric)]
+        cells = [cell for cell in changes.cells if metric in cell.figures]
+        both = [
+            (base.median, value.median)
+            for cell in cells
+            for base, value in [cell.figures[metric]]
+            if not base.differs(value)
+        ]
         changed = [100 * (value - base) / base for base, value in both if base and value != base]
         if changed:
             yield (
@@ -150,38 +137,58 @@ def _name(cell: CellChange) -> str:
     return cell_name(cell.case.experiment, cell.case.params)
 
 
-def _by_unit(lines: Iterable[Line], cell_of: Callable[[Line], CellChange]) -> dict[str, list[Line]]:
-    """Return lines of a table by the unit of their cells; `cell_of` returns the cell of a line."""
-    groups: dict[str, list[Line]] = {}
-    for line in lines:
-        groups.setdefault(UNITS[cell_of(line).unit], []).append(line)
-    return groups
+def compared_in_settings(
+    matrix: Matrix, profiled: Sequence[Case], arms: int | None = None
+) -> Comparison:
+    """Return what got worse, what got better and what did not move, in settings.
 
-
-def print_matrix(
-    matrix: Matrix, profiled: Sequence[Case], console: Console, arms: int | None = None
-) -> None:
-    """Print what got worse, what got better and what did not move.
-
-    It takes few lines if the tables of `arms` share a terminal. `profiled` are the cases
-    that ran again with counts by function.
+    It has few lines if the tables of `arms` share a terminal. `profiled` are the cells that ran
+    again with counts by function. A line is a case in the setting that moves it most; if its
+    instructions did not move, it names the count that did.
     """
-    changes, most = matrix.changes, _rows_of(arms)
-    sides = (("Worse", matrix.worse), ("Better", matrix.better))
-    number = format_number_of(len(matrix.settings), "settings")
-    console.print(heading(f"{changes.arm} against {changes.base} in {number}: {changes.meaning}"))
+    changes, lines, hidden = matrix.changes, list[Line](), list[str]()
+    sides = (("worse", matrix.worse), ("better", matrix.better))
     for side, moved in sides:
-        console.print(plain(f"{side}: {_headline(moved, changes, profiled)}"))
-    for side, moved in sides:
-        for unit, alike in _by_unit(moved[:most], lambda case: case.most).items():
-            print_table(_matrix_table(f"{side.lower()}, {unit}", alike, changes), console)
-        if hidden := moved[len(moved[:most]) :]:
-            console.print(plain(f"and {format_number_of(len(hidden), 'more cells')}"))
+        shown = moved[: _most(arms)]
+        if len(moved) > len(shown):
+            hidden.append(f"{format_number_of(len(moved) - len(shown), 'more cells')} got {side}")
+        lines += [
+            _setting_line(case, f"{side}, {UNITS[unit]}")
+            for unit in dict.fromkeys(case.most.unit for case in shown)
+            for case in shown
+            if case.most.unit == unit
+        ]
+    notes = [f"and {', '.join(hidden)}: --json has them."] if hidden else []
     if matrix.still:
         still = [cell_name(case.experiment, case.params) for case in matrix.still]
-        console.print(plain(f"Did not move in any setting: {format_list(still, most=12)}."))
+        notes.append(f"Did not move in any setting: {format_list(still, most=12)}.")
     if names := [name for name in matrix.settings if name]:
-        console.print(plain(f"Settings: {PLAIN}, {format_list(names, most=len(names))}."))
+        notes.append(f"Settings: {PLAIN}, {format_list(names, most=len(names))}.")
+    number = format_number_of(len(matrix.settings), "settings")
+    columns = ("change", "of all", PLAIN, "settings", "most in")
+    return Comparison(
+        COMPARABLE,
+        tuple(f"{side.title()}: {_headline(moved, changes, profiled)}" for side, moved in sides),
+        (), (), tuple(lines),
+        notes=tuple(notes),
+        title=f"{changes.arm} against {changes.base} in {number}: {changes.meaning}",
+        sides=(changes.base, changes.arm),
+        changes=dict.fromkeys((title for line in lines for title in line.group[:1]), columns),
+        words=1,
+    )  # fmt: skip
+
+
+def _setting_line(case: Moved, title: str) -> Line:
+    cell, bare = case.most, case.plain
+    metric = cell.decisive
+    name = _name(cell) + ("" if metric == INSTRUCTIONS else f", {JUDGED[metric]}")
+    texts = (
+        format_change(change_percent(*cell.per_unit(metric))),
+        format_signed(bare.change(metric)) if bare and metric in bare.figures else "-",
+        f"{len(case.cells)} of {case.of}",
+        cell.case.platform.setting or PLAIN,
+    )
+    return _line(cell, metric, name, texts, title)
 
 
 def _headline(moved: Sequence[Moved], changes: Changes, profiled: Sequence[Case]) -> str:
@@ -203,30 +210,6 @@ def _headline(moved: Sequence[Moved], changes: Changes, profiled: Sequence[Case]
             words += "".join(f", {row.function} {signed(row.change or 0)}" for row in rows)
             break
     return f"{words}."
-
-
-def _matrix_table(title: str, moved: Sequence[Moved], changes: Changes) -> Table:
-    """Return a line for each case: the setting that moves it most, and what it is without.
-
-    A line whose instructions did not move names the count that did.
-    """
-    rows = []
-    for case in moved:
-        cell = case.most
-        metric, bare = cell.decisive, case.plain
-        base, value = cell.per_unit(metric)
-        rows.append((
-            _name(cell) + ("" if metric == INSTRUCTIONS else f", {JUDGED[metric]}"),
-            format_per(base),
-            format_per(value),
-            format_signed(value - base),
-            format_change(change_percent(base, value)),
-            format_signed(bare.change(metric)) if bare and metric in bare.judged else "-",
-            f"{len(case.cells)} of {case.of}",
-            cell.case.platform.setting or PLAIN,
-        ))  # fmt: skip
-    head = (title, changes.base, changes.arm, "change", "of all", PLAIN, "settings", "most in")
-    return Table("", head, rows, more=1)
 
 
 def changes_document(
@@ -267,12 +250,12 @@ def _cell_document(cell: CellChange) -> dict[str, Json]:
         **cell.case.document(),
         "setting": cell.case.platform.setting,
         "kind": cell.kind,
-        "change_percent": cell.percent if INSTRUCTIONS in cell.counts else None,
-        "faults": cell.counts.get(FAULTS, (0.0, 0.0))[0] or None,
+        "change_percent": cell.percent if INSTRUCTIONS in cell.figures else None,
+        "faults": cell.figures[FAULTS][0].median or None if FAULTS in cell.figures else None,
         "per": cell.unit,
         "units": cell.units,
         "counts": {
-            metric: {_key(cell.base): base, "arm": value, "chance": cell.chance.get(metric)}
-            for metric, (base, value) in cell.judged.items()
+            metric: {_key(cell.base): base.median, "arm": value.median, "chance": base.noise}
+            for metric, (base, value) in cell.figures.items()
         },
     }

@@ -1,21 +1,48 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A comparison of two results, surveys or traces: as a record, on the terminal and as JSON."""
+"""A Comparison is two sides of the same figures: for `compare`, `try`, its matrix and its mail.
+
+The sides are two results, surveys or traces, or two arms. `compare` makes that of two sets of
+results: first whether they are comparable, then what changed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 from rich.console import Console
 
+from firsttouch.analysis.cases import Case
+from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.figures import change_percent
+from firsttouch.analysis.measurement import Measurement
+from firsttouch.catalog.experiments import Params, Value
+from firsttouch.errors import UserError
+from firsttouch.quantities import format_change, format_number_of, format_size, format_value
 from firsttouch.tables import Json
-from firsttouch.views.tables import Table, print_tables
-from firsttouch.views.terminal import plain
+from firsttouch.views.names import format_params
+from firsttouch.views.tables import Table, print_table, print_tables
+from firsttouch.views.terminal import heading, plain
 
 SCHEMA = 2
 # Made from the same parts; different in what a comparison can be about; different in more.
 SAME, COMPARABLE, WITH_CARE = "same", "comparable", "with care"
 _STYLES = {SAME: "green", COMPARABLE: "green", WITH_CARE: "yellow"}
+# What a comparison can be about. Anything else is an instrument; a difference in
+# an instrument can change counts for reasons that are not in the kernel.
+_SUBJECTS = ("kernel", "machine", "kernel source", "kernel build", "kernel command line")
+# Names in a comparison of digests whose names in the provenance are other ones.
+_DIGESTS = {"kernel image": "kernel build", "QEMU": "QEMU's program"}
+# Differences that follow from another difference, and are not listed beside it.
+_FOLLOWS = {
+    "kernel source": {"kernel"},
+    "kernel build": {"kernel", "kernel source", "compiler"},
+    "device tree": {"machine"},
+    "initial RAM disk": {"ftbench", "init", "guest's commands"},
+    "QEMU's program": {"QEMU"},
+}
+_SHORT = 12
 
 
 @dataclass(frozen=True)
@@ -32,7 +59,7 @@ class Line:
     """A figure of both sides; `change_percent` is b against a, None if a is 0.
 
     `of` says what it is of, for programs. For people, `names` says it in the
-    columns of the comparison, and `texts` has a, b and the change. `changed`
+    columns of the comparison, and `texts` has a, b, the change and what follows. `changed`
     tells whether b differs from a by more than noise. `group` is the heading of
     its table and what that is about; only `shown` lines are in the tables.
     """
@@ -42,7 +69,7 @@ class Line:
     a: float
     b: float
     change_percent: float | None
-    texts: tuple[str, str, str]
+    texts: tuple[str, ...]
     changed: bool
     group: tuple[str, str] = ("", "")
     shown: bool = True
@@ -50,10 +77,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison of two sides; the first of its `sentences` says whether it holds.
+    """The comparison of two `sides`; the first of its `sentences` says whether it holds.
 
-    `columns` head the names of its lines. `contradictory`: the sides should be
-    equal, and are not. `note` explains the figures.
+    `columns` head the names of its lines, `changes` what follows both sides, by the heading of
+    a table if tables differ in it; the last `words` columns are no figures. Without `columns`,
+    the heading of a table heads the names in it. `contradictory`: the sides should be equal, and
+    are not. `notes` follow the tables. With a `title`, the sides are arms.
     """
 
     kind: str
@@ -62,7 +91,11 @@ class Comparison:
     columns: tuple[str, ...]
     lines: tuple[Line, ...]
     contradictory: bool = False
-    note: str = ""
+    notes: tuple[str, ...] = ()
+    title: str = ""
+    sides: tuple[str, str] = ("A", "B")
+    changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    words: int = 0
 
 
 def kind_of(differences: Iterable[Difference], subjects: Iterable[str], most: int) -> str:
@@ -73,14 +106,18 @@ def kind_of(differences: Iterable[Difference], subjects: Iterable[str], most: in
     return COMPARABLE if kinds <= set(subjects) and len(kinds) <= most else WITH_CARE
 
 
-def print_comparison(comparison: Comparison, a: str, b: str, console: Console) -> None:
+def print_comparison(comparison: Comparison, console: Console, a: str = "", b: str = "") -> None:
     """Print what the comparison says, what differs, and the figures.
 
-    `a` and `b` are names of the two sides, such as their directories.
+    `a` and `b` are names of the two sides, such as their directories, if it has no title.
     """
-    console.print(plain(f"A: {a}"))
-    console.print(plain(f"B: {b}"))
-    style = "red" if comparison.contradictory else _STYLES[comparison.kind]
+    if comparison.title:
+        console.print(heading(comparison.title), soft_wrap=True)
+    else:
+        console.print(plain(f"A: {a}"))
+        console.print(plain(f"B: {b}"))
+    style = "" if comparison.title else _STYLES[comparison.kind]
+    style = "red" if comparison.contradictory else style
     for sentence in comparison.sentences:
         console.print(plain(sentence, style))
         style = ""
@@ -89,25 +126,31 @@ def print_comparison(comparison: Comparison, a: str, b: str, console: Console) -
         console.print(plain(f"  {what}" + (f" (and {len(more):,} more)" if more else "")))
         for side, value in (("A", first.a), ("B", first.b)):
             console.print(plain(f"    {side} {value}", "dim"))
-    print_tables(comparison_tables(comparison), console)
-    if comparison.note:
-        console.print(plain(comparison.note, "dim"))
+    if comparison.title:
+        for table in comparison_tables(comparison):
+            print_table(table, console)
+    else:
+        print_tables(comparison_tables(comparison), console)
+    for note in comparison.notes:
+        console.print(plain(note))
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
-    """Return a table for each group of lines: both sides, and a column for the change."""
+    """Return a table for each group of lines: both sides, and columns for the change."""
     groups: dict[tuple[str, str], list[Line]] = {}
     for line in comparison.lines:
         if line.shown:
             groups.setdefault(line.group, []).append(line)
+    names = comparison.columns
     return [
         Table(
-            title,
-            (*comparison.columns, "A", "B", "change"),
+            title if names else "",
+            (*(names or [title]), *comparison.sides, *comparison.changes.get(title, ("change",))),
             [(*line.names, *line.texts) for line in lines],
             about=about,
-            names=len(comparison.columns),
-            wraps={0: 12},
+            names=len(names) or 1,
+            more=comparison.words,
+            wraps={0: 12} if names else {},
         )
         for (title, about), lines in groups.items()
     ]
@@ -131,3 +174,200 @@ def comparison_document(comparison: Comparison) -> dict[str, Json]:
             for line in comparison.lines
         ],
     }
+
+
+# What identifies a cell in both sets: release and machine, unless they may differ, and the cell.
+_Key = tuple[str, str, str, tuple[tuple[str, Value], ...], str]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    case: Case
+    a: Measurement
+    b: Measurement
+
+
+def compare(a: Dataset, b: Dataset) -> Comparison:
+    """Return the comparison of two sets.
+
+    If each set has only one release, the releases may differ; so may the
+    machines. Raises UserError if the sets have no cell in common.
+    """
+    releases, machines = (
+        all(len({getattr(case.platform, what) for case in each.cases}) == 1 for each in (a, b))
+        for what in ("release", "machine")
+    )
+    ours = _cells(a, releases=releases, machines=machines)
+    theirs = _cells(b, releases=releases, machines=machines)
+    pairs = [
+        _Pair(case, measured, theirs[key][1])
+        for key, (case, measured) in ours.items()
+        if key in theirs
+    ]
+    if not pairs:
+        raise UserError(_nothing_in_common(a, b))
+    differences = tuple(_differences(pairs))
+    lines = tuple(_lines(pairs))
+    kind = kind_of(differences, _SUBJECTS, 1)
+    return Comparison(
+        kind,
+        (
+            _judge(kind, differences, lines, len(pairs)),
+            *(
+                f"{format_number_of(only, 'cells')} {'is' if only == 1 else 'are'} in {side} only "
+                "and not compared."
+                for side, cells in (("A", ours), ("B", theirs))
+                if (only := len(cells) - len(pairs))
+            ),
+        ),
+        differences,
+        ("cell", "arm", "metric"),
+        lines,
+        contradictory=kind == SAME and any(line.changed for line in lines),
+    )
+
+
+def _cells(
+    dataset: Dataset, *, releases: bool, machines: bool
+) -> dict[_Key, tuple[Case, Measurement]]:
+    """Return the cells by key; keys leave out the release, or the machine, if these may differ."""
+    return {
+        (
+            "" if releases else case.platform.release,
+            "" if machines else case.platform.machine,
+            case.experiment.name,
+            tuple(sorted(case.params.items())),
+            arm,
+        ): (case, measured)
+        for case in dataset.cases
+        for arm, measured in case.arms.items()
+    }
+
+
+def _differences(pairs: Iterable[_Pair]) -> Iterator[Difference]:
+    differences: dict[Difference, None] = {}
+    for pair in pairs:
+        ours, theirs = _facts(pair.a), _facts(pair.b)
+        for what in dict.fromkeys([*ours, *theirs]):
+            before, after = ours.get(what, "none"), theirs.get(what, "none")
+            if before != after:
+                differences[Difference(what, before, after)] = None
+    named = {difference.what for difference in differences}
+    for difference in differences:
+        if not _FOLLOWS.get(difference.what, set()) & named:
+            yield difference
+
+
+def _facts(measured: Measurement) -> dict[str, str]:
+    made = measured.result.provenance
+    commands = made.commands
+    digests = {
+        _DIGESTS.get(name, name): digest[:_SHORT] for name, digest in sorted(made.digests.items())
+    }
+    return {
+        "kernel": made.kernel_version,
+        "machine": measured.result.cell.machine,
+        "kernel command line": made.boot,
+        "QEMU": made.qemu,
+        "compiler": made.compiler,
+        **digests,
+        "guest's commands": (
+            commands[0] if len(commands) == 1 else f"{len(commands)} cells in one guest"
+        ),
+    }
+
+
+def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
+    """Yield each metric of each pair; a cell's name has the parameters that vary in its table."""
+    params: dict[tuple[str, str], list[Params]] = defaultdict(list)
+    for pair in pairs:
+        params[_group(pair)].append(pair.case.params)
+    for pair in pairs:
+        group, cell = _group(pair), pair.a.result.cell
+        telling = {
+            name: value
+            for name, value in pair.case.params.items()
+            if name == "size" or len({each.get(name) for each in params[group]}) > 1
+        }
+        for metric in pair.case.experiment.metrics:
+            before, after = pair.a.metrics.get(metric.name), pair.b.metrics.get(metric.name)
+            if before is None or after is None:
+                continue
+            change = change_percent(before, after)
+            yield Line(
+                {
+                    "experiment": pair.case.experiment.name,
+                    "params": dict(pair.case.params),
+                    "arm": cell.arm,
+                    "release": _both(cell.release, pair.b.result.cell.release),
+                    "machine": _both(cell.machine, pair.b.result.cell.machine),
+                    "metric": metric.name,
+                    "unit": metric.unit,
+                },
+                (format_params(telling), cell.arm, metric.name),
+                before,
+                after,
+                change,
+                (
+                    format_value(before, metric.unit),
+                    format_value(after, metric.unit),
+                    format_change(change),
+                ),
+                before != after,
+                group,
+                metric.shown,
+            )
+
+
+def _group(pair: _Pair) -> tuple[str, str]:
+    """Return the experiment, and where it ran: both sides' releases and machines if they differ."""
+    ours, theirs = pair.a.result.cell, pair.b.result.cell
+    release, machine = _both(ours.release, theirs.release), _both(ours.machine, theirs.machine)
+    return pair.case.experiment.name, f"({release}, {machine})"
+
+
+def _both(a: str, b: str) -> str:
+    return a if a == b else f"{a} against {b}"
+
+
+def _judge(kind: str, differences: Iterable[Difference], lines: Sequence[Line], cells: int) -> str:
+    common = format_number_of(cells, "cells")
+    if kind == SAME:
+        unequal = sum(line.changed for line in lines)
+        outcome = (
+            f"but {unequal:,} of {len(lines):,} figures differ: these runs were not identical"
+            if unequal
+            else f"and all {len(lines):,} figures are equal"
+        )
+        return f"The same: {common} made from the same parts, {outcome}."
+    kinds = {difference.what for difference in differences}
+    subjects = [what for what in _SUBJECTS if what in kinds]
+    named = ", ".join([*subjects, *sorted(kinds.difference(subjects))])
+    if kind == COMPARABLE:
+        return (
+            f"Comparable: {common} in common that differ in the {named}; "
+            "the changes below come from that."
+        )
+    return (
+        f"Comparable with care: {common} in common, but they differ in the {named}; "
+        "the changes below may come from any of these."
+    )
+
+
+def _nothing_in_common(a: Dataset, b: Dataset) -> str:
+    sentence = "A and B are not comparable: they have no cell in common"
+    for what, read in _PARTS.items():
+        ours, theirs = ({word for case in each.cases for word in read(case)} for each in (a, b))
+        if ours and theirs and not ours & theirs:
+            return (
+                f"{sentence}, because A has {what} {', '.join(sorted(ours))} and B "
+                f"{', '.join(sorted(theirs))}; measure the same on both sides."
+            )
+    return f"{sentence}; measure the same experiments with the same --size on both sides."
+
+
+_PARTS: Mapping[str, Callable[[Case], Iterable[str]]] = {
+    "experiment": lambda case: [case.experiment.name],
+    "arm": lambda case: case.arms,
+    "size": lambda case: [format_size(size)] if (size := case.number("size")) else [],
+}

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import JUDGED
-from firsttouch.analysis.dataset import Distribution, Row
-from firsttouch.analysis.verdicts import NOT_PUBLISHED
+from firsttouch.analysis.dataset import NOT_PUBLISHED, Distribution, Row
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.quantities import format_change, format_count, format_size, format_value, parse_size

@@ -16,7 +16,8 @@ from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import Changes
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.arms import BASE, UNNAMED, Arm
-from firsttouch.views.changes import print_changes
+from firsttouch.views.changes import compared_arms
+from firsttouch.views.comparison import print_comparison
 from firsttouch.views.profile import function_tables
 from firsttouch.views.tables import print_tables
 
@@ -43,7 +44,7 @@ def reply(
     text = io.StringIO()
     console = Console(file=text, width=_WIDTH, highlight=False, color_system=None)
     for changes in tried:
-        print_changes(changes, console)
+        print_comparison(compared_arms(changes), console)
         cases = profiled.get(changes.arm, ())
         print_tables(function_tables(cases, changes.base, changes.arm), console)
         console.print()

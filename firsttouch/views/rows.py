@@ -11,8 +11,7 @@ from rich.console import Console
 
 from firsttouch.analysis.cache_statistics import MISSES, colored_caches, running, sweeps
 from firsttouch.analysis.cases import Case
-from firsttouch.analysis.dataset import Dataset, Row
-from firsttouch.analysis.verdicts import NOT_PUBLISHED
+from firsttouch.analysis.dataset import NOT_PUBLISHED, Dataset, Row
 from firsttouch.quantities import format_change, format_fixed, format_value
 from firsttouch.views.names import (
     QUICK,

@@ -15,7 +15,8 @@ from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.arms import tried_arm
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.tables import Json
-from firsttouch.views.changes import print_changes, print_matrix
+from firsttouch.views.changes import compared_arms, compared_in_settings
+from firsttouch.views.comparison import print_comparison
 from tests.support.golden import Golden
 from tests.support.results import POPULATE, make_profiled, make_region, make_result
 
@@ -63,7 +64,7 @@ def _region(l1d: float, l2: float, dc_zva: float) -> Mapping[str, Json]:
 
 def _printed(result: Changes, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width)
-    print_changes(result, console, 1)
+    print_comparison(compared_arms(result, 1), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -98,6 +99,16 @@ def test_a_change_is_told_from_chance(
     assert cell.kind == kind
 
 
+def test_a_change_smaller_than_that_of_stock_run_again_is_noise() -> None:
+    """A Java program under the garbage collector g1."""
+    counts = [{"instructions_kernel": count} for count in (25_000_000, 36_300_000, 41_200_000)]
+    stock, tried, again = counts
+    result = _changes(tried, again, stock=stock)
+    (cell,) = result.cells
+    assert (cell.kind, cell.weight, round(cell.percent, 1)) == ("chance", 0, 45.2)
+    assert not result.changed(more=True) and "Nothing changed." in _printed(result)
+
+
 @pytest.mark.parametrize(("more", "kind"), [(2_000, "changed"), (900, "chance")])
 def test_in_a_small_cell_a_change_of_two_per_cent_is_no_chance(more: int, kind: str) -> None:
     stock = {"instructions_kernel": 100_000, "page_faults": 40, "dsb": 0, "isb": 0}
@@ -116,6 +127,7 @@ def test_what_costs_more_and_less_has_a_table_for_each_unit(golden: Golden) -> N
     operations, none, few = {"operations": 4000}, {"page_faults": 0}, {"page_faults": 1}
     more = {"instructions_kernel": 3_500_000}
     (bare,) = _changes({}, by="ldxr").cells
+    others = {name: both for name, both in bare.figures.items() if name != "instructions_kernel"}
     result = _all(
         _changes({"instructions_kernel": 2_800_000}, by="load-store"),
         # A small part of the whole, in few faults.
@@ -129,7 +141,7 @@ def test_what_costs_more_and_less_has_a_table_for_each_unit(golden: Golden) -> N
         _changes({**operations, "l1d_misses": 11_000}, operations, "casp", operations),
         _changes({**none, **more}, none, "madvise", none),
         _changes({"instructions_kernel": 2_502_300, "l1d_misses": 7900}, by="read"),
-        replace(_changes({}), cells=(replace(bare, counts={"page_faults": (1, 2)}),)),
+        replace(_changes({}), cells=(replace(bare, figures=others),)),
     )  # fmt: skip
     golden("\n".join([_printed(result), _printed(result, 40)]))
     (cell,) = (cell for cell in result.cells if cell.case.params["by"] == "casp")
@@ -206,6 +218,6 @@ def test_what_got_worse_is_the_first_line(golden: Golden) -> None:
     (same, *_) = _matrix().worse
     case = replace(case, params=same.example.case.params)
     console = Console(file=io.StringIO(), width=100)
-    print_matrix(_matrix(), [case], console)
+    print_comparison(compared_in_settings(_matrix(), [case]), console)
     assert isinstance(console.file, io.StringIO)
     golden("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))

@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.cases import Platform
-from firsttouch.analysis.dataset import Dataset, Distribution, Row, make_dataset
-from firsttouch.analysis.verdicts import NOT_PUBLISHED, change_percent, verdict
+from firsttouch.analysis.dataset import (
+    NOT_PUBLISHED,
+    Dataset,
+    Distribution,
+    Row,
+    make_dataset,
+    verdict,
+)
+from firsttouch.analysis.figures import change_percent
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiments import Params, Published
 from tests.support import made_results

@@ -39,7 +39,7 @@ def test_a_survey_is_read_back_as_it_was_written(tmp_path: Path, survey: Survey)
 
 def test_two_surveys_side_by_side(golden: Golden) -> None:
     output = io.StringIO()
-    print_comparison(_compared(_STOCK, _ON), "a", "b", Console(file=output, width=100))
+    print_comparison(_compared(_STOCK, _ON), Console(file=output, width=100), "a", "b")
     golden("\n".join(map(str.rstrip, output.getvalue().splitlines())))
 
 

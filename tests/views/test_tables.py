@@ -19,12 +19,11 @@ from firsttouch.places import EXPERIMENTS
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_change, format_compact, format_number_of, format_value
 from firsttouch.views.answers import print_answers
-from firsttouch.views.comparison import print_comparison
+from firsttouch.views.comparison import compare, print_comparison
 from firsttouch.views.names import group_by_reason, page_label, value_label
 from firsttouch.views.rows import export, print_dataset
 from firsttouch.views.tables import Table, as_csv, as_html, markdown, print_table
 from firsttouch.views.terminal import output_console
-from firsttouch.views.two_results import compare
 from tests.support import made_results
 from tests.support.made_results import Made
 
@@ -107,7 +106,7 @@ def test_a_name_of_others_is_printed_as_it_is_and_ends_nothing(tmp_path: Path, n
     def print_(console: Console) -> None:
         print_dataset(dataset, console)
         print_answers(dataset, "report.html", console)
-        print_comparison(compare(dataset, other), name, name, console)
+        print_comparison(compare(dataset, other), console, name, name)
 
     text = _printed(print_)
     assert "\x1b" not in text

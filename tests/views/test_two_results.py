@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from firsttouch.catalog.experiments import load_experiment
-from firsttouch.views.comparison import Comparison
-from firsttouch.views.two_results import compare
+from firsttouch.views.comparison import Comparison, compare
 from tests.support import made_results
 from tests.support.made_results import Made
 

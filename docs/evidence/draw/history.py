@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from docs.evidence.draw.sets import EVIDENCE
-from firsttouch.analysis.verdicts import change_percent
+from firsttouch.analysis.figures import change_percent
 from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from docs.evidence.draw.sets import ResultSet
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.profile import (
     USER,
     Basis,
@@ -17,7 +18,6 @@ from firsttouch.analysis.profile import (
     compare_functions,
     profiles_of,
 )
-from firsttouch.analysis.verdicts import change_percent
 from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_fixed, format_value

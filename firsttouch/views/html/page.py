@@ -20,7 +20,8 @@ from firsttouch.files import write_atomically
 from firsttouch.lab.results import Provenance
 from firsttouch.quantities import format_number_of, format_size
 from firsttouch.views.answers import answer, answering, published_table
-from firsttouch.views.changes import changes_section
+from firsttouch.views.changes import compared_arms
+from firsttouch.views.comparison import comparison_tables
 from firsttouch.views.html.figure import Chart
 from firsttouch.views.html.figures import figures_of
 from firsttouch.views.html.flame import profile_flames
@@ -117,8 +118,9 @@ def render(
 
 def _tried(tried: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]) -> Iterator[Section]:
     for place, changed in enumerate(tried):
-        said, cases = changes_section(changed), profiled.get(changed.arm, ())
-        yield Section(f"changes-{place}", said.title, said.sentences, tables=said.tables)
+        both, cases = compared_arms(changed), profiled.get(changed.arm, ())
+        tables = comparison_tables(both)
+        yield Section(f"changes-{place}", both.title, both.notes, tables=tables)
         functions = list(function_tables(cases, changed.base, changed.arm))
         flames = [
             Chart(picture.title, "", picture)
