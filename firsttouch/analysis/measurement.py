@@ -15,7 +15,7 @@ from firsttouch.catalog.experiments import Experiment
 from firsttouch.lab.results import Counts, Result
 from firsttouch.lab.traces import trace_of
 from firsttouch.tables import Table
-from firsttouch.trace.sites import RMW, Trace
+from firsttouch.trace.sites import Trace
 from firsttouch.trace.spaces import ANONYMOUS
 from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
 
@@ -118,7 +118,7 @@ def _recorded(trace: Trace) -> dict[str, float]:
         "doubles_load_store": trace.of_kind(LOAD_STORE),
         "doubles_apart": trace.of_kind(APART),
         "doubles_in_files": trace.doubles - trace.of_memory(ANONYMOUS),
-        "removed_by_rmw": trace.removable(RMW),
+        "removed_by_rmw": trace.upgradable,
         "resident": trace.resident,
     }
 

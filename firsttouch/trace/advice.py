@@ -15,14 +15,12 @@ from firsttouch.quantities import format_number_of, format_share
 from firsttouch.trace.allocators import GLIBC, allocator
 from firsttouch.trace.kinds import AGAIN, FIRST_WRITE, IN_KERNEL, NAMES, ZERO_PAGE
 from firsttouch.trace.remedies import (
-    AROUND,
     FILLED,
     FOLIOS,
     HEAP,
     KEEP,
     KEEP_MALLOC,
     MTHP_64,
-    SPAWN,
     THP,
     table_bytes,
 )
@@ -40,7 +38,6 @@ _FIRST_TOUCHES = NAMES[FIRST_WRITE], NAMES[ZERO_PAGE], NAMES[IN_KERNEL]
 # Linux has sizes of anonymous memory between a page and a huge page from this release on.
 _MTHP_SINCE = (6, 8)
 _THP = "/sys/kernel/mm/transparent_hugepage"
-_AROUND = "/sys/kernel/debug/fault_around_bytes"
 # Both variables of the allocator at once.
 BOTH = "keep, and a heap of huge pages"
 
@@ -66,10 +63,8 @@ def advise(trace: Trace) -> list[Advice]:
 
 
 def _worth(trace: Trace, remedy: Remedy) -> bool:
-    # More is to do for fault-around, which is the whole host's.
-    least = _MANY if remedy.name == AROUND else LEAST
     saves = remedy.ns is None or remedy.ns > 0
-    return remedy.likely > 0 and remedy.likely >= least * trace.faults and saves
+    return remedy.likely > 0 and remedy.likely >= LEAST * trace.faults and saves
 
 
 def _candidates(trace: Trace) -> Iterator[Advice]:
@@ -104,10 +99,6 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
         where = next((f"; most first touches: {place}" for place in places), "")
         how = f"MADV_POPULATE_WRITE or MAP_POPULATE where it is mapped{where}"
         yield Advice(filled, filled.name, how)
-    if spawn := remedies.get(SPAWN):
-        yield Advice(spawn, spawn.name, "posix_spawn(3) or vfork(2) for children that execute")
-    if (around := remedies.get(AROUND)) and _applies(trace, _AROUND):
-        yield Advice(around, around.name, f"echo 2097152 >{_AROUND}")
 
 
 def _huge(trace: Trace, remedies: Mapping[str, Remedy], variable: str) -> Remedy | None:
@@ -197,23 +188,8 @@ def tried_by(trace: Trace, number: int, advice: Advice) -> str:
     return f"--try {number}" if advice.environment and trace.command else ""
 
 
-def advice_sentences(trace: Trace) -> Iterator[str]:
-    """Yield a sentence for each remedy, numbered as for `--try`, and for what none removes."""
-    for number, advice in enumerate(advise(trace), 1):
-        remedy = advice.remedy
-        time, tried = saved_time(remedy), tried_by(trace, number, advice)
-        yield (
-            f"Remedy {number} saves {saved_share(remedy, trace.faults)} of the faults"
-            f"{f', about {time},' if time else ''} and costs "
-            f"{'at most ' + memory_of(remedy) + ' of' if remedy.memory else 'no'} memory: "
-            f"{advice.what}: {advice.how}{f' (`{tried}`)' if tried else ''}."
-        )
-    yield from _kept_by_none(trace)
-    yield from _never_huge(trace)
-
-
-def _kept_by_none(trace: Trace) -> Iterator[str]:
-    """Yield whose memory is given back that the allocator's setting does not keep."""
+def notes(trace: Trace) -> Iterator[str]:
+    """Yield why no remedy removes many faults: on memory that is kept or large for nobody."""
     used = allocator(trace.allocator)
     saved = sum(max(remedy.saved, 0) for remedy in trace.remedies if remedy.name == KEEP)
     others = trace.fault_kinds.get(NAMES[AGAIN], 0) - saved
@@ -223,10 +199,6 @@ def _kept_by_none(trace: Trace) -> Iterator[str]:
             f"memory that the program maps itself, gives back and maps again: no setting of "
             f"{used.name} keeps that."
         )
-
-
-def _never_huge(trace: Trace) -> Iterator[str]:
-    """Yield what huge pages cannot save, since the program forbids them."""
     if trace.no_huge >= _MANY * trace.faults and trace.no_huge:
         yield (
             f"{format_number_of(trace.no_huge, 'faults')} "

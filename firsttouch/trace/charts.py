@@ -7,15 +7,32 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from markupsafe import Markup
 
 from firsttouch.quantities import format_share
-from firsttouch.trace.kinds import NAMES, SECOND, ZERO_PAGE
-from firsttouch.trace.palette import LOOKS, PLACES, draw_legend, legend_height, style
+from firsttouch.trace.kinds import (
+    AFTER_FORK,
+    AGAIN,
+    FILE,
+    FIRST_WRITE,
+    IN_KERNEL,
+    NAMES,
+    NO_MEMORY,
+    PRIVATE,
+    SECOND,
+    SHARED_MEMORY,
+    STACK,
+    UNKNOWN_KIND,
+    VDSO,
+    ZERO_PAGE,
+)
 from firsttouch.trace.symbols import Symbols
 from firsttouch.trace.totals import BLOCK, Totals, Touched
 from firsttouch.views.html.flame import Box, Look, draw_flames, tree_of
 from firsttouch.views.html.scales import Scale, round_up, tick_label
-from firsttouch.views.html.svg import Drawing, shorten
+from firsttouch.views.html.svg import CHARACTER, Drawing, shorten
 
 _LEFT, _BOTTOM = 52.0, 34.0
 _TALL = 180.0
@@ -26,6 +43,40 @@ _GAP = 1024
 # Regions on the map: those with most faults.
 _REGIONS = 24
 _STRIP, _CELL = 26.0, 3.0
+
+
+_ROW = 18.0
+# A pattern's square has sides of so many units.
+_SIDE = 6
+
+
+class Pattern(NamedTuple):
+    """How kinds look that pictures do not tell apart; `lines` is a path in the pattern's square."""
+
+    words: str
+    kinds: tuple[int, ...]
+    light: str
+    dark: str
+    lines: str
+
+
+LOOKS = (
+    Pattern("first write", (FIRST_WRITE,), "#0b5cad", "#6cb2f5", ""),
+    Pattern("zero page", (ZERO_PAGE,), "#00838f", "#4dd0e1", "M0 3H6"),
+    Pattern("read, then written", (SECOND,), "#b44a00", "#f5a04c", "M0 3H6M3 0V6"),
+    Pattern("again", (AGAIN,), "#8e2f8f", "#e08ee0", "M-1 1L1 -1M0 6L6 0M5 7L7 5"),
+    Pattern("after fork", (AFTER_FORK,), "#1a6b34", "#6fcf8b", "M-1 5L1 7M0 0L6 6M5 -1L7 1"),
+    Pattern("files, shared memory", (FILE, PRIVATE, SHARED_MEMORY), "#6b6f00", "#cdd26a", "M2 3H4"),
+    Pattern("in the kernel", (IN_KERNEL,), "#3d444d", "#c9d1d9", "M3 0V6"),
+    Pattern("other", (STACK, VDSO, NO_MEMORY, UNKNOWN_KIND), "#7d858e", "#868e98", "M1 1H2M4 4H5"),
+)
+LIGHT = {f"kind-{number}": look.light for number, look in enumerate(LOOKS)}
+DARK = {f"kind-{number}": look.dark for number, look in enumerate(LOOKS)}
+# Where each kind is in LOOKS.
+PLACES = tuple(
+    next(place for place, look in enumerate(LOOKS) if kind in look.kinds)
+    for kind in range(len(NAMES))
+)
 
 
 def draw_timeline(totals: Totals, width: float) -> Drawing:
@@ -185,3 +236,49 @@ def folded_trace(totals: Totals, symbols: Symbols) -> str:
 def _folded(function: str) -> str:
     """Return a name without what separates names and lines in folded stacks."""
     return function.replace(";", ":").replace("\n", " ")
+
+
+def style(place: int) -> str:
+    """Return the class of a place in LOOKS."""
+    return f"kind-{place}"
+
+
+def patterns() -> Markup:
+    """Return what the classes refer to: a part of the page, once, that takes no room."""
+    parts = "".join(
+        f'<pattern id="kind-{number}" width="{_SIDE}" height="{_SIDE}" '
+        f'patternUnits="userSpaceOnUse"><rect width="{_SIDE}" height="{_SIDE}" '
+        f'style="fill: var(--kind-{number})"/><path d="{look.lines or "M0 0"}"/></pattern>'
+        for number, look in enumerate(LOOKS)
+    )
+    rules = "".join(
+        f".{style(number)} {{ fill: url(#kind-{number}); }}" for number in range(len(LOOKS))
+    )
+    return Markup(
+        '<svg class="patterns" width="0" height="0" aria-hidden="true">'
+        f'<style>{rules}[class^="kind-"] + .flame-t {{ stroke-width: 3px; }}</style>'
+        f"<defs>{parts}</defs></svg>"
+    )
+
+
+def legend_height(places: Sequence[int], width: float) -> float:
+    """Return the room that a legend takes."""
+    return 8 + _ROW * (1 + max((row for _, _, row in _legend(places, width)), default=0))
+
+
+def draw_legend(drawing: Drawing, places: Sequence[int]) -> None:
+    """Draw the legend at the top of a picture."""
+    for place, x, row in _legend(places, drawing.width):
+        drawing.rect(x, 4 + _ROW * row, 12, 12, style(place))
+        drawing.text(x + 17, 14 + _ROW * row, LOOKS[place].words)
+
+
+def _legend(places: Sequence[int], width: float) -> Iterator[tuple[int, float, int]]:
+    """Yield where each name of a legend goes: how far to the right, and in which row."""
+    x, row = 0.0, 0
+    for place in places:
+        wide = 32 + CHARACTER * len(LOOKS[place].words)
+        if x and x + wide > width:
+            x, row = 0.0, row + 1
+        yield place, x, row
+        x += wide

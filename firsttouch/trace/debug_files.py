@@ -18,8 +18,8 @@ from firsttouch.trace.events import INODE
 from firsttouch.trace.spaces import Place
 
 _DEBUG = "usr/lib/debug"
-# The clients of debuginfod, of elfutils and of LLVM, which ask the servers in this variable.
-_CLIENTS = (("debuginfod-find", "debuginfo"), ("llvm-debuginfod-find", "--debuginfo"))
+# debuginfod's client asks the servers in this variable.
+_CLIENT = "debuginfod-find"
 _URLS = "DEBUGINFOD_URLS"
 # Seconds. A server may have to unpack a package of a gigabyte.
 _PATIENCE = 90
@@ -97,37 +97,27 @@ class Servers:
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
-        self._command = _client() if os.environ.get(_URLS) else None
+        self._client = shutil.which(_CLIENT) if os.environ.get(_URLS) else None
 
     def fetch(self, build_id: str, name: str) -> Path | None:
         """Return the debug file of the program `name`, in the client's cache; None without one.
 
         A server that does not answer is asked for no other.
         """
-        if self._command is None:
+        if self._client is None:
             return None
         self._say(f"Asking debuginfod for the debug information of {name}")
-        tool, what = self._command
-        command = [tool, build_id, what] if what.startswith("--") else [tool, what, build_id]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, errors="surrogateescape", check=False,
-                timeout=_PATIENCE,
+                [self._client, "debuginfo", build_id], capture_output=True, text=True,
+                errors="surrogateescape", check=False, timeout=_PATIENCE,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             self._say(f"It gave no answer in {_PATIENCE} s: going on without it ({_URLS}).")
-            self._command = None
+            self._client = None
             return None
         file = Path(done.stdout.strip())
         return file if not done.returncode and file.is_file() else None
-
-
-def _client() -> tuple[str, str] | None:
-    """Return the client that there is, and its word for debug information."""
-    for name, what in _CLIENTS:
-        if tool := shutil.which(name):
-            return tool, what
-    return None
 
 
 # A section that every program of Go has, stripped or not, from Go 1.13 on.

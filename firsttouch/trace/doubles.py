@@ -29,8 +29,7 @@ from firsttouch.trace.events import (
 from firsttouch.trace.instructions import distance
 from firsttouch.trace.kinds import (
     AGAIN,
-    FAULT_KINDS,
-    FILE,
+    NAMES,
     NO_MEMORY,
     SECOND,
     Access,
@@ -41,7 +40,6 @@ from firsttouch.trace.kinds import (
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
-from firsttouch.trace.runs import count_faults, in_runs
 from firsttouch.trace.spaces import PROT_EXEC, Place, Space, memory_kind
 from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
 
@@ -53,25 +51,24 @@ def find(
     recording: Recording,
     root: Path = Path("/"),
     *,
-    rows: bool = False,
     copies: bool = False,
 ) -> Totals:
     """Return what the faults of `recording` show; `root` is where the program's files are.
 
     With `copies` these are copies of the files that were mapped, as of those on a guest's disk.
-    `rows` asks for `Totals.faults`, which takes 16 bytes of memory for each fault.
     """
-    return _Finder(recording, MappedFiles(root, copies=copies), rows).run()
+    return Finder(recording, MappedFiles(root, copies=copies)).run()
 
 
-class _Finder:
-    def __init__(self, recording: Recording, mapped_files: MappedFiles, rows: bool) -> None:
+class Finder:
+    """Reads the events of a recording."""
+
+    def __init__(self, recording: Recording, mapped_files: MappedFiles) -> None:
         self._recording = recording
         self._mapped_files = mapped_files
         self._code = Code(recording, mapped_files)
         self._totals = Totals()
         self._totals.outcomes = new_outcomes()
-        self._rows = rows
         self._processes: dict[int, Process] = {}
         self._pairs: dict[Pair, int] = {}
         self._stacks: dict[tuple[Place, ...], int] = {}
@@ -80,9 +77,10 @@ class _Finder:
         self._block = BLOCK // recording.page_size
 
     def run(self) -> Totals:
-        for event in in_runs(self._recording.events()):
-            if isinstance(event, list):
-                self._faults(event)
+        """Return what all events show."""
+        for event in self._recording.events():
+            if isinstance(event, Fault):
+                self._fault(event)
             elif isinstance(event, Mapped):
                 self._map(event)
             elif isinstance(event, Call):
@@ -125,12 +123,9 @@ class _Finder:
         old = self._processes.get(event.pid)
         replay = self._replay()
         if old:
-            old.execute()
             old.close(self._totals)
             if old.replay.no_huge:
                 replay.forbid_huge()
-            elif isinstance(event, Advised):
-                self._process(event.pid).replay.advise(event.start, event.end, large=event.large)
         self._processes[event.pid] = Process(
             event.pid, Space(), self._name(event.name), self._block, replay, executed=True
         )
@@ -182,15 +177,6 @@ class _Finder:
             process.give_back(start, end, event, stack)
             process.forget_reads(start >> self._shift, (end - 1) >> self._shift)
 
-    def _faults(self, faults: list[Fault]) -> None:
-        """Take faults of a process."""
-        process = self._process(faults[0].pid)
-        if not self._rows:
-            count_faults(faults, process, self._totals, self._start, self._shift, self._fault)
-            return
-        for fault in faults:
-            self._fault(fault)
-
     def _fault(self, fault: Fault) -> None:
         # Here almost all of the time goes: attributes that are used twice are local.
         totals, mapped, address = self._totals, fault.mapped, fault.address
@@ -213,15 +199,12 @@ class _Finder:
         access = instruction.access
         forked = process.forked and mapped != 0
         before = process.touch(page, forked)
-        pair, kind, first = 0, SECOND, None
+        kind, first = SECOND, None
         # Of a page that is not mapped no read is known.
         if mapped != 0 and access.may_write and process.first:
             first = self._first(process, fault, anonymous)
         if first:
-            double = self._double(process, first, fault, instruction, memory_kind(mapping))
-            if anonymous:
-                process.double(page, double)
-            pair = 1 + double
+            self._double(process, first, fault, instruction, memory_kind(mapping))
         else:
             if access.may_read and not mapped:
                 process.first[page] = First(fault.pc, address, instruction, anonymous)
@@ -229,11 +212,11 @@ class _Finder:
                 access, mapped, mapping,
                 user=fault.user, anonymous=anonymous, before=before, forked=forked,
             )  # fmt: skip
-        if anonymous:
-            again = before and mapped == 0
-            process.replay.fault(fault, kind, area.limits, write=access.may_write, again=again)
-        elif kind == FILE and mapping and (access.may_read or not access.may_write):
-            process.replay.read_file(page, mapping)
+        if anonymous and (kind == SECOND or not mapped):
+            process.replay.touch(
+                page, area.limits, write=access.may_write, missing=kind != SECOND,
+                again=before and mapped == 0,
+            )  # fmt: skip
         totals.in_kernel += not fault.user
         totals.anonymous += anonymous
         totals.timeline.add(fault.time - self._start, kind)
@@ -245,10 +228,6 @@ class _Finder:
         if kind == AGAIN and process.givers:
             giver = process.givers.take(page // self._block, 1 << page % self._block)
             totals.givers[stack, giver] += 1
-        if self._rows:
-            totals.faults.page.append(page)
-            totals.faults.space.append(process.name)
-            totals.faults.double.append(pair)
 
     def _missing(self, process: Process, fault: Fault) -> None:
         """Take a fault that brings no page, where nothing is mapped."""
@@ -268,7 +247,7 @@ class _Finder:
 
     def _double(
         self, process: Process, first: First, fault: Fault, second: Instruction, memory: str
-    ) -> int:
+    ) -> None:
         read = process.place(fault.pid, first.pc)
         pair = Pair(
             self._kind(first, fault),
@@ -282,7 +261,6 @@ class _Finder:
         if index == len(self._totals.pairs):
             self._totals.pairs.append(pair)
         self._totals.counts[index] += 1
-        return index
 
     def _kind(self, first: First, fault: Fault) -> str:
         access = first.instruction.access
@@ -306,6 +284,6 @@ class _Finder:
         number = self._stacks.setdefault(places, len(self._stacks))
         if number == len(self._totals.stacks):
             self._totals.stacks.append(places)
-            self._totals.stack_kinds.append([0] * len(FAULT_KINDS))
+            self._totals.stack_kinds.append([0] * len(NAMES))
         process.stacks[event.pc, event.chain] = number
         return number

@@ -62,34 +62,15 @@ class First(NamedTuple):
     anonymous: bool
 
 
-class FaultKind(NamedTuple):
-    """A kind of fault: its name, and what the program did, for a sentence."""
-
-    name: str
-    words: str
-
-
 # Kinds are counted by their index here, because a recording may have 100 million faults.
-FAULT_KINDS = (
-    FaultKind("first write", "first writes to new memory"),
-    FaultKind("zero page", "reads of memory that nobody had written"),
-    FaultKind("read, then written", "writes to a page that was read first"),
-    FaultKind("again", "on pages that the program had, gave back and touched again"),
-    FaultKind("after fork", "copies of pages that a fork shared"),
-    FaultKind("file", "on pages of files"),
-    FaultKind("private file", "writes to private pages of files, such as .data and relocations"),
-    FaultKind("shared", "in shared memory"),
-    FaultKind("in the kernel", "taken by system calls"),
-    FaultKind("stack", "in the main thread's stack"),
-    FaultKind("vdso", "in the kernel's vdso"),
-    FaultKind("no memory", "where nothing is mapped: signals that the program handles"),
-    FaultKind("unknown", "that cannot be told"),
-)
-NAMES = tuple(kind.name for kind in FAULT_KINDS)
+NAMES = (
+    "first write", "zero page", "read, then written", "again", "after fork", "file",
+    "private file", "shared", "in the kernel", "stack", "vdso", "no memory", "unknown",
+)  # fmt: skip
 (
     FIRST_WRITE, ZERO_PAGE, SECOND, AGAIN, AFTER_FORK, FILE, PRIVATE, SHARED_MEMORY, IN_KERNEL,
     STACK, VDSO, NO_MEMORY, UNKNOWN_KIND,
-) = range(len(FAULT_KINDS))  # fmt: skip
+) = range(len(NAMES))  # fmt: skip
 
 _STACK = "[stack]"
 _VDSO = ("[vdso]", "[vvar", "[vsyscall]")

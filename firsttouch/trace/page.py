@@ -1,182 +1,139 @@
 # SPDX-License-Identifier: GPL-2.0
-"""trace.html: the answer, the sites with their source, faults over time, calls, addresses."""
+"""trace.html: pictures, remedies to copy, places, doubles, and whose the faults are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
 from firsttouch.quantities import format_share
-from firsttouch.trace.charts import draw_calls, draw_map, draw_timeline, kind_chains
-from firsttouch.trace.palette import DARK, LIGHT, patterns
-from firsttouch.trace.printing import remedies_of
-from firsttouch.trace.sentences import (
-    between,
-    command_line,
-    named_threads,
-    several_processes,
-    shares,
+from firsttouch.trace.advice import advise, memory_of, saved_share, saved_time, tried_by
+from firsttouch.trace.charts import (
+    DARK,
+    LIGHT,
+    draw_calls,
+    draw_map,
+    draw_timeline,
+    kind_chains,
+    patterns,
 )
-from firsttouch.trace.sites import Location, Site, Trace
+from firsttouch.trace.sentences import between, command_line, named_threads, shares
+from firsttouch.trace.sites import FaultPlace, Members, Trace
 from firsttouch.trace.symbols import Symbols
 from firsttouch.trace.totals import Totals
-from firsttouch.views.html.figure import Picture, pictures
+from firsttouch.views.html.figure import Chart, pictures
 from firsttouch.views.html.page import page_template
 from firsttouch.views.html.style import armless_style
+from firsttouch.views.tables import Table
 
 FILE_NAME = "trace.html"
-_SITES = 50
-# Processes that the page lists.
-_PROCESSES = 20
-# Lines of source around one.
-_AROUND = 3
-# Bytes of the largest file that counts as a source.
-_SOURCE = 8 << 20
+# Doubles and processes that the page lists.
+_SITES, _PROCESSES = 50, 20
 
 
-@dataclass(frozen=True)
-class SourceLine:
-    """A line of an excerpt; `here` marks the one that the excerpt is about."""
-
-    number: int
-    text: str
-    here: bool
-
-
-@dataclass(frozen=True)
-class Excerpt:
-    """The source around a place, and the instruction there."""
-
-    title: str
-    instruction: str
-    lines: tuple[SourceLine, ...]
-
-
-@dataclass(frozen=True)
-class SiteLine:
-    """A site on the page; `anchor` is empty without source."""
-
-    where: str
-    doubles: str
-    kind: str
-    remedies: str
-    anchor: str
-    excerpts: tuple[Excerpt, ...]
-
-
-@dataclass(frozen=True)
-class TraceFigure:
-    """A figure with its pictures for wide and narrow screens."""
-
-    anchor: str
-    heading: str
-    caption: str
-    wide: Picture
-    narrow: Picture
-
-
-def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: tuple[str, ...]) -> str:
+def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: Sequence[str]) -> str:
     """Return trace.html: one file that loads nothing else."""
     return page_template("trace.html.j2").render(
-        kinds=[(name, f"{n:,}", format_share(n, trace.faults)) for name, n in shares(trace)],
-        programs=trace.programs if len(trace.programs) > 1 else (),
-        threads=named_threads(trace),
-        processes=several_processes(trace)[:_PROCESSES],
-        places=trace.fault_places,
         style=Markup(armless_style(LIGHT, DARK)),
         patterns=patterns(),
         command=command_line(trace),
         machine=trace.machine,
         kernel=trace.kernel,
         sentences=sentences,
-        sites=[_site_line(number, site) for number, site in enumerate(trace.sites[:_SITES])],
         figures=list(_figures(trace, totals, symbols)),
+        remedies=list(_remedies(trace)),
+        places=_places(trace),
+        sites=_sites(trace),
+        members=list(_members(trace)),
     )
 
 
-def _site_line(number: int, site: Site) -> SiteLine:
-    places = [("Read by", site.read, site.reading), ("Written by", site.write, site.writing)]
-    excerpts = [
-        Excerpt(f"{title} {place}:", instruction, lines)
-        for title, place, instruction in places
-        if (lines := _excerpt(place))
+def _remedies(trace: Trace) -> Iterator[tuple[str, str, str]]:
+    """Yield what each remedy is, what it saves and costs, and its command."""
+    for number, advice in enumerate(advise(trace), 1):
+        remedy = advice.remedy
+        facts = (
+            f"-{saved_share(remedy, trace.faults)} faults",
+            f"-{saved_time(remedy)}" if remedy.ns else "",
+            f"+{memory_of(remedy)} at most" if remedy.memory else "no memory",
+            tried_by(trace, number, advice),
+        )
+        yield advice.what, ", ".join(filter(None, facts)), advice.how
+
+
+def _places(trace: Trace) -> Table:
+    rows = [
+        (
+            str(place.place),
+            f"{place.faults:,}",
+            f"{place.memory // 1024:,}",
+            place.kind,
+            _called(place),
+        )
+        for place in trace.fault_places
     ]
-    return SiteLine(
-        between(site),
-        f"{site.doubles:,}",
-        site.kind,
-        remedies_of(site),
-        f"site-{number}" if excerpts else "",
-        tuple(excerpts),
-    )
+    return Table("", ("Place", "Faults", "KiB", "Kind", "Called by"), rows, more=2)
 
 
-def _excerpt(place: Location) -> tuple[SourceLine, ...]:
-    """Return the source around a place; nothing if it is not on this host."""
-    if not place.line:
-        return ()
-    # DWARF may name anything: a FIFO, a device.
-    file = Path(place.file)
-    try:
-        if not file.is_file() or file.stat().st_size > _SOURCE:
-            return ()
-        text = file.read_text(errors="replace").splitlines()
-    except OSError:
-        return ()
-    first = max(place.line - _AROUND, 1)
-    return tuple(
-        SourceLine(number, line, number == place.line)
-        for number, line in enumerate(text[first - 1 : place.line + _AROUND], first)
-    )
+def _called(place: FaultPlace) -> str:
+    callers = ", ".join(place.callers)
+    if not place.givers:
+        return callers
+    giver = place.givers[0]
+    return f"{callers}; given back by {giver.call}(2) in {', '.join(giver.functions)}"
 
 
-def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[TraceFigure]:
+def _sites(trace: Trace) -> Table:
+    rows = [
+        (between(site), f"{site.doubles:,}", site.kind, site.memory)
+        for site in trace.sites[:_SITES]
+    ]
+    return Table("", ("Read, then written", "Doubles", "Kind", "Memory"), rows, more=2)
+
+
+def _members(trace: Trace) -> Iterator[Table]:
+    """Yield the kinds, and the programs, threads and processes that tell more than these."""
+    kinds = [(name, f"{n:,}", format_share(n, trace.faults)) for name, n in shares(trace)]
+    yield Table("", ("Kind", "Faults", "Share"), kinds)
+    programs = trace.programs if len(trace.programs) > 1 else ()
+    for head, members in (("Program", programs), ("Thread", named_threads(trace))):
+        if members:
+            yield Table("", (head, f"{head}s", "Faults"), list(map(_counted, members)))
+    if any(program.members > 1 for program in trace.programs):
+        rows = [(str(p.pid), f"{p.faults:,}", p.name) for p in trace.processes[:_PROCESSES]]
+        yield Table("", ("Process", "Faults", "Program"), rows, more=1)
+
+
+def _counted(members: Members) -> tuple[str, str, str]:
+    return members.name, f"{members.members:,}", f"{members.faults:,}"
+
+
+def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[Chart]:
     if not totals.count:
         return
     kinds = ", ".join(f"{name} {count:,}" for name, count in shares(trace))
     counts = f"{trace.faults:,} faults in {trace.seconds:.2f} s: {kinds}."
-    yield TraceFigure(
-        "time",
+    yield Chart(
         "Faults over time",
         "Each bar counts the faults of a part of the time, by kind.",
-        *pictures(
-            "time",
-            "Page faults over time",
-            counts,
-            lambda width: draw_timeline(totals, width),
-        ),
+        *pictures("time", "Faults over time", counts, lambda width: draw_timeline(totals, width)),
     )
     if any(len(chain) > 1 for chain in totals.stacks):
-        yield _flames(totals, symbols, counts)
-    yield TraceFigure(
-        "map",
+        faults = kind_chains(totals, symbols)
+        yield Chart(
+            "Faults by the functions that were called",
+            "A box is as wide as its share of the faults; below it is what it calls, and in the "
+            "end the kind of the faults, in brackets.",
+            *pictures("calls", "Faults by calls", counts, lambda width: draw_calls(faults, width)),
+        )
+    yield Chart(
         "The address space",
         "The process with most faults; each strip is a part of its addresses that it touched, "
-        "with no large gap, by the kinds of faults that its pages had.",
+        "with no large gap, by the kinds of faults that its pages had. "
+        f"{trace.untouched:,} pages were read and never written.",
         *pictures(
-            "map",
-            "The touched pages of the address space",
-            f"{counts} {trace.untouched:,} pages were read and never written.",
+            "map", "The address space", counts,
             lambda width: draw_map(totals, trace.page_size, width),
         ),
-    )
-
-
-def _flames(totals: Totals, symbols: Symbols, counts: str) -> TraceFigure:
-    faults = kind_chains(totals, symbols)
-    return TraceFigure(
-        "calls",
-        "Faults by the functions that were called",
-        "A box is as wide as its share of the faults; below it is what it calls, and in the end "
-        "the kind of the faults, in brackets. A program without frame pointers "
-        "(-fno-omit-frame-pointer) shows its last function alone.",
-        *pictures(
-            "calls",
-            "Faults by chain of calls",
-            counts,
-            lambda width: draw_calls(faults, width),
-        ),
-    )
+    )  # fmt: skip

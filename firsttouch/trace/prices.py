@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What faults cost: in time as a survey of the host measured it, in instructions as the lab did."""
+"""What faults cost in time, as a survey of the host measured it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.analysis.dataset import read_dataset
 from firsttouch.analysis.figures import Middle
 from firsttouch.building.store import Entry
-from firsttouch.catalog.arms import BASE
 from firsttouch.errors import FirsttouchError
 from firsttouch.files import write_atomically
 from firsttouch.lab.results import FILE_NAME as RESULTS
@@ -24,11 +21,10 @@ from firsttouch.survey.samples import Survey
 from firsttouch.survey.tasks import FLOOR
 from firsttouch.trace.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
 from firsttouch.trace.remedies import FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, THP
-from firsttouch.trace.sites import Cost, Price, Remedy, Trace
+from firsttouch.trace.sites import Cost, Remedy, Trace
 
 # What `surveying` puts beside a trace that has no survey.
 PRICES = "prices.jsonl"
-_ABOVE_FLOOR = "kernel_above_floor"
 # A survey's names of architectures.
 _ARCHITECTURES = {"x86_64": "x86-64", "aarch64": "arm64"}
 _HUGE = {THP: "2m", HEAP: "2m", MTHP_64: "64k"}
@@ -39,7 +35,6 @@ def price(trace: Trace, directory: Path) -> Trace:
 
     A survey of another machine or kernel gives none: `unpriced` says so.
     """
-    trace = replace(trace, prices=tuple(_counted(trace, directory)))
     for file in (directory / RESULTS, directory / PRICES):
         if "host" in timings_in(file):
             survey = read_survey(file)
@@ -69,19 +64,14 @@ def _surveyed(trace: Trace, findings: Findings, source: str) -> Trace:
     each = {FIRST_WRITE: store, AGAIN: store, STACK: store, ZERO_PAGE: read}
     each[SECOND] = both.minus(read) if both and read else None
     costs = tuple(
-        Cost(NAMES[kind], count, figure.median, figure.spread)
+        Cost(NAMES[kind], count, figure.median)
         for kind, figure in each.items()
         if figure and figure.median > 0 and (count := trace.fault_kinds.get(NAMES[kind], 0))
     )
-    prices = trace.prices
-    # A double costs what both take beyond a store alone.
-    if both and store and both.median > store.median:
-        measured = f"measured by the survey in {source}"
-        prices = (Price(both.median - store.median, "ns", measured), *prices)
     remedies = tuple(
         replace(remedy, ns=_saved(remedy, findings, trace.page_size)) for remedy in trace.remedies
     )
-    return replace(trace, costs=costs, basis=source, prices=prices, remedies=remedies)
+    return replace(trace, costs=costs, basis=source, remedies=remedies)
 
 
 def _busy(findings: Findings, kind: str, page: str = "base") -> Middle | None:
@@ -110,18 +100,6 @@ def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
         return None
     brought = remedy.saved + remedy.memory / page_size
     return remedy.saved * store.median - brought * huge.busy.median * page_size / huge.page_size
-
-
-def _counted(trace: Trace, directory: Path) -> Iterator[Price]:
-    """Yield the kernel instructions that a double takes in the laboratory, which is arm64's."""
-    if trace.machine != "aarch64" or "icount" not in timings_in(directory):
-        return
-    for row in read_dataset(directory).rows:
-        wanted = {"by": "load-store", "page": "4k"}.items() <= row.case.params.items()
-        if wanted and row.metric == _ABOVE_FLOOR and (each := row.arms.get(BASE)):
-            yield Price(
-                each, "instructions of the kernel", f"counted by the lab, {row.case.platform}"
-            )
 
 
 # What nobody asked for takes no longer.

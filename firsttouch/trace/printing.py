@@ -18,16 +18,17 @@ from firsttouch.trace.advice import (
     tried_by,
 )
 from firsttouch.trace.sentences import (
-    between,
     command_line,
+    doubles_line,
     doubts,
     few_doubles,
     headline,
     kinds_line,
 )
-from firsttouch.trace.sites import REMEDIES, Site, Trace, shortened
+from firsttouch.trace.sites import Site, Trace, shortened
 from firsttouch.trace.spaces import ANONYMOUS
-from firsttouch.views.terminal import plain, plain_table, print_table
+from firsttouch.views.tables import Table, print_table
+from firsttouch.views.terminal import plain
 
 # Places and lines that are printed, and faults of a program that has too few to say more.
 _PLACES, _LINES = 5, 14
@@ -49,17 +50,14 @@ def print_trace(trace: Trace, console: Console, more: str) -> None:
         advices = advise(trace)
         for number, advice in enumerate(advices, 1):
             _print_advice(trace, number, advice, console)
-        doubles = bool(trace.sites) and not few_doubles(trace)
+        doubles = not few_doubles(trace)
         for place in trace.fault_places[: _LINES - 3 - 2 * len(advices) - doubles][:_PLACES]:
             called = f" < {' < '.join(map(shortened, place.callers))}" if place.callers else ""
             share = format_share(place.faults, trace.faults)
             where = f"{place.faults:>9,} {share:>7}  {place.kind}: {place.place}{called}"
             console.print(_cut(where, console))
         if doubles:
-            site = trace.sites[0]
-            share = format_share(trace.doubles, trace.faults)
-            line = f"{trace.doubles:,} doubles ({share}), most: {between(site)}"
-            console.print(_cut(line, console))
+            console.print(_cut(doubles_line(trace), console))
     for sentence in doubts(trace):
         console.print(plain(sentence))
     console.print(_cut(more, console))
@@ -89,21 +87,17 @@ def print_programs(programs: Mapping[str, Mapping[str, Trace]], console: Console
     The place is the first in anonymous memory, on the first arm.
     """
     arms = list(dict.fromkeys(arm for traces in programs.values() for arm in traces))
-    table = plain_table(
-        ["program"], ["faults", *(f"doubles, {arm}" for arm in arms), "share"], ["first place"]
-    )
     first = {name: next(iter(traces.values())) for name, traces in programs.items()}
+    rows = []
     for name in sorted(first, key=lambda name: -first[name].doubles / max(first[name].faults, 1)):
         trace, traces = first[name], programs[name]
         site = first_place(trace.sites)
-        table.add_row(
-            plain(name),
-            f"{trace.faults:,}",
-            *(f"{traces[arm].doubles:,}" if arm in traces else "" for arm in arms),
-            format_share(trace.doubles, trace.faults),
-            plain(f"{site.doubles:,} {_shortened(str(site.read))}" if site else "none"),
-        )
-    print_table(table, console)
+        doubles = (f"{traces[arm].doubles:,}" if arm in traces else "" for arm in arms)
+        place = f"{site.doubles:,} {_shortened(str(site.read))}" if site else "none"
+        share = format_share(trace.doubles, trace.faults)
+        rows.append((name, f"{trace.faults:,}", *doubles, share, place))
+    heads = ("program", "faults", *(f"doubles, {arm}" for arm in arms), "share", "first place")
+    print_table(Table("", heads, rows, more=1), console)
 
 
 def _shortened(place: str) -> str:
@@ -115,14 +109,3 @@ def _shortened(place: str) -> str:
 def first_place(sites: Iterable[Site]) -> Site | None:
     """Return the site in anonymous memory with most doubles."""
     return next((site for site in sites if site.memory == ANONYMOUS), None)
-
-
-def remedies_of(site: Site) -> str:
-    """Return what removes the doubles of a site, each with its number unless it is all."""
-    if site.memory != ANONYMOUS and not any(site.removable.values()):
-        return f"nothing: {site.memory}"
-    return ", ".join(
-        remedy if count == site.doubles else f"{remedy} ({count:,})"
-        for remedy in REMEDIES
-        if (count := site.removable[remedy])
-    )

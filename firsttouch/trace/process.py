@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import takewhile
 
 from firsttouch.trace.allocators import GLIBC, Allocator, allocator_with, is_of
 from firsttouch.trace.blocks import Limits, move_pages
 from firsttouch.trace.events import Call, Fault, GaveBack, Mapped, Moved
 from firsttouch.trace.kinds import (
-    AFTER_FORK,
     AGAIN,
-    FAULT_KINDS,
     FIRST_WRITE,
-    IN_KERNEL,
+    NAMES,
     ZERO_PAGE,
     Access,
     First,
@@ -71,18 +68,12 @@ class Process:
         self.forked = False
         self.threaded = False
         self._inherited: dict[int, int] = {}
-        # Whose child it is, whether it executes a program, and its children and those that do.
-        self.parent: Process | None = None
-        self.executes = False
-        self.children = self.spawned = 0
         self.touched = Touched(space)
         self.givers = Givers(block)
         # Where brk(2) has put the end of the heap; 0 if that was not recorded.
         self._break = 0
         # Pages of a block.
         self._block = block
-        # Doubles in anonymous memory, by pair and block.
-        self._dense: Counter[tuple[int, int]] = Counter()
         self.areas = Areas(space, BLOCK // block)
 
     def place(self, pid: int, pc: int) -> Place:
@@ -93,12 +84,6 @@ class Process:
         if place is None:
             place = self._places[pc] = place_of(self.space, pid, pc)
         return place
-
-    def execute(self) -> None:
-        """End its program by exec."""
-        self.executes = True
-        if self.parent:
-            self.parent.spawned += 1
 
     def callers(self, pid: int, chain: tuple[int, ...]) -> tuple[Place, ...]:
         """Return the places of a fault's callers.
@@ -220,8 +205,7 @@ class Process:
         child = Process(pid, self.space.copy(), name, self._block, self.replay.fork())
         child.allocator = self.allocator
         self.forked = child.forked = True
-        child.parent, child._break = self, self._break
-        self.children += 1
+        child._break = self._break
         child._inherited = self._inherited | {
             block: pages | self._inherited.get(block, 0)
             for block, pages in self.touched.pages.items()
@@ -252,12 +236,8 @@ class Process:
         """Return the faults of a thread by kind, which the caller counts."""
         kinds = self._threads.get(tid)
         if kinds is None:
-            kinds = self._threads[tid] = [0] * len(FAULT_KINDS)
+            kinds = self._threads[tid] = [0] * len(NAMES)
         return kinds
-
-    def double(self, page: int, pair: int) -> None:
-        """Count the second fault of a double in anonymous memory; `pair` as in `Totals.pairs`."""
-        self._dense[pair, page // self._block] += 1
 
     def close(self, totals: Totals) -> None:
         """Count in `totals` what an address space is in the end, and pages that were only read."""
@@ -265,24 +245,17 @@ class Process:
         touched = self.touched
         name = totals.names[self.name]
         for tid, of_thread in self._threads.items():
-            totals.threads[self.thread_names.get(tid, name)].add(of_thread)
+            totals.threads[0, self.thread_names.get(tid, name)].add(of_thread)
         kinds = [sum(of_kind) for of_kind in zip(*self._threads.values(), strict=True)]
-        totals.programs[name].add(kinds or [0] * len(FAULT_KINDS))
+        totals.programs[0, name].add(kinds or [0] * len(NAMES))
         if kinds:
             totals.processes[self.pid, name].add(kinds)
         if kinds and (touches := kinds[FIRST_WRITE] + kinds[ZERO_PAGE] + kinds[AGAIN]):
             totals.allocators[self.allocator.name if self.allocator else ""] += touches
             totals.no_huge += touches if self.replay.no_huge else 0
-        if kinds and self.parent and self.executes:
-            # Until a child that is spawned executes a program it has its parent's page tables.
-            self.replay.spawn(sum(kinds) - kinds[IN_KERNEL])
-        elif kinds and not self.parent and self.children == self.spawned:
-            self.replay.spawn(kinds[AFTER_FORK])
         totals.unwritten += sum(
             first.anonymous and first.instruction.access is Access.READ
             for first in self.first.values()
         )
-        for (pair, block), count in self._dense.items():
-            totals.filled[pair][touched.pages[block].bit_count()] += count
         if touched.faults > totals.largest.faults:
             totals.largest = touched

@@ -93,20 +93,18 @@ def _inode(number: int) -> str:
 
 _TIME = attrgetter("time")
 
-# The second says more of a fault: samples.py reads both.
-_MAGICS = b"FTTRACE1", b"FTTRACE2"
+_MAGIC = b"FTTRACE2"
 # Types of records: one of the kernel's, then those of recorder/format.h.
 _SAMPLE = 9
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR = range(100, 106)
 _NAMES, _BUILD_IDS, _NO_THP, _CALLS = 107, 109, 112, 113
-_CALL_CHAINS, _KERNEL, _ATTACHED, _SAYS_MAPPED, _SAYS_CGROUP, _SAYS_CALLS = 1, 2, 4, 32, 64, 128
+_CALL_CHAINS, _ATTACHED, _SAYS_MAPPED, _SAYS_CALLS = 1, 4, 32, 128
 _PAGE_SIZES = 4096, 16384, 65536
 _MACHINES = {62: "x86_64", 183: "aarch64"}
 
 _HEADER = struct.Struct("<IHH")
 _STARTED = struct.Struct("<IIIIQQ")
-_ENDED = struct.Struct("<iIQQQQQ")
-_SYSTEM = struct.Struct("<Q")
+_ENDED = struct.Struct("<iIQQQQQQ")
 _CODE_HEAD = struct.Struct("<IIQ")
 _DATA_HEAD = struct.Struct("<II")
 _FORBADE = struct.Struct("<IIQ")
@@ -132,7 +130,7 @@ class Ending:
     samples: int
     minor: int
     major: int
-    system: int = 0
+    system: int
 
 
 @dataclass
@@ -151,10 +149,8 @@ class Recording:
     time: int
     ring: int
     call_chains: bool
-    kernel: bool
     attached: bool
-    # Of the file's format, whether its faults have `mapped`, and whether it has system calls.
-    version: int = 2
+    # Whether its faults have `mapped`, and whether it has system calls.
     says_mapped: bool = False
     says_calls: bool = False
     kernel_release: str = ""
@@ -180,9 +176,7 @@ class Recording:
 
     def _ordered(self, file: BinaryIO) -> Iterator[Event]:
         """Yield events round by round: a ring may lag behind others, but not by two rounds."""
-        samples = Samples(
-            self.machine, self.version, self.call_chains, self.kernel, self.says_mapped
-        )
+        samples = Samples(self.machine, self.call_chains, self.says_mapped)
         fault = samples.fault
         waiting: list[Event] = []
         before = 0
@@ -245,11 +239,10 @@ class Recording:
                 self.kernel_release = names.pop(0)
             self.command += tuple(names)
         elif kind == _END:
-            status, *rest = _ENDED.unpack_from(data)
+            # Older recordings end before the system time.
+            status, *rest = _ENDED.unpack_from(data.ljust(_ENDED.size, b"\0"))
             if status >= 0:
                 os.waitstatus_to_exitcode(status)
-            if len(data) >= _ENDED.size + _SYSTEM.size:
-                rest += _SYSTEM.unpack_from(data, _ENDED.size)
             self.ending = Ending(None if status < 0 else status, *rest)
 
 
@@ -257,8 +250,7 @@ def open_recording(file: Path) -> Recording:
     """Return the recording in `file`; UserError if it is none, or says why there is no trace."""
     try:
         with file.open("rb") as opened:
-            magic = opened.read(len(_MAGICS[0]))
-            if magic not in _MAGICS:
+            if opened.read(len(_MAGIC)) != _MAGIC:
                 raise UserError(
                     f"{file} is no trace: give a directory that `firsttouch trace` wrote."
                 )
@@ -272,8 +264,8 @@ def open_recording(file: Path) -> Recording:
         raise UserError(_damaged(file))
     return Recording(
         file, _MACHINES[machine], page_size, pid, time, ring,
-        bool(flags & _CALL_CHAINS), bool(flags & _KERNEL), bool(flags & _ATTACHED),
-        1 + _MAGICS.index(magic), bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CALLS),
+        bool(flags & _CALL_CHAINS), bool(flags & _ATTACHED),
+        bool(flags & _SAYS_MAPPED), bool(flags & _SAYS_CALLS),
     )  # fmt: skip
 
 
@@ -287,13 +279,6 @@ def _started(file: BinaryIO) -> tuple[int, ...] | None:
             raise UserError(data[_DATA_HEAD.size :][:length].decode(errors="replace"))
         if kind == _START and len(data) >= _STARTED.size:
             started = _STARTED.unpack_from(data)
-            # 1 in all recordings without --sample, and missing in the oldest.
-            sample = data[_STARTED.size :][:8]
-            if started[0] & _SAYS_CGROUP or int.from_bytes(sample, "little") > 1:
-                raise UserError(
-                    f"{file.name} was recorded with --sample or --cgroups of an older firsttouch: "
-                    "record the program again."
-                )
         if kind == _ROUND:
             break
     return started
@@ -315,7 +300,7 @@ def _records(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
 
     The last record is left out if the recorder was killed while it wrote it.
     """
-    file.seek(len(_MAGICS[0]))
+    file.seek(len(_MAGIC))
     rest, head, unpack = b"", _HEADER.size, _HEADER.unpack_from
     while part := file.read(_PART):
         data = rest + part

@@ -7,17 +7,16 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from firsttouch.trace.blocks import Limits, Ranges, blocks_of, move_pages, pages_in
-from firsttouch.trace.events import Fault, Mapped
+from firsttouch.trace.events import Mapped
 from firsttouch.trace.kept_blocks import KeptBlocks
-from firsttouch.trace.kinds import SECOND
 from firsttouch.trace.totals import BLOCK, Outcome
 
 # The remedies by their names in trace.json. Of 64 KiB and 2 MiB: sizes of large folios.
 FOLIOS = {"huge pages of 64 KiB": 64 << 10, "huge pages of 2 MiB": 2 << 20}
 MTHP_64, THP = FOLIOS
-HEAP, KEEP, KEEP_MALLOC, FILLED, SPAWN, AROUND = (
+HEAP, KEEP, KEEP_MALLOC, FILLED = (
     "huge pages for the heap", "keep what is given back", "keep what malloc gives back",
-    "populate what is filled", "spawn in place of fork", "fault-around of 2 MiB",
+    "populate what is filled",
 )  # fmt: skip
 # Where a program touches this share of a block, populating it brings little in vain.
 _FILLED = 0.9
@@ -43,9 +42,10 @@ class Folios:
     by a read, as the huge zero page, which a write replaces.
     """
 
-    def __init__(self, outcome: Outcome, pages: int, *, zero: bool) -> None:
+    def __init__(self, outcome: Outcome, pages: int, whole: int, *, zero: bool) -> None:
         self._outcome = outcome
-        self._pages = pages
+        # Of a folio, and of 2 MiB.
+        self._pages, self._whole = pages, whole
         self._zero = zero
         self._all = (1 << pages) - 1
         self._states: dict[int, int] = {}
@@ -54,48 +54,36 @@ class Folios:
 
     def fork(self) -> Folios:
         """Return that of a child."""
-        child = Folios(self._outcome, self._pages, zero=self._zero)
+        child = Folios(self._outcome, self._pages, self._whole, zero=self._zero)
         child._states = {b: _SHARED if state > 0 else state for b, state in self._states.items()}
         return child
 
-    def touch(self, first: int, pages: int, inside: int, *, write: bool, missing: bool) -> None:
-        """Take faults on pages (a mask) behind the page `first`; `inside` are those mapped there.
+    def touch(self, page: int, inside: int, *, write: bool, missing: bool) -> None:
+        """Take a fault on a page; `inside` are the mapped pages of its block of 2 MiB.
 
         If not `missing`, the zero page is there.
         """
-        while pages:
-            low = (pages & -pages).bit_length() - 1
-            low -= low % self._pages
-            folio = self._all << low
-            fits = not folio & ~inside
-            block = (first + low) // self._pages
-            self._touch(block, (pages & folio) >> low, fits, write=write, missing=missing)
-            pages &= ~folio
-
-    def _touch(self, block: int, pages: int, fits: bool, *, write: bool, missing: bool) -> None:
+        block, number = divmod(page, self._pages)
+        bit = 1 << number
         state = self._states.get(block, 0)
-        if missing and state > 0 and state & pages:
-            if pages & (pages - 1):
-                for bit in (pages & -pages, pages & (pages - 1)):
-                    self._touch(block, bit, fits, write=write, missing=missing)
-                return
+        if missing and state > 0 and state & bit:
             # It was given back and no call was recorded: of a page table perhaps in part.
             self._drop(state)
             state = self._states[block] = _SMALL if self._zero else 0
-        if state == 0 and missing and not (fits and (write or self._zero)):
-            self._states[block] = _SMALL
-        elif (state == 0 and missing) or (state == _ZERO and write):
-            self._states[block] = pages if write else _ZERO
-            self._saved += pages.bit_count() - 1
-            if write:
-                self._outcome.bring(self._pages - 1)
-                self._outcome.bring(1 - pages.bit_count())
+        if state == 0 and missing:
+            folio = self._all << block * self._pages % self._whole
+            if folio & ~inside or not (write or self._zero):
+                self._states[block] = _SMALL
+                return
+        if (state == 0 and missing) or (state == _ZERO and write):
+            self._states[block] = bit if write else _ZERO
+            self._outcome.bring(self._pages - 1 if write else 0)
         elif state > 0:
-            self._saved += pages.bit_count()
-            self._outcome.bring(-(pages & ~state).bit_count())
-            self._states[block] = state | pages
+            self._saved += 1
+            self._outcome.bring(-(bit & ~state).bit_count())
+            self._states[block] = state | bit
         elif state == _ZERO or (state == _SHARED and missing):
-            self._saved += pages.bit_count()
+            self._saved += 1
 
     def give_back(self, limits: Limits) -> None:
         """Take what a system call gave back."""
@@ -150,7 +138,8 @@ class Replay:
             zero = size == table_bytes(page_size)
             # Two pages are no large folio of anonymous memory; malloc asks for a page table's.
             if size >= 4 * page_size and (zero or name != HEAP):
-                self._folios[name] = Folios(outcomes[name], size // page_size, zero=zero)
+                pages = size // page_size
+                self._folios[name] = Folios(outcomes[name], pages, self._block, zero=zero)
         # By block: the pages that are there, those that had a fault before they were given back,
         # those of them that were written, and the number of these faults.
         self._there: dict[int, int] = {}
@@ -172,8 +161,6 @@ class Replay:
         # Large blocks that malloc(3) unmapped, where that was recorded.
         self._blocks = KeptBlocks()
         self._unmaps = False
-        # Mappings of files, by when and where they begin, and blocks that have had a fault.
-        self._around: set[tuple[int, int, int]] = set()
         # Whether the process has forbidden huge pages.
         self.no_huge = False
 
@@ -194,42 +181,34 @@ class Replay:
             folios.close(saved=False)
         self._folios = {}
 
-    def fault(self, fault: Fault, kind: int, limits: Limits, *, write: bool, again: bool) -> None:
+    def touch(
+        self, page: int, limits: Limits, *, write: bool, missing: bool = True, again: bool = False
+    ) -> None:
         """Take a fault in anonymous memory; `again` if its page was there and was given back.
 
-        `limits` are those of its mapping.
+        `limits` are those of its mapping. If not `missing`, the zero page is there.
         """
-        missing = not fault.mapped and kind != SECOND
-        if missing or kind == SECOND:
-            block, number = divmod(fault.address >> self._shift, self._block)
-            bit = 1 << number
-            self.touch(block, bit, bit if again else 0, limits, write=write, missing=missing)
-
-    def touch(
-        self, block: int, pages: int, again: int, limits: Limits, *,
-        write: bool = True, missing: bool = True,
-    ) -> None:  # fmt: skip
-        """Take faults on pages of a block, upwards; `again` are those as in `fault`."""
-        first = block * self._block
+        block, number = divmod(page, self._block)
+        bit, first = 1 << number, page - number
         low, high = max(limits.first - first, 0), min(limits.end - first, self._block)
         inside = (1 << high) - (1 << low) if low < high else 0
         inside &= ~self._single.of_block(block, self._block)
         for name, folios in self._folios.items():
             if name == HEAP:
-                large = pages if limits.heap else pages & self._large.of_block(block, self._block)
-                self._malloc_faults += large.bit_count()
-                self._malloc_there += large.bit_count()
+                large = limits.heap or page in self._large
+                self._malloc_faults += large
+                self._malloc_there += large
                 self._malloc_most = max(self._malloc_most, self._malloc_there)
                 inside = self._heap_inside(block, inside, limits)
-            folios.touch(first, pages, inside, write=write, missing=missing)
-        self._there[block] = self._there.get(block, 0) | pages
+            folios.touch(page, inside, write=write, missing=missing)
+        self._there[block] = self._there.get(block, 0) | bit
         if again:
-            self._keep(block, again)
-        if others := pages & ~again:
-            self._faults[block] += others.bit_count()
-            self._pages[block] |= others
+            self._keep(block, bit)
+        else:
+            self._faults[block] += 1
+            self._pages[block] |= bit
         if write:
-            self._written[block] |= pages
+            self._written[block] |= bit
 
     def _heap_inside(self, block: int, inside: int, limits: Limits) -> int:
         """Return where malloc(3) has huge pages in a block, if it asks for them.
@@ -252,16 +231,6 @@ class Replay:
                 if new := pages & ~counted[block]:
                     counted[block] |= new
                     keep.bring(new.bit_count())
-
-    def read_file(self, page: int, mapping: Mapped) -> None:
-        """Take a read of a mapped file: fault-around would map the rest of a page table, too."""
-        where = mapping.time, mapping.start, page // self._block
-        self._outcomes[AROUND].saved += where in self._around
-        self._around.add(where)
-
-    def spawn(self, faults: int) -> None:
-        """Take faults that a process has because it forks children that execute a program."""
-        self._outcomes[SPAWN].saved += faults
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
         """Take a new mapping between two addresses, or what a heap has grown by."""
@@ -371,7 +340,6 @@ class Replay:
         filled.bring(-spare)
         for counts in (*self._again.values(), self._faults, self._pages, self._written):
             counts.clear()
-        self._around.clear()
 
     def _close_heap(self, before: int) -> None:
         """Count what huge pages save at most: where malloc(3) maps nothing, for there is room.
@@ -399,5 +367,4 @@ class Replay:
 
 def new_outcomes() -> dict[str, Outcome]:
     """Return an outcome for each remedy."""
-    names = (*FOLIOS, HEAP, KEEP, KEEP_MALLOC, FILLED, SPAWN, AROUND)
-    return {name: Outcome() for name in names}
+    return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP, KEEP_MALLOC, FILLED)}

@@ -38,9 +38,7 @@ class Samples:
     """The form of a recording's samples."""
 
     machine: str
-    version: int
     call_chains: bool
-    kernel: bool
     says_mapped: bool
     _chains: dict[bytes, tuple[int, ...]] = field(default_factory=dict)
     # By thread, the arguments of an mremap(2) that has not returned.
@@ -51,7 +49,7 @@ class Samples:
         self._with_registers = struct.Struct(f"<Q{_REGISTERS[self.machine]}{last}")
         self._without = struct.Struct(f"<Q{last}")
         # Most samples: with registers, without a chain of calls. No other has that length.
-        most = self.version > 1 and self.machine == "x86_64" and self.says_mapped
+        most = self.machine == "x86_64" and self.says_mapped
         usual = most and not self.call_chains
         self._most = struct.Struct("<QIIQQQ3QQ") if usual else None
 
@@ -74,12 +72,6 @@ class Samples:
             (depth,) = _COUNT.unpack_from(data, at)
             chain = self._chain(data[at + 8 :][: 8 * depth])
             at += 8 + 8 * depth
-        if not user:
-            pc = 0
-        if self.version == 1:
-            if not user and self.kernel and _COUNT.unpack_from(data, at)[0]:
-                (pc,) = _COUNT.unpack_from(data, at + 8)
-            return Fault(time, pid, tid, pc, address, user, chain)
         (abi,) = _COUNT.unpack_from(data, at)
         form = self._without if abi == _NONE else self._with_registers
         values = form.unpack_from(data, at)

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 
 from firsttouch.tables import Json, Table, dump_json, read, read_document
 from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
-from firsttouch.trace.totals import KINDS
+from firsttouch.trace.totals import ATOMIC, KINDS
 
 # The object of code that is in no file.
 JIT = "[JIT]"
@@ -119,13 +119,11 @@ class Members:
 SCHEMA = 1
 FILE_NAME = "trace.json"
 _MEMORY = (ANONYMOUS, PRIVATE_FILE, SHARED)
-# What removes a double, in the order of the tables.
-RMW, POPULATE, HUGE, SOURCE = REMEDIES = ("rmw", "populate", "huge pages", "source")
 
 
 @dataclass(frozen=True)
 class Site:
-    """The doubles between two places of the source; `removable` counts them by remedy."""
+    """The doubles between two places of the source."""
 
     kind: str
     memory: str
@@ -134,29 +132,15 @@ class Site:
     reading: str
     writing: str
     doubles: int
-    removable: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Price:
-    """What the second faults cost: ns each, measured on this host, or instructions in the lab.
-
-    `source` names where the figure is from.
-    """
-
-    each: float
-    unit: str
-    source: str
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What the faults of a kind take: ns each, and the width of the samples' middle half."""
+    """What the faults of a kind take: ns each."""
 
     kind: str
     faults: int
     each: float
-    spread: float
 
 
 @dataclass(frozen=True)
@@ -222,7 +206,6 @@ class Trace:
     untouched: int
     sites: tuple[Site, ...]
     resident: int = 0
-    prices: tuple[Price, ...] = ()
     unnamed: tuple[str, ...] = ()
     exact: bool = True
     detached: tuple[str, ...] = ()
@@ -261,14 +244,11 @@ class Trace:
         """Return the number of doubles in a kind of memory."""
         return sum(site.doubles for site in self.sites if site.memory == memory)
 
-    def removable(self, remedy: str) -> int:
-        """Return the number of doubles that a remedy would remove."""
-        return sum(site.removable.get(remedy, 0) for site in self.sites)
-
-
-def kinds_of(trace: Trace) -> dict[str, int]:
-    """Return the number of doubles of each kind that there is."""
-    return {kind: count for kind in KINDS if (count := trace.of_kind(kind))}
+    @property
+    def upgradable(self) -> int:
+        """The doubles that a kernel with vm.write_intent takes as one fault."""
+        ours = (site for site in self.sites if site.memory == ANONYMOUS)
+        return sum(site.doubles for site in ours if site.kind == ATOMIC)
 
 
 def trace_document(trace: Trace, sentences: Iterable[str]) -> str:
@@ -277,7 +257,7 @@ def trace_document(trace: Trace, sentences: Iterable[str]) -> str:
     document["doubles"] = trace.doubles
     document["kinds"] = {kind: trace.of_kind(kind) for kind in KINDS}
     document["memory"] = {kind: trace.of_memory(kind) for kind in _MEMORY}
-    document["removable"] = {remedy: trace.removable(remedy) for remedy in REMEDIES}
+    document["upgradable"] = trace.upgradable
     document["lower_bound"] = trace.lower_bound
     document["sentences"] = list(sentences)
     # Last, because there are many.

@@ -8,18 +8,16 @@ from typing import NamedTuple
 
 from firsttouch.trace.blocks import Limits
 from firsttouch.trace.events import WORKER_PC, Mapped
-from firsttouch.trace.kinds import Access, kind_of
 
 PROT_EXEC = 4
-_PROT_DATA = 3
 _MAP_SHARED = 1
 # A stack grows below its mapping, and no record says so.
 _STACK = "[stack]"
 _STACK_ROOM = 64 << 20
 HEAP = "[heap]"
-_VDSO = "[vdso]"
 # What mremap(2) moved, where no record says it.
-MOVED = "//anon (moved)"
+_MOVED = "//anon (moved)"
+_VDSO = "[vdso]"
 # Names of memory without a file. Shared anonymous memory has a file of shmem.
 _ANONYMOUS = ("//anon", HEAP, _STACK, "[anon:", "[stack:")
 
@@ -84,7 +82,7 @@ class Space:
             if above.path == _STACK:
                 return above if above.start - address < _STACK_ROOM else None
             start = self._moved[above.start] = min(address, self._moved.get(above.start, address))
-            return Mapped(above.time, above.pid, start, above.start, 0, _PROT_DATA, 0, MOVED)
+            return Mapped(above.time, above.pid, start, above.start, 0, 3, 0, _MOVED)
         return None
 
     def name_at(self, start: int, end: int) -> str:
@@ -198,18 +196,15 @@ def place_of(space: Space, pid: int, pc: int) -> Place:
 class Area(NamedTuple):
     """What is mapped from an address to another, and what its faults have in common.
 
-    `data` is anonymous memory that is not code, and `written` the kind of a write to a page of
-    it that had no fault before. Where no mapping is recorded, it has the page of one fault, and
-    no address; `missing` if nothing can be mapped there.
+    Where no mapping is recorded, it has the page of one fault, and no address; `missing` if
+    nothing can be mapped there.
     """
 
     start: int
     end: int
     mapping: Mapped | None
     anonymous: bool
-    data: bool
     limits: Limits
-    written: int
     missing: bool = False
 
 
@@ -240,10 +235,9 @@ class Areas:
     def _find(self, address: int, user: bool) -> Area:
         mapping = self._space.at(address)
         # What exec maps is recorded after the kernel's faults there.
-        nowhere = user and (mapping is None or mapping.path == MOVED)
+        nowhere = user and (mapping is None or mapping.path == _MOVED)
         if nowhere and (self.whole or address < _LOWEST):
-            return _NONE._replace(data=False, missing=True)
-        anonymous = is_anonymous(mapping)
+            return _NONE._replace(missing=True)
         page = address // self._page
         limits = Limits(page, page + 1)
         start = end = address
@@ -252,13 +246,9 @@ class Areas:
             mapping = mapping._replace(start=min(mapping.start, address))
             start, end = mapping.start, mapping.end
             limits = Limits(start // self._page, end // self._page, mapping.path == HEAP)
-        written = kind_of(
-            Access.WRITE, 0, mapping, user=True, anonymous=anonymous, before=False, forked=False
-        )
-        data = anonymous and not (mapping and mapping.prot & PROT_EXEC)
-        return Area(start, end, mapping, anonymous, data, limits, written)
+        return Area(start, end, mapping, is_anonymous(mapping), limits)
 
 
 # vm.mmap_min_addr, its usual value.
 _LOWEST = 65536
-_NONE = Area(0, 0, None, True, True, Limits(0, 0), 0)
+_NONE = Area(0, 0, None, True, Limits(0, 0))

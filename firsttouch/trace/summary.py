@@ -4,18 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from firsttouch.trace.kinds import AGAIN, NAMES
 from firsttouch.trace.records import Recording
-from firsttouch.trace.remedies import AROUND
 from firsttouch.trace.sites import (
-    HUGE,
-    POPULATE,
-    REMEDIES,
-    RMW,
-    SOURCE,
     FaultPlace,
     GiverPlace,
     Location,
@@ -24,9 +18,8 @@ from firsttouch.trace.sites import (
     Site,
     Trace,
 )
-from firsttouch.trace.spaces import ANONYMOUS, Place
-from firsttouch.trace.symbols import Symbols
-from firsttouch.trace.totals import ATOMIC, BLOCK, Giver, Outcome, Pair, Tally, Totals
+from firsttouch.trace.spaces import Place
+from firsttouch.trace.totals import Giver, Tally, Totals
 
 if TYPE_CHECKING:
     from firsttouch.trace.symbols import Symbols
@@ -34,7 +27,7 @@ if TYPE_CHECKING:
 # Places, programs and so on that a trace lists, those with most faults; others have few each.
 MOST = 100
 _CALLERS = 3
-_Key = TypeVar("_Key", str, tuple[int, str])
+_NONE = (0,) * len(NAMES)
 
 
 def kinds_in(counts: Sequence[int]) -> dict[str, int]:
@@ -44,29 +37,16 @@ def kinds_in(counts: Sequence[int]) -> dict[str, int]:
 
 def fault_kinds(totals: Totals) -> dict[str, int]:
     """Return the number of faults of each kind that there is. They sum up to all."""
-    return kinds_in([totals.of_kind(kind) for kind in range(len(NAMES))])
+    return kinds_in([sum(counts) for counts in zip(*totals.stack_kinds, strict=True)] or _NONE)
 
 
-def members_of(tallies: Mapping[str, Tally]) -> tuple[Members, ...]:
-    """Return the programs or names of threads with faults, the one with most first."""
-    return tuple(
-        Members(name, tally.faults, kinds_in(tally.kinds), tally.members)
-        for name, tally in _most(tallies)
-    )
-
-
-def processes(totals: Totals) -> tuple[Members, ...]:
-    """Return the processes with most faults, each by the programs that it ran."""
-    return tuple(
-        Members(name, tally.faults, kinds_in(tally.kinds), pid=pid)
-        for (pid, name), tally in _most(totals.processes)
-    )
-
-
-def _most(tallies: Mapping[_Key, Tally]) -> list[tuple[_Key, Tally]]:
+def _members(tallies: Mapping[tuple[int, str], Tally]) -> tuple[Members, ...]:
     """Return those that have faults, the one with most first."""
     entries = [(key, tally) for key, tally in tallies.items() if tally.faults]
-    return sorted(entries, key=lambda entry: (-entry[1].faults, entry[0]))[:MOST]
+    return tuple(
+        Members(name, tally.faults, kinds_in(tally.kinds), tally.members, pid)
+        for (pid, name), tally in sorted(entries, key=lambda e: (-e[1].faults, e[0]))[:MOST]
+    )
 
 
 def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[FaultPlace, ...]:
@@ -123,11 +103,6 @@ def _givers(gave: Counter[Giver], totals: Totals, symbols: Symbols) -> Iterator[
         yield GiverPlace(call, tuple(map(symbols.caller, functions)), faults)
 
 
-# Shares of the pages of such a block that the program touches: from the first on it is worth
-# while to populate all of it, from the second on a huge page wastes less than it holds.
-_POPULATED, _HUGE = 0.9, 0.5
-
-
 def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
     """Return the trace of a recording whose events were read."""
     ending = recording.ending
@@ -136,7 +111,7 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
     if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
         unseen = max(0, ending.minor + ending.major - ending.faults)
     kinds = fault_kinds(totals)
-    sites = _sites(totals, symbols, recording.page_size)
+    sites = _sites(totals, symbols)
     places = fault_places(totals, symbols, recording.page_size)
     return Trace(
         command=recording.command,
@@ -161,13 +136,13 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
         system=ending.system / 1e9 if ending and ending.system else None,
         detached=tuple(dict.fromkeys(totals.detached)),
         fault_kinds=kinds,
-        programs=members_of(totals.programs),
-        threads=members_of(totals.threads),
-        processes=processes(totals),
+        programs=_members(totals.programs),
+        threads=_members(totals.threads),
+        processes=_members(totals.processes),
         remedies=tuple(
             Remedy(
                 name,
-                _saved(name, outcome, recording),
+                outcome.saved,
                 outcome.most * recording.page_size,
                 most=outcome.saved + outcome.chance if outcome.chance else 0,
             )
@@ -185,86 +160,18 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
     )
 
 
-def _saved(name: str, outcome: Outcome, recording: Recording) -> int:
-    """Return the faults that a remedy saves.
-
-    Fault-around maps what is in the page cache. A fault that has to read from a disk stays, and
-    so does the next, which finds what that one read.
-    """
-    if name != AROUND or not recording.ending:
-        return outcome.saved
-    return max(0, outcome.saved - 2 * recording.ending.major)
-
-
-def _sites(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Site, ...]:
-    """Return the sites, the one with most doubles first."""
+def _sites(totals: Totals, symbols: Symbols) -> tuple[Site, ...]:
+    """Return the sites, the one with most doubles first; pairs of the same lines are one."""
     locations = symbols.locate(place for pair in totals.pairs for place in (pair.read, pair.write))
-    dense = _dense(totals, page_size)
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for index, pair in enumerate(totals.pairs):
-        groups[_key(pair, locations)].append(index)
-    sites = [
-        _site(totals, sorted(members, key=lambda m: -totals.counts[m]), dense, locations)
-        for members in groups.values()
-    ]
+        places = (locations[place] for place in (pair.read, pair.write))
+        key = (pair.kind, pair.memory, *(f"{place.object} {place}" for place in places))
+        groups[key].append(index)
+    sites = []
+    for members in groups.values():
+        pair = totals.pairs[max(members, key=lambda member: totals.counts[member])]
+        read, write = locations[pair.read], locations[pair.write]
+        doubles = sum(totals.counts[member] for member in members)
+        sites.append(Site(pair.kind, pair.memory, read, write, pair.reading, pair.writing, doubles))
     return tuple(sorted(sites, key=lambda site: (-site.doubles, str(site.read), str(site.write))))
-
-
-def _key(pair: Pair, locations: Mapping[Place, Location]) -> tuple[str, ...]:
-    """Return what the pairs of one site have in common: lines, or else functions or places."""
-    places = (locations[place] for place in (pair.read, pair.write))
-    return (pair.kind, pair.memory, *(f"{place.object} {place}" for place in places))
-
-
-def _site(
-    totals: Totals,
-    members: list[int],
-    dense: Mapping[int, Counter[str]],
-    locations: Mapping[Place, Location],
-) -> Site:
-    pair = totals.pairs[members[0]]
-    removable = dict.fromkeys(REMEDIES, 0)
-    for member in members:
-        for remedy, count in _removable(totals, member, dense).items():
-            removable[remedy] += count
-    return Site(
-        pair.kind,
-        pair.memory,
-        locations[pair.read],
-        locations[pair.write],
-        pair.reading,
-        pair.writing,
-        sum(totals.counts[member] for member in members),
-        removable,
-    )
-
-
-def _removable(totals: Totals, member: int, dense: Mapping[int, Counter[str]]) -> Mapping[str, int]:
-    """Return how many doubles of a pair each remedy removes.
-
-    A kernel upgrades reads of missing anonymous memory alone. To write first is
-    possible everywhere, but the program does not write to a file's pages first
-    where the loader does.
-    """
-    pair, count = totals.pairs[member], totals.counts[member]
-    if pair.memory != ANONYMOUS:
-        return {}
-    upgraded = count if pair.kind == ATOMIC else 0
-    return {RMW: upgraded, SOURCE: count, **dense.get(member, {})}
-
-
-def _dense(totals: Totals, page_size: int) -> dict[int, Counter[str]]:
-    """Return by pair how many of its doubles are in blocks that the program fills."""
-    dense: dict[int, Counter[str]] = defaultdict(Counter)
-    for pair, counts in totals.filled.items():
-        for pages, count in counts.items():
-            for remedy in _filled(pages * page_size / BLOCK):
-                dense[pair][remedy] += count
-    return dense
-
-
-def _filled(share: float) -> Iterable[str]:
-    if share >= _POPULATED:
-        yield POPULATE
-    if share >= _HUGE:
-        yield HUGE

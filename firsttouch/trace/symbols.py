@@ -26,8 +26,7 @@ from firsttouch.trace.debug_files import (
 from firsttouch.trace.sites import JIT, Location
 from firsttouch.trace.spaces import NAMED, Place
 
-# Each with LLVM's, for hosts without binutils.
-_LINES, _NAMES = ("addr2line", "llvm-addr2line"), ("c++filt", "llvm-cxxfilt")
+_LINES, _NAMES = "addr2line", "c++filt"
 # An answer of addr2line; a discriminator may follow the line's number.
 _LINE = re.compile(r"(.+):([1-9]\d*)(?: .*)?")
 # Seconds. What reads a damaged file may have no end.
@@ -43,26 +42,21 @@ def source_lines(file: Path, addresses: Sequence[int]) -> list[tuple[str, int]]:
 
     An address without a line gets "" and 0. Raises LinesError if nothing here reads the file.
     """
-    tool = _first_of(_LINES)
+    tool = shutil.which(_LINES)
     if tool is None:
-        raise LinesError(f"has source lines, which {_LINES[0]} reads: install binutils")
+        raise LinesError(f"has source lines, which {_LINES} reads: install binutils")
     answers = _ask([tool, "-e", str(file)], list(map(hex, addresses)))
     if answers is None:
-        raise LinesError(f"has debug information that {_LINES[0]} cannot read")
+        raise LinesError(f"has debug information that {_LINES} cannot read")
     matches = map(_LINE.fullmatch, answers)
     return [(match[1], int(match[2])) if match else ("", 0) for match in matches]
 
 
 def demangled(names: Sequence[str]) -> dict[str, str]:
     """Return the names without types of arguments; none if no tool is there."""
-    tool = _first_of(_NAMES)
+    tool = shutil.which(_NAMES)
     answers = _ask([tool, "-p"], names) if tool and names else None
     return dict(zip(names, answers or (), strict=False))
-
-
-def _first_of(tools: Iterable[str]) -> str | None:
-    """Return the path of the first of `tools` that is on PATH."""
-    return next(filter(None, map(shutil.which, tools)), None)
 
 
 def _ask(command: Sequence[str], lines: Sequence[str]) -> list[str] | None:

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from firsttouch.trace.blocks import Limits, blocks_of
-from firsttouch.trace.kinds import FAULT_KINDS
+from firsttouch.trace.kinds import NAMES
 from firsttouch.trace.spaces import Place, Space
 
 
@@ -85,19 +84,6 @@ class Pair(NamedTuple):
     writing: str
 
 
-@dataclass
-class Faults:
-    """Columns of all faults, one entry each: the page, and the address space as in `names`.
-
-    `double` holds the index of a pair in `pairs` plus 1 for the second fault of
-    a double, else 0.
-    """
-
-    page: array[int] = field(default_factory=lambda: array("Q"))
-    space: array[int] = field(default_factory=lambda: array("I"))
-    double: array[int] = field(default_factory=lambda: array("I"))
-
-
 class Timeline:
     """Counts of faults, by kind and equal parts of the time, each of 1 << `shift` ns.
 
@@ -110,7 +96,7 @@ class Timeline:
     def __init__(self) -> None:
         self.shift = 10
         self.last = 0
-        self.kinds = [[0] * self.PARTS for _ in FAULT_KINDS]
+        self.kinds = [[0] * self.PARTS for _ in NAMES]
 
     def add(self, time: int, kind: int) -> None:
         """Count a fault at a time in ns since the start."""
@@ -137,7 +123,7 @@ class Touched:
     space: Space
     faults: int = 0
     pages: dict[int, int] = field(default_factory=dict)
-    kinds: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in FAULT_KINDS])
+    kinds: list[dict[int, int]] = field(default_factory=lambda: [{} for _ in NAMES])
 
 
 @dataclass
@@ -145,7 +131,7 @@ class Tally:
     """Faults by kind of `members`: of the processes of a program, the threads of a name."""
 
     members: int = 0
-    kinds: list[int] = field(default_factory=lambda: [0] * len(FAULT_KINDS))
+    kinds: list[int] = field(default_factory=lambda: [0] * len(NAMES))
 
     @property
     def faults(self) -> int:
@@ -158,12 +144,15 @@ class Tally:
         self.kinds = [a + b for a, b in zip(self.kinds, kinds, strict=True)]
 
 
+# By number and name; 0 for all of a name.
+Tallies = dict[tuple[int, str], Tally]
+
+
 @dataclass
 class Totals:
     """All that the faults of a recording show.
 
-    `filled` counts, by pair, the doubles in anonymous memory by how many pages of
-    their block of 2 MiB had faults. `stacks` are chains of places, the pc first;
+    `stacks` are chains of places, the pc first;
     `stack_kinds` counts the faults of each by kind, `givers` those of kind `again` by who gave
     the page back, if that was seen. `programs` and `threads` do so by name,
     `processes` by number and program. `outcomes` has what remedies would have saved, and
@@ -173,22 +162,19 @@ class Totals:
     memory, of all, that were read and not written. `names` are those of the address
     spaces: the command, or the program executed. `in_kernel` counts the faults taken
     in the kernel. `detached` are the programs that the kernel lets nobody watch.
-    `faults` is empty unless it was asked for.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
-    faults: Faults = field(default_factory=Faults)
     pairs: list[Pair] = field(default_factory=list)
     counts: Counter[int] = field(default_factory=Counter)
-    filled: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     stacks: list[tuple[Place, ...]] = field(default_factory=list)
     stack_kinds: list[list[int]] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     givers: Counter[tuple[int, Giver | None]] = field(default_factory=Counter)
     allocators: Counter[str] = field(default_factory=Counter)
-    programs: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
-    threads: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
-    processes: dict[tuple[int, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
+    programs: Tallies = field(default_factory=lambda: defaultdict(Tally))
+    threads: Tallies = field(default_factory=lambda: defaultdict(Tally))
+    processes: Tallies = field(default_factory=lambda: defaultdict(Tally))
     names: list[str] = field(default_factory=list)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     unwritten: int = 0
@@ -202,7 +188,3 @@ class Totals:
     def count(self) -> int:
         """The number of faults."""
         return sum(map(sum, self.stack_kinds))
-
-    def of_kind(self, kind: int) -> int:
-        """Return the number of faults of a kind."""
-        return sum(kinds[kind] for kinds in self.stack_kinds)

@@ -188,7 +188,7 @@ def test_perl_reads_the_pages_of_its_hash_before_it_writes_them(
     assert top.read.function == "Perl_hv_common"
     # The table of 131,072 buckets, 8 bytes each, as it grows from half of its size.
     assert top.doubles > 131072 * 8 // 4096 // 2
-    assert top.removable["source"] == top.doubles
+    assert top.memory == "anonymous"
 
 
 def test_a_cell_depends_on_its_own_script_alone(tmp_path: Path, fake_lab: FakeLab) -> None:

@@ -19,9 +19,12 @@ from typing import NamedTuple
 
 from firsttouch.building.programs import build_recorder
 from firsttouch.progress import Reporter
-from firsttouch.trace.doubles import find
+from firsttouch.trace.debug_files import MappedFiles
+from firsttouch.trace.doubles import Finder
 from firsttouch.trace.events import Fault
-from firsttouch.trace.records import open_recording
+from firsttouch.trace.kinds import First, Instruction
+from firsttouch.trace.process import Process
+from firsttouch.trace.records import Recording, open_recording
 
 _NOBODY = 65534
 _EVENTS = "exceptions:page_fault_user,exceptions:page_fault_kernel"
@@ -117,8 +120,23 @@ def _reported(file: Path) -> Iterator[Reported]:
             yield fault
 
 
+class Watching(Finder):
+    """Finds doubles, and keeps the second fault of each."""
+
+    def __init__(self, recording: Recording, mapped_files: MappedFiles) -> None:
+        super().__init__(recording, mapped_files)
+        self.seconds: list[Fault] = []
+
+    def _double(
+        self, process: Process, first: First, fault: Fault, second: Instruction, memory: str
+    ) -> None:
+        super()._double(process, first, fault, second, memory)
+        self.seconds.append(fault)
+
+
 def _compare(program: str, reported: Sequence[Reported], trace: Path, *, user: bool) -> Verdict:
-    totals = find(open_recording(trace), rows=True)
+    finder = Watching(open_recording(trace), MappedFiles(Path("/")))
+    finder.run()
     faults = [event for event in open_recording(trace).events() if isinstance(event, Fault)]
     # The kernel also tries accesses with page faults disabled, which perf does not count.
     unmatched = Counter((fault.tid, fault.address) for fault in reported if fault.code & _USER)
@@ -126,10 +144,9 @@ def _compare(program: str, reported: Sequence[Reported], trace: Path, *, user: b
     true, by_kernel = _doubles(reported)
     told: Counter[tuple[int, int]] = Counter()
     huge: Counter[tuple[int, int]] = Counter()
-    for fault, double in zip(faults, totals.faults.double, strict=True):
-        if double:
-            where = huge if (fault.mapped or 0) >= _HUGE else told
-            where[fault.pid, fault.address >> _PAGE] += 1
+    for fault in finder.seconds:
+        where = huge if (fault.mapped or 0) >= _HUGE else told
+        where[fault.pid, fault.address >> _PAGE] += 1
     # A page of a huge one may have been read itself.
     told += huge & (true - told)
     huge -= huge & true

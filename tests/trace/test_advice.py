@@ -9,15 +9,13 @@ from dataclasses import replace
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.trace.advice import BOTH, advice_sentences, advise, remedy_to_try, with_remedy
+from firsttouch.trace.advice import BOTH, advise, notes, remedy_to_try, saved_share, with_remedy
 from firsttouch.trace.allocators import Allocator, allocator_with
 from firsttouch.trace.remedies import (
-    AROUND,
     FILLED,
     HEAP,
     KEEP,
     MTHP_64,
-    SPAWN,
     THP,
 )
 from firsttouch.trace.sites import Remedy
@@ -47,8 +45,6 @@ def advised(*saving: Remedy, kernel: str = "6.12.9-amd64") -> list[str]:
         # Both are one variable, by which what is chance is sure.
         ((Remedy(KEEP, 300, 0), Remedy(HEAP, 400, 0, most=900)), [BOTH, HEAP, KEEP]),
         ((Remedy(KEEP, 19, 0),), []),
-        ((Remedy(AROUND, 99, 0), Remedy(SPAWN, 20, 0)), [SPAWN]),
-        ((Remedy(AROUND, 100, 0),), [AROUND]),
     ],
 )
 def test_the_best_remedies_are_named_first(saving: tuple[Remedy, ...], names: list[str]) -> None:
@@ -76,16 +72,13 @@ def test_a_size_of_huge_pages_has_its_setting(page_size: int, size: str, file: s
 def test_what_this_host_cannot_apply_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel of the trace is this one, which has no such file."""
     kernel = os.uname().release
-    monkeypatch.setattr("firsttouch.trace.advice._AROUND", "/proc/none")
-    assert advised(Remedy(AROUND, 900, 0), kernel=kernel) == []
-    assert advised(Remedy(AROUND, 900, 0), kernel="another") == [AROUND]
+    monkeypatch.setattr("firsttouch.trace.advice._THP", "/proc/none")
+    assert advised(Remedy(MTHP_64, 900, 0), kernel=kernel) == []
+    assert advised(Remedy(MTHP_64, 900, 0), kernel="6.12-another") == [MTHP_64]
 
 
 def test_a_range_is_said_where_chance_decides() -> None:
-    (sentence,) = advice_sentences(
-        replace(trace(faults=1000), remedies=(Remedy(HEAP, 310, 0, most=580),), allocator="glibc")
-    )
-    assert "saves 30 to 60 % of the faults" in sentence
+    assert saved_share(Remedy(HEAP, 310, 0, most=580), 1000) == "30 to 60 %"
 
 
 @pytest.mark.parametrize(
@@ -98,13 +91,13 @@ def test_a_range_is_said_where_chance_decides() -> None:
 )
 def test_a_variable_asks_for_huge_pages(allocator: str, remedy: str, variable: str) -> None:
     traced = replace(trace(faults=1000), remedies=(Remedy(remedy, 500, 0),), allocator=allocator)
-    (sentence,) = advice_sentences(traced)
-    assert f"{variable} (needs madvise in " in sentence
+    (advice,) = advise(traced)
+    assert advice.how.startswith(f"{variable} (needs madvise in ")
     assert remedy_to_try(traced, 1).remedy.name == remedy
 
 
 def test_only_what_a_variable_applies_can_be_tried() -> None:
-    keep = replace(trace(faults=1000), remedies=(Remedy(KEEP, 500, 0), Remedy(SPAWN, 900, 0)))
+    keep = replace(trace(faults=1000), remedies=(Remedy(KEEP, 500, 0), Remedy(FILLED, 900, 0)))
     for traced in (keep, replace(keep, allocator="JVM"), trace(faults=1000)):
         with pytest.raises(UserError, match="can apply no remedy"):
             remedy_to_try(traced, 1)
@@ -114,9 +107,9 @@ def test_only_what_a_variable_applies_can_be_tried() -> None:
 
 def test_memory_that_no_setting_keeps_is_named() -> None:
     by_glibc = replace(trace(faults=1000), allocator="glibc", fault_kinds={"again": 300})
-    (sentence,) = advice_sentences(replace(by_glibc, remedies=(Remedy(KEEP, 10, 0),)))
+    (sentence,) = notes(replace(by_glibc, remedies=(Remedy(KEEP, 10, 0),)))
     assert sentence.startswith("290 faults (29.0 %) were on memory that the program maps itself")
-    assert not list(advice_sentences(replace(by_glibc, allocator="jemalloc")))
+    assert not list(notes(replace(by_glibc, allocator="jemalloc")))
 
 
 def test_a_remedy_keeps_the_settings_that_are_there() -> None:

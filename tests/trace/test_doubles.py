@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Doubles in recordings made by hand, of both versions of the file."""
+"""Doubles in recordings made by hand."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ def record(kind: int, body: bytes, misc: int = 0) -> bytes:
     return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
 
 
-def start(version: int = 2, flags: int = _SAYS_MAPPED) -> bytes:
-    body = struct.pack("<IIIIQQ", flags, 62, PAGE, 1, 0, PAGE)
-    return b"FTTRACE%d" % version + record(_START, body)
+def start(flags: int = _SAYS_MAPPED) -> bytes:
+    return b"FTTRACE2" + record(_START, struct.pack("<IIIIQQ", flags, 62, PAGE, 1, 0, PAGE))
 
 
 def sample(
@@ -53,7 +52,7 @@ def sample(
 
 
 def old_sample(code: bytes, address: int, more: bytes = b"", pid: int = 1) -> bytes:
-    """Return a fault as the first version of the file has it."""
+    """Return a fault that has `more` behind what all have, and its code."""
     body = struct.pack("<QIIQQ", _pc(code), pid, pid, next(times), address) + more
     sample = struct.pack("<IIQ", pid, len(code), _pc(code)) + code.ljust(64, b"\0")
     return record(_SAMPLE, body, _USER) + record(_CODE, sample)
@@ -190,13 +189,10 @@ def test_a_worker_of_io_uring_is_no_code_of_a_compiler(tmp_path: Path) -> None:
     assert str(Symbols().locate(stack)[stack[0]]) == "io_uring worker"
 
 
-@pytest.mark.parametrize("version", [1, 2], ids=["first version", "kernel before 5.11"])
-def test_without_it_the_order_decides(version: int, tmp_path: Path) -> None:
-    registers = struct.pack("<4Q", _ABI_64, 0, 0, 0) if version > 1 else b""
+def test_before_linux_5_11_the_order_decides(tmp_path: Path) -> None:
+    registers = struct.pack("<4Q", _ABI_64, 0, 0, 0)
     file = tmp_path / "trace.data"
-    file.write_bytes(
-        start(version, 0) + old_sample(LOAD, AT, registers) + old_sample(STORE, AT, registers)
-    )
+    file.write_bytes(start(0) + old_sample(LOAD, AT, registers) + old_sample(STORE, AT, registers))
     recording = open_recording(file)
     assert find(recording).counts.total() == 1
     assert not recording.says_mapped

@@ -118,16 +118,6 @@ def test_a_recording_with_an_impossible_value_is_refused(tmp_path: Path, what: s
         read_recording(tmp_path / "trace.data")
 
 
-@pytest.mark.parametrize(("flags", "sample"), [(64, 1), (0, 16)], ids=["cgroups", "sample"])
-def test_a_recording_of_options_that_are_gone_is_refused(
-    tmp_path: Path, flags: int, sample: int
-) -> None:
-    start = struct.pack("<IHHIIIIQQQ", 100, 0, 48, flags, 62, 4096, 1, 0, 4096, sample)
-    (tmp_path / "trace.data").write_bytes(b"FTTRACE2" + start)
-    with pytest.raises(UserError, match="of an older firsttouch: record the program again"):
-        read_recording(tmp_path / "trace.data")
-
-
 def test_code_of_32_bit_arm_is_named_as_not_decoded(tmp_path: Path) -> None:
     start = _START.replace(struct.pack("<II", 62, 4096), struct.pack("<II", 183, 4096))
     sample = struct.pack("<IHHQIIQQQQ", 9, 2, 56, 0x8000, 1, 1, 1, 0x9000, 1, 0x8000)

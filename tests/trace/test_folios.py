@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from firsttouch.trace.blocks import Limits
@@ -14,7 +12,6 @@ from firsttouch.trace.totals import Outcome
 PAGE, BLOCK = 4096, 512
 START = 64 * BLOCK
 LIMITS = Limits(START, START + 4 * BLOCK)
-ALL = (1 << BLOCK) - 1
 
 # Of each touch: a letter (Read, Write, write after read: Second), the first page and how many.
 # G gives pages back, M maps others there, V moves all by so many blocks and pages; F forks.
@@ -24,7 +21,7 @@ Touch = tuple[str, int, int]
 def left(pages: int, touches: list[Touch], limits: Limits = LIMITS) -> tuple[int, int]:
     """Return the faults left with folios of so many pages, and the most pages in vain."""
     outcome = Outcome()
-    folios, taken = Folios(outcome, pages, zero=pages == BLOCK), 0
+    folios, taken = Folios(outcome, pages, BLOCK, zero=pages == BLOCK), 0
     for what, first, count in touches:
         part = Limits(START + first, START + first + count)
         if what == "G":
@@ -41,10 +38,8 @@ def left(pages: int, touches: list[Touch], limits: Limits = LIMITS) -> tuple[int
             for page in range(part.first, part.end):
                 block = page // BLOCK
                 low, high = (min(max(at - block * BLOCK, 0), BLOCK) for at in limits[:2])
-                folios.touch(
-                    block * BLOCK, 1 << page % BLOCK, (1 << high) - (1 << low),
-                    write=what != "R", missing=what != "S",
-                )  # fmt: skip
+                inside = (1 << high) - (1 << low)
+                folios.touch(page, inside, write=what != "R", missing=what != "S")
     folios.close()
     assert outcome.spare == 0 or "F" in {what for what, _, _ in touches}
     return taken - outcome.saved, outcome.most
@@ -85,34 +80,10 @@ def test_a_folio_lies_in_one_mapping(first: int, end: int, faults: int) -> None:
     assert left(BLOCK, [("W", first, end - first)], limits)[0] == end - first
 
 
-@pytest.mark.parametrize("pages", [16, BLOCK])
-@pytest.mark.parametrize("seed", range(10))
-def test_writes_at_once_are_served_as_each_alone(pages: int, seed: int) -> None:
-    dice, outcomes = random.Random(seed), (Outcome(), Outcome())
-    at_once, alone = (Folios(outcome, pages, zero=pages == BLOCK) for outcome in outcomes)
-    for _ in range(200):
-        block = dice.randrange(3)
-        new = sorted(dice.sample(range(BLOCK), dice.choice([1, 2, 40])))
-        inside = dice.choice([ALL, ALL << 100 & ALL])
-        if dice.random() < 0.5:
-            for folios in (at_once, alone):
-                folios.give_back(Limits(block * BLOCK, (block + 1) * BLOCK))
-        else:
-            new = new[:1]
-        at_once.touch(block * BLOCK, sum(1 << n for n in new), inside, write=True, missing=True)
-        for n in new:
-            alone.touch(block * BLOCK, 1 << n, inside, write=True, missing=True)
-        assert outcomes[0].spare == outcomes[1].spare
-    for folios in (at_once, alone):
-        folios.close()
-    assert outcomes[0].saved == outcomes[1].saved > 0
-
-
 def touched(replay: Replay, limits: Limits, *, write: bool = True) -> None:
     """Touch each page of a mapping once."""
-    for block in range(limits.first // BLOCK, -(-limits.end // BLOCK)):
-        low, high = (min(max(at - block * BLOCK, 0), BLOCK) for at in limits[:2])
-        replay.touch(block, (1 << high) - (1 << low), 0, limits, write=write)
+    for page in range(limits.first, limits.end):
+        replay.touch(page, limits, write=write)
 
 
 @pytest.mark.parametrize(
@@ -175,8 +146,7 @@ def test_a_process_that_forbids_huge_pages_has_had_none() -> None:
 def test_sizes_of_two_pages_are_none(page_size: int, names: set[str]) -> None:
     outcomes = new_outcomes()
     replay, pages = Replay(outcomes, page_size), (2 << 20) // page_size
-    for block in range(8, 11):
-        limits = Limits(0, 99 * pages, heap=True)
-        replay.touch(block, (1 << pages) - 1, 0, limits)
+    for page in range(8 * pages, 11 * pages):
+        replay.touch(page, Limits(0, 99 * pages, heap=True), write=True)
     replay.close()
     assert {name for name, outcome in outcomes.items() if outcome.saved} - {FILLED} == names

@@ -140,7 +140,7 @@ def test_all_known_doubles_are_found_with_their_kinds_and_lines(run: Run) -> Non
         },
         "atomic": (107, atomic, atomic),
     }
-    assert trace.removable("rmw") == 107
+    assert trace.upgradable == 107
 
 
 def test_the_exceptions_own_bits_say_the_same(run: Run) -> None:

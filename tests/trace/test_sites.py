@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 from firsttouch.trace.records import Recording
-from firsttouch.trace.sites import RMW, SOURCE
 from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED, Place
 from firsttouch.trace.summary import summarize
 from firsttouch.trace.symbols import Symbols
 from firsttouch.trace.totals import ATOMIC, EXCLUSIVE, LOAD_STORE, Pair, Totals
 
 RECORDING = Recording(
-    Path("trace.data"), "aarch64", 4096, pid=1, time=0, ring=0, call_chains=False, kernel=False,
-    attached=False,
-)  # fmt: skip
+    Path("trace.data"), "aarch64", 4096, pid=1, time=0, ring=0, call_chains=False, attached=False
+)
 
 
 @pytest.mark.parametrize("memory", [ANONYMOUS, PRIVATE_FILE, SHARED])
@@ -31,5 +29,4 @@ def test_a_kernel_upgrades_reads_of_anonymous_memory_alone(memory: str) -> None:
     )
     trace = summarize(RECORDING, totals, Symbols())
     assert trace.doubles == 23
-    removed = [trace.removable(remedy) for remedy in (RMW, SOURCE)]
-    assert removed == ([5, 23] if memory == ANONYMOUS else [0, 0])
+    assert trace.upgradable == (5 if memory == ANONYMOUS else 0)
