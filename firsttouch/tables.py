@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """TOML and JSON read strictly: an error names the file, the key and the nearest valid one.
 
-Untyped data ends here: other modules get dataclasses by `read`, a `Table`, which checks the
+Untyped data ends here: other modules get dataclasses by `read`, `Fields`, which checks the
 type of each value, or `Json`.
 """
 
@@ -41,7 +41,7 @@ _NAMES = {str: "a string", int: "a whole number", float: "a number", bool: "true
           list: "a list", dict: "a table"}  # fmt: skip
 
 
-class Table:
+class Fields:
     """One table of a data file. A reader takes the keys that it knows; any other is an error.
 
     `file` is the name of the source in error messages: a path, or a description.
@@ -97,17 +97,17 @@ class Table:
             raise self.error(key, f"is {value!r}: {nearest(value, choices)}")
         return value
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> Fields:
         """Return the table at `key`; an empty one if the key is missing."""
-        return Table(self.file, self.take(key, dict, {}), self._name(key))
+        return Fields(self.file, self.take(key, dict, {}), self._name(key))
 
-    def tables(self, key: str) -> list[Table]:
+    def tables(self, key: str) -> list[Fields]:
         """Return the array of tables at `key`; an empty one if the key is missing."""
         entries = self.take(key, list, [])
         if not all(isinstance(entry, dict) for entry in entries):
             raise self.error(key, "must be an array of tables.")
         return [
-            Table(self.file, entry, f"{self._name(key)}[{number}]")
+            Fields(self.file, entry, f"{self._name(key)}[{number}]")
             for number, entry in enumerate(entries)
         ]
 
@@ -169,13 +169,13 @@ class Table:
         return f"{self.where}.{key}" if self.where else key
 
 
-def read(table: Table, kind: type[D], *, strict: bool = True, **given: object) -> D:
+def read(table: Fields, kind: type[D], *, strict: bool = True, **given: object) -> D:
     """Return the `kind`, a dataclass, in a table: a key for each field that is not `given`.
 
     A field may be a string, a number, true or false, one of the values of a
     Literal, a list of strings or of tables, a table of values, or a dataclass: a
     table. A key may be missing if its field has a default or can be None. If
-    `strict`, no other key may be there. Raises UserError as `Table` does.
+    `strict`, no other key may be there. Raises UserError as `Fields` does.
     """
     values = dict(given)
     for name, hint, optional in _fields(kind):
@@ -202,7 +202,7 @@ def _fields(kind: type[DataclassInstance]) -> list[tuple[str, object, bool]]:
     ]  # fmt: skip
 
 
-def _value(table: Table, key: str, hint: object, strict: bool) -> object:
+def _value(table: Fields, key: str, hint: object, strict: bool) -> object:
     """Return the value of `key`, which must be of the type `hint`."""
     inner = get_args(hint)
     if isinstance(hint, UnionType) and NoneType in inner:
@@ -227,17 +227,17 @@ def _value(table: Table, key: str, hint: object, strict: bool) -> object:
     return table.take(key, hint)
 
 
-def read_toml(file: Path) -> Table:
+def read_toml(file: Path) -> Fields:
     """Return the top table of a TOML file; UserError if it cannot be read or parsed."""
     try:
-        return Table(file, tomllib.loads(file.read_text("utf-8")))
+        return Fields(file, tomllib.loads(file.read_text("utf-8")))
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: not valid TOML: {error}.") from None
 
 
-def parse_json(text: str, source: Path | str) -> Table:
+def parse_json(text: str, source: Path | str) -> Fields:
     """Return the JSON object in `text`; UserError, which names `source`, if it is not one."""
     try:
         data = json.loads(text)
@@ -245,10 +245,10 @@ def parse_json(text: str, source: Path | str) -> Table:
         raise UserError(f"{source}: not valid JSON: {error}.") from None
     if not isinstance(data, dict):
         raise UserError(f"{source}: not a JSON object.")
-    return Table(source, data)
+    return Fields(source, data)
 
 
-def read_document(file: Path, kind: str, advice: str) -> Table:
+def read_document(file: Path, kind: str, advice: str) -> Fields:
     """Return the top table of a document of the `kind`, JSON with a schema, that firsttouch wrote.
 
     Raises UserError, which ends in `advice`, if the file cannot be read or is none.
@@ -261,7 +261,7 @@ def read_document(file: Path, kind: str, advice: str) -> Table:
         raise UserError(f"{file}: cannot be read ({error.strerror}).") from None
     if document is None or "schema" not in document:
         raise UserError(f"{file} is cut off or no {kind}: {advice}.")
-    return Table(file, document)
+    return Fields(file, document)
 
 
 def dump_json(value: Mapping[str, object]) -> str:
@@ -304,7 +304,7 @@ def file_of(kind: str, name: str, folder: Path, preferred: str = "") -> Path:
     return files[0]
 
 
-def read_named(kind: str, name: str, folder: Path, preferred: str = "") -> Table:
+def read_named(kind: str, name: str, folder: Path, preferred: str = "") -> Fields:
     """Return the top table of the file of the `kind` called `name`.
 
     Raises UserError as `file_of` and `read_toml` do.

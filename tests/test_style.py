@@ -51,6 +51,15 @@ def _head(path: Path) -> list[str]:
     return path.read_text(errors="replace").splitlines()[:3]
 
 
+def test_each_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = {}
+    for path in _tracked("firsttouch/*.py"):
+        for name in re.findall(r"^class (\w+)|^(\w+): TypeAlias", path.read_text(), re.M):
+            places.setdefault("".join(name), []).append(str(path.relative_to(REPOSITORY)))
+    assert len(places) > 100
+    assert not {name: where for name, where in places.items() if len(where) > 1}
+
+
 def test_every_link_between_pages_leads_to_a_file_and_a_heading() -> None:
     broken = [
         f"{page.relative_to(REPOSITORY)}: {link}#{heading}"

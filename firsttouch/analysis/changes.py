@@ -190,7 +190,7 @@ def _order(cell: CellChange) -> tuple[bool, float]:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedCase:
     """A case that changed to one side, by the names of the settings in which it did.
 
     The empty name is that of no setting. `plain` is the case without any,
@@ -222,8 +222,8 @@ class Matrix:
 
     changes: Changes
     settings: tuple[str, ...]
-    worse: tuple[Moved, ...]
-    better: tuple[Moved, ...]
+    worse: tuple[MovedCase, ...]
+    better: tuple[MovedCase, ...]
     still: tuple[Case, ...]
 
 
@@ -253,7 +253,7 @@ def matrix_of(changes: Changes) -> Matrix:
     )
 
 
-def _moved(cases: Iterable[Mapping[str, CellChange]], *, more: bool) -> list[Moved]:
+def _moved(cases: Iterable[Mapping[str, CellChange]], *, more: bool) -> list[MovedCase]:
     moved = []
     for cells in cases:
         changed = {
@@ -262,5 +262,5 @@ def _moved(cases: Iterable[Mapping[str, CellChange]], *, more: bool) -> list[Mov
             if cell.kind == "changed" and cell.costs_more == more
         }
         if changed:
-            moved.append(Moved(changed, cells.get(""), len(cells)))
+            moved.append(MovedCase(changed, cells.get(""), len(cells)))
     return sorted(moved, key=lambda each: (each.most.unit == "cell", -each.most.weight))

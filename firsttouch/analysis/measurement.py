@@ -14,7 +14,7 @@ from firsttouch.catalog.contract import HIDDEN
 from firsttouch.catalog.experiments import Experiment
 from firsttouch.lab.results import Counts, Result
 from firsttouch.lab.traces import trace_of
-from firsttouch.tables import Table
+from firsttouch.tables import Fields
 from firsttouch.trace.sites import Trace
 from firsttouch.trace.spaces import ANONYMOUS
 from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
@@ -38,7 +38,7 @@ class FaultSample:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class FaultSamples:
     """Each fault, if the experiment asked for samples; `absent` says why there are none."""
 
     samples: tuple[FaultSample, ...] = ()
@@ -58,7 +58,7 @@ class Measurement:
     result: Result
     metrics: Mapping[str, float]
     missing: Mapping[str, str]
-    timeline: Timeline = field(default_factory=Timeline)
+    timeline: FaultSamples = field(default_factory=FaultSamples)
     misses: Mapping[str, float] = field(default_factory=dict)
     unseen: int = 0
 
@@ -66,15 +66,15 @@ class Measurement:
 def measure(result: Result, experiment: Experiment) -> Measurement:
     """Return the figures of `result`; UserError if its lines are not ftbench's."""
     if not result.lines:
-        raise Table("a result", {}).error("lines", "is empty: its command printed nothing.")
-    line = Table(f"the result of {result.cell.title}", result.lines[-1])
+        raise Fields("a result", {}).error("lines", "is empty: its command printed nothing.")
+    line = Fields(f"the result of {result.cell.title}", result.lines[-1])
     metrics = line.table("metrics").numbers()
     missing = line.table("unavailable").values_of(str)
     misses: Counter[str] = Counter()
     unseen = 0
     if result.counts is not None:
         for region in result.counts.regions:
-            table = Table(line.file, region, "region")
+            table = Fields(line.file, region, "region")
             counted = _count(table)
             if cached := _caches(table):
                 hidden = _hidden(table, result.counts)
@@ -133,9 +133,9 @@ def _why_not(metric: str, metrics: Mapping[str, float], missing: Mapping[str, st
     return f"neither ftbench nor the PMU plugin reported {metric}"
 
 
-def _timeline(line: Table) -> Timeline:
+def _timeline(line: Fields) -> FaultSamples:
     samples = line.take("timeline", list, [])
-    return Timeline(
+    return FaultSamples(
         tuple(
             FaultSample(int(entry[0]), int(entry[1]), bool(entry[2]))
             for entry in samples
@@ -146,7 +146,7 @@ def _timeline(line: Table) -> Timeline:
     )
 
 
-def _count(region: Table) -> dict[str, int]:
+def _count(region: Fields) -> dict[str, int]:
     """Return the metrics of one region that need no modelled caches."""
     user, kernel = _modes(region)
 
@@ -172,7 +172,7 @@ def _count(region: Table) -> dict[str, int]:
     return metrics
 
 
-def _caches(region: Table) -> dict[str, int]:
+def _caches(region: Fields) -> dict[str, int]:
     """Return the accesses and the misses of each level of one region, none without a model."""
     modes = _modes(region)
     return {
@@ -183,7 +183,7 @@ def _caches(region: Table) -> dict[str, int]:
     }
 
 
-def _hidden(region: Table, counts: Counts) -> tuple[int, int]:
+def _hidden(region: Fields, counts: Counts) -> tuple[int, int]:
     """Return the DC ZVA instructions, and the other accesses, that the caches did not see."""
     modelled = "dc_zva_lines" not in counts.not_modelled
     names = ("dc_zva_unplaced" if modelled else "dc_zva", "untranslated_accesses")
@@ -197,5 +197,5 @@ def _why_hidden(unplaced: int, lost: int) -> str:
     return f"QEMU did not show the address of {lost:,} accesses"
 
 
-def _modes(region: Table) -> tuple[Table, Table]:
+def _modes(region: Fields) -> tuple[Fields, Fields]:
     return region.table("user"), region.table("kernel")

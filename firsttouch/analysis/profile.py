@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from firsttouch.analysis.cases import Case
 from firsttouch.analysis.measurement import Measurement
 from firsttouch.errors import UserError
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Fields, Json
 
 INSTRUCTIONS = "instructions"
 # Counts of a function, with their names in tables; the plugin gives the cache misses by call.
@@ -98,7 +98,7 @@ def read_profile(measured: Measurement) -> Profile | None:
     functions: dict[str, dict[str, int]] = {USER: {INSTRUCTIONS: 0}}
     stacks: dict[Stack, dict[str, int]] = {}
     for region in result.counts.regions:
-        table = Table(f"the result of {result.cell.title}", region, "region")
+        table = Fields(f"the result of {result.cell.title}", region, "region")
         user = table.table("user").take("instructions", int)
         functions[USER][INSTRUCTIONS] += user
         _add(stacks.setdefault((Frame(USER),), {}), {INSTRUCTIONS: user})
@@ -188,7 +188,7 @@ def _add(to: dict[str, int], more: Mapping[str, int]) -> None:
         to[name] = to.get(name, 0) + value
 
 
-def _read_functions(profile: Table) -> list[tuple[str, dict[str, int]]]:
+def _read_functions(profile: Fields) -> list[tuple[str, dict[str, int]]]:
     names = profile.strings("function_counts")
     functions = []
     for entry in profile.take("functions", list):
@@ -197,7 +197,7 @@ def _read_functions(profile: Table) -> list[tuple[str, dict[str, int]]]:
     return functions
 
 
-def _read_stacks(profile: Table, functions: list[str]) -> Iterable[tuple[Stack, dict[str, int]]]:
+def _read_stacks(profile: Fields, functions: list[str]) -> Iterable[tuple[Stack, dict[str, int]]]:
     """Return each stack with what its last function executed itself."""
     names, entered_by = profile.strings("call_counts"), profile.strings("entered_by")
     stacks: list[Stack] = []
@@ -210,13 +210,13 @@ def _read_stacks(profile: Table, functions: list[str]) -> Iterable[tuple[Stack, 
         yield stacks[-1], dict(zip(names, numbers[3:], strict=True))
 
 
-def _entry(profile: Table, key: str, entry: Json, length: int) -> list[Json]:
+def _entry(profile: Fields, key: str, entry: Json, length: int) -> list[Json]:
     if not isinstance(entry, list) or len(entry) != length:
         raise profile.error(key, f"has an entry that is not a list of {length}.")
     return entry
 
 
-def _whole(profile: Table, numbers: Iterable[Json]) -> list[int]:
+def _whole(profile: Fields, numbers: Iterable[Json]) -> list[int]:
     whole = [number for number in numbers if isinstance(number, int)]
     if len(whole) != len(list(numbers)):
         raise profile.error("functions or calls", "have a count that is not a whole number.")

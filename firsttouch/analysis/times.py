@@ -16,7 +16,7 @@ from firsttouch.catalog.collection import Catalog
 from firsttouch.catalog.experiments import Published
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.results import Result, Times, results_by_arm
-from firsttouch.tables import Table
+from firsttouch.tables import Fields
 
 NOT_MEASURED = "not measured"
 ELAPSED, SYSTEM, RETIRED = "elapsed_ns", "sys_ns", "instructions_kernel"
@@ -92,7 +92,7 @@ def figure_of(result: Result, metric: str) -> tuple[Figure | None, str]:
     rounds: dict[int, list[float]] = {boot.round: [] for boot in result.boots}
     reasons: dict[int, str] = {}
     for each in result.lines:
-        line = Table("a line of ftbench", each)
+        line = Fields("a line of ftbench", each)
         number, metrics = line.take("round", int), line.table("metrics").numbers()
         if metric in metrics:
             rounds[number].append(metrics[metric])

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from firsttouch.errors import HostError, UserError
 from firsttouch.files import digest, digest_file, write_atomically
-from firsttouch.tables import Json, Table, json_object
+from firsttouch.tables import Fields, Json, json_object
 
 MANIFEST = "manifest.json"
 OUTCOMES, CCACHE = "outcomes", "ccache"
@@ -159,7 +159,7 @@ class Manifest:
 def read_manifest(directory: Path) -> Manifest | None:
     """Return the manifest of the entry in `directory`; None if it is missing or unreadable."""
     try:
-        table = Table(directory, json_object((directory / MANIFEST).read_text()) or {})
+        table = Fields(directory, json_object((directory / MANIFEST).read_text()) or {})
         return Manifest(
             table.take("title", str),
             table.table("recipe").rest(),
@@ -249,7 +249,7 @@ def outcome_place(key: str) -> Path:
     return store_root() / OUTCOMES / key[:2] / f"{key}.json"
 
 
-def stored_outcome(key: str) -> Table | None:
+def stored_outcome(key: str) -> Fields | None:
     """Return the outcome that the store keeps under `key`; None if it is missing or damaged."""
     place = outcome_place(key)
     try:
@@ -261,7 +261,7 @@ def stored_outcome(key: str) -> Table | None:
     except (OSError, UnicodeDecodeError, lzma.LZMAError):
         return None
     intact = document.get("digest") == digest(document.get("outcome"))
-    return Table(place, document).table("outcome") if intact else None
+    return Fields(place, document).table("outcome") if intact else None
 
 
 def keep_outcome(key: str, outcome: Mapping[str, Json]) -> None:

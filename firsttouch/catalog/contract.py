@@ -15,7 +15,7 @@ from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.errors import UserError, nearest
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import format_size, parse_size
-from firsttouch.tables import Table, file_of, parse_json, read
+from firsttouch.tables import Fields, file_of, parse_json, read
 
 # Metrics of the PMU with their units: those that need no modelled caches, and those that do.
 COUNTED = {
@@ -97,7 +97,7 @@ class Contract:
 
         Values that begin with ``@`` follow from a machine: `check_params` checks those.
         """
-        table = Table(file_of("experiment", experiment.name, EXPERIMENTS), {})
+        table = Fields(file_of("experiment", experiment.name, EXPERIMENTS), {})
         benchmark = self.benchmarks.get(experiment.runs)
         if benchmark is None:
             near = nearest(experiment.runs, self.benchmarks)
@@ -143,7 +143,7 @@ class Contract:
                 raise UserError(f"{experiment.name}: {name} {problem}")
 
 
-def _check_options(table: Table, experiment: Experiment, benchmark: Benchmark) -> None:
+def _check_options(table: Fields, experiment: Experiment, benchmark: Benchmark) -> None:
     words = list(experiment.options)
     while words:
         word = words.pop(0)
@@ -163,7 +163,7 @@ def _check_options(table: Table, experiment: Experiment, benchmark: Benchmark) -
 def parse_contract(text: str) -> Contract:
     """Return the contract that `text`, the output of ``ftbench --list=json``, states."""
 
-    def parameters(entry: Table, key: str) -> dict[str, Parameter]:
+    def parameters(entry: Fields, key: str) -> dict[str, Parameter]:
         listed = [read(each, Parameter, strict=False) for each in entry.tables(key)]
         return {parameter.name: parameter for parameter in listed}
 

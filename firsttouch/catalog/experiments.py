@@ -15,7 +15,7 @@ from firsttouch.catalog.arms import BASE, arm_names
 from firsttouch.errors import nearest
 from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
-from firsttouch.tables import Table, names_in, read, read_named
+from firsttouch.tables import Fields, names_in, read, read_named
 
 # What a figure may mark: properties of a machine (catalog/machines.py).
 _MARKS = ("@l1d.ways", "@l2.ways", "@level.ways")
@@ -288,7 +288,7 @@ def _references(experiment: Experiment) -> Iterator[tuple[str, str, Sequence[str
     yield from ((f"quick.{name}", name, parameters) for name in experiment.quick or ())
 
 
-def _parameters(table: Table) -> dict[str, tuple[Value, ...]]:
+def _parameters(table: Fields) -> dict[str, tuple[Value, ...]]:
     parameters = table.lists()
     try:
         return {
@@ -299,14 +299,14 @@ def _parameters(table: Table) -> dict[str, tuple[Value, ...]]:
         raise table.error("size", f"cannot be read: {error}.") from None
 
 
-def _root(table: Table) -> Packages | None:
+def _root(table: Fields) -> Packages | None:
     if not table.has("root"):
         return None
     entry = table.table("root")
     return read(entry, Packages, names=entry.strings("packages"), architecture=ARM64)
 
 
-def _published(table: Table) -> Iterator[Published]:
+def _published(table: Fields) -> Iterator[Published]:
     for entry in table.tables("published"):
         change, at_most = (
             entry.optional(key, float) for key in ("change_percent", "at_most_percent")

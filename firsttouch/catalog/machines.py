@@ -14,7 +14,7 @@ from firsttouch.catalog.experiments import Params, Value
 from firsttouch.errors import UserError, nearest
 from firsttouch.places import MACHINES
 from firsttouch.quantities import parse_size
-from firsttouch.tables import Table, file_of, names_in, read, read_named
+from firsttouch.tables import Fields, file_of, names_in, read, read_named
 
 # The machine of a request that names none.
 DEFAULT_MACHINE = "neoverse-n1"
@@ -114,7 +114,7 @@ class Machine:
         # Features may follow the name: "max,sve=off".
         name = self.cpu.partition(",")[0]
         if name not in cpus:
-            table = Table(file_of("machine", self.name, MACHINES), {})
+            table = Fields(file_of("machine", self.name, MACHINES), {})
             raise table.error(
                 "cpu", f"is {name!r}, which QEMU does not have: {nearest(name, cpus)}"
             )
@@ -150,7 +150,7 @@ def load_machine(name: str) -> Machine:
     )  # fmt: skip
 
 
-def _midr(parent: Table) -> int | None:
+def _midr(parent: Fields) -> int | None:
     if not parent.has("midr"):
         return None
     table = parent.table("midr")
@@ -162,14 +162,14 @@ def _midr(parent: Table) -> int | None:
     return int(text, 16)
 
 
-def _count(table: Table) -> int:
+def _count(table: Fields) -> int:
     count = table.take("count", int, 1)
     if not 1 <= count <= 8:
         raise table.error("count", f"is {count}: it must be between 1 and 8.")
     return count
 
 
-def _cache(parent: Table, key: str) -> Cache:
+def _cache(parent: Fields, key: str) -> Cache:
     table = parent.table(key)
     try:
         size = parse_size(table.take("size", str))

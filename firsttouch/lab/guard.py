@@ -20,7 +20,7 @@ from firsttouch.lab.guests import FTBENCH, Job
 from firsttouch.lab.outcomes import measure_guest
 from firsttouch.lab.plan import Plan
 from firsttouch.progress import Reporter
-from firsttouch.tables import Table
+from firsttouch.tables import Fields
 from firsttouch.vm.qemu import guest_key
 
 # Number of pages that the guard touches; few, so that it is quick.
@@ -51,7 +51,7 @@ def _check(job: Job, logs: Path, reporter: Reporter) -> None:
     machine, cpus = job.cells[0].machine, job.guest.cpus
     where = machine if cpus == 1 else f"{machine} with {cpus} CPUs"
 
-    def run(command: str) -> Table:
+    def run(command: str) -> Fields:
         guest = replace(job.guest, commands=(command,), boot=(), disk=None, pmu=None)
         key = guest_key(guest)
         log = logs / f"guard-{machine}-{cpus}.log"
@@ -70,7 +70,7 @@ def guard_command(kind: str, cpus: int) -> str:
     return f"{FTBENCH} populate --set-thp --by {kind} --page 4k --size {size} --cpus {cpus}"
 
 
-def check_double_fault(run: Callable[[str], Table], cpus: int = 1) -> int:
+def check_double_fault(run: Callable[[str], Fields], cpus: int = 1) -> int:
     """Return the page faults that a stock kernel takes for the guard's pages.
 
     `run` runs one guest command on the stock kernel, on a guest of `cpus` CPUs,

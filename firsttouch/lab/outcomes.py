@@ -14,18 +14,18 @@ from firsttouch.files import digest
 from firsttouch.lab.guests import Job, Traced
 from firsttouch.lab.results import Counts, Result
 from firsttouch.lab.traces import with_traces
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Fields, Json
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import PmuCounts
 from firsttouch.vm.protocol import Done
 from firsttouch.vm.supervision import DEADLINE, log_end, run_guest
 
 
-def measure_guest(guest: Guest, key: str, log: Path) -> Table:
+def measure_guest(guest: Guest, key: str, log: Path) -> Fields:
     """Run `guest` as `guest_outcome` does, keep its outcome under `key` and return it."""
     outcome = guest_outcome(guest, log)
     keep_outcome(key, outcome)
-    return Table(log, outcome)
+    return Fields(log, outcome)
 
 
 def guest_outcome(
@@ -75,7 +75,7 @@ def _join(
 
     The PMU counts regions in the order in which the lines name them.
     """
-    named = [sum(len(Table(log, line).take("regions", list, [])) for line in lines)
+    named = [sum(len(Fields(log, line).take("regions", list, [])) for line in lines)
              for lines in printed]  # fmt: skip
     if counts is not None and sum(named) != len(counts.regions):
         raise GuestError(
@@ -99,20 +99,20 @@ def measure_job(job: Job, logs: Path, stop: threading.Event) -> list[Result]:
     """
     log = logs / job.cells[0].log_name
     outcome = guest_outcome(job.guest, log, stop=stop)
-    table = Table(log, outcome)
+    table = Fields(log, outcome)
     derived = keep_traces(job.traced, table) if job.traced else table
     keep_outcome(job.key, outcome)
     return _results(job, derived)
 
 
-def keep_traces(traced: Traced, outcome: Table) -> Table:
+def keep_traces(traced: Traced, outcome: Fields) -> Fields:
     """Return an outcome with traces in place of recordings, as results have it, and keep it.
 
     Raises GuestError if a recording cannot be used.
     """
     derived = with_traces(outcome, traced.root())
     keep_outcome(traced.key, derived)
-    return Table(outcome.file, derived)
+    return Fields(outcome.file, derived)
 
 
 def results_of(job: Job) -> list[Result] | None:
@@ -126,7 +126,7 @@ def results_of(job: Job) -> list[Result] | None:
     return None if outcome is None else _results(job, outcome)
 
 
-def _results(job: Job, outcome: Table) -> list[Result]:
+def _results(job: Job, outcome: Fields) -> list[Result]:
     modelled = outcome.strings("not_modelled") if outcome.has("not_modelled") else None
     return [
         Result(

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.lab.cells import Cell, Timing
-from firsttouch.tables import Json, Table, json_object, read
+from firsttouch.tables import Fields, Json, json_object, read
 from firsttouch.vm.host import Host
 from firsttouch.vm.kvm import Condition
 
@@ -123,7 +123,7 @@ class Result:
 
 def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
     """Return the result in a line of results.jsonl; UserError if the line is not a result."""
-    table = Table(source, document)
+    table = Fields(source, document)
     counts = table.table("counts") if document.get("counts") is not None else None
     return Result(
         table.take("key", str),

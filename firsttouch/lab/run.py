@@ -52,7 +52,7 @@ from firsttouch.vm.guest import MEMORY
 _POLL = 0.2
 
 # The results of a guest's cells, or why it has none.
-Ended: TypeAlias = Sequence[Result] | GuestError
+GuestOutcome: TypeAlias = Sequence[Result] | GuestError
 
 
 def guests_at_once(jobs: int | None) -> int:
@@ -71,7 +71,7 @@ def run_guests(
     jobs: Mapping[str, Job],
     at_once: int,
     logs: Path,
-    done: MutableMapping[str, Ended],
+    done: MutableMapping[str, GuestOutcome],
     ended: Callable[[str], None],
 ) -> None:
     """Run the guests of `jobs`, by key, `at_once` at a time, and keep their outcomes.
@@ -174,12 +174,12 @@ class Measured:
     def __init__(self, plan: Plan, jobs: Sequence[Job]) -> None:
         self.plan = plan
         self._jobs = jobs
-        self._ended: dict[str, Ended] = {}
+        self._ended: dict[str, GuestOutcome] = {}
         for job in jobs:
             self._look(job)
         self.missing = [job for job in jobs if job.cells[0].identity not in self._ended]
 
-    def take(self, jobs: Sequence[Job], ended: Ended) -> None:
+    def take(self, jobs: Sequence[Job], ended: GuestOutcome) -> None:
         """Note what the guest of `jobs`, which have the same key, gave for the first of them."""
         for job in jobs:
             if job is jobs[0] or isinstance(ended, GuestError):
@@ -189,7 +189,7 @@ class Measured:
 
     def _look(self, job: Job) -> None:
         try:
-            ended: Ended | None = results_of(job)
+            ended: GuestOutcome | None = results_of(job)
         except GuestError as error:
             # A recording that this version cannot use fails its cells, and no other.
             ended = error
@@ -226,7 +226,7 @@ def _run_missing(
     for job in measured.missing:
         jobs.setdefault(job.key, []).append(job)
     left = Counter(job.owner for job in measured.missing)
-    done: dict[str, Ended] = {}
+    done: dict[str, GuestOutcome] = {}
     said: set[str] = set()
 
     def ended(key: str) -> None:
@@ -265,7 +265,7 @@ def run_task(request: Request, contract: Contract, reporter: Reporter) -> int:
     plan = make_plan(request, release.name, contract)
     _check_host(plan)
     source = source_of(request, release, reporter)
-    done: dict[str, Ended] = {}
+    done: dict[str, GuestOutcome] = {}
     with tempfile.TemporaryDirectory(prefix="firsttouch-task-") as scratch:
         logs = Path(scratch)
         jobs = {job.key: job for job in make_jobs(plan, build_parts(source, plan, logs, reporter))}

@@ -16,7 +16,7 @@ from firsttouch import trace
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import digest_files
 from firsttouch.lab.results import Result
-from firsttouch.tables import Json, Table, json_object
+from firsttouch.tables import Fields, Json, json_object
 from firsttouch.trace.records import open_recording
 from firsttouch.trace.sites import Trace, parse_trace, trace_document
 
@@ -30,7 +30,7 @@ def trace_digest() -> str:
     return digest_files(folder, folder.glob("*.py"))
 
 
-def with_traces(outcome: Table, root: Path) -> dict[str, Json]:
+def with_traces(outcome: Fields, root: Path) -> dict[str, Json]:
     """Return an outcome that has what is found in each recording in its place.
 
     `root` has the files of the recorded programs. Raises GuestError if a
@@ -39,7 +39,7 @@ def with_traces(outcome: Table, root: Path) -> dict[str, Json]:
     commands: list[Json] = [
         {
             "lines": [
-                _traced(Table(outcome.file, line), root) if _RECORDING in line else line
+                _traced(Fields(outcome.file, line), root) if _RECORDING in line else line
                 for line in command.objects("lines")
             ],
             **command.rest(),
@@ -49,7 +49,7 @@ def with_traces(outcome: Table, root: Path) -> dict[str, Json]:
     return {"commands": commands, **outcome.rest()}
 
 
-def _traced(line: Table, root: Path) -> Mapping[str, Json]:
+def _traced(line: Fields, root: Path) -> Mapping[str, Json]:
     """Return the line that a result has for a line with a recording."""
     # The libraries that they use take longer to import than all that reads a result.
     from firsttouch.trace.doubles import find
@@ -77,5 +77,5 @@ def trace_of(result: Result) -> Trace | None:
     """Return the trace that a result has; None if it has none, UserError if it is broken."""
     for line in result.lines:
         if _TRACE in line:
-            return parse_trace(Table(f"the result of {result.cell.title}", line).table(_TRACE))
+            return parse_trace(Fields(f"the result of {result.cell.title}", line).table(_TRACE))
     return None

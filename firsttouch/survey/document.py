@@ -13,7 +13,7 @@ from firsttouch.lab.results import Provenance, Result, check_replaceable, read_r
 from firsttouch.lab.results import write_results as write
 from firsttouch.survey.samples import Sample, Survey
 from firsttouch.survey.tasks import SETTLE, Task, all_tasks
-from firsttouch.tables import Table, read
+from firsttouch.tables import Fields, read
 
 _INTERRUPTED = "The survey was interrupted."
 
@@ -61,7 +61,7 @@ def read_survey(place: Path) -> Survey:
         if task is not None:
             tasks.append(task)
             for line in result.lines:
-                table = Table(f"the result of {result.cell.title}", line)
+                table = Fields(f"the result of {result.cell.title}", line)
                 samples.append(read(table, Sample, strict=False, task=task.name))
     made = results[0].provenance
     return Survey(host, tuple(tasks), tuple(samples), made.digests["ftbench"], bool(made.disturbed))

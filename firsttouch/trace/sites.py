@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 
-from firsttouch.tables import Json, Table, dump_json, read, read_document
+from firsttouch.tables import Fields, Json, dump_json, read, read_document
 from firsttouch.trace.spaces import ANONYMOUS, PRIVATE_FILE, SHARED
 from firsttouch.trace.totals import ATOMIC, KINDS
 
@@ -271,7 +271,7 @@ def read_trace(file: Path) -> Trace:
     return parse_trace(read_document(file, "trace", "trace the command again"))
 
 
-def parse_trace(table: Table) -> Trace:
+def parse_trace(table: Fields) -> Trace:
     """Return the trace in the object of a trace.json; UserError if it is none."""
     schema = table.take("schema", int)
     if schema != SCHEMA:

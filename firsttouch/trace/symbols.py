@@ -79,7 +79,7 @@ _FUNCTION, _INDIRECT = 2, 10
 _UNDEFINED = 0
 
 
-class Table:
+class FunctionTable:
     """Functions by address."""
 
     def __init__(self, functions: Iterable[tuple[int, int, str]]) -> None:
@@ -109,7 +109,7 @@ class Object:
     def __init__(self, path: Path, debug_files: DebugFiles) -> None:
         self.trouble = ""
         self._segments: list[tuple[int, int, int]] = []
-        self._table = Table(())
+        self._table = FunctionTable(())
         self._name = path.name
         self._build_id = ""
         self._with_lines: Path | None = None
@@ -126,7 +126,7 @@ class Object:
         self._segments = [
             (s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in elf.iter_segments("PT_LOAD")
         ]
-        self._table = Table(_functions(elf))
+        self._table = FunctionTable(_functions(elf))
         if elf.has_dwarf_info(strict=True):
             self._with_lines = path
             return
@@ -141,7 +141,7 @@ class Object:
             return
         try:
             with debug.open("rb") as file:
-                self._table = Table(_functions(ELFFile(file))) or self._table
+                self._table = FunctionTable(_functions(ELFFile(file))) or self._table
             self._with_lines = debug
         except Exception:
             self.trouble = f"has a debug file that cannot be read, {debug}"
@@ -218,7 +218,7 @@ class Symbols:
         self._numbers = numbers
         # By path and identity; a sentence's end for a file that is not used.
         self._objects: dict[tuple[str, str], Object | str] = {}
-        self._jit: dict[int, Table] = {}
+        self._jit: dict[int, FunctionTable] = {}
         self._plain: dict[str, str] = {}
 
     def demangle(self, places: Iterable[Place]) -> None:
@@ -289,14 +289,14 @@ class Symbols:
         file = self._objects[key]
         return file if isinstance(file, Object) else None
 
-    def _jitted(self, pid: int) -> Table:
+    def _jitted(self, pid: int) -> FunctionTable:
         if pid not in self._jit:
             number = self._numbers.get(pid, pid)
             self._jit[pid] = _perf_map(self._maps / f"perf-{number}.map")
         return self._jit[pid]
 
 
-def _perf_map(file: Path) -> Table:
+def _perf_map(file: Path) -> FunctionTable:
     """Return the functions that a JIT compiler wrote to perf's map; none without a map."""
     functions = []
     try:
@@ -311,4 +311,4 @@ def _perf_map(file: Path) -> Table:
             functions.append((int(start, 16), int(size, 16), name))
         except ValueError:
             continue
-    return Table(functions)
+    return FunctionTable(functions)

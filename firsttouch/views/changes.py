@@ -18,7 +18,7 @@ from firsttouch.analysis.changes import (
     CellChange,
     Changes,
     Matrix,
-    Moved,
+    MovedCase,
 )
 from firsttouch.analysis.figures import change_percent
 from firsttouch.catalog.arms import BASE
@@ -178,7 +178,7 @@ def compared_in_settings(
     )  # fmt: skip
 
 
-def _setting_line(case: Moved, title: str) -> Line:
+def _setting_line(case: MovedCase, title: str) -> Line:
     cell, bare = case.most, case.plain
     metric = cell.decisive
     name = _name(cell) + ("" if metric == INSTRUCTIONS else f", {JUDGED[metric]}")
@@ -191,7 +191,7 @@ def _setting_line(case: Moved, title: str) -> Line:
     return _line(cell, metric, name, texts, title)
 
 
-def _headline(moved: Sequence[Moved], changes: Changes, profiled: Sequence[Case]) -> str:
+def _headline(moved: Sequence[MovedCase], changes: Changes, profiled: Sequence[Case]) -> str:
     """Return what moved most, by how much, where, and the functions that did it."""
     if not moved:
         return "nothing."

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from firsttouch.catalog.machines import Cache
 from firsttouch.errors import UserError
-from firsttouch.tables import Table, parse_json
+from firsttouch.tables import Fields, parse_json
 
 ROOT = Path("/")
 CPUS = "sys/devices/system/cpu"
@@ -49,7 +49,7 @@ def lscpu_fields(printed: str) -> dict[str, str]:
     return {name: " + ".join(dict.fromkeys(several)) for name, several in values.items()}
 
 
-def _flat(entries: Iterable[Table]) -> Iterator[tuple[str, str]]:
+def _flat(entries: Iterable[Fields]) -> Iterator[tuple[str, str]]:
     for entry in entries:
         yield entry.take("field", str).removesuffix(":"), entry.optional("data", str) or ""
         yield from _flat(entry.tables("children"))

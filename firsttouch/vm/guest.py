@@ -27,7 +27,7 @@ _RESERVED_MEMORY = 512 << 20
 # that all runs are bit for bit the same; only this timing is fit to count
 # with. interleaved: round-robin TCG in real time. parallel: MTTCG, where QEMU
 # reports the first access of an LSE atomic as a write. hardware: KVM, for times.
-Timing = Literal["identical", "interleaved", "parallel", "hardware"]
+Clock = Literal["identical", "interleaved", "parallel", "hardware"]
 # Where a kernel with KASLR puts itself: somewhere, and the same place each time.
 KASLR_SEED = 0x6669_7273_7474_6F75
 # vmstat_update() runs every second by default and also drains free pages: it
@@ -61,7 +61,7 @@ class Guest:
     files: Mapping[str, Path] = field(default_factory=dict)
     disk: Path | None = None
     cpus: int = 1
-    timing: Timing = "identical"
+    timing: Clock = "identical"
     memory: int = MEMORY
     nodes: int = 1
     board: tuple[str, ...] = ()

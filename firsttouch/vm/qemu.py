@@ -17,12 +17,12 @@ from firsttouch.building.host_tools import qemu_digest
 from firsttouch.catalog.architectures import Port, load_architecture
 from firsttouch.files import digest, digest_bytes, digest_file
 from firsttouch.vm.devicetree import device_tree
-from firsttouch.vm.guest import Guest, Timing
+from firsttouch.vm.guest import Clock, Guest
 from firsttouch.vm.initramfs import guest_archive
 
 # Start of RAM of QEMU's virt board.
 _RAM_BASE = 0x4000_0000
-_TIMINGS: Mapping[Timing, tuple[str, ...]] = {
+_TIMINGS: Mapping[Clock, tuple[str, ...]] = {
     # The seed is of what RNDR returns, on CPUs that have it.
     "identical": (
         "-icount",

@@ -45,7 +45,7 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True)
-class Ended:
+class GuestOutput:
     """What a guest did: how its commands ended, and the PMU's counts if it had a PMU."""
 
     commands: tuple[Done, ...]
@@ -60,7 +60,7 @@ def run_guest(
     deadline: float = float("inf"),
     stop: threading.Event | None = None,
     splats: bool = False,
-) -> Ended:
+) -> GuestOutput:
     """Run `guest` to its end; `log` gets the kernel's log.
 
     Raises GuestError, with the end of the log, if the kernel logs a warning, an
@@ -87,7 +87,7 @@ def run_guest(
             counts = read_counts((scratch / COUNTS_FILE).read_text()) if guest.pmu else None
         except (OSError, UserError) as error:
             raise GuestError(f"the PMU plugin wrote no counts: {error}", log_end(log)) from None
-        return Ended(tuple(commands), counts)
+        return GuestOutput(tuple(commands), counts)
 
 
 def _supervise(

@@ -20,7 +20,7 @@ from firsttouch.analysis.profile import (
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.errors import UserError
 from firsttouch.lab.results import Result, read_result
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Fields, Json
 from tests.support.results import make_profiled, make_result
 
 STOCK, ON = [100, 200, 300, 400], [100, 200, 360, 390]
@@ -117,7 +117,7 @@ def test_an_entry_that_the_plugin_did_not_write_is_refused(entry: Json) -> None:
     result = make_profiled(STOCK)
     assert result.counts
     (region,) = result.counts.regions
-    profile = {**Table("a region", region).table("profile").rest(), "functions": [entry]}
+    profile = {**Fields("a region", region).table("profile").rest(), "functions": [entry]}
     counts = replace(result.counts, regions=({**region, "profile": profile},))
     broken = replace(result, counts=counts)
     with pytest.raises(UserError, match="functions"):

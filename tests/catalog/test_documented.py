@@ -15,7 +15,7 @@ from firsttouch.catalog.experiments import CHARTS, experiment_names, load_experi
 from firsttouch.catalog.machines import Policy, load_machine, machine_names
 from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.places import REPOSITORY
-from firsttouch.tables import Table
+from firsttouch.tables import Fields
 
 _LOADERS: dict[str, tuple[Callable[[], Iterable[str]], Callable[[str], object], int]] = {
     # The project's files together have every table, so each loader asks for all its keys.
@@ -40,15 +40,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The keys that loaders ask for by name, not those that authors choose."""
     keys: set[str] = set()
     for name in ("take", "strings", "optional", "choice", "table", "tables", "has"):
-        method = getattr(Table, name)
+        method = getattr(Fields, name)
 
         def ask(
-            table: Table, key: str, *more: object, method: Callable[..., object] = method
+            table: Fields, key: str, *more: object, method: Callable[..., object] = method
         ) -> object:
             keys.add(key)
             return method(table, key, *more)
 
-        monkeypatch.setattr(Table, name, ask)
+        monkeypatch.setattr(Fields, name, ask)
     return keys
 
 

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from firsttouch.places import REPOSITORY
-from firsttouch.tables import Table, read_toml
+from firsttouch.tables import Fields, read_toml
 
 _HABITS = list(read_toml(REPOSITORY / "tests/data/english.toml").tables("habit"))
 _LONGEST = {"sentence": 30, "cell": 20}
@@ -58,7 +58,7 @@ def _found(pattern: str, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("habit", _HABITS, ids=lambda habit: habit.take("shape", str))
-def test_habits_become_rarer(habit: Table) -> None:
+def test_habits_become_rarer(habit: Fields) -> None:
     shape, better = habit.take("shape", str), habit.take("better", str)
     for texts, ceiling in ((_pages(), "pages"), (_messages(), "messages")):
         places = [(name, part) for name, text in texts.items() for part in _found(shape, text)]

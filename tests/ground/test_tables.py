@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from firsttouch.errors import UserError
-from firsttouch.tables import Json, Table, read
+from firsttouch.tables import Fields, Json, read
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ _GIVEN: dict[str, Json] = {
 
 
 def _read(**more: Json) -> _Whole:
-    return read(Table("file", {**_GIVEN, **more}), _Whole, path="given")
+    return read(Fields("file", {**_GIVEN, **more}), _Whole, path="given")
 
 
 def test_each_field_is_read() -> None:
@@ -72,5 +72,5 @@ def test_a_wrong_value_is_named(more: dict[str, Json], message: str) -> None:
 
 
 def test_other_keys_may_be_there() -> None:
-    table = Table("file", {**_GIVEN, "other": 1, "first": {"name": "d", "other": 1}})
+    table = Fields("file", {**_GIVEN, "other": 1, "first": {"name": "d", "other": 1}})
     assert read(table, _Whole, strict=False, path="given") == _read()

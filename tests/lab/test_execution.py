@@ -21,9 +21,9 @@ from firsttouch.errors import GuestError
 from firsttouch.lab import outcomes
 from firsttouch.lab import run as run_module
 from firsttouch.lab.guests import Job
-from firsttouch.lab.run import Ended
+from firsttouch.lab.run import GuestOutcome
 from firsttouch.places import REPOSITORY
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Fields, Json
 from tests.support.guest_runs import execute, given, make_jobs
 
 
@@ -51,7 +51,7 @@ def test_each_guest_runs_once_and_each_outcome_is_read_once(
     jobs = make_jobs(300)
     read: Counter[str] = Counter()
 
-    def counted(key: str) -> Table | None:
+    def counted(key: str) -> Fields | None:
         read[key] += 1
         return stored_outcome(key)
 
@@ -111,7 +111,7 @@ def test_a_full_store_ends_the_run_and_keeps_what_was_finished(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(outcome_place(key)))
         keep_outcome(key, outcome)
 
-    done: dict[str, Ended] = {}
+    done: dict[str, GuestOutcome] = {}
     with monkeypatch.context() as patch:
         patch.setattr(outcomes, "keep_outcome", full)
         with pytest.raises(OSError, match="No space left"):
@@ -130,7 +130,7 @@ def test_a_guest_that_fails_is_no_reason_to_end() -> None:
             raise GuestError("no memory", ["the log"])
         return given(key)
 
-    done: dict[str, Ended] = {}
+    done: dict[str, GuestOutcome] = {}
     assert len(execute(jobs, run, done=done)) == 9
     assert [key for key in jobs if isinstance(done[key], GuestError)] == bad
     assert not any(outcome_place(key).exists() for key in bad)

@@ -20,8 +20,8 @@ from firsttouch.errors import GuestError
 from firsttouch.lab.guard import check_double_fault
 from firsttouch.lab.results import read_results
 from firsttouch.progress import Reporter
-from firsttouch.tables import Table, parse_json
-from firsttouch.vm.guest import Guest, Timing
+from firsttouch.tables import Fields, parse_json
+from firsttouch.vm.guest import Clock, Guest
 from firsttouch.vm.supervision import run_guest
 from tests.conftest import Firsttouch
 from tests.support.full_disk import small_disk
@@ -172,7 +172,7 @@ def test_the_guard_stops_a_qemu_that_hides_the_double_fault(
     """Under MTTCG QEMU reports an atomic's first touch as a write."""
     ftbench, init = build_ftbench(reporter), INIT.obtain(reporter)
 
-    def run(command: str, timing: Timing, cpus: int) -> Table:
+    def run(command: str, timing: Clock, cpus: int) -> Fields:
         guest = Guest(
             images("6.12", False), init, load_machine("neoverse-n1"), (), (command,),
             {"/ftbench": ftbench}, cpus=cpus, timing=timing,

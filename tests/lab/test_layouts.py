@@ -25,7 +25,7 @@ from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, read_results
 from firsttouch.places import EXPERIMENTS
 from firsttouch.progress import Reporter
-from firsttouch.tables import Table
+from firsttouch.tables import Fields
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import inputs
 from firsttouch.vm.supervision import run_guest
@@ -173,7 +173,7 @@ def test_layouts_of_a_real_cell_take_the_same_faults_and_layout_0_is_the_cell_wi
     assert [result.cell.layout for result in results] == [0, 1, 2] * 2
     for arm, faults in (("stock", 512), ("on", 256)):
         of_arm = [result for result in results if result.cell.arm == arm]
-        counted = [Table("", result.lines[-1]).table("metrics").numbers() for result in of_arm]
+        counted = [Fields("", result.lines[-1]).table("metrics").numbers() for result in of_arm]
         assert [metrics["page_faults"] for metrics in counted] == [faults] * 3
         for name in ("device tree", "initial RAM disk", "ftbench"):
             assert len({result.provenance.digests[name] for result in of_arm}) == 3, name

@@ -17,7 +17,7 @@ from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.pmu import PmuCounts
 from firsttouch.vm.protocol import Done
-from firsttouch.vm.supervision import Ended
+from firsttouch.vm.supervision import GuestOutput
 from tests.support.results import make_region
 
 _KEY = "ab" * 32
@@ -28,7 +28,7 @@ def _measure(
     log: str = "",
 ) -> list[dict[str, Json]]:  # fmt: skip
     (tmp_path / "log").write_text(log)
-    ended = Ended(tuple(done), counts)
+    ended = GuestOutput(tuple(done), counts)
     monkeypatch.setattr(outcomes, "run_guest", lambda *_, **__: ended)
     guest = Guest(Path("i"), Path("i"), load_machine("neoverse-n1"), (), ("/ftbench",))
     measure_guest(guest, _KEY, tmp_path / "log")

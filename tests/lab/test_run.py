@@ -22,7 +22,7 @@ from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import Result, read_results
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Fields, Json
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import StoppedError
@@ -96,7 +96,7 @@ def test_what_the_store_has_is_read_once(
     fake_lab.run(_asked(fake_lab))
     read: list[str] = []
 
-    def counted(key: str) -> Table | None:
+    def counted(key: str) -> Fields | None:
         read.append(key)
         return stored_outcome(key)
 

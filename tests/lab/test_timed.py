@@ -36,7 +36,7 @@ from firsttouch.views.times import agreement
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.kvm import Condition
 from firsttouch.vm.protocol import Done
-from firsttouch.vm.supervision import Ended
+from firsttouch.vm.supervision import GuestOutput
 from tests.conftest import TRIED
 from tests.support.contract import real_contract
 from tests.support.sources import fake_source
@@ -54,14 +54,14 @@ class _Machine:
     booted: list[Guest] = field(default_factory=list)
     chance: random.Random = field(default_factory=lambda: random.Random(1))
 
-    def run(self, guest: Guest, log: Path, **_: object) -> Ended:
+    def run(self, guest: Guest, log: Path, **_: object) -> GuestOutput:
         self.before(len(self.booted))
         self.booted.append(guest)
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("")
         slower = 1.5 if len(self.booted) > self.slower_from else 1.0
         level = _SPEED[self.arm(guest)] * slower * math.exp(self.chance.gauss(0, 0.01))
-        return Ended(tuple(self._done(command, level) for command in guest.commands), None)
+        return GuestOutput(tuple(self._done(command, level) for command in guest.commands), None)
 
     def arm(self, guest: Guest) -> str:
         if "again" in " ".join(guest.boot):

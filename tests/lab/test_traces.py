@@ -31,7 +31,7 @@ from firsttouch.lab.results import read_results
 from firsttouch.lab.run import Measured
 from firsttouch.lab.traces import trace_digest, trace_of, with_traces
 from firsttouch.progress import Reporter
-from firsttouch.tables import Json, Table
+from firsttouch.tables import Fields, Json
 from firsttouch.trace.sites import Trace
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
@@ -50,8 +50,8 @@ def _recorded(folder: Path, *command: str) -> str:
 
 
 def _traced(*lines: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
-    outcome = Table("a guest", {"commands": [{"lines": list(lines), "regions": []}]})
-    (command,) = Table("a guest", with_traces(outcome, Path("/"))).tables("commands")
+    outcome = Fields("a guest", {"commands": [{"lines": list(lines), "regions": []}]})
+    (command,) = Fields("a guest", with_traces(outcome, Path("/"))).tables("commands")
     return command.objects("lines")
 
 

@@ -15,7 +15,7 @@ from firsttouch.building.store import MANIFEST
 from firsttouch.catalog.releases import load_release
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
-from firsttouch.tables import Table, parse_json
+from firsttouch.tables import Fields, parse_json
 from tests.conftest import TRIED, Firsttouch
 from tests.lab.conftest import git
 
@@ -25,7 +25,7 @@ _CELL = ("--experiment", "populate", "--set", "by=store", "--set", "page=4k", "-
 _FAULTS = (64 << 20) // 4096
 
 
-def _try(firsttouch: Firsttouch, *arguments: str | Path, **environment: str) -> tuple[Table, str]:
+def _try(firsttouch: Firsttouch, *arguments: str | Path, **environment: str) -> tuple[Fields, str]:
     """Return the one cell of `firsttouch try --json`, and what it prints without --json."""
     printed = firsttouch("try", *arguments, **environment)
     assert printed.returncode == 0, printed.stderr
@@ -37,7 +37,7 @@ def _try(firsttouch: Firsttouch, *arguments: str | Path, **environment: str) -> 
     return cell, printed.stdout
 
 
-def _change(cell: Table, count: str) -> int:
+def _change(cell: Fields, count: str) -> int:
     both = cell.table("counts").table(count)
     return both.take("arm", int) - both.take("stock", int)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from firsttouch.building.store import keep_outcome, stored_outcome
 from firsttouch.files import digest, write_atomically
 from firsttouch.places import REPOSITORY
-from firsttouch.tables import Table
+from firsttouch.tables import Fields
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.protocol import Done
 from firsttouch.vm.qemu import guest_key
@@ -63,7 +63,7 @@ class Outcomes:
         return Outcome(ended.commands, tuple(log.read_text(errors="replace").splitlines()))
 
 
-def _read(table: Table) -> Outcome:
+def _read(table: Fields) -> Outcome:
     commands = tuple(
         Done(done.take("status", int), done.strings("lines")) for done in table.tables("commands")
     )

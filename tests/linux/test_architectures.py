@@ -21,7 +21,7 @@ from firsttouch.lab import guests, timed
 from firsttouch.lab.plan import Request
 from firsttouch.lab.results import Times, host_of, read_times, results_by_arm
 from firsttouch.progress import Reporter
-from firsttouch.tables import Table
+from firsttouch.tables import Fields
 from firsttouch.vm import qemu
 from firsttouch.vm.kvm import host_machine
 from tests.support.contract import real_contract
@@ -52,7 +52,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
 def _faults(times: Times, arm: str, experiment: str, **params: object) -> set[float]:
     """The page faults of a cell, of each boot of an arm and each repetition."""
     return {
-        Table("", line).table("metrics").take("page_faults", float)
+        Fields("", line).table("metrics").take("page_faults", float)
         for result in times
         if result.cell.arm == arm
         and result.cell.experiment == experiment

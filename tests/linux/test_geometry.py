@@ -18,7 +18,7 @@ from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_na
 from firsttouch.catalog.releases import release_names
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
-from firsttouch.tables import Table as JsonTable
+from firsttouch.tables import Fields as JsonTable
 from firsttouch.vm import initramfs
 from firsttouch.vm.protocol import Done
 from tests.linux.cache_tables import BAD_TABLES, GOOD_TABLES, L2, Table

@@ -12,7 +12,7 @@ from firsttouch.building.programs import build_ftbench
 from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
-from firsttouch.vm.guest import Guest, Timing
+from firsttouch.vm.guest import Clock, Guest
 from tests.linux.conftest import Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support.ktap import Case
@@ -57,7 +57,7 @@ def test_stressors_end_well(
     release: str,
     variant: str | None,
     arm: str,
-    timing: Timing,
+    timing: Clock,
 ) -> None:
     """Every stressor of stress-ng for memory management; on two CPUs in parallel, too."""
     recorded = record(release, variant, f"stress-ng, {arm}")

@@ -16,7 +16,7 @@ from firsttouch.catalog.experiments import Packages
 from firsttouch.lab.results import read_times
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
-from firsttouch.tables import Table
+from firsttouch.tables import Fields
 from tests.linux.conftest import AddScript, MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.linux.time_in_guest import name_of
@@ -93,7 +93,7 @@ def test_lab_time_runs_to_its_end_as_host_of_kvm(
     for result in times:
         assert [boot.round for boot in result.boots] == [1, 2]
         assert [boot.resumed for boot in result.boots] == [False, True]
-        metrics = [Table("", line).table("metrics").numbers() for line in result.lines]
+        metrics = [Fields("", line).table("metrics").numbers() for line in result.lines]
         assert len(metrics) == 10
         # The host's emulated PMU has both counters, and KVM gives them to its guests.
         for each in metrics:

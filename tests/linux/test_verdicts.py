@@ -10,7 +10,7 @@ import pytest
 from firsttouch.catalog.machines import load_machine
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.protocol import Done
-from firsttouch.vm.supervision import Ended
+from firsttouch.vm.supervision import GuestOutput
 from tests.linux import outcomes
 from tests.linux.outcomes import Outcomes
 from tests.support.ktap import Case, parse
@@ -76,10 +76,10 @@ def boots(own_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> l
     """The guests that were run; none of them needs QEMU."""
     ran: list[Guest] = []
 
-    def run_guest(guest: Guest, log: Path, *, silence: float, splats: bool) -> Ended:
+    def run_guest(guest: Guest, log: Path, *, silence: float, splats: bool) -> GuestOutput:
         ran.append(guest)
         log.write_text(f"boot {len(ran)}\n")
-        return Ended((Done(0, ("ok 1 first",)),), None)
+        return GuestOutput((Done(0, ("ok 1 first",)),), None)
 
     monkeypatch.setattr(outcomes, "run_guest", run_guest)
     monkeypatch.setattr(outcomes, "guest_key", lambda guest: str(guest.image))

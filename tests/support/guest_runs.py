@@ -21,7 +21,7 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.lab import outcomes
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import Job
-from firsttouch.lab.run import Ended, run_guests
+from firsttouch.lab.run import GuestOutcome, run_guests
 from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
 from tests.support.sources import fake_source
@@ -51,7 +51,7 @@ def execute(
     jobs: Mapping[str, Job],
     run: Run = given,
     at_once: int = 1,
-    done: dict[str, Ended] | None = None,
+    done: dict[str, GuestOutcome] | None = None,
 ) -> list[str]:
     """Run guests that are not booted until all have ended; return the keys of those that ran."""
     ran: list[str] = []

@@ -21,7 +21,7 @@ from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.quantities import format_change, format_count
-from firsttouch.tables import Table, dump_json, json_object, read, read_toml
+from firsttouch.tables import Fields, dump_json, json_object, read, read_toml
 from firsttouch.views import tables
 
 HISTORY, COUNTED = "history.toml", "history-counts.json"
@@ -80,7 +80,7 @@ def load_history() -> list[Change]:
 
 def read_counted() -> dict[str, list[Counted]]:
     """Return what was counted of each change, in the order of what it `shows`."""
-    table = Table(COUNTED, json_object((EVIDENCE / COUNTED).read_text("utf-8")) or {})
+    table = Fields(COUNTED, json_object((EVIDENCE / COUNTED).read_text("utf-8")) or {})
     return {
         change.name: [read(entry, Counted) for entry in table.tables(change.name)]
         for change in load_history()
@@ -95,7 +95,7 @@ def count_again(change: Change, out: Path) -> list[Counted]:
         status = firsttouch([*words, "--json", "--out", str(out)])
     if status:
         raise UserError(f"firsttouch {' '.join(words)} ended with status {status}: see above.")
-    document = Table(f"the answer about {change.name}", json_object(printed.getvalue()) or {})
+    document = Fields(f"the answer about {change.name}", json_object(printed.getvalue()) or {})
     (arm,) = document.tables("arms")
     cells = [
         (cell, cell.take("experiment", str), cell.table("params").scalars().items())
