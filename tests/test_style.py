@@ -18,7 +18,7 @@ from firsttouch.places import REPOSITORY
 
 # Their format has no place for a comment, or they are the licence.
 # Results, recordings and expected output are as a run wrote them.
-_WITHOUT_SPDX = ("LICENSES/", ".gitignore", "tests/data/", "tests/lab/agreement/")
+_WITHOUT_SPDX = ("LICENSES/", ".gitignore", "tests/data/")
 # A mirror comes from the machine's configuration, a package by its name.
 _REGISTRY_HOSTS = (
     *(b"%s.debian.org" % name for name in (b"deb", b"security", b"ftp", b"snapshot")),

@@ -17,13 +17,12 @@ ranks need no more: Hollander, Wolfe, Chicken, Nonparametric Statistical Methods
 
 from __future__ import annotations
 
-import bisect
 import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist, fmean, median, pstdev, quantiles
+from statistics import NormalDist, median, quantiles
 from typing import NamedTuple
 
 # With fewer boots no interval has this confidence: 2 / 2 ** 6 = 3 %.
@@ -32,15 +31,6 @@ CONFIDENCE = 0.95
 # The change, as a fraction, that `Change.needed` is about, and how often it is to be shown.
 SMALL_CHANGE, POWER = 0.02, 0.8
 _MOST_BOOTS = 10_000
-# Chance gives a drift of so many deviations in one of 700 runs.
-_DRIFT_Z = 3.2
-# An outlier is so many times as far from the middle as half of all are.
-_OUTLIER = 8.0
-# Two kinds: the smaller has at least this share, and within both there is at most this share of
-# the sum of squares. Of a normal distribution 36 % is there; with few boots chance makes kinds.
-_MODES_SHARE, _MODES_WITHIN, _LEAST_FOR_MODES = 0.2, 0.1, 10
-# Logarithms: what is smaller disturbs nobody.
-_LEAST_STEP = 0.01
 # What a few ticks more or less make of a cell. Measured on 6.12: one has one DSB, one ISB and
 # 2,300 instructions; with what it wakes, 17,900, 5 DSB and 25 ISB. A small cell has no time for
 # ticks: of its instructions only a part.
@@ -89,7 +79,6 @@ class Change:
     low: float
     high: float
     needed: int | None
-    warnings: tuple[str, ...] = ()
 
     @property
     def shown(self) -> bool:
@@ -186,17 +175,9 @@ class Figure:
         averages = _averages(steps)
         cut = _cut(len(steps))
         middle = median(averages)
-        percent, low, high = (
-            100 * math.expm1(at) for at in (middle, averages[cut - 1], averages[-cut])
-        )
-        return Change(
-            len(steps),
-            percent,
-            low,
-            high,
-            _needed([step - middle for step in steps]),
-            (*_disturbance(befores, afters), *_outliers(steps, middle)),
-        )
+        low, high = averages[cut - 1], averages[-cut]
+        percent, least, most = (100 * math.expm1(at) for at in (middle, low, high))
+        return Change(len(steps), percent, least, most, _needed(len(steps), (high - low) / 2))
 
 
 def _averages(steps: Sequence[float]) -> list[float]:
@@ -226,86 +207,13 @@ def _cut(number: int) -> int:
     raise AssertionError("half of all sums are more than a tail")
 
 
-def _needed(residuals: Sequence[float]) -> int | None:
-    """Return how many boots would show a small change, if the noise is that of `residuals`.
+def _needed(boots: int, half: float) -> int | None:
+    """Return how many boots would show a small change, if so many give an interval of 2 x `half`.
 
-    The share of pairs whose sum the change makes positive is a U-statistic: it is
-    nearly normal, with variance 1/3n without a change and 4 Var(h)/n with it, where
-    h is the share of one step. Lehmann, Nonparametrics, 2.3 and appendix 5.
+    An interval narrows with the root of the number of boots, and the estimate in it varies. Of few
+    boots it is wider than that: two more make up for it.
     """
-    # A residual and its mirror image are as likely.
-    mirrored = sorted([*residuals, *(-residual for residual in residuals)])
-    shift = 2 * math.log1p(SMALL_CHANGE)
-    number = len(mirrored)
-    shares = [1 - bisect.bisect_left(mirrored, -shift - residual) / number for residual in mirrored]
-    excess = fmean(shares) - 0.5
     normal = NormalDist()
     error, power = normal.inv_cdf((1 + CONFIDENCE) / 2), normal.inv_cdf(POWER)
-    deviations = error / math.sqrt(3) + 2 * power * pstdev(shares)
-    if excess * math.sqrt(_MOST_BOOTS) < deviations:
-        return None
-    return max(LEAST_BOOTS, math.ceil((deviations / excess) ** 2))
-
-
-def _disturbance(base: Sequence[float], other: Sequence[float]) -> list[str]:
-    """Say whether the machine changed its speed in the run, or boots are fast and slow."""
-    number = len(base)
-    levels = [(before + after) / 2 for before, after in zip(base, other, strict=True)]
-    by, slow = _two_kinds(levels)
-    if slow and slow in (list(range(slow[0], number)), list(range(len(slow)))):
-        at = slow[0] or len(slow)
-        how = _how(by if slow[0] else -by)
-        return [f"the machine became {how} after round {at}, as by throttling"]
-    # Mann's and Kendall's test.
-    signs = sum((b > a) - (b < a) for a, b in itertools.combinations(levels, 2))
-    if abs(signs) > _DRIFT_Z * math.sqrt(number * (number - 1) * (2 * number + 5) / 18):
-        third = number // 3
-        drift = median(levels[-third:]) - median(levels[:third])
-        if abs(drift) > _LEAST_STEP:
-            return [f"the machine became {_how(drift)} during the run"]
-    for arm in (base, other):
-        by, slow = _two_kinds(arm)
-        if slow and number >= _LEAST_FOR_MODES:
-            return [f"boots are of two kinds: {len(slow)} of {number} were {_how(by)}"]
-    return []
-
-
-def _how(by: float) -> str:
-    percent = 100 * math.expm1(abs(by))
-    return f"{percent:.{int(percent < 10)}f} % {'slower' if by > 0 else 'faster'}"
-
-
-def _two_kinds(values: Sequence[float]) -> tuple[float, list[int]]:
-    """Return by how much the slow of two kinds of values exceed the fast, and which they are.
-
-    Returns 0 and none if there is one kind.
-    """
-    order = sorted(range(len(values)), key=lambda place: values[place])
-    ordered = [values[place] for place in order]
-    least = max(2, math.ceil(_MODES_SHARE * len(values)))
-    within, at = min(
-        (_squares(ordered[:at]) + _squares(ordered[at:]), at)
-        for at in range(least, len(values) - least + 1)
-    )
-    by = fmean(ordered[at:]) - fmean(ordered[:at])
-    if within > _MODES_WITHIN * _squares(ordered) or by < _LEAST_STEP:
-        return 0.0, []
-    return by, sorted(order[at:])
-
-
-def _squares(values: Sequence[float]) -> float:
-    middle = fmean(values)
-    return sum((value - middle) ** 2 for value in values)
-
-
-def _outliers(steps: Sequence[float], middle: float) -> list[str]:
-    """Name the rounds that are far from all others; the interval bears them."""
-    far = _OUTLIER * median(abs(step - middle) for step in steps)
-    rounds = [
-        str(number)
-        for number, step in enumerate(steps, 1)
-        if abs(step - middle) > max(far, _LEAST_STEP)
-    ]
-    if not rounds or len(rounds) > len(steps) // 4:
-        return []
-    return [f"far from the others: round {', '.join(rounds)}"]
+    needed = boots * (half * (1 + power / error) / math.log1p(SMALL_CHANGE)) ** 2
+    return max(LEAST_BOOTS, math.ceil(needed) + 2) if needed <= _MOST_BOOTS else None

@@ -99,11 +99,11 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
         print_survey(findings, conclude(findings), output_console())
     times = read_times(options.directory) if "kvm" in timings else None
     if times:
-        show_times(times, options.directory)
+        show_times(times)
     if timings and "icount" not in timings:
         return 0
     dataset = read_dataset(options.directory)
-    hardware = [times_figure("this run", times, dataset.catalog, dataset)] if times else []
+    hardware = [times_figure("this run", times, dataset.catalog)] if times else []
     print(write_report(dataset, options.directory, hardware))
     for note in dataset.notes:
         reporter.say(f"firsttouch: {note}")

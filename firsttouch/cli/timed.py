@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
-from pathlib import Path
 
-from firsttouch.analysis.dataset import read_dataset
 from firsttouch.analysis.times import timed_rows
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.collection import load_catalog
@@ -15,14 +12,14 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.cli.running import planned_source
 from firsttouch.lab.forecast import forecast
 from firsttouch.lab.plan import Request
-from firsttouch.lab.results import FILE_NAME, Times, timings_in
+from firsttouch.lab.results import FILE_NAME, Times
 from firsttouch.lab.run import release_of
 from firsttouch.lab.timed import QUICK_ROUNDS, ROUNDS, plan_times, time_cells
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_duration, format_list, format_number_of
 from firsttouch.tables import dump_json
 from firsttouch.views.terminal import output_console
-from firsttouch.views.times import agreement, print_times, times_document
+from firsttouch.views.times import print_times, times_document
 
 
 def run_times(
@@ -35,7 +32,7 @@ def run_times(
     if options.dry_run:
         return _print_plan(request, contract, rounds, reporter)
     times = time_cells(request, contract, rounds, reporter)
-    show_times(times, request.out, json=options.json, every=options.table)
+    show_times(times, json=options.json, every=options.table)
     reporter.say(
         f"Every sample is in {request.out / FILE_NAME}. To share it, copy it to "
         "docs/hardware/NAME/."
@@ -43,17 +40,14 @@ def run_times(
     return 0
 
 
-def show_times(times: Times, directory: Path, *, json: bool = False, every: bool = False) -> None:
-    """Print times; beside them what emulation counted of the same images in `directory`."""
+def show_times(times: Times, *, json: bool = False, every: bool = False) -> None:
+    """Print times as text or JSON; `every` metric of each cell."""
     names = [each.cell.experiment for each in times]
     rows = timed_rows(times, load_catalog(names, (), arm_names()))
-    more: Iterable[str] = ()
-    if "icount" in timings_in(directory):
-        more = agreement(times, rows, read_dataset(directory))
     if json:
-        print(dump_json(times_document(times, rows, more)), end="")
+        print(dump_json(times_document(times, rows)), end="")
         return
-    print_times(times, rows, output_console(), more, every=every)
+    print_times(times, rows, output_console(), every=every)
 
 
 def _print_plan(request: Request, contract: Contract, rounds: int, reporter: Reporter) -> int:

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 
-from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import LEAST_BOOTS, SMALL_CHANGE, Change
 from firsttouch.analysis.times import (
     ELAPSED,
     NO_DIFFERENCE,
-    RETIRED,
     TimedRow,
     figure_of,
     timed_rows,
@@ -31,8 +29,6 @@ from firsttouch.views.names import format_params
 from firsttouch.views.tables import Table, print_table
 from firsttouch.views.terminal import heading, plain
 
-# The largest part by which emulation's count of the same code may differ from hardware's.
-_AGREE = 0.01
 _SUBJECTS = ("processor", "host's kernel", "guest's kernel", "images", "CPUs")
 
 
@@ -56,9 +52,8 @@ def change_words(change: Change | None) -> str:
 
 
 def print_times(
-    times: Times, rows: Sequence[TimedRow], console: Console, more: Iterable[str] = (), *,
-    every: bool = False,
-) -> None:  # fmt: skip
+    times: Times, rows: Sequence[TimedRow], console: Console, *, every: bool = False
+) -> None:
     """Print what the times say, then a row for each cell; with `every`, for each metric, too."""
     host, by_arm = host_of(times), results_by_arm(times)
     title = f"Times on {host.processor}"
@@ -72,7 +67,7 @@ def print_times(
         for name, digest in first.provenance.digests.items():
             if name.startswith(("patch ", "fragment ")):
                 console.print(plain(f"{arm}: {name} (SHA-256 {digest[:16]})"), soft_wrap=True)
-    for sentence in (*sentences(times, list(rows)), *more):
+    for sentence in sentences(times, list(rows)):
         console.print(plain(sentence), soft_wrap=True)
     for row in rows:
         if row.published:
@@ -107,16 +102,14 @@ def print_times(
     print_table(Table("", head, lines, note, names=len(names), wraps={0: 12}), console)
 
 
-def times_document(
-    times: Times, rows: Sequence[TimedRow], more: Iterable[str] = ()
-) -> dict[str, Json]:
+def times_document(times: Times, rows: Sequence[TimedRow]) -> dict[str, Json]:
     """Return the answer as an object: its sentences, and a row for each cell and metric."""
     return {
         "timing": "kvm",
         "architecture": host_of(times).architecture,
         "host": asdict(host_of(times)),
         "boots": len(times[0].boots),
-        "sentences": [*sentences(times, list(rows)), *more],
+        "sentences": list(sentences(times, list(rows))),
         "rows": [
             {
                 "experiment": row.cell.experiment,
@@ -171,12 +164,6 @@ def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
     if resumed := [str(boot.round - 1) for boot in times[0].boots if boot.resumed]:
         yield f"The run was interrupted and resumed after round {', '.join(resumed)}."
     yield from times[0].provenance.disturbed
-    said = [
-        warning for row in timed for change in row.changes.values() for warning in change.warnings
-    ]
-    for warning in dict.fromkeys(said):
-        count = said.count(warning)
-        yield f"In {count} of {len(needed)} changes: {warning}."
 
 
 def _by_cpus(rows: list[TimedRow]) -> Iterator[str]:
@@ -204,43 +191,6 @@ def _by_chance(cells: int) -> float:
     return max(1, cells / 10)
 
 
-def agreement(times: Times, rows: list[TimedRow], counted: Dataset) -> Iterator[str]:
-    """Say how hardware's count of kernel instructions differs from emulation's of the same image.
-
-    Repetitions take 5 to 11 % less than a boot's first touches. Emulation of a timed guest's
-    commands with their repetitions is within 0.2 % of its PMU for pages of 4 KiB.
-    """
-    images = _images(times)
-    far: list[tuple[float, str]] = []
-    compared = 0
-    for row in rows:
-        for case in counted.cases:
-            if (case.experiment.name, dict(case.params)) != (
-                row.cell.experiment, dict(row.cell.params)
-            ) or row.metric != RETIRED:  # fmt: skip
-                continue
-            for arm, measured in case.arms.items():
-                same = measured.result.provenance.digests.get("kernel image") == images.get(arm)
-                emulated = measured.metrics.get(RETIRED)
-                if same and emulated and arm in row.figures:
-                    compared += 1
-                    ratio = row.figures[arm].median / emulated - 1
-                    if abs(ratio) > _AGREE:
-                        far.append((ratio, f"{row.command} on {arm}"))
-    if compared:
-        yield (
-            f"Hardware and emulation count the kernel's instructions within 1 % of each other in "
-            f"{compared - len(far)} of {compared} cells of the same image."
-        )
-    if far:
-        ratio, cell = max(far, key=lambda pair: abs(pair[0]))
-        yield (
-            f"Furthest apart: {100 * ratio:+.1f} % in `{cell}`. Emulation counts the first touches "
-            "after a boot, hardware those of repetitions, which need fewer new page tables and "
-            "lists of pages; errata, features of the CPU and ticks differ, too."
-        )
-
-
 def compared_times(a: Path, b: Path) -> Comparison:
     """Return the comparison of two sets of times; UserError if they have no cell in common."""
     ours, theirs = read_times(a), read_times(b)
@@ -259,18 +209,16 @@ def compared_times(a: Path, b: Path) -> Comparison:
     return Comparison(kind, (said,), differences, ("cell", "arm"), lines)
 
 
-def _images(times: Times) -> dict[str, str]:
-    arms = results_by_arm(times)
-    return {arm: first.provenance.digests["kernel image"] for arm, (first, *_) in arms.items()}
-
-
 def _facts(times: Times) -> dict[str, str]:
     host = host_of(times)
     return {
         "processor": host.processor,
         "host's kernel": host.kernel,
         "guest's kernel": times[0].provenance.kernel_version,
-        "images": " ".join(image[:8] for image in _images(times).values()),
+        "images": " ".join(
+            first.provenance.digests["kernel image"][:8]
+            for first, *_ in results_by_arm(times).values()
+        ),
         "CPUs": ", ".join(host.cpus),
         "governor": host.before.governor,
     }

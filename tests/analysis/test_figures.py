@@ -50,29 +50,15 @@ def _run(
 
 
 @pytest.mark.parametrize(
-    ("machine", "boots", "says"),
-    [
-        ("", 8, ""),
-        ("", 12, ""),
-        ("drift", 12, "slower during the run"),
-        ("outliers", 12, "far from the others"),
-        ("bimodal", 12, "boots are of two kinds"),
-        ("throttles", 12, "slower after round 6, as by throttling"),
-    ],
+    ("machine", "boots"),
+    [("", 8), *((machine, 12) for machine in ("", "drift", "outliers", "bimodal", "throttles"))],
 )
-def test_intervals_cover_the_truth_and_a_disturbance_is_named(
-    machine: str, boots: int, says: str
-) -> None:
+def test_intervals_cover_the_truth(machine: str, boots: int) -> None:
     chance = random.Random(f"{machine} {boots}")
     changes = [_run(chance, boots, -0.1, machine) for _ in range(_RUNS)]
     covered = sum(change.low <= -10 <= change.high for change in changes) / _RUNS
     assert 0.93 <= covered <= 0.97
     assert median(change.percent for change in changes) == pytest.approx(-10, abs=0.2)
-    if says:
-        said = sum(any(says in line for line in change.warnings) for change in changes)
-        assert said > 0.7 * _RUNS
-    else:
-        assert sum(bool(change.warnings) for change in changes) < 0.05 * _RUNS
 
 
 def test_stock_against_stock_shows_a_difference_in_one_run_of_twenty() -> None:

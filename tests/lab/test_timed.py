@@ -12,15 +12,12 @@ import math
 import os
 import random
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.dataset import read_dataset
-from firsttouch.analysis.times import RETIRED, timed_rows
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.contract import Contract
@@ -32,7 +29,6 @@ from firsttouch.lab.guests import Parts, parts_of
 from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.results import FILE_NAME, Times, read_times
 from firsttouch.progress import Reporter
-from firsttouch.views.times import agreement
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.kvm import Condition
 from firsttouch.vm.protocol import Done
@@ -302,30 +298,3 @@ def test_a_dry_run_tells_the_time_by_arithmetic(
     assert "nothing is left that --time can measure: programs needs a disk" in (
         capsys.readouterr().err
     )
-
-
-def test_both_worlds_are_compared_by_the_same_image_and_cell(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Recorded: guests of KVM in an emulated EL2, and counts of the same images."""
-    recorded = Path(__file__).parent / "agreement"
-    shutil.copy(recorded / FILE_NAME, tmp_path)
-    assert main(["report", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "count the kernel's instructions within 1 % of each other in 0 of 12 cells" in said
-    assert "Emulation counts the first touches after a boot" in said
-    page = (tmp_path / "report.html").read_text()
-    assert "within 1 % of each other in 0 of 12 cells" in page
-    # Of repetitions after the first, hardware counts less, also of the changed kernel.
-    times, dataset = read_times(tmp_path), read_dataset(tmp_path)
-    rows = [row for row in timed_rows(times, dataset.catalog) if row.metric == RETIRED]
-    for row in rows:
-        (case,) = (case for case in dataset.cases if dict(case.params) == dict(row.cell.params))
-        for arm, measured in case.arms.items():
-            assert -0.12 < row.medians[arm] / measured.metrics[RETIRED] - 1 < -0.01
-    # Another image is another kernel, and is not compared.
-    digests = {"kernel image": "0" * 64}
-    other = tuple(
-        replace(each, provenance=replace(each.provenance, digests=digests)) for each in times
-    )
-    assert not list(agreement(other, rows, dataset))

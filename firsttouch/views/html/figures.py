@@ -25,7 +25,7 @@ from firsttouch.views.html.style import symbols
 from firsttouch.views.html.timeline import timeline
 from firsttouch.views.names import as_number, format_param, format_params, metric_words
 from firsttouch.views.tables import Table
-from firsttouch.views.times import agreement, cell_title, change_words, sentences
+from firsttouch.views.times import cell_title, change_words, sentences
 
 _TIMES = "Elapsed time of each cell, not a count: medians of boots, changes with intervals of 95 %."
 # For an axis: the divisor of a unit's values, and the unit after division.
@@ -229,16 +229,10 @@ def _varying(cases: Sequence[Case]) -> list[str]:
     return [name for name in names if len({case.params.get(name) for case in cases}) > 1]
 
 
-def times_figure(
-    name: str, times: Times, catalog: Catalog, counted: Dataset | None = None
-) -> Chart:
-    """Return the figure of the times that `firsttouch lab --time` measured on a machine.
-
-    Its caption says how far they agree with what emulation `counted` of the same images.
-    """
+def times_figure(name: str, times: Times, catalog: Catalog) -> Chart:
+    """Return the figure of the times that `firsttouch lab --time` measured on a machine."""
     every = timed_rows(times, load_catalog([each.cell.experiment for each in times], (), ()))
     rows = [row for row in every if row.metric == ELAPSED]
-    more = agreement(times, every, counted) if counted else ()
     arms = list(rows[0].results)
     bars = tuple(
         Bar(cell_title(row.cell, times), {arm: value / 1e6 for arm, value in row.medians.items()})
@@ -259,7 +253,7 @@ def times_figure(
     )
     return Chart(
         f"{name}: {processor}, guests of KVM with Linux {kernel}",
-        " ".join([_TIMES, *sentences(times, rows), *more]),
+        " ".join([_TIMES, *sentences(times, rows)]),
         wide,
         narrow,
         Table("", ("change against stock", *others), table),
