@@ -6,8 +6,6 @@ neither an interrupt nor a new clone loses a finished one. A test checks a
 stored outcome like a new one. `make test` boots every guest each time.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path

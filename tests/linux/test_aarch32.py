@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """AArch32 tasks: no decoder reads their instructions."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@
 With Debian's own image in place of stock and changed, this builds no kernel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -72,13 +70,9 @@ def _check(times: Times) -> None:
 
 @pytest.mark.parametrize("release", ["6.12", pytest.param("7.3", marks=pytest.mark.regress)])
 def test_lab_time_runs_to_its_end_with_debians_image(
-    emulated: None,
-    release: str,
-    sources: Callable[[str], KernelSource],
-    reporter: Reporter,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
+    emulated: None, release: str, sources: Callable[[str], KernelSource], reporter: Reporter,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:  # fmt: skip
     def debians(kernel: Kernel, *_: object) -> Path:
         debian = replace(kernel, kind="debian", patches=(), fragments=())
         return obtain_image(debian, sources(release), reporter)

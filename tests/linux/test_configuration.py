@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The lab's kernel configuration is Debian's but for the differences that are listed."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Debian's own binary kernel as the oracle of the lab's kernels."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The features' Documentation and the sysctl's say the same of vm.write_intent."""
 
-from __future__ import annotations
-
 import pytest
 
 from firsttouch.catalog.releases import release_names

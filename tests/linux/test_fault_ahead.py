@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The KUnit tests of streams (fault-ahead) on this host, and mistakes that they must find."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path
@@ -10,93 +8,23 @@ from pathlib import Path
 import pytest
 
 from firsttouch.places import LINUX
+from tests.linux.conftest import HERE
 
 _HEADER = LINUX / "mm/fault_ahead.h"
 _TESTS = LINUX / "mm/fault_ahead_kunit.c"
-
-# Stand-ins for the kernel's headers and for KUnit.
-_KERNEL = """\
-#include <setjmp.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#define BIT(n) (1UL << (n))
-#define GENMASK(high, low) ((2UL << (high)) - (1UL << (low)))
-#define PAGE_SHIFT 12
-#define PAGE_SIZE 4096UL
-#define PAGE_MASK (~(PAGE_SIZE - 1))
-#define offset_in_page(p) ((unsigned long)(p) & ~PAGE_MASK)
-#undef __always_inline
-#define __always_inline inline
-#define ARRAY_SIZE(a) ((int)(sizeof(a) / sizeof((a)[0])))
-#define min(a, b) ((a) < (b) ? (a) : (b))
-#define HPAGE_PMD_NR 512
-#define swap(a, b) do { unsigned long c = (a); (a) = (b); (b) = c; } while (0)
-#define round_down(x, y) ((x) & ~((y) - 1))
-#define ilog2(x) (63 - __builtin_clzl(x))
-struct task_struct { unsigned long fault_streams[3]; };
-#define DECLARE_BITMAP(name, bits) bool name[bits]
-#define set_bit(n, map) ((map)[n] = true)
-#define clear_bit(n, map) ((map)[n] = false)
-#define test_bit(n, map) ((map)[n])
-#define bitmap_set(map, first, n) memset((map) + (first), true, n)
-static unsigned long find_next_bit(const bool *map, unsigned long bits, unsigned long n)
-{
-	while (n < bits && !map[n])
-		n++;
-	return n;
-}
-static int bitmap_weight(const bool *map, int bits)
-{
-	int sum = 0;
-
-	while (bits--)
-		sum += map[bits];
-	return sum;
-}
-struct kunit { bool failed; };
-struct kunit_case { const char *name; void (*run)(struct kunit *test); };
-#define KUNIT_CASE(test) { #test, test }
-#define GFP_KERNEL 0
-#define kunit_kzalloc(test, size, gfp) calloc(1, size)
-#define expect(condition) do { if (!(condition)) test->failed = true; } while (0)
-static jmp_buf end_of_test;
-#define require(condition) \\
-	do { if (!(condition)) { test->failed = true; longjmp(end_of_test, 1); } } while (0)
-#define KUNIT_ASSERT_NOT_NULL(test, a) require(a)
-#define KUNIT_EXPECT_PTR_EQ(test, a, b) expect((a) == (b))
-#define KUNIT_EXPECT_EQ(test, a, b) expect((a) == (b))
-#define KUNIT_ASSERT_EQ(test, a, b) require((a) == (b))
-#define KUNIT_EXPECT_LT(test, a, b) expect((a) < (b))
-#define KUNIT_EXPECT_FALSE(test, a) expect(!(a))
-"""
-_MAIN = """\
-int main(void)
-{
-	for (struct kunit_case *c = cases; c->run; c++) {
-		struct kunit test = { false };
-
-		if (!setjmp(end_of_test))
-			c->run(&test);
-		printf("%s %s\\n", test.failed ? "failed" : "passed", c->name);
-	}
-	return 0;
-}
-"""
 
 
 def _failed(tmp_path: Path, header: str) -> set[str]:
     """Return which KUnit tests fail with `header` for mm/fault_ahead.h."""
     tests = _TESTS.read_text()
     program = [
-        _KERNEL,
+        '#include "kunit_on_host.h"',
         re.sub(r"^#include.*$", "", header, flags=re.M),
         tests[tests.index("#define PAGES") : tests.index("static struct kunit_suite")],
-        _MAIN,
+        '#include "kunit_on_host.c"\n',
     ]
     (tmp_path / "streams.c").write_text("\n".join(program))
-    flags = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-sign-compare")
+    flags = ("-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-sign-compare", f"-I{HERE}")
     subprocess.run(["cc", *flags, "-o", tmp_path / "streams", tmp_path / "streams.c"], check=True)
     lines = subprocess.run(
         ["timeout", "10", tmp_path / "streams"], check=True, stdout=subprocess.PIPE, text=True

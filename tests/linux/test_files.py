@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What first touches of files and shared memory take, which write-intent faults leave alone."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -34,13 +32,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("release", release_names())
 def test_an_atomic_add_of_cached_pages_reads_sixteen_at_once(
-    make_guest: MakeGuest,
-    add_script: AddScript,
-    program: Path,
-    reporter: Reporter,
-    tmp_path: Path,
-    release: str,
-) -> None:
+    make_guest: MakeGuest, add_script: AddScript, program: Path, reporter: Reporter,
+    tmp_path: Path, release: str,
+) -> None:  # fmt: skip
     """Only anonymous memory takes two faults for each page.
 
     Shared memory is mapped writable by the read, so an atomic add takes fewer faults than a

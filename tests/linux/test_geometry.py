@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Zero pages and the firmware's description of caches: guests with device tree and PPTT."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -16,13 +16,12 @@ from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import build_ftbench
 from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_names
 from firsttouch.catalog.releases import release_names
+from firsttouch.places import REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
-from firsttouch.tables import Fields as JsonTable
+from firsttouch.tables import Fields
 from firsttouch.vm import initramfs
 from firsttouch.vm.protocol import Done
-from tests.linux.cache_tables import BAD_TABLES, GOOD_TABLES, L2, Table
-from tests.linux.cache_trees import BAD_TREES, GOOD_TREES, Tree
 from tests.linux.conftest import MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support import pptt
@@ -30,7 +29,9 @@ from tests.support import pptt
 pytestmark = pytest.mark.kernel
 
 Images = Callable[[str, bool], Path]
+Case = dict[str, Any]
 
+_DATA = tomllib.loads((REPOSITORY / "tests/data/caches.toml").read_text())
 # With -icount, so that no boot waits for time to pass.
 _QEMU = ("qemu-system-aarch64", "-nodefaults", "-no-user-config", "-display", "none",
          "-monitor", "none", "-no-reboot", "-cpu", "neoverse-n1", "-smp", "2",
@@ -44,12 +45,28 @@ _PAGE = 4096
 _SYSFS = "/sys/devices/system/cpu/cpu{}/cache/index*/*"
 
 
+def _cases(kind: str) -> list[ParameterSet]:
+    *older, newest = release_names()
+    return [
+        pytest.param(
+            release,
+            case,
+            id=f"{release}-{case['name']}",
+            marks=()
+            if case.get("on") == "all" or (case.get("on"), release) == ("newest", newest)
+            else pytest.mark.regress,
+        )
+        for release in (*older, newest)
+        for case in _DATA[kind]
+    ]
+
+
 def _boot(directory: Path, kernel: Path, initrd: bytes, boot: str, *more: str) -> str:
     """Boot a guest that does nothing; return its log."""
     (directory / "initrd").write_bytes(initrd)
     log = directory / "log"
     subprocess.run(
-        [*_QEMU, "-kernel", kernel, "-initrd", directory / "initrd", "-append",
+        [*_QEMU, "-M", _BOARD, "-kernel", kernel, "-initrd", directory / "initrd", "-append",
          f"{_BOOT} {boot}", "-serial", f"file:{log}", *more],
         check=True, timeout=_PATIENCE,
     )  # fmt: skip
@@ -64,14 +81,6 @@ def _check(log: str, colors: int, cpu: int) -> None:
     assert re.match(rf"{colors} colors?, L1D of cpu{cpu}: ", says), says
 
 
-@pytest.fixture(scope="session")
-def base_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """QEMU's own device tree of two CPUs."""
-    blob = tmp_path_factory.mktemp("base") / "dtb"
-    output([*_QEMU, "-M", f"{_BOARD},dumpdtb={blob}"])
-    return blob
-
-
 # The lab's init would wait five seconds for a results channel.
 _INIT = "#include <sys/reboot.h>\nint main(void) { return reboot(RB_POWER_OFF); }\n"
 
@@ -79,106 +88,81 @@ _INIT = "#include <sys/reboot.h>\nint main(void) { return reboot(RB_POWER_OFF); 
 @pytest.fixture(scope="session")
 def initrd(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     init = tmp_path_factory.mktemp("init") / "init"
-    subprocess.run(
-        [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", init, "-"],
-        input=_INIT, text=True, check=True,
-    )  # fmt: skip
+    compiler = [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", str(init), "-"]
+    subprocess.run(compiler, input=_INIT, text=True, check=True)
     return initramfs.console_archive() + initramfs.archive({"/init": init.read_bytes()})
 
 
-Description = Tree | Table
+def tree_source(case: Case) -> str:
+    """The overlay that makes QEMU's device tree that of a case."""
+    nodes = case.get("nodes", {"l2_0": {}, "l2_1": {}})
+    below = case.get("below", ["<&l2_0>", "<&l2_1>"])
+    lines = ["/dts-v1/;", "/plugin/;"]
+    for number, changed in enumerate(case.get("cpus", [{}, {}])):
+        caches = {f"d-cache-{k}": v for k, v in {**case.get("l1d", {}), **(changed or {})}.items()}
+        own = {} if changed is False else {**_DATA["tree_l1"], **caches}
+        lines += [
+            f'/ {{ fragment@{number} {{ target-path = "/cpus/cpu@{number}"; __overlay__ {{',
+            *_properties({**own, "next-level-cache": below[number] or False}),
+            "}; }; };",
+        ]
+    lines.append('/ { fragment@99 { target-path = "/cpus"; __overlay__ {')
+    for label, changed in nodes.items():
+        lines += [f"{label}: {label.replace('_', '-')} {{"]
+        lines += [*_properties({**_DATA["tree_l2"], **changed}), "};"]
+    return "\n".join([*lines, "}; }; };\n"])
 
 
-# What `make test` boots on the newest release: a description for each way through the code
-# that sizes, and for each end of a walk. `make regress` boots all on each release.
-_ONE_OF_EACH = {
-    Tree: {
-        # largest way decides, within the reserve
-        "as it is", "larger second CPU", "way below a page", "more colours than reserved",
-        "line size as block size",
-        # not described, refused
-        "no caches", "size missing", "sets missing", "line size missing", "100 sets",
-        "a byte too many", "less than a way", "a way of 2 GiB", "all 2^32-1",
-        "second CPU's sets missing", "second CPU without caches",
-        # where the caches below lead
-        "L2 its own next level", "L2 and L3 each other's next level",
-        "next level that does not exist",
-    },
-    Table: {
-        "as it is", "larger second CPU", "fully associative",
-        "nothing valid", "size not valid", "sets not valid", "ways not valid", "ways 3",
-        "a product of 2^32", "second CPU's ways not valid", "second CPU missing",
-        "L1D its own next level", "L2 its own next level", "package its own parent",
-        "next level beyond the table",
-        # the table itself
-        "sum wrong", "file shorter than its length", "cut within the second CPU",
-        "structure of length zero",
-    },
-}  # fmt: skip
+def _properties(properties: Mapping[str, str | bool | list[int]]) -> Iterator[str]:
+    for name, value in properties.items():
+        if isinstance(value, list):
+            value = f"<{' '.join(map(hex, value))}>"
+        if value is not False:
+            yield f"{name} = {value};" if value else f"{name};"
 
 
-def _cases(good: Sequence[Description], bad: Sequence[Description]) -> list[ParameterSet]:
-    """Each description on each release, all but a few for `make regress` alone."""
-    *older, newest = release_names()
-    names = {newest: _ONE_OF_EACH[type(good[0])]}
-    names |= {release: {good[0].name, bad[0].name} for release in older}
-    return [
-        pytest.param(
-            release,
-            description,
-            id=f"{release}-{description.name}",
-            marks=() if description.name in names[release] else pytest.mark.regress,
-        )
-        for release in (*older, newest)
-        for description in (*good, *bad)
-    ]
-
-
-@pytest.mark.parametrize(("release", "tree"), _cases(GOOD_TREES, BAD_TREES))
+@pytest.mark.parametrize(("release", "case"), _cases("tree"))
 def test_device_tree(
-    images: Images, initrd: bytes, base_tree: Path, tmp_path: Path, release: str, tree: Tree
+    images: Images, initrd: bytes, tmp_path: Path, release: str, case: Case
 ) -> None:
-    source, overlay, blob = (tmp_path / f"tree.{end}" for end in ("dts", "dtbo", "dtb"))
-    source.write_text(tree.source())
+    base, source, overlay, blob = (tmp_path / f"{n}" for n in ("base", "dts", "dtbo", "dtb"))
+    output([*_QEMU, "-M", f"{_BOARD},dumpdtb={base}"])
+    source.write_text(tree_source(case))
     output(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", overlay, source])
-    output(["fdtoverlay", "-i", base_tree, "-o", blob, overlay])
-    log = _boot(
-        tmp_path,
-        images(release, True),
-        initrd,
-        "",
-        "-M",
-        _BOARD,
-        "-dtb",
-        str(blob),
-    )
-    _check(log, tree.colors, tree.cpu)
+    output(["fdtoverlay", "-i", base, "-o", blob, overlay])
+    log = _boot(tmp_path, images(release, True), initrd, "", "-dtb", str(blob))
+    _check(log, case.get("colors", 1), case.get("cpu", 0))
 
 
-@pytest.mark.parametrize(("release", "table"), _cases(GOOD_TABLES, BAD_TABLES))
-def test_pptt(images: Images, initrd: bytes, tmp_path: Path, release: str, table: Table) -> None:
-    log = _boot(
-        tmp_path,
-        images(release, True),
-        pptt.as_archive(table.data) + initrd,
-        "acpi=force",
-        "-M",
-        _BOARD,
-        "-bios",
-        str(pptt.FIRMWARE),
-    )
-    _check(log, table.colors, table.cpu)
+def table_data(case: Case) -> bytes:
+    """The PPTT of a case, as the bytes that the guest finds."""
+    l1d, l2 = (pptt.Entry(**_DATA[name]) for name in ("table_l1d", "table_l2"))
+    cpus = [
+        pptt.cpu(
+            replace(l1d, **case.get("l1d", {}), **changed), l1d, replace(l2, **case.get("l2", {}))
+        )
+        if changed is not False
+        else []
+        for changed in case.get("cpus", [{}, {}])
+    ]
+    data = pptt.table(cpus, parent_is_itself=case.get("parent_is_itself", False))
+    if "xor" in case:
+        place, bits = case["xor"]
+        data = data[:place] + bytes([data[place] ^ bits]) + data[place + 1 :]
+    data = data[: case.get("bytes")] + bytes(case.get("more", 0))
+    return pptt.sealed(data) if case.get("sealed") else data
+
+
+@pytest.mark.parametrize(("release", "case"), _cases("table"))
+def test_pptt(images: Images, initrd: bytes, tmp_path: Path, release: str, case: Case) -> None:
+    ram_disk = pptt.as_archive(table_data(case)) + initrd
+    firmware = ("-bios", str(pptt.FIRMWARE))
+    log = _boot(tmp_path, images(release, True), ram_disk, "acpi=force", *firmware)
+    _check(log, case.get("colors", 1), case.get("cpu", 0))
 
 
 # Files of sysfs that describe a cache.
-_TOLD = (
-    "type",
-    "level",
-    "size",
-    "ways_of_associativity",
-    "number_of_sets",
-    "coherency_line_size",
-)
+_TOLD = ("type", "level", "size", "ways_of_associativity", "number_of_sets", "coherency_line_size")
 
 
 def _as_sysfs(kind: str, level: int, cache: Cache) -> dict[str, str]:
@@ -203,7 +187,7 @@ def _seen(commands: Sequence[Done]) -> list[list[dict[str, str]]]:
     for done in commands:
         (line,) = done.objects()
         caches: dict[str, dict[str, str]] = {}
-        for path, text in JsonTable("sysfs", line).table("files").values_of(str).items():
+        for path, text in Fields("sysfs", line).table("files").values_of(str).items():
             index, name = path.split("/")[-2:]
             if name in _TOLD:
                 caches.setdefault(index, {})[name] = text.strip()
@@ -231,13 +215,9 @@ def _machines() -> list[ParameterSet]:
 
 @pytest.mark.parametrize(("release", "source", "name"), _machines())
 def test_machine_of_the_catalogue(
-    make_guest: MakeGuest,
-    outcomes: Outcomes,
-    reporter: Reporter,
-    release: str,
-    source: str,
+    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, release: str, source: str,
     name: str,
-) -> None:
+) -> None:  # fmt: skip
     """With either description sysfs shows the machine's caches, the kernel their colours."""
     machine = load_machine(name)
     firmware = source == "PPTT"
@@ -248,7 +228,7 @@ def test_machine_of_the_catalogue(
         files={"/ftbench": build_ftbench(reporter)},
         cpus=machine.count,
         firmware=pptt.FIRMWARE if firmware else None,
-        tables=pptt.archive(machine, machine.count) if firmware else b"",
+        tables=pptt.as_archive(pptt.of_machine(machine, machine.count)) if firmware else b"",
     )
     outcome = outcomes.of(guest, f"{release} {name} {source}")
     assert all(done.status == 0 for done in outcome.commands)
@@ -256,29 +236,3 @@ def test_machine_of_the_catalogue(
     ways = [kind.l1d.way_size for kind in machine.cpu_kinds()]
     colors = max(min(max(ways) // _PAGE, _RESERVED), 1)
     _check("\n".join(outcome.log), colors, ways.index(max(ways)))
-
-
-def test_one_of_each_is_a_description_that_exists() -> None:
-    assert _ONE_OF_EACH[Tree] <= {tree.name for tree in (*GOOD_TREES, *BAD_TREES)}
-    assert _ONE_OF_EACH[Table] <= {table.name for table in (*GOOD_TABLES, *BAD_TABLES)}
-
-
-def test_at_least_forty_broken_descriptions() -> None:
-    names = [f"{type(case).__name__}: {case.name}" for case in (*BAD_TREES, *BAD_TABLES)]
-    assert len(set(names)) == len(names) >= 40
-
-
-@pytest.mark.parametrize("table", GOOD_TABLES, ids=lambda table: table.name)
-def test_good_tables_are_as_iasl_reads_them(tmp_path: Path, table: Table) -> None:
-    """The generator's correct tables are correct."""
-    binary = tmp_path / "pptt.aml"
-    binary.write_bytes(table.data)
-    said = subprocess.run(
-        ["iasl", "-d", binary], check=True, capture_output=True, text=True, cwd=tmp_path
-    )
-    text = (tmp_path / "pptt.dsl").read_text()
-    assert "Error" not in said.stdout + said.stderr
-    assert "Invalid" not in text
-    assert "Unknown" not in text
-    sizes = {int(size, 16) for size in re.findall(r"  Size : ([0-9A-F]{8})", text)}
-    assert L2.size in sizes

@@ -5,8 +5,6 @@ Which are run and which are not, and why, is data: kernel_suites.toml. The
 kernels are the server's, which have what most of the tests look for.
 """
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """kexec of a changed kernel into itself: the relocation code has no zero page for a table."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable
@@ -40,15 +38,9 @@ def kexec(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("colors", [1, 16])
 @pytest.mark.parametrize("release", release_names())
 def test_kexec_into_itself(
-    make_guest: MakeGuest,
-    outcomes: Outcomes,
-    sources: Sources,
-    reporter: Reporter,
-    kexec: Path,
-    tmp_path: Path,
-    release: str,
-    colors: int,
-) -> None:
+    make_guest: MakeGuest, outcomes: Outcomes, sources: Sources, reporter: Reporter, kexec: Path,
+    tmp_path: Path, release: str, colors: int,
+) -> None:  # fmt: skip
     suites = build_selftests(sources(release), reporter)
     guest = make_guest(release, None, f"zero_page_colors={colors}")
     second, command_line = tmp_path / "initrd", tmp_path / "cmdline"

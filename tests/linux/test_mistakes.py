@@ -5,8 +5,6 @@ One kernel has all of them. Each guest is booted with only the feature that has
 the mistake in question.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable
@@ -59,12 +57,9 @@ def test_each_mistake_applies_to_the_code_as_it_is(
 @pytest.mark.regress
 @pytest.mark.parametrize("mistake", _FOUND_BY)
 def test_is_found(
-    make_guest: MakeGuest,
-    outcomes: Outcomes,
-    sources: Callable[[str], KernelSource],
-    reporter: Reporter,
-    mistake: str,
-) -> None:
+    make_guest: MakeGuest, outcomes: Outcomes, sources: Callable[[str], KernelSource],
+    reporter: Reporter, mistake: str,
+) -> None:  # fmt: skip
     arm, suite, name = _FOUND_BY[mistake]
     guest = replace(
         make_guest("6.12", None, arm=arm, mistakes=True),

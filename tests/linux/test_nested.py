@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A changed kernel as host and as guest of KVM: the guest's tests pass, and its first touches."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -19,26 +17,11 @@ from firsttouch.progress import Reporter
 from firsttouch.tables import parse_json
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.initramfs import guest_archive
-from tests.linux.conftest import AddScript, Begin, MakeGuest
+from tests.linux.conftest import HERE, AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support.ktap import parse
 
 pytestmark = [pytest.mark.kernel, pytest.mark.regress]
-
-_ROOT = """\
-mount -o bind /dev /data/dev
-mount -t proc proc /data/proc
-mount -t tmpfs tmpfs /data/tmp
-"""
-_QEMU = """\
-chroot /data /usr/bin/qemu-system-aarch64 -accel kvm -cpu host -M virt,gic-version=3 \\
-  -nodefaults -display none -no-reboot -kernel /tmp/Image"""
-
-# The nested kernel has no programs, runs its tests, finds no init and panics.
-_TESTS = f"""\
-{_ROOT}cp /Image /data/tmp/Image
-{_QEMU} -m 512 -serial stdio -append "console=ttyAMA0 kunit.enable=1 panic=-1"
-"""
 
 
 def _host(guest: Guest, reporter: Reporter, **files: Path) -> Guest:
@@ -53,17 +36,15 @@ def _host(guest: Guest, reporter: Reporter, **files: Path) -> Guest:
 
 @pytest.mark.parametrize("release", release_names())
 def test_a_guest_of_kvm_boots_and_passes_its_kunit_tests(
-    make_guest: MakeGuest,
-    outcomes: Outcomes,
-    record: Begin,
-    reporter: Reporter,
-    add_script: AddScript,
-    release: str,
-) -> None:
+    make_guest: MakeGuest, outcomes: Outcomes, record: Begin, reporter: Reporter,
+    add_script: AddScript, release: str,
+) -> None:  # fmt: skip
     recorded = record(release, "server", "KUnit in a guest of KVM")
     guest = make_guest(release, "server")
     guest = _host(guest, reporter, Image=guest.image)
-    (done,) = outcomes.of(add_script(guest, _TESTS), f"{release} nested").commands
+    (done,) = outcomes.of(
+        add_script(guest, (HERE / "nested_tests.sh").read_text()), f"{release} nested"
+    ).commands
     cases = parse(done.lines)
     recorded(cases)
     assert any(case.outcome == "passed" for case in cases), done.lines[-20:]
@@ -74,38 +55,6 @@ def test_a_guest_of_kvm_boots_and_passes_its_kunit_tests(
 # -- first touches in a guest, counted on both levels
 
 _PAGES = 4096
-# A guest boots twice, and touches `few` or `many` pages: the difference is what the touches
-# take. The host counts the stage-2 faults of the guest's RAM, which begins at 1 GiB; the last
-# two digits of hsr are WnR and the fault's status, and 0x8 at its begin is a fetch.
-_TOUCHES = (
-    _ROOT
-    + """\
-cp /Image /few /many /data/tmp
-echo never > /sys/kernel/mm/transparent_hugepage/enabled
-cd /sys/kernel/tracing
-echo 32768 > buffer_size_kb
-echo 1 > events/kvm/kvm_guest_fault/enable
-for boot in few many; do
-  echo > trace
-  """
-    + _QEMU
-    + """ -m 256 -serial file:/tmp/log -initrd /tmp/$boot -append "COMMAND_LINE" \\
-    -device virtio-serial-device -chardev file,id=results,path=/tmp/results \\
-    -device virtserialport,chardev=results,name=results || tail -n 20 /data/tmp/log
-  sed -n "s/^{.*page_faults/$boot &/p" /data/tmp/results
-  sed -n "s/^overrun:/$boot lost/p" per_cpu/cpu*/stats
-  awk -v boot=$boot 'match($0, /ipa 0x4[0-9a-f]*,/) && RLENGTH == 15 {
-      page = substr($0, RSTART + 6, 5)
-      match($0, /hsr 0x[0-9a-f]*/)
-      kind = substr($0, RSTART + 6, 1) == "8" ? "fetch" : substr($0, RSTART + RLENGTH - 2, 2)
-      if (kind == "fetch") next
-      faults[(page in seen ? "again" : "first") " " kind]++
-      seen[page] = 1
-    }
-    END { for (kind in faults) print boot, kind, faults[kind] }' trace
-done
-"""
-)
 # Of the status: a write, to a page that was mapped, but not for writes.
 _UPGRADE = 0x4C
 
@@ -158,15 +107,9 @@ def _touches(lines: Iterable[str]) -> _Touches:
 @pytest.mark.parametrize("host", ["stock", "on"])
 @pytest.mark.parametrize("guest", ["stock", "on"])
 def test_a_host_faults_once_for_a_first_touch_in_its_guest(
-    make_guest: MakeGuest,
-    outcomes: Outcomes,
-    reporter: Reporter,
-    add_script: AddScript,
-    tmp_path: Path,
-    release: str,
-    host: str,
-    guest: str,
-) -> None:
+    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, add_script: AddScript,
+    tmp_path: Path, release: str, host: str, guest: str,
+) -> None:  # fmt: skip
     inner = replace(
         make_guest(release, None, arm=guest),
         files={"/ftbench": build_ftbench(reporter)},
@@ -178,7 +121,8 @@ def test_a_host_faults_once_for_a_first_touch_in_its_guest(
         files[name] = tmp_path / name
         files[name].write_bytes(guest_archive(replace(inner, commands=(command,))))
     outer = _host(make_guest(release, None, arm=host), reporter, **files)
-    script = _TOUCHES.replace("COMMAND_LINE", inner.command_line())
+    script = (HERE / "nested_touches.sh").read_text()
+    script = script.replace("COMMAND_LINE", inner.command_line())
     name = f"{release} first touches, {host} as host of {guest}"
     (done,) = outcomes.of(add_script(outer, script), name).commands
     took = _touches(done.lines)

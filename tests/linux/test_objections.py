@@ -4,8 +4,6 @@
 What suites in guests must report is looked for where they run: test_suites.py.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

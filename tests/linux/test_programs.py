@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Programs of Debian's on the changed kernels: no stressor fails."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -50,15 +48,9 @@ def _with_programs(guest: Guest, experiment: str, lines: list[str], reporter: Re
 )
 @pytest.mark.parametrize("release", release_names())
 def test_stressors_end_well(
-    make_guest: MakeGuest,
-    outcomes: Outcomes,
-    record: Begin,
-    reporter: Reporter,
-    release: str,
-    variant: str | None,
-    arm: str,
-    timing: Clock,
-) -> None:
+    make_guest: MakeGuest, outcomes: Outcomes, record: Begin, reporter: Reporter, release: str,
+    variant: str | None, arm: str, timing: Clock,
+) -> None:  # fmt: skip
     """Every stressor of stress-ng for memory management; on two CPUs in parallel, too."""
     recorded = record(release, variant, f"stress-ng, {arm}")
     # numa wants two nodes.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch lab --time` to its end, on a host whose EL2 is emulated: its times mean nothing."""
 
-from __future__ import annotations
-
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,7 @@ from firsttouch.lab.results import read_times
 from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields
-from tests.linux.conftest import AddScript, MakeGuest
+from tests.linux.conftest import HERE, AddScript, MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.linux.time_in_guest import name_of
 
@@ -30,23 +28,8 @@ _PACKAGES = Packages(
 )  # fmt: skip
 _CODE = ("firsttouch", "architectures", "arms", "experiments", "machines", "linux",
          "tests/__init__.py", "tests/linux/__init__.py",
-         "tests/linux/time_in_guest.py")  # fmt: skip
-_RUN = """\
-mount -o bind /dev /data/dev
-mount -o bind /sys /data/sys
-mount -t proc proc /data/proc
-mount -t tmpfs tmpfs /data/tmp
-mkdir /data/tmp/code
-tar -xf /code.tar -C /data/tmp/code
-cp -r /parts /data/tmp/parts
-export HOME=/tmp PATH=/usr/bin:/usr/sbin:/bin PYTHONPATH=/tmp/code
-run() {
-  chroot /data /usr/bin/python3 -B -m tests.linux.time_in_guest $1 2>&1 || echo "status $?"
-}
-run 1
-run 2
-echo; echo RESULTS; cat /data/tmp/out/results.jsonl
-"""
+         "tests/linux/time_in_guest.py", "tests/support/__init__.py",
+         "tests/support/sources.py")  # fmt: skip
 
 
 def _same_bytes(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -56,12 +39,9 @@ def _same_bytes(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def test_lab_time_runs_to_its_end_as_host_of_kvm(
-    make_guest: MakeGuest,
-    outcomes: Outcomes,
-    reporter: Reporter,
-    add_script: AddScript,
+    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, add_script: AddScript,
     tmp_path: Path,
-) -> None:
+) -> None:  # fmt: skip
     outer = make_guest("6.12", None, arm="stock")
     parts = {
         name_of(load_arm("stock").kernel): outer.image,
@@ -83,7 +63,8 @@ def test_lab_time_runs_to_its_end_as_host_of_kvm(
         board=("virtualization=on",),
         cpus=2,
     )
-    (done,) = outcomes.of(add_script(outer, _RUN), "lab --time", silence=1200).commands
+    script = (HERE / "time_in_guest.sh").read_text()
+    (done,) = outcomes.of(add_script(outer, script), "lab --time", silence=1200).commands
     printed = "\n".join(done.lines)
     said, _, results = printed.partition("\nRESULTS\n")
     print(said)

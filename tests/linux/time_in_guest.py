@@ -5,8 +5,6 @@ All is the command's own but for what it builds: kernels and programs are files 
 the folder PARTS, from another host.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

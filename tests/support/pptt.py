@@ -1,104 +1,115 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A machine's caches as firmware describes them: ACPI's Processor Properties Topology Table.
+"""Caches as firmware describes them: ACPI's Processor Properties Topology Table, right or wrong.
 
-Layouts: ACPI Specification 6.5, 5.2.6 (table header), 5.2.30 (PPTT). The
-kernel takes the table from kernel/firmware/acpi/pptt.aml of the initial RAM
-disk, an uncompressed archive, in place of the firmware's
+Layouts: ACPI Specification 6.5, 5.2.6 (table header), 5.2.30 (PPTT). The kernel takes the
+table from the initial RAM disk instead of the firmware's
 (Documentation/admin-guide/acpi/initrd_table_override.rst).
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from firsttouch.catalog.machines import Cache, CpuKind, Machine
-from firsttouch.errors import UserError
+from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.vm import initramfs
 
 # Of Debian's qemu-efi-aarch64: ACPI tables reach a guest through UEFI.
 FIRMWARE = Path("/usr/share/qemu-efi-aarch64/QEMU_EFI.fd")
 
-# It replaces QEMU's table: same makers' names, a higher revision.
-_OEM, _OEM_TABLE, _OEM_REVISION, _CREATOR = b"BOCHS ", b"BXPC    ", 2, b"FTCH"
-_REVISION = 3
 _HEADER = struct.Struct("<4sIBB6s8sI4sI")
 # type, length, reserved, flags, parent, processor ID, number of resources
 _PROCESSOR = struct.Struct("<BBHIIII")
 _PACKAGE, _ID_VALID, _LEAF = 1 << 0, 1 << 1, 1 << 3
 # type, length, reserved, flags, next level, size, sets, ways, attributes, line, cache ID
 _CACHE = struct.Struct("<BBHIIIIBBHI")
-# Flags: size, sets, ways, allocation, type, write policy and line size are valid;
-# the last, of the cache ID, is not set.
-_ALL_VALID = 0x7F
-# Attributes: read and write allocate in bits 1:0, the type in bits 3:2, write-back in bit 4.
+# Attributes: read and write allocate in bits 1:0, the type in bits 3:2.
 _ALLOCATE = 0x2
 _DATA, _INSTRUCTION, _UNIFIED = 0x0, 0x4, 0x8
 
 
-def archive(machine: Machine, cpus: int) -> bytes:
-    """Return the table of `table` as the archive to put first in an initial RAM disk."""
-    return as_archive(table(machine, cpus))
+@dataclass(frozen=True)
+class Entry:
+    """A cache structure; `below` is the next level's place among the caches of the same CPU.
 
-
-def as_archive(contents: bytes) -> bytes:
-    """Return the archive from which the kernel takes `contents` for its PPTT."""
-    return initramfs.archive({"kernel/firmware/acpi/pptt.aml": contents})
-
-
-def table(machine: Machine, cpus: int) -> bytes:
-    """Return the table for a guest of `cpus` CPUs, which take the machine's kinds in turn.
-
-    Raises UserError for a cache whose figures do not fit the table's fields.
+    Flags: size, sets, ways, allocation, type, write policy and line size are valid.
     """
-    body = bytearray(_HEADER.size)
-    l3 = _add_cache(body, machine.l3, _UNIFIED, 0) if machine.l3 else 0
-    package = _add_processor(body, _PACKAGE, 0, 0, [l3] if l3 else [])
-    for number, kind in enumerate(machine.kinds_of(cpus)):
-        caches = _add_cpu_caches(body, kind)
-        _add_processor(body, _ID_VALID | _LEAF, package, number, caches)
-    header = (
-        b"PPTT", len(body), _REVISION, 0, _OEM, _OEM_TABLE, _OEM_REVISION, _CREATOR, 1,
-    )  # fmt: skip
-    _HEADER.pack_into(body, 0, *header)
-    # All bytes of a table add up to 0.
-    body[9] = -sum(body) & 0xFF
-    return bytes(body)
+
+    size: int
+    sets: int
+    ways: int
+    line: int
+    below: int | None = None
+    kind: int = _DATA
+    flags: int = 0x7F
+
+    def packed(self, first: int) -> bytes:
+        below = 0 if self.below is None else first + self.below * _CACHE.size
+        return _CACHE.pack(
+            1, _CACHE.size, 0, self.flags, below, self.size, self.sets, self.ways & 0xFF,
+            _ALLOCATE | self.kind, self.line & 0xFFFF, 0,
+        )  # fmt: skip
 
 
-def _add_cpu_caches(body: bytearray, kind: CpuKind) -> list[int]:
-    """Add a CPU's own caches; return where those are that hang on it directly.
-
-    The L3 hangs on the package, and there alone: the kernel would count a
-    level for it each way.
-    """
-    below = _add_cache(body, kind.l2, _UNIFIED, 0) if kind.l2 else 0
+def cpu(l1d: Entry, l1i: Entry, l2: Entry | None) -> list[Entry]:
+    """The caches of a CPU, in the order in which `below` counts them."""
     return [
-        _add_cache(body, kind.l1d, _DATA, below),
-        _add_cache(body, kind.l1i, _INSTRUCTION, below),
+        l1d,
+        replace(l1i, kind=_INSTRUCTION),
+        *([replace(l2, kind=_UNIFIED)] if l2 else []),
     ]
 
 
-def _add_cache(body: bytearray, cache: Cache, kind: int, below: int) -> int:
-    """Add a cache; return its place, by which others refer to it."""
-    place = len(body)
-    try:
-        body += _CACHE.pack(
-            1, _CACHE.size, 0, _ALL_VALID, below, cache.size, cache.sets, cache.ways,
-            _ALLOCATE | kind, cache.line, 0,
-        )  # fmt: skip
-    except struct.error as error:
-        raise UserError(
-            f"a cache of {cache.size} bytes in {cache.ways} ways does not fit a PPTT: {error}."
-        ) from None
-    return place
+def table(
+    cpus: Sequence[Sequence[Entry]], l3: Entry | None = None, *, parent_is_itself: bool = False
+) -> bytes:
+    """A package with these CPUs, whose UIDs count from 0; an L3 hangs on the package alone."""
+    body = bytearray(_HEADER.size)
+    if l3:
+        body += replace(l3, kind=_UNIFIED).packed(0)
+    package = len(body)
+    resources = [_HEADER.size] if l3 else []
+    body += _processor(_PACKAGE, package if parent_is_itself else 0, 0, resources)
+    for uid, caches in enumerate(cpus):
+        first = len(body)
+        for cache in caches:
+            body += cache.packed(first)
+        own = [first + n * _CACHE.size for n, c in enumerate(caches) if c.kind != _UNIFIED]
+        body += _processor(_ID_VALID | _LEAF, package, uid, own)
+    # It replaces QEMU's table: same makers' names, a higher revision.
+    _HEADER.pack_into(body, 0, b"PPTT", 0, 3, 0, b"BOCHS ", b"BXPC    ", 2, b"FTCH", 1)
+    return sealed(bytes(body))
 
 
-def _add_processor(
-    body: bytearray, flags: int, parent: int, number: int, resources: list[int]
-) -> int:
-    place = len(body)
+def _processor(flags: int, parent: int, number: int, resources: Sequence[int]) -> bytes:
     length = _PROCESSOR.size + 4 * len(resources)
-    body += _PROCESSOR.pack(0, length, 0, flags, parent, number, len(resources))
-    body += struct.pack(f"<{len(resources)}I", *resources)
-    return place
+    head = _PROCESSOR.pack(0, length, 0, flags, parent, number, len(resources))
+    return head + struct.pack(f"<{len(resources)}I", *resources)
+
+
+def sealed(data: bytes) -> bytes:
+    """`data` with its length and its checksum: all bytes of a table add up to 0."""
+    data = data[:4] + struct.pack("<I", len(data)) + data[8:9] + b"\0" + data[10:]
+    return data[:9] + bytes([-sum(data) & 0xFF]) + data[10:]
+
+
+def of_machine(machine: Machine, cpus: int) -> bytes:
+    """The table for a guest of `cpus` CPUs, which take the machine's kinds in turn."""
+
+    def entry(cache: Cache, below: int | None = None) -> Entry:
+        return Entry(cache.size, cache.sets, cache.ways, cache.line, below)
+
+    kinds = [
+        cpu(
+            entry(kind.l1d, 2 if kind.l2 else None),
+            entry(kind.l1i, 2 if kind.l2 else None),
+            entry(kind.l2) if kind.l2 else None,
+        )
+        for kind in machine.kinds_of(cpus)
+    ]
+    return table(kinds, entry(machine.l3) if machine.l3 else None)
+
+
+def as_archive(contents: bytes) -> bytes:
+    """The archive to put first in an initial RAM disk, from which the kernel takes its PPTT."""
+    return initramfs.archive({"kernel/firmware/acpi/pptt.aml": contents})

@@ -5,8 +5,6 @@ pytest-xdist's own marks for that (--dist=loadgroup) do nothing with the
 pytest that is locked: 3.8 writes them into a field that 9.2 does not read.
 """
 
-from __future__ import annotations
-
 import re
 
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
@@ -17,11 +15,10 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 TOGETHER = (
     "tests/bench/test_guest.py",
     "tests/bench/test_hugepages.py",
-    "tests/bench/test_kinds.py",
     "tests/cli/test_installed.py",
     "tests/docs/test_documents.py",
     "tests/linux/test_configuration.py",
-    "tests/linux/test_decoder_words.py",
+    "tests/linux/test_decoder.py",
     "tests/linux/test_objections.py",
     "tests/linux/test_series.py",
     "tests/trace/test_guest.py",
