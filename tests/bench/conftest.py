@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """ftbench as the tests use it: this machine's binary, and the one for arm64."""
 
-from __future__ import annotations
-
 import json
 import os
+import platform
+import re
 import shutil
 import subprocess
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,18 +54,25 @@ def faults(line: Line) -> int:
     return int(metrics["page_faults"])
 
 
-def make_ftbench(prefix: str, output: Path, name: str = "ftbench") -> Path:
-    done = subprocess.run(
-        ["make", "-s", "-j2", "-C", BENCH, f"CROSS_COMPILE={prefix}", f"OUTPUT={output}",
-         output / name],
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    # -Werror covers the compiler's warnings; this covers those of make and the linker.
-    assert not done.stderr
-    return output / name
+RUNS = tomllib.loads((REPOSITORY / "tests/data/ftbench-runs.toml").read_text())
+
+
+def check_run(ftbench: Ftbench, run: dict[str, Any]) -> None:
+    """Run an entry of `RUNS`, which must count what it says."""
+    page = os.sysconf("SC_PAGESIZE")
+    lines = ftbench.lines(
+        *(re.sub(r"^(\d+)p$", lambda n: str(int(n[1]) * page), word) for word in run["argv"])
+    )
+    assert [line["run"] for line in lines] == [*range(1, 1 + run.get("runs", 1))]
+    for line in lines:
+        metrics, expected = line["metrics"], run.get("metrics", {})
+        if not metrics and not run["faults"]:
+            (reason,) = set(line["unavailable"].values())
+            assert "as root, echo" in reason or "this kernel" in reason
+            continue
+        here = run.get("arm64") if platform.machine() == "aarch64" else None
+        assert faults(line) in (here or [run["faults"]])
+        assert {name: metrics[name] for name in expected} == expected
 
 
 def run_as_nobody(ftbench: Ftbench, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -74,18 +82,10 @@ def run_as_nobody(ftbench: Ftbench, *arguments: str) -> subprocess.CompletedProc
         program = Path(shutil.copy(ftbench.path, name))
         Path(name).chmod(0o755)
         return subprocess.run(
-            [
-                *(nobody if os.geteuid() == 0 else []),
-                "prlimit",
-                "--nproc=4",
-                "--memlock=65536",
-                program,
-                *arguments,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            [*(nobody if os.geteuid() == 0 else []), "prlimit", "--nproc=4", "--memlock=65536",
+             program, *arguments],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """A request that cannot be carried out: exit status 2 and one sentence that says what to do."""
 
-from __future__ import annotations
-
 import os
+import re
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,49 +15,21 @@ from tests.bench.conftest import REPOSITORY, Ftbench, run_as_nobody
 PAGE = os.sysconf("SC_PAGESIZE")
 CPUS = len(os.sched_getaffinity(0))
 
-# Those that depend on this host; the others are in tests/data/ftbench-requests.toml.
-REFUSED = [
-    (["populate", "--" + "x" * 100], "ftbench populate --help"),
-    (["populate", "--size", str(PAGE + 1)], f"give {2 * PAGE}"),
-    (["read-fault", "--size", str(PAGE + 4)], "not a multiple"),
-    (
-        ["populate", "--page", "base", "--threads", "3", "--size", str(2 * PAGE)],
-        "give at most 2",
-    ),
-    (
-        ["populate", "--page", "base", "--cpus", str(CPUS + 1)],
-        f"this process may use {CPUS}: give at most {CPUS}",
-    ),
-    (
-        ["openjdk-pretouch", "--cpus", str(CPUS + 1)],
-        f"this process may use {CPUS}: give at most {CPUS}",
-    ),
-    (["touch-order", "--size", str(8 * PAGE)], f"give at least {64 * PAGE}"),
-    (
-        ["zero-conflict", "--ways", "8", "--way_size", str(8 * PAGE), "--hot_color", "8"],
-        "give at most 7",
-    ),
-    *(
-        (row["argv"], row["says"])
-        for row in tomllib.loads((REPOSITORY / "tests/data/ftbench-requests.toml").read_text())[
-            "request"
-        ]
-    ),
-]
+_REQUESTS = tomllib.loads((REPOSITORY / "tests/data/ftbench-requests.toml").read_text())["request"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    REFUSED,
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_refused(ftbench: Ftbench, arguments: list[str], says: str) -> None:
-    done = ftbench(*arguments)
-    assert done.returncode == 2
-    assert not done.stdout
-    assert says in done.stderr
-    assert done.stderr.startswith("ftbench: ")
-    assert done.stderr.count("\n") == 1
+def _resolved(text: str) -> str:
+    """`text` with pages and CPUs of this host: {8p}, {cpus}, {more cpus}."""
+    text = text.replace("{cpus}", str(CPUS)).replace("{more cpus}", str(CPUS + 1))
+    return re.sub(r"\{(\d+)p(\+\d+)?\}", lambda n: str(int(n[1]) * PAGE + int(n[2] or 0)), text)
+
+
+@pytest.mark.parametrize("request_", _REQUESTS, ids=lambda request: " ".join(request["argv"]))
+def test_refused(ftbench: Ftbench, request_: dict[str, Any]) -> None:
+    done = ftbench(*map(_resolved, request_["argv"]))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert _resolved(request_["says"]) in done.stderr
+    assert done.stderr.startswith("ftbench: ") and done.stderr.count("\n") == 1
 
 
 def test_set_thp_without_root_is_refused(ftbench: Ftbench) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The binary's hash names the cells it measured: the same source must give the same bytes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -12,6 +10,7 @@ import pytest
 
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import ORDERS, build_ftbench, ftbench
+from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from tests.bench.conftest import BENCH, REPOSITORY, Ftbench
 
@@ -20,13 +19,8 @@ pytestmark = pytest.mark.long
 
 def copy_of(name: str, folder: Path) -> Path:
     """Copy the repository's folder `name` into `folder`, without what was built in it."""
-    return Path(
-        shutil.copytree(
-            REPOSITORY / name,
-            folder / name,
-            ignore=shutil.ignore_patterns("build", "init", "__pycache__"),
-        )
-    )
+    ignore = shutil.ignore_patterns("build", "init", "__pycache__")
+    return Path(shutil.copytree(REPOSITORY / name, folder / name, ignore=ignore))
 
 
 def test_same_bytes_whoever_builds_it_where_and_when(arm64_ftbench: Path, tmp_path: Path) -> None:
@@ -34,22 +28,17 @@ def test_same_bytes_whoever_builds_it_where_and_when(arm64_ftbench: Path, tmp_pa
     for path in copy.rglob("*"):
         path.chmod(0o700)
         os.utime(path, (0, 0))
-    environment = {
-        "LC_ALL": "C.UTF-8",
-        "TZ": "Asia/Kathmandu",
-        # The values that __DATE__ and __TIME__ would have.
-        "SOURCE_DATE_EPOCH": "1000000000",
-        "CFLAGS": "-O0",
-        "HOME": str(tmp_path),
-    }
-    output = tmp_path / "objects"
+    # SOURCE_DATE_EPOCH is what __DATE__ and __TIME__ would have.
+    environment = {"LC_ALL": "C.UTF-8", "TZ": "Asia/Kathmandu", "SOURCE_DATE_EPOCH": "1000000000",
+                   "CFLAGS": "-O0", "HOME": str(tmp_path)}  # fmt: skip
+    objects = tmp_path / "objects"
     subprocess.run(
         ["sh", "-c", 'umask 077; exec "$@"', "sh", "make", "-s", "-C", copy,
-         f"CROSS_COMPILE={cross_compile()}", f"OUTPUT={output}"],
+         f"CROSS_COMPILE={cross_compile()}", f"OUTPUT={objects}"],
         env={**os.environ, **environment},
         check=True,
     )  # fmt: skip
-    assert (output / "ftbench").read_bytes() == arm64_ftbench.read_bytes()
+    assert (objects / "ftbench").read_bytes() == arm64_ftbench.read_bytes()
 
 
 def test_another_order_is_the_same_program_in_another_place(
@@ -65,20 +54,16 @@ def test_another_order_is_the_same_program_in_another_place(
 
 def _functions(program: Path) -> dict[str, str]:
     """Return the address of each function of ftbench's own, by name."""
-    listed = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    lines = (line.split() for line in listed.splitlines())
+    lines = (line.split() for line in output(["nm", program]).splitlines())
     return {words[2]: words[0] for words in lines if len(words) == 3 and words[1] == "T"}
 
 
 @pytest.mark.parametrize(
     ("name", "arguments", "made"),
-    [
-        ("bench", [], "../build/bench/ftbench"),
-        ("guest", [], "init"),
-        ("pmu", ["API=4"], "build/libftpmu.so"),
-    ],
+    [("bench", [], "../build/bench/ftbench"), ("guest", [], "init"),
+     ("pmu", ["API=4"], "build/libftpmu.so")],
     ids=lambda value: value if isinstance(value, str) else "",
-)
+)  # fmt: skip
 def test_path_with_a_space(tmp_path: Path, name: str, arguments: list[str], made: str) -> None:
     folder = copy_of(name, tmp_path / "my tools" / "first touch's")
     done = subprocess.run(
@@ -91,11 +76,8 @@ def test_path_with_a_space(tmp_path: Path, name: str, arguments: list[str], made
 
 def test_static(ftbench: Ftbench, arm64_ftbench: Path) -> None:
     for path in (ftbench.path, arm64_ftbench):
-        headers = subprocess.run(
-            ["readelf", "-l", path], capture_output=True, text=True, check=True
-        ).stdout
-        assert "LOAD" in headers
-        assert "INTERP" not in headers
+        headers = output(["readelf", "-l", path])
+        assert "LOAD" in headers and "INTERP" not in headers
 
 
 def test_another_architecture_is_refused(tmp_path: Path) -> None:
@@ -105,9 +87,7 @@ def test_another_architecture_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(
         ["make", "-s", "-C", BENCH, "CROSS_COMPILE=vax-", f"OUTPUT={tmp_path}"],
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 2
     assert 'for "vax-dec-netbsdelf": set CROSS_COMPILE' in done.stderr

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """--files: what the kernel reports about a machine, as one line of JSON."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,52 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """Huge pages of ftbench: the hugeTLB pool is the machine's, so these tests run one by one."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.bench.conftest import Ftbench, faults
-
-PAGE = os.sysconf("SC_PAGESIZE")
-CACHE = ("--ways", "4", "--way_size", str(4 * PAGE))
+from tests.bench.conftest import RUNS, Ftbench, check_run
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reads"),
-    [
-        (("set-conflict", "--n", "9", "--rounds", "100"), {"reads": 900}),
-        (("set-conflict", "--n", "9", "--rounds", "100", "--loads", "dependent"), {"reads": 900}),
-        (("set-conflict", "--n", "40", "--rounds", "10", "--stride", "64K"), {"reads": 400}),
-        (("zero-conflict", *CACHE, "--hot_color", "3", "--rounds", "100"), {"reads": 500}),
-        (
-            ("zero-scan", "--stride", "64", "--rounds", "3", "--zero_pages", "2",
-             "--working_set", "8K"),
-            {"set_reads": 3 * 128, "zero_reads": 3 * 2 * PAGE // 64},
-        ),
-        (
-            ("zero-scan", "--stride", str(PAGE), "--rounds", "3", "--zero_pages", "16"),
-            {"set_reads": 0, "zero_reads": 48},
-        ),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)  # fmt: skip
-def test_cache_experiments_fault_nothing(
-    ftbench: Ftbench, arguments: tuple[str, ...], reads: dict[str, int]
-) -> None:
-    line = ftbench.line(*arguments)
-    if not line["metrics"]:
-        (reason,) = set(line["unavailable"].values())
-        assert "as root, echo" in reason or "this kernel" in reason
-        return
-    assert faults(line) == 0
-    assert {name: line["metrics"][name] for name in reads} == reads
-    if "zero_frames" in line["metrics"]:
-        assert line["metrics"]["zero_frames"] == 1
-        assert line["metrics"]["hot_lines_checked"] == 4
+@pytest.mark.parametrize("run", RUNS["cache"], ids=lambda run: " ".join(run["argv"]))
+def test_cache_experiments_fault_nothing(ftbench: Ftbench, run: dict[str, Any]) -> None:
+    check_run(ftbench, run)
 
 
 _POOL = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")

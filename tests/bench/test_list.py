@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What ftbench says about itself; the laboratory checks its plans against it."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -59,25 +57,18 @@ def test_metrics_are_complete(listed: dict[str, dict[str, Any]]) -> None:
         assert all(metric["unit"] and metric["help"] for metric in experiment["metrics"])
 
 
-def test_help_has_examples_that_parse(ftbench: Ftbench, listed: dict[str, dict[str, Any]]) -> None:
-    examples = [
-        line.split()[1:] for line in ftbench("--help").stdout.split("Examples:\n")[1].splitlines()
-    ]
+def test_help_has_an_example_of_each_experiment(
+    ftbench: Ftbench, listed: dict[str, dict[str, Any]]
+) -> None:
+    lines = ftbench("--help").stdout.split("Examples:\n")[1].splitlines()
+    examples = [line.split()[1:] for line in lines]
     assert {example[0] for example in examples} == set(listed)
     for name, *options in examples:
-        accepted = {
-            f"--{param['name']}": param
-            for key in ("params", "options")
-            for param in listed[name][key]
-        }
+        params = {f"--{p['name']}": p for key in ("params", "options") for p in listed[name][key]}
         for option, value in zip(options[::2], options[1::2], strict=True):
-            param = accepted[option]
-            if param["type"] == "choice":
-                assert value in param["choices"]
-            else:
-                assert re.fullmatch(
-                    {"size": r"\d+[KMG]?", "count": r"\d+", "path": ".+"}[param["type"]], value
-                )
+            forms = {"size": r"\d+[KMG]?", "count": r"\d+", "path": ".+"}
+            kind = params[option]["type"]
+            assert re.fullmatch(forms.get(kind) or "|".join(params[option]["choices"]), value)
 
 
 def test_help_of_each_experiment(ftbench: Ftbench, listed: dict[str, dict[str, Any]]) -> None:
