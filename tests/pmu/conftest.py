@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds of the PMU for its tests: the model alone, the plugin, and guests that need no kernel."""
 
-from __future__ import annotations
-
 import json
 import subprocess
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent.parent
 PMU = REPOSITORY / "pmu"
 HERE = Path(__file__).resolve().parent
 QEMU = "qemu-system-aarch64"
+DATA = tomllib.loads((REPOSITORY / "tests/data/pmu-counts.toml").read_text())
 
 Finished = subprocess.CompletedProcess[str]
 

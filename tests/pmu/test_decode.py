@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The PMU's decoder and the finder's: both say the same of what an instruction does to memory."""
 
-from __future__ import annotations
-
 import random
 import struct
 import subprocess

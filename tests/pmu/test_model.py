@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """The cache model, without QEMU: against a second model, and against numbers found by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.pmu.conftest import HERE, PMU, must_run, run
+from tests.pmu.conftest import DATA, HERE, PMU, must_run, run
 
 pytestmark = pytest.mark.long
 
@@ -203,50 +201,12 @@ def test_histogram_tells_the_set(build_model: Callable[..., Path]) -> None:
     assert text.splitlines()[1:] == ["0 l1d set 1 2", "0 l1d set 15 1"]
 
 
-@pytest.mark.parametrize(
-    ("option", "words"),
-    [
-        ("l1d=48K:4:64:lru", "not a power of two"),
-        ("l1d=1000:4:64:lru", "not a whole number of sets"),
-        ("l1d=0:4:64:lru", "not a whole number of sets"),
-        ("l1d=64K:0:64:lru", "from 1 to 64"),
-        ("l1d=64K:65:64:lru", "from 1 to 64"),
-        ("l1d=96K:3:64:plru", "power of two of ways"),
-        ("l1d=64K:4:48:lru", "power of two from 16"),
-        ("l1d=64K:4:8:lru", "power of two from 16"),
-        ("l1d=64K:4:64:fifo", "SIZE:WAYS:LINE:POLICY"),
-        ("l1d=64K:4:64", "SIZE:WAYS:LINE:POLICY"),
-        ("l1d=64Q:4:64:lru", "SIZE:WAYS:LINE:POLICY"),
-        ("l1d=99999999999999999999:4:64:lru", "SIZE:WAYS:LINE:POLICY"),
-        ("l1d=18014398509481985K:4:64:lru", "SIZE:WAYS:LINE:POLICY"),
-        ("l2=64K:4:64:lru", "no l1d to miss into it"),
-        ("l1d@1=64K:4:64:lru", "CPUs 0 to 0"),
-        ("l3@0=64K:4:64:lru", "share the l3"),
-        ("l4=64K:4:64:lru", "no such option"),
-        ("histogram=l1d", "no such cache"),
-        ("histogram=l9", "there are l1i, l1d, l2 and l3"),
-        ("seed=one", "whole number"),
-        ("zva=96", "power of two from 4 to 2048"),
-        ("check=maybe", "on or off"),
-        ("out=", "out=FILE is missing"),
-        ("sets", "NAME=VALUE"),
-    ],
-)
-def test_bad_options_are_told_apart(
-    build_model: Callable[..., Path], option: str, words: str
-) -> None:
+def test_options_are_refused_with_their_reason(build_model: Callable[..., Path]) -> None:
     program = build_model("trace", HERE / "trace.c", PMU / "options.c", *MODEL)
-    done = run(program, "1", "out=none", option, input="")
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_a_line_may_not_shrink_on_the_way_down(build_model: Callable[..., Path]) -> None:
-    program = build_model("trace", HERE / "trace.c", PMU / "options.c", *MODEL)
-    done = run(program, "1", "out=none", "l1d=64K:4:128:lru", "l2=1M:8:64:lru", input="")
-    assert done.returncode == 2
-    assert "shorter than that of the level above" in done.stderr
+    for options, words in DATA["refused"].items():
+        done = run(program, "1", "out=none", *options.split(), input="")
+        assert done.returncode == 2, options
+        assert words in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_invalidations_by_name_are_broadcasts_if_they_end_in_their_domain(

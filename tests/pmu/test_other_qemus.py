@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The plugin in the QEMUs of other Debians: all of its tests, with each of these QEMUs on PATH."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The plugin in QEMU, on guests so small that every count is known by reading them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -12,18 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.pmu.conftest import HERE, PMU, QEMU, Ran, must_run, quoted, run
+from tests.pmu.conftest import DATA, HERE, PMU, QEMU, Ran, must_run, quoted, run
 
 pytestmark = pytest.mark.long
 
 GUESTS = HERE / "guests"
 ICOUNT = ("-icount", "shift=0,sleep=off")
 CACHES = ("l1i=32K:4:64:lru", "l1d=32K:4:64:lru", "l2=256K:8:64:lru")
-# In the order of counts.S.
-REGIONS = (
-    *("nothing", "plain", "memory", "loop", "system"),
-    *("interrupts", "calls", "aborts", "zva", "device", "straddle"),
-)
 
 
 @pytest.fixture(scope="session")
@@ -32,78 +25,35 @@ def counts_guest(build_guest: Callable[..., Path]) -> Path:
 
 
 def regions(ran: Ran) -> dict[str, Any]:
-    return dict(zip(REGIONS, ran.counts["regions"], strict=True))
+    return dict(zip(DATA["counts"], ran.counts["regions"], strict=True))
 
 
-def of(region: dict[str, Any], side: str = "kernel") -> tuple[int, int, int]:
-    counts = region[side]
-    return counts["instructions"], counts["loads"], counts["stores"]
+def check(expected: dict[str, Any], found: dict[str, Any]) -> None:
+    """All that is expected was found; what is named `by_kind` is complete."""
+    for name, value in expected.items():
+        if isinstance(value, dict) and name != "by_kind":
+            check(value, found[name])
+        else:
+            assert found[name] == value, name
 
 
-@pytest.fixture(params=["counting", "caches", "caches, icount"])
-def counted(
-    request: pytest.FixtureRequest, run_guest: Callable[..., Ran], counts_guest: Path
-) -> dict[str, Any]:
-    options = CACHES if "caches" in request.param else ()
-    return regions(
-        run_guest(counts_guest, *options, qemu=ICOUNT if "icount" in request.param else ())
+@pytest.mark.parametrize("mode", ["counting", "caches", "caches, icount"])
+def test_counts_are_those_of_the_text(
+    run_guest: Callable[..., Ran], counts_guest: Path, mode: str
+) -> None:
+    ran = run_guest(
+        counts_guest,
+        *(CACHES if "caches" in mode else ()),
+        qemu=ICOUNT if "icount" in mode else (),
     )
-
-
-def test_instructions_loads_and_stores(counted: dict[str, Any]) -> None:
-    assert of(counted["nothing"]) == (0, 0, 0)
-    assert of(counted["plain"]) == (3 + 99, 0, 0)
-    assert of(counted["memory"]) == (11, 6, 4)
-    assert of(counted["loop"]) == (3000, 1000, 0)
-    assert all(of(counted[name], "user") == (0, 0, 0) for name in REGIONS if name != "calls")
-
-
-def test_barriers_and_invalidations(counted: dict[str, Any]) -> None:
-    system = counted["system"]
-    assert system["tlbi"] == {
-        "total": 6,
-        "broadcast": 4,
-        "by_kind": {"vmalle1": 1, "vae1is": 2, "vale1is": 1, "vae1": 1, "vmalle1is": 1},
-    }
-    assert (system["kernel"]["dsb"], system["kernel"]["isb"]) == (3, 2)
-    assert of(system) == (12, 0, 0)
-    assert counted["plain"]["tlbi"] == {"total": 0, "broadcast": 0, "by_kind": {}}
-
-
-def test_interrupts_that_are_sent(counted: dict[str, Any]) -> None:
-    interrupts = counted["interrupts"]
-    assert of(interrupts) == (6, 0, 0)
-    assert interrupts["kernel"]["ipi"] == 4
-    assert all(counted[name]["kernel"]["ipi"] == 0 for name in REGIONS if name != "interrupts")
-
-
-def test_calls_from_el0(counted: dict[str, Any]) -> None:
-    calls = counted["calls"]
-    assert of(calls, "user") == (22, 0, 0)
-    # ERET; six times the vector and 5 instructions
-    assert of(calls) == (1 + 6 * 6, 0, 0)
-    assert calls["user"]["exceptions_taken_sync"] == 6
-    assert (calls["user"]["svc"], calls["kernel"]["svc"]) == (5, 0)
-    assert calls["kernel"]["exceptions_taken_sync"] == 0
-    assert calls["kernel"]["exceptions_returned"] == 6
-
-
-def test_an_instruction_that_aborts_is_counted_once(counted: dict[str, Any]) -> None:
-    aborts = counted["aborts"]
-    # 20 times 9 instructions, the vector and a handler of 5; one load and one store each
-    assert of(aborts) == (20 * 15, 20 * 2, 20 * 2)
-    assert aborts["kernel"]["exceptions_taken_sync"] == 20
-    assert aborts["kernel"]["exceptions_returned"] == 20
-    assert aborts["tlbi"]["by_kind"] == {"vmalle1": 20}
-
-
-def test_zva_is_counted(counted: dict[str, Any]) -> None:
-    assert counted["zva"]["kernel"]["dc_zva"] == 4
-    assert of(counted["zva"]) == (5, 0, 0)
-
-
-def test_device_accesses_are_instructions_too(counted: dict[str, Any]) -> None:
-    assert of(counted["device"]) == (6, 3, 0)
+    counted = regions(ran)
+    check(DATA["counts"], counted)
+    for name, region in counted.items():
+        if name != "calls":
+            assert (region["user"]["instructions"], region["user"]["loads"]) == (0, 0)
+        assert region["kernel"]["ipi"] == DATA["counts"][name].get("kernel", {}).get("ipi", 0)
+    if "caches" in mode:
+        check(DATA["caches"], counted)
 
 
 def test_zva_lines_are_modelled_or_said_not_to_be(
@@ -119,16 +69,6 @@ def test_zva_lines_are_modelled_or_said_not_to_be(
         # 64-byte blocks of a page that was touched: four accesses of one line
         assert zva["l1d"]["accesses"] == 4
         assert zva["dc_zva_unplaced"] == 0
-
-
-def test_cache_accesses(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
-    counted = regions(run_guest(counts_guest, *CACHES))
-    assert counted["loop"]["kernel"]["l1d"] == {"accesses": 1000, "misses": 0, "writebacks": 0}
-    assert counted["device"]["kernel"]["l1d"]["accesses"] == 0
-    assert counted["device"]["kernel"]["device_accesses"] == 3
-    # One access within a line, one that takes two; the second line is new.
-    assert counted["straddle"]["kernel"]["l1d"] == {"accesses": 3, "misses": 1, "writebacks": 0}
-    assert counted["plain"]["kernel"]["l1d"]["accesses"] == 0
 
 
 def test_fetches_are_placed(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
@@ -157,21 +97,13 @@ def test_whole_run_holds_the_regions(run_guest: Callable[..., Ran], counts_guest
 def test_model_and_versions_are_told(run_guest: Callable[..., Ran], counts_guest: Path) -> None:
     counts = run_guest(counts_guest, *CACHES, "l3=2M:16:64:plru", "seed=5").counts
     assert counts["model"]["seed"] == 5
-    assert counts["model"]["cpus"][0]["l1d"] == {
-        "size": 32768,
-        "ways": 4,
-        "line": 64,
-        "sets": 128,
-        "policy": "lru",
-    }
+    l1d = {"size": 32768, "ways": 4, "line": 64, "sets": 128, "policy": "lru"}
+    assert counts["model"]["cpus"][0]["l1d"] == l1d
     assert counts["model"]["cpus"][0]["l3"]["policy"] == "plru"
     api = counts["api"]
     assert api["qemu_min"] <= api["plugin"] <= api["qemu_max"]
     left_out = set(counts["not_modelled"]) - {"dc_zva_lines"}
-    assert left_out == {
-        *("page_table_walks", "prefetch", "cache_maintenance"),
-        *("inclusion", "whole_line_writes", "undocumented_replacement"),
-    }
+    assert len(left_out) == 6
     assert all(f"`{name}`" in (PMU / "README.md").read_text() for name in left_out)
 
 
@@ -242,11 +174,8 @@ def test_knee_at_the_ways(
 ) -> None:
     guest = build_guest(GUESTS / "patterns.S")
     region = run_guest(guest, "l1d=64K:4:64:lru", "histogram=l1d").counts["regions"][lines - 4]
-    assert region["kernel"]["l1d"] == {
-        "accesses": 100 * lines,
-        "misses": misses,
-        "writebacks": 0,
-    }
+    expected = {"accesses": 100 * lines, "misses": misses, "writebacks": 0}
+    assert region["kernel"]["l1d"] == expected
     (sets,) = region["set_misses"]["l1d"]
     assert sorted(sets)[-2:] == [0, misses]
 
@@ -311,20 +240,12 @@ def test_unbalanced_markers_fail(
     assert not ran.out.exists(), "nothing may be left that could pass for a result"
 
 
-@pytest.mark.parametrize(
-    ("option", "words"),
-    [
-        ("l1d=60K:4:64:lru", "invalid l1d geometry for CPU 0: "),
-        ("l2=1M:8:64:lru", "no l1d to miss into it"),
-        ("frequency=4", "no such option"),
-    ],
-)
 def test_bad_options_keep_the_guest_from_starting(
-    run_guest: Callable[..., Ran], counts_guest: Path, option: str, words: str
+    run_guest: Callable[..., Ran], counts_guest: Path
 ) -> None:
-    ran = run_guest(counts_guest, option)
+    ran = run_guest(counts_guest, "l1d=60K:4:64:lru")
     assert ran.finished.returncode != 0
-    assert words in ran.finished.stderr
+    assert "invalid l1d geometry for CPU 0: " in ran.finished.stderr
     assert not ran.out.exists()
 
 
@@ -346,7 +267,7 @@ def test_commas_in_paths(
     file = Path(shutil.copy(plugin, folder))
     out = folder / "counts,l1d=none,,.json"
     ran = run_guest(counts_guest, *CACHES, out=out, file=file)
-    assert of(regions(ran)["memory"]) == (11, 6, 4)
+    check(DATA["counts"], regions(ran))
     assert set(folder.iterdir()) == {file, out}
     assert set(tmp_path.iterdir()) == {folder}
 

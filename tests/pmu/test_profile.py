@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Counts by function and by call, on a guest whose functions can be counted by reading them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path
