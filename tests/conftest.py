@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Fixtures of all tests: the lab as a user runs it, the fake kernel tree, the real kernels."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil
@@ -26,7 +24,7 @@ from firsttouch.places import REPOSITORY, users_folder
 from firsttouch.progress import Reporter
 from tests.support import golden, run_summary
 from tests.support.scheduling import Scheduling
-from tests.support.warm import Finished, warm
+from tests.support.warm import Finished, run_warm
 
 FAKE_LINUX = REPOSITORY / "tests/building/fakelinux"
 # Patches and fragments that tests try; the patches fit the fake tree and real ones.
@@ -51,8 +49,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     config.stash[_XDG_CONFIG_HOME].cleanup()
-    if warm.cache_info().currsize:
-        warm().close()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -100,7 +96,7 @@ class Firsttouch:
         variables = self.environment(**environment)
         if "PYTHONPATH" not in environment:
             words = [str(each) for each in arguments]
-            return warm().run(words, self.directory, variables, wait=_PATIENCE)
+            return run_warm(words, self.directory, variables, _PATIENCE)
         # Another package than the one that is imported.
         return subprocess.run(
             self.command(*arguments),

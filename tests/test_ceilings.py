@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the repository may weigh, counted over tracked files."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@ of tests/trace, compiled in /opt/corpus by `gcc -g1 -O2 -pthread -Wl,-z,nosepara
 root under `firsttouch trace --no-survey`, all but known and jit with --no-call-chains.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import lzma

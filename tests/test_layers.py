@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Each command of the Makefile runs the layers of tests that its description names."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`./setup regress` lets no package start a service, and leaves nothing of that behind."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

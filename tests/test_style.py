@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The whole repository: licences, lints, nothing that belongs to one machine."""
 
-from __future__ import annotations
-
 import lzma
 import re
 import subprocess

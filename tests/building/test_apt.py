@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Packages from the host's own mirror, with a private apt root for suites it does not list."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """ccache gives the bytes that the compiler gives, whatever an object includes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

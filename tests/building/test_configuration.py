@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A configuration that the user gives stands for Debian's, where no archive can be asked."""
 
-from __future__ import annotations
-
 import lzma
 import shutil
 from dataclasses import replace

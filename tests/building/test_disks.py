@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a guest is given: the same bytes for every user, place and language."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A host is as large as the control groups of this process allow, and may lack headers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

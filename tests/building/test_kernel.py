@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What decides a kernel's image and package."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """linux/ over a tree: shared, not copied; a hook that does not fit is named by file and hunk."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What users give as patches: files, mails, mailboxes, pipes, packed or not."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io

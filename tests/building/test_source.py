@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Kernel sources that a user names by --source: trees, git trees and archives."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The store: whole entries or none, checked when used, made once, pruned unless in use."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json
@@ -208,32 +206,6 @@ def test_a_file_system_without_locks_is_named(
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(HostError, match="without locks"), locked(tmp_path / "lock"):
         pytest.fail("held")
-
-
-_COUNT = """
-import sys, time
-from pathlib import Path
-from firsttouch.building.store import locked
-lock, counter = map(Path, sys.argv[1:])
-sys.stdin.readline()
-for _ in range(20):
-    with locked(lock, lambda: None):
-        count = int(counter.read_text())
-        time.sleep(0.002)
-        counter.write_text(str(count + 1))
-"""
-
-
-@pytest.mark.long
-def test_processes_never_hold_a_lock_together(tmp_path: Path) -> None:
-    lock, counter = tmp_path / "lock", tmp_path / "counter"
-    counter.write_text("0")
-    racing = [_Process(_COUNT, str(lock), str(counter)) for _ in range(6)]
-    for process in racing:
-        process.go_on()
-    assert [process.wait(timeout=300) for process in racing] == [0] * 6
-    assert counter.read_text() == str(6 * 20)
-    assert not lock.exists()
 
 
 def test_a_store_in_no_certain_place_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

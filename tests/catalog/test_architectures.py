@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Architectures: one file each, and what was built before there were two keeps its name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

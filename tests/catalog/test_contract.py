@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Data files, and experiments checked against ftbench: mistakes are named before a build."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path

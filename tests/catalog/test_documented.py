@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """adding.md names every key that a file of the catalogue may have; its examples load."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Data files: the committed ones are right; a mistake is named by file, key and nearest key."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Releases: a mistake in source.toml is named, and only a version is a release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Settings: each file can be loaded."""
 
-from __future__ import annotations
-
 import pytest
 
 from firsttouch.catalog.arms import load_arm

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Arms of `firsttouch try`: what a user gives is checked before anything is built."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

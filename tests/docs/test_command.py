@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`make evidence`: all sets measured or nothing written, and their pages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

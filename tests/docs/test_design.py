@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """docs/project/design.md names modules and functions that there are, and ways that are short."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Generated pages are those of the results, and the numbers and links of the others resolve."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections import defaultdict

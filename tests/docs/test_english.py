@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Habits that make pages and messages hard to read become rarer: tests/data/english.toml."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Changes whose outcome is known: each has its patch and its counts, and counts the same again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -5,8 +5,6 @@ Each target takes bytes. What it may raise is UserError, a sentence; all else en
 Options of libFuzzer follow.
 """
 
-from __future__ import annotations
-
 import struct
 import sys
 import tempfile

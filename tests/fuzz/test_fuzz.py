@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Fuzzes what reads files and options, each for a minute: nothing ends but by a sentence."""
 
-from __future__ import annotations
-
 import platform
 import re
 import subprocess

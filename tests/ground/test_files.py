@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Files that are whole or not there, and digests that depend on contents alone."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

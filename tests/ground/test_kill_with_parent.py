@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Commands end with their parent, whatever signal reaches the process between them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Progress: one line of a terminal, a line now and then elsewhere, never more than all."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables read into dataclasses: each type of field, and what is said of a wrong value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

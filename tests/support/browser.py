@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Headless Chromium from the system's packages, driven over its debugging pipe."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

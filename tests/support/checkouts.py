@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Copies of the checkout, for tests that change it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The contract of this checkout's ftbench, for tests of what is checked against it."""
 
-from __future__ import annotations
-
 import functools
 
 from firsttouch.building.programs import ftbench_list

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """How two colours stand out from each other, as WCAG 2 defines it."""
 
-from __future__ import annotations
-
 import re
 
 

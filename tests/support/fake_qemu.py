@@ -4,8 +4,6 @@
 Queries (QEMU's version, its CPUs, its device tree) go to the real QEMU.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -5,8 +5,6 @@ Some containers and chroots allow neither. There, the free part of a small
 /dev/shm is the disk.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@
 `make golden` writes them again. What changed is then read in the difference.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ Runs so many guests as a process of `firsttouch lab` would, each in at most so
 many seconds, and prints the keys of those that it ran.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import tempfile

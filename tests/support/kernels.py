@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Kernels that only tests boot: other configurations of the lab's, and one with mistakes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

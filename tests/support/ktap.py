@@ -6,8 +6,6 @@ and the kselftests print it. Lines of a kernel log that are not KTAP are
 ignored.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Results of every experiment, made by formulas, so that tests can assert what is drawn."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence

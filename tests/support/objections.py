@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Reads docs/project/objections.md: each objection, and what answers it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

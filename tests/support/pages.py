@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The words and the sections of a page of the report."""
 
-from __future__ import annotations
-
 import re
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Results made by hand, for tests of what is derived from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

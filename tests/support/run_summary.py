@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a run prints at its end: the matrix of kernels, and the tests that are left out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The guest's test programs: the features' kselftests and the kernel's own suites, for arm64."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -7,8 +7,6 @@ Whatever kills a node's first process kills its jobs with it, as a power failure
 does.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
@@ -20,6 +18,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from firsttouch.places import REPOSITORY
+
 NODES = ("ftn1", "ftn2")
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
 _PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
@@ -27,43 +27,7 @@ _PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 _START = 60.0
 # After this a job that lost its node starts again; Slurm's default is two minutes.
 _REQUEUE = 10
-_CONFIGURATION = """\
-ClusterName=firsttouch
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={ports[0]}
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket={directory}/munge/socket,cred_expire={requeue}
-CredType=cred/munge
-StateSaveLocation={directory}/state
-SlurmdSpoolDir={directory}/spool.%n
-SlurmctldPidFile={directory}/slurmctld.pid
-SlurmdPidFile={directory}/slurmd.%n.pid
-SlurmctldLogFile={directory}/slurmctld.log
-SlurmdLogFile={directory}/slurmd.%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SwitchType=switch/none
-MpiDefault=none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-JobCompType=jobcomp/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-SchedulerParameters=sched_min_interval=500000,bf_interval=5,batch_sched_delay=0
-ReturnToService=2
-SlurmdTimeout=10
-SlurmctldTimeout=10
-MessageTimeout=5
-InactiveLimit=0
-KillWait=3
-MinJobAge=300
-UnkillableStepTimeout=30
-NodeName={nodes[0]} NodeHostname={nodes[0]} NodeAddr=127.0.0.1 Port={ports[1]} {node}
-NodeName={nodes[1]} NodeHostname={nodes[1]} NodeAddr=127.0.0.1 Port={ports[2]} {node}
-PartitionName=cells Nodes=ALL LLN=YES Default=YES MaxTime=60 DefaultTime=10 State=UP
-"""
+_CONFIGURATION = (REPOSITORY / "tests/data/slurm.conf").read_text()
 
 
 @dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A kernel source of a few files."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Surveys to test with: a recorded one, and those of made-up hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """When a suite that ran in a guest has passed: never if it printed nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 from tests.support.ktap import Case

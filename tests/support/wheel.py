@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The wheel of this checkout, as pip builds it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

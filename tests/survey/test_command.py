@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch survey` as a user runs it, also with requests it cannot carry out."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a survey reads of a host, from sysfs and from lscpu."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """How tasks are run and repeated, with a fake ftbench."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The sentences and tables of a survey, from a recorded survey and made-up hosts."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Surveys as documents, and two of them compared."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

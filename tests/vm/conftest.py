@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A guest of small files, which nothing boots."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

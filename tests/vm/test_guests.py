@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Real guests: a failure is an error that shows why, and all output arrives."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A guest's key depends on all bytes that QEMU is given, and on nothing else."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A host as the machine of guests under KVM: refusals, the choice of CPUs, what disturbs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The results channel: each command's output is its own, however it ends."""
 
-from __future__ import annotations
-
 import pytest
 
 from firsttouch.vm.protocol import Done, read_channel

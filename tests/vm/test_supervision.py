@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A guest is watched: silence, complaints of its kernel and QEMU's own end are errors."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from pathlib import Path
