@@ -13,7 +13,7 @@ _CEILINGS = (
     ("firsttouch/*.py", "files", 151),
     ("firsttouch/*.py", "lines", 23_590),
     ("docs/evidence/draw/*.py", "lines", 801),
-    ("tests/*.py", "lines", 24_790),
+    ("tests/*.py", "lines", 22_580),
     ("docs/*.md", "bytes", 172_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
