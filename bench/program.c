@@ -54,8 +54,14 @@ static void become(const struct command *command)
 	char * const environment[] = {
 		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C", NULL,
 	};
-	int error = enter_root(command->root);
+	int output = STDERR_FILENO, error = 0;
 
+	if (command->output)
+		output = open(command->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (output < 0)
+		error = -errno;
+	else
+		error = enter_root(command->root);
 	if (!error && command->directory && chdir(command->directory))
 		error = -errno;
 	if (error) {
@@ -63,14 +69,15 @@ static void become(const struct command *command)
 			strerror(-error));
 		_exit(NOT_STARTED);
 	}
-	dup2(STDERR_FILENO, STDOUT_FILENO);
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
 	if (command->fixed)
 		personality(ADDR_NO_RANDOMIZE);
 	/* Nobody would continue it, if it stopped for a tracer that it does not have. */
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		_exit(NOT_TRACED);
 	raise(SIGSTOP);
-	execve(command->argv[0], command->argv, environment);
+	execvpe(command->argv[0], command->argv, environment);
 	fprintf(stderr, "ftbench: %s: %s\n", command->argv[0], strerror(errno));
 	_exit(NOT_STARTED);
 }
@@ -187,7 +194,9 @@ enum status program_measure(struct run *run, const struct command *command)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
 		return result_unavailable(run, "%s is not there, or does not run: install it",
 					  command->argv[0]);
-	if (status)
+	if (command->ended)
+		*command->ended = status;
+	else if (status)
 		return wrong(run, "%s ended with status %#x", command->argv[0], status);
 	report(run, command, huge);
 	return STATUS_OK;

@@ -18,13 +18,16 @@ struct command {
 	struct anon *anon;
 	/* Without random addresses: they decide what memory is on huge pages. */
 	bool fixed;
+	const char *output;	/* the file for what it prints; NULL: standard error */
+	/* Where its status goes, as waitpid(2) has it; NULL: it has to be 0. */
+	int *ended;
 };
 
 /*
  * Runs a command, and measures it and its children from start to end. If its
  * root is not the machine's own, it gets its own mount namespace, with /proc,
  * /dev and empty directories for temporary files below the root; only root can
- * do that. Its standard output goes to its standard error. Adds the metrics of
+ * do that. Adds the metrics of
  * the region and, if it looks, of program_metric().
  */
 enum status program_measure(struct run *run, const struct command *command);

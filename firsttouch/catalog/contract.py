@@ -25,7 +25,7 @@ COUNTED = {
     "aborts": "exceptions",
 }  # fmt: skip
 # Those that follow from such a count, and from what else is known of a cell.
-COMBINED = {"tlbi_answers": "answers", "fault_retries": "exceptions"}
+COMBINED = {"pages_allocated": "pages", "tlbi_answers": "answers", "fault_retries": "exceptions"}
 MODELLED = {
     "l1d_accesses": "accesses", "l1d_misses": "misses",
     "l2_accesses": "accesses", "l2_misses": "misses",

@@ -7,6 +7,8 @@ Each is one file, experiments/NAME.toml; docs/how-to/adding.md walks through one
 from __future__ import annotations
 
 import itertools
+import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -112,6 +114,42 @@ class Packages:
     architecture: str = ARM64
 
 
+@dataclass(frozen=True)
+class UserProgram:
+    """A command of the user's by its `words`, and the root directory of a guest for it.
+
+    That has Debian's `packages`, or the contents of `root`, a folder or a tar; the files
+    `copies` are in its working directory. `memory` is the guest's, in bytes.
+    """
+
+    words: tuple[str, ...]
+    packages: Packages | None = None
+    root: Path | None = None
+    copies: tuple[Path, ...] = ()
+    cpus: int = 1
+    memory: int = 4 << 30
+
+    @property
+    def name(self) -> str:
+        """The command's name, as a word that ftbench takes."""
+        return re.sub(r"[^\w.+-]", "_", self.words[0].rpartition("/")[2]) or "program"
+
+    def command(self, release: str, arm: str) -> str:
+        """Return the shell command that counts it on the kernel of a release and an arm."""
+        words = ["firsttouch", "count", "--release", release, "--arm", arm]
+        if self.packages:
+            words += ["--packages", ",".join(self.packages.names)]
+        words += ["--root", str(self.root)] if self.root else []
+        words += [word for file in self.copies for word in ("--copy", str(file))]
+        words += ["--cpus", str(self.cpus), "--memory", str(self.memory), "--", *self.words]
+        return shlex.join(words)
+
+    @property
+    def text(self) -> str:
+        """The words as ftbench reads them: a NUL ends each."""
+        return "".join(f"{word}\0" for word in self.words)
+
+
 # Experiments without an `order` come after those that have one.
 _LAST = 1000
 
@@ -135,6 +173,7 @@ class Experiment:
     values that `firsttouch lab --quick` uses instead of those in `parameters`; an experiment
     where it is None has no quick form.
     `layouts`: how many layouts (lab/cells.py) each cell runs in.
+    `program`: the user's, which is in no file.
     """
 
     name: str
@@ -159,6 +198,16 @@ class Experiment:
     quick: Mapping[str, tuple[Value, ...]] | None = None
     layouts: int = 1
     figures: tuple[Drawn, ...] = ()
+    program: UserProgram | None = None
+
+    def of_program(self, program: UserProgram) -> Experiment:
+        """Return the experiment with the one cell that runs `program`."""
+        parameters: dict[str, tuple[Value, ...]] = {
+            "program": (program.name,),
+            "cpus": (program.cpus,),
+        }
+        scripts = {program.name: program.text}
+        return replace(self, parameters=parameters, scripts=scripts, program=program)
 
     def quickly(self) -> Experiment:
         """Return the quick form: the arms stock and `compare`, the values in `quick`, 1 layout."""

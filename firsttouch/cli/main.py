@@ -32,6 +32,7 @@ _EXAMPLES = """examples:
   firsttouch try ~/my.patch                        the cost of a patch, per fault
   firsttouch try --boot init_on_alloc=0            the same for a boot parameter
   firsttouch profile --experiment populate --set by=store --set page=4k --arm stock --arm on
+  firsttouch count -- perl -e 1                    any program, user and kernel, exactly
   firsttouch guest --arm on                        a shell in the guest
   firsttouch survey                                this host and its current kernel
   firsttouch trace -- perl -e 1                    the page faults of a program, on this host
@@ -61,6 +62,10 @@ _COMMANDS = {
     "profile": (
         "profile:add_options",
         "count kernel instructions by function, with a flame graph",
+    ),
+    "count": (
+        "count:add_options",
+        "count any program of arm64 exactly, user and kernel, in guests of one kernel or several",
     ),
     "guest": ("guest:add_options", "run a shell in a guest"),
     "survey": (
@@ -131,8 +136,14 @@ def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
         complete(full_parser(next(iter(words), "")))
     # A command is the first word: --help and --version, which can stand before it, end here.
     parser = full_parser(next(iter(arguments), ""))
+    command: list[str] = []
+    if list(arguments[:1]) == ["try"] and "--" in arguments:
+        # What follows is a command, and no patch.
+        place = arguments.index("--")
+        arguments, command = arguments[:place], list(arguments[place + 1 :])
     try:
         parser.parse_args(arguments, options)
+        options.command = command or getattr(options, "command", [])
         return int(options.run(options, Reporter()))
     except SystemExit as done:
         # argparse exits after --help and --version.

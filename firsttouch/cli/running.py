@@ -218,11 +218,12 @@ def _failures(outcome: RunResults, logs: Path, source: Path | None) -> Iterator[
             yield from (f"    {line}" for line in error.detail)
         if (log := logs / first.log_name).exists():
             yield f"    The kernel's log: {log}"
+        if first.profile or outcome.catalog.experiments[first.experiment].program:
+            continue
         arm = outcome.catalog.arms[first.arm]
         words = first.command(
             source.resolve() if source else None,
             arm if arm.tried else None,
             several=outcome.catalog.experiments[first.experiment].layouts > 1,
         )
-        if not first.profile:
-            yield f"    Its QEMU command: {words} --show-qemu"
+        yield f"    Its QEMU command: {words} --show-qemu"

@@ -19,11 +19,12 @@ from firsttouch.catalog.arms import BASE, UNNAMED, Arm, Wanted, arm_names, tried
 from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.catalog.settings import BARE, load_setting, matrix_settings
 from firsttouch.cli.bisect import METRIC, run_bisect
+from firsttouch.cli.count import add_program, program_of
 from firsttouch.cli.lab import add_form
 from firsttouch.cli.options import Once, add_selection, check_time, request_of
 from firsttouch.cli.running import measure, print_failures, print_plan, print_problems, show_qemu
 from firsttouch.errors import UserError, nearest
-from firsttouch.lab.plan import Request
+from firsttouch.lab.plan import COUNT, Request
 from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
@@ -50,6 +51,7 @@ _EXAMPLES = """examples:
   firsttouch try fix.patch --matrix --quick         who else gains or loses: KPTI off, 4 CPUs, ...
   firsttouch try fix.patch --time --quick           times on this host, as guests of KVM
   firsttouch try --source ~/linux fix.patch         your own kernel tree as base
+  firsttouch try fix.patch -- ./mybench             what a patch does to a program of arm64
   firsttouch try --bisect v6.12..HEAD --source ~/linux --experiment read-fault
 """
 
@@ -128,6 +130,7 @@ def add_options(tried: argparse.ArgumentParser) -> None:
         help="print the answer as a reply to the patch's thread, in 72 columns",
     )
     add_form(tried)
+    add_program(tried)
     tried.set_defaults(
         run=_run, at_interrupt="finished cells are kept; run the same command to resume"
     )
@@ -186,6 +189,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     _check_baseline(options, arms)
     request = request_of(options, quick=options.quick, tried=arms)
     request = replace(request, baseline=options.baseline)
+    if getattr(options, "command", ()):
+        request = replace(request, experiments=(COUNT,), program=program_of(options))
     if options.matrix:
         release = release_of(request, reporter).name
         request = replace(request, around=matrix_settings(release, quick=options.quick))
@@ -316,6 +321,7 @@ def profile(
             quick=request.quick,
             profile=True,
             out=folder,
+            program=request.program,
         ),
         contract,
         reporter,

@@ -13,12 +13,13 @@ from firsttouch.building.disks import FileDisk, RootDisk
 from firsttouch.building.host_tools import compiler_version, qemu_version
 from firsttouch.building.kernel import SYMBOLS, kernel_of, obtain_image
 from firsttouch.building.patches import check_patches
+from firsttouch.building.program_root import RootArchive
 from firsttouch.building.programs import INIT, PMU, RECORDER, Program, Scripts, ftbench, init_of
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import Arm, Kernel
 from firsttouch.catalog.contract import COMBINED, COUNTED, MODELLED
-from firsttouch.catalog.experiments import Experiment, Packages, Params
+from firsttouch.catalog.experiments import Experiment, Packages, Params, UserProgram
 from firsttouch.errors import HostError
 from firsttouch.files import digest
 from firsttouch.lab.cells import Cell, layout_of
@@ -26,11 +27,11 @@ from firsttouch.lab.plan import Plan
 from firsttouch.lab.results import Provenance
 from firsttouch.lab.traces import trace_digest
 from firsttouch.progress import Reporter
-from firsttouch.vm.guest import Guest, port_for
+from firsttouch.vm.guest import MEMORY, Guest, port_for
 from firsttouch.vm.pmu import Pmu
 from firsttouch.vm.qemu import file_digest, guest_key, inputs
 
-Part = Kernel | Program | Scripts | FileDisk | RootDisk
+Part = Kernel | Program | Scripts | FileDisk | RootDisk | RootArchive
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,9 @@ def parts_of(plan: Plan, cells: Iterable[Cell]) -> list[Part]:
         parts[program_of(cell, plan.arm(cell).kernel.architecture)] = None
         if disk := disk_of(experiment, cell.params):
             parts[disk] = None
-        if experiment.scripts:
+        if experiment.program:
+            parts |= {RootArchive(experiment.program): None, scripts_of(experiment): None}
+        elif experiment.scripts:
             parts |= {RECORDER: None, scripts_of(experiment): None}
     return list(parts)
 
@@ -169,6 +172,7 @@ class Job:
     arm: Arm
     traced: Traced | None = None
     several: bool = False
+    program: UserProgram | None = None
 
     @property
     def owner(self) -> tuple[str, str]:
@@ -184,7 +188,9 @@ class Job:
             digests={"kernel source": self.source.sha256, **self._digests},
             boot=self.guest.command_line(),
             commands=self.guest.commands,
-            command=cell.command(
+            command=self.program.command(cell.release, cell.arm)
+            if self.program
+            else cell.command(
                 self.source.given, self.arm if self.arm.tried else None, several=self.several
             ),
             tried=self.arm.meaning if self.arm.tried else "",
@@ -223,7 +229,8 @@ def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
         root = functools.partial(parts.root, experiment.root)
         traced = Traced(digest([key, trace_digest()]), root)
     arm = plan.arm(cells[0])
-    return Job(guest, key, cells, parts.source, arm, traced, experiment.layouts > 1)
+    several = experiment.layouts > 1
+    return Job(guest, key, cells, parts.source, arm, traced, several, experiment.program)
 
 
 def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
@@ -232,7 +239,9 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
     experiment, arm = plan.catalog.experiments[first.experiment], plan.arm(first)
     setting = plan.around[first.setting]
     disk = disk_of(experiment, first.params)
-    more = f" {disk.arguments}" if disk else ""
+    program = experiment.program
+    root = RootArchive(program) if program else None
+    more = "".join(f" {part.arguments}" for part in (disk, root) if part)
     wanted = {metric.name for metric in experiment.metrics}
     pmu = None
     if first.profile:
@@ -252,6 +261,8 @@ def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
             **_recorder(experiment, cells, parts),
         },
         disk=parts.places[disk] if disk else None,
+        archive=parts.places[root] if root else None,
+        memory=program.memory if program else MEMORY,
         cpus=first.cpus if "cpus" in first.params else setting.cpus or 1,
         board=(*machine.board, *setting.board),
         pmu=pmu,
@@ -267,7 +278,7 @@ def _recorder(experiment: Experiment, cells: tuple[Cell, ...], parts: Parts) -> 
     folder = parts.places[scripts_of(experiment)]
     names = {str(cell.params["program"]) for cell in cells}
     scripts = {f"{_SCRIPTS}/{name}": folder / name for name in sorted(names)}
-    return {_RECORDER: parts.places[RECORDER], **scripts}
+    return scripts if experiment.program else {_RECORDER: parts.places[RECORDER], **scripts}
 
 
 def _symbols_of(arm: Arm, parts: Parts) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
@@ -15,6 +15,7 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import (
     Experiment,
     Params,
+    UserProgram,
     Value,
     experiment_names,
     load_experiment,
@@ -27,6 +28,8 @@ from firsttouch.quantities import format_list, parse_size
 from firsttouch.vm.guest import check_size
 
 DEFAULT_RELEASE = "6.12"
+# The experiment that runs a program of the user's.
+COUNT = "count"
 # Where guests run: on this host, or on the nodes of Slurm (``slurm``, ``slurm:PARTITION``), whose
 # tasks are told the file with the guests (``task:FILE``).
 HERE, SLURM, TASK = "here", "slurm", "task"
@@ -47,7 +50,7 @@ class Request:
     form; `profile` for counts by function. `vmlinux` asks for that of each kernel,
     with debug information.
     `workers` is how many Slurm starts; None means as many as it has CPUs.
-    `architecture` is that of guests of KVM.
+    `architecture` is that of guests of KVM. `program` is what the experiment `COUNT` runs.
     """
 
     release: str = DEFAULT_RELEASE
@@ -69,6 +72,7 @@ class Request:
     workers: int | None = None
     vmlinux: bool = False
     architecture: str = DEFAULT_ARCHITECTURE
+    program: UserProgram | None = None
 
     def words(self) -> list[str]:
         """Return the options of `firsttouch lab` that ask for the same guests on another host."""
@@ -136,6 +140,9 @@ def make_plan(request: Request, release: str, contract: Contract) -> Plan:
     tried = {arm.name: arm for arm in request.tried}
     asked = [load_arm(name) for name in beside if name not in tried] + list(request.tried)
     catalog = load_catalog(experiment_names(), machines, arm_names()).adding(request.tried)
+    if request.program:
+        counted = load_experiment(COUNT).of_program(request.program)
+        catalog = replace(catalog, experiments={**catalog.experiments, COUNT: counted})
     experiments = _experiments(request, catalog)
     for experiment in experiments:
         contract.check(experiment)
@@ -198,6 +205,8 @@ def _experiments(request: Request, catalog: Catalog) -> list[Experiment]:
     a quick form, and raises UserError for a named one without.
     """
     names = request.experiments
+    if COUNT in names and not request.program:
+        raise UserError(f"{COUNT} runs a program of yours: firsttouch count -- COMMAND.")
     for name in names or experiment_names():
         if name not in catalog.experiments:
             load_experiment(name)

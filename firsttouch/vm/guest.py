@@ -43,6 +43,7 @@ class Guest:
     `boot` is added to the kernel's command line. `commands` run in order; blanks
     separate their words. `files` go into the initial RAM disk. `disk` is an
     image that the guest sees as RAM-backed /dev/pmem0, and mounts on /data.
+    `archive` follows the initial RAM disk.
     `memory` is in bytes; `nodes` divides it into equal NUMA nodes, and all CPUs
     are on the first. `board` has properties of the board, such as ``mte=on``. A
     guest with `firmware` gets the machine's caches from ACPI tables, which
@@ -60,6 +61,7 @@ class Guest:
     commands: tuple[str, ...]
     files: Mapping[str, Path] = field(default_factory=dict)
     disk: Path | None = None
+    archive: Path | None = None
     cpus: int = 1
     timing: Clock = "identical"
     memory: int = MEMORY

@@ -9,6 +9,7 @@ QEMU gets, and not on where they are stored.
 from __future__ import annotations
 
 import functools
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,8 @@ _PORTS: Mapping[Port, str] = {
 }
 # Names of the files that the guest and the plugin write; in a key they stand for the paths.
 LOG, RESULTS, COUNTS = "kernel log", "results", "counts"
+# Follows the initial RAM disk, in the same file.
+_INITRD, _ARCHIVE = "initial RAM disk", "archive"
 COUNTS_FILE = "counts.json"
 
 
@@ -78,8 +81,9 @@ def inputs(guest: Guest) -> Inputs:
         "PMU": guest.pmu and guest.pmu.plugin,
         "symbols": guest.pmu and guest.pmu.symbols,
         "firmware": guest.firmware,
+        _ARCHIVE: guest.archive,
     }
-    blobs = {"initial RAM disk": guest_archive(guest)}
+    blobs = {_INITRD: guest_archive(guest)}
     qemu = load_architecture(guest.machine.architecture).qemu
     if _has_tree(guest):
         disk = (_RAM_BASE + guest.memory, guest.disk.stat().st_size) if guest.disk else None
@@ -101,6 +105,9 @@ def command(guest: Guest, folder: Path, log: Path) -> list[str]:
         file = folder / name.replace(" ", "-")
         file.write_bytes(blob)
         files[name] = str(file)
+    if guest.archive:
+        with Path(files[_INITRD]).open("ab") as whole, guest.archive.open("rb") as archive:
+            shutil.copyfileobj(archive, whole)
     files |= {LOG: str(log), RESULTS: str(folder / RESULTS), COUNTS: str(folder / COUNTS_FILE)}
     return [given.qemu, *arguments(guest, files)]
 
@@ -109,6 +116,8 @@ def guest_key(guest: Guest) -> str:
     """Return the digest of everything that decides what `guest` does: QEMU, arguments, files."""
     digests = inputs(guest).digests()
     names = {name: f"sha256:{value}" for name, value in digests.items()}
+    if guest.archive:
+        names[_INITRD] += names[_ARCHIVE]
     names |= {written: written for written in (LOG, RESULTS, COUNTS)}
     return digest({"QEMU": digests["QEMU"], "arguments": arguments(guest, names)})
 
@@ -130,7 +139,7 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
     return [
         *board_arguments(guest),
         "-kernel", files["kernel image"],
-        "-initrd", files["initial RAM disk"],
+        "-initrd", files[_INITRD],
         "-append", guest.command_line(),
         "-serial", f"file:{files[LOG]}",
         "-device", _PORTS[guest.port],

@@ -15,10 +15,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from firsttouch.building.cpio import archive
 from firsttouch.building.host_tools import QEMU
 from firsttouch.catalog.machines import Machine
 from firsttouch.vm.guest import Guest
-from firsttouch.vm.initramfs import archive, console_archive
+from firsttouch.vm.initramfs import console_archive
 from firsttouch.vm.qemu import board_arguments, inputs
 
 _INIT = """#!/bin/busybox sh

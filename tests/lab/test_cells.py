@@ -11,14 +11,20 @@ import pytest
 
 from firsttouch.catalog.architectures import architecture_names
 from firsttouch.catalog.arms import Kernel, tried_arm
-from firsttouch.catalog.experiments import experiment_names, load_experiment
+from firsttouch.catalog.experiments import (
+    Packages,
+    UserProgram,
+    experiment_names,
+    load_experiment,
+)
 from firsttouch.catalog.settings import load_setting, setting_names
+from firsttouch.cli.count import program_of
 from firsttouch.cli.main import full_parser
 from firsttouch.cli.options import request_of
 from firsttouch.cli.survey import selected
 from firsttouch.errors import UserError
 from firsttouch.lab.cells import Cell, parse_layouts
-from firsttouch.lab.plan import DEFAULT_RELEASE, Request, make_plan
+from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request, make_plan
 from firsttouch.lab.timed import plan_times
 from firsttouch.survey.tasks import all_tasks
 from tests.support.contract import real_contract
@@ -58,7 +64,11 @@ def _cells(request: Request) -> list[Cell]:
     return [cells[0], cells[len(cells) // 2], cells[-1]]
 
 
-@pytest.mark.parametrize("name", experiment_names())
+# `firsttouch count` asks for the other one.
+_EXPERIMENTS = [name for name in experiment_names() if name != COUNT]
+
+
+@pytest.mark.parametrize("name", _EXPERIMENTS)
 def test_the_command_of_a_cell_asks_for_it_alone(name: str) -> None:
     experiment = load_experiment(name)
     several = experiment.layouts > 1
@@ -71,7 +81,7 @@ def test_the_command_of_a_cell_asks_for_it_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("architecture", architecture_names())
-@pytest.mark.parametrize("name", experiment_names())
+@pytest.mark.parametrize("name", _EXPERIMENTS)
 def test_the_command_of_a_timed_cell_times_it(name: str, architecture: str) -> None:
     request = Request(experiments=(name,), arms=("on",), architecture=architecture)
     try:
@@ -82,6 +92,18 @@ def test_the_command_of_a_timed_cell_times_it(name: str, architecture: str) -> N
     for cell in (cells[0], cells[-1]):
         assert cell.timing == "kvm"
         assert _parsed(cell.command()) == [cell]
+
+
+def test_the_command_of_a_counted_program_counts_it(tmp_path: Path) -> None:
+    (tmp_path / "a b").touch()
+    for program in (
+        UserProgram(("sh", "-c", "echo $1"), Packages("trixie", ("dash", "jq")), cpus=2),
+        UserProgram(("/x",), root=tmp_path, copies=(tmp_path / "a b",), memory=1 << 30),
+    ):
+        words = shlex.split(program.command("7.3", "stock"))
+        options = full_parser().parse_args(words[1:])
+        assert program_of(options) == program
+        assert (options.release, options.arm) == (["7.3"], ["stock"])
 
 
 def test_the_command_of_a_surveyed_cell_surveys_it() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from _pytest.mark import ParameterSet
 
+from firsttouch.building import cpio
 from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import build_ftbench
 from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_names
@@ -90,7 +91,7 @@ def initrd(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     init = tmp_path_factory.mktemp("init") / "init"
     compiler = [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", str(init), "-"]
     subprocess.run(compiler, input=_INIT, text=True, check=True)
-    return initramfs.console_archive() + initramfs.archive({"/init": init.read_bytes()})
+    return initramfs.console_archive() + cpio.archive({"/init": init.read_bytes()})
 
 
 def tree_source(case: Case) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from firsttouch.building import cpio
 from firsttouch.catalog.machines import Cache, Machine
-from firsttouch.vm import initramfs
 
 # Of Debian's qemu-efi-aarch64: ACPI tables reach a guest through UEFI.
 FIRMWARE = Path("/usr/share/qemu-efi-aarch64/QEMU_EFI.fd")
@@ -112,4 +112,4 @@ def of_machine(machine: Machine, cpus: int) -> bytes:
 
 def as_archive(contents: bytes) -> bytes:
     """The archive to put first in an initial RAM disk, from which the kernel takes its PPTT."""
-    return initramfs.archive({"kernel/firmware/acpi/pptt.aml": contents})
+    return cpio.archive({"kernel/firmware/acpi/pptt.aml": contents})

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A program of the user's: `firsttouch count`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "result.h"
+
+/* The laboratory's guests have these. */
+#define WORDS		"/scripts"
+#define OUTPUT		"/output"
+#define MAX_WORDS	1024
+
+/* The program's arguments, from a file in which a NUL ends each. 0 or -errno. */
+static int read_words(const char *path, char *argv[MAX_WORDS + 1])
+{
+	FILE *file = fopen(path, "re");
+	size_t count = 0, room = 0;
+
+	if (!file)
+		return -errno;
+	while (count < MAX_WORDS && getdelim(&argv[count], &room, '\0', file) > 0) {
+		count++;
+		room = 0;
+		argv[count] = NULL;
+	}
+	fclose(file);
+	argv[count] = NULL;
+	return count ? 0 : -ENODATA;
+}
+
+/*
+ * Passes what the program printed on to standard error, and adds its size and its
+ * digest: 48 bits of FNV-1a, which a JSON number holds.
+ */
+static int report_output(struct run *run)
+{
+	uint64_t digest = 0xcbf29ce484222325, size = 0;
+	FILE *file = fopen(OUTPUT, "re");
+	int byte;
+
+	if (!file)
+		return -errno;
+	while ((byte = getc(file)) != EOF) {
+		digest = (digest ^ byte) * 0x100000001b3;
+		size++;
+		fputc(byte, stderr);
+	}
+	fclose(file);
+	unlink(OUTPUT);
+	result_add(run, "output_bytes", size);
+	result_add(run, "output_digest", digest >> 16);
+	return 0;
+}
+
+static enum status measure(struct run *run)
+{
+	char *argv[MAX_WORDS + 1] = { NULL };
+	char path[4352];
+	enum status status;
+	int ended, error;
+
+	snprintf(path, sizeof(path), WORDS "/%s", param_text(run, "program"));
+	error = read_words(path, argv);
+	if (error)
+		return refuse(run, "%s cannot be read (%s): run `firsttouch count`", path,
+			      strerror(-error));
+	status = program_measure(run, &(struct command) {
+		.root = param_text(run, "root"), .directory = "/work", .argv = argv,
+		.fixed = true, .output = OUTPUT, .ended = &ended,
+	});
+	if (status != STATUS_OK)
+		return status;
+	error = report_output(run);
+	if (error)
+		return wrong(run, OUTPUT ": %s", strerror(-error));
+	result_add(run, "exit_status",
+		   WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended));
+	return STATUS_OK;
+}
+
+static const struct param params[] = {
+	{
+		.name = "program", .help = "the command of this name in " WORDS,
+		.type = PARAM_PATH, .def = "true",
+	}, {
+		.name = "cpus", .help = "CPUs of the guest",
+		.type = PARAM_COUNT, .def = "1", .min = 1, .max = 8,
+	},
+	{ }
+};
+
+static const struct metric metrics[] = {
+	{ "exit_status", "status", "of the command; 128 and the signal that ended it" },
+	{ "output_bytes", "bytes", "printed on standard output and standard error" },
+	{ "output_digest", "digest", "of these bytes" },
+	{ }
+};
+
+static const struct experiment count = {
+	.name = "count",
+	.summary = "a program of the user's, from its start to its end",
+	.detail =
+"Runs the command whose words are in " WORDS ", which a guest of `firsttouch count`\n"
+"has, without random addresses and in /work of its root, and counts it and its\n"
+"children. What it prints goes to standard error when it has ended.",
+	.example = "--program true",
+	.params = params,
+	.metrics = metrics,
+	.shared_params = program_param,
+	.measure = measure,
+};
+
+EXPERIMENT(count);

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch count`: any program of arm64, user and kernel, exactly, on one kernel or several."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from firsttouch.analysis.dataset import make_dataset
+from firsttouch.analysis.figures import change_percent
+from firsttouch.building.programs import ftbench_list
+from firsttouch.catalog.contract import parse_contract
+from firsttouch.catalog.experiments import Packages, UserProgram
+from firsttouch.cli.options import size_of
+from firsttouch.cli.running import print_failures
+from firsttouch.errors import UserError, nearest
+from firsttouch.lab.plan import COUNT, DEFAULT_RELEASE, Request
+from firsttouch.lab.run import run_lab
+from firsttouch.progress import Reporter
+from firsttouch.quantities import format_change, format_list, format_value
+from firsttouch.tables import dump_json, parse_json
+from firsttouch.views.tables import Table, print_table
+from firsttouch.views.terminal import output_console, plain
+
+SCHEMA = 1
+_SUITE = "trixie"
+_DEBIAN = "debian"
+# How a program ended: said before any count, because counts of other work say nothing.
+_STATE = ("exit_status", "output_bytes", "output_digest")
+_LIMIT = re.compile(r"(?P<name>\w+)>\+?(?P<percent>\d+(?:\.\d+)?)%")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A program's counts on the kernel of a release and an arm."""
+
+    release: str
+    arm: str
+    counts: Mapping[str, float]
+
+    @property
+    def label(self) -> str:
+        """The head of its column."""
+        return f"{self.release} {self.arm}"
+
+    @property
+    def state(self) -> tuple[int, ...]:
+        """How the program ended: its exit status, its output's size and digest."""
+        return tuple(int(self.counts[name]) for name in _STATE)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `firsttouch count`."""
+    parser.usage = "firsttouch count [options] -- COMMAND..."
+    parser.description = (
+        "Run a program of arm64 in a guest, and count all that it and its children execute, "
+        "their own code and the kernel's. Counts are exact and the same on every host. They "
+        "are not time, and know nothing of devices, contention and preemption."
+    )
+    add = parser.add_argument
+    add(
+        "--release",
+        action="append",
+        default=[],
+        metavar="R",
+        help=f"a kernel release (default {DEFAULT_RELEASE}); may be repeated",
+    )
+    add(
+        "--arm",
+        action="append",
+        default=[],
+        metavar="A",
+        help=f"a kernel of arms/ (default {_DEBIAN}, which is not built); may be repeated",
+    )
+    add_program(parser)
+    add("--against", type=Path, metavar="FILE", help="compare with an answer of --json")
+    add(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="LIMIT",
+        help="exit with status 1 if a count grows by more, such as 'instructions>+0.5%%'",
+    )
+    add("--json", action="store_true", help="print the counts as JSON")
+    add(
+        "--out",
+        type=Path,
+        default=Path("out/count"),
+        metavar="DIR",
+        help="output directory (default out/count/)",
+    )
+    add("command", nargs="*", metavar="COMMAND", help="the command and its words")
+    parser.set_defaults(run=_run)
+
+
+def add_program(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say in what root, and in what guest, a program of the user's runs."""
+    add = parser.add_argument
+    add(
+        "--packages",
+        metavar="NAMES",
+        help=f"Debian packages of {_SUITE} for its root, with commas (default: the command's name)",
+    )
+    add("--root", type=Path, metavar="PATH", help="a folder or tar of yours in place of packages")
+    add(
+        "--copy",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="a file for its working directory; may be repeated",
+    )
+    add("--cpus", type=int, default=1, metavar="N", help="CPUs of the guest (default 1)")
+    add("--memory", default="4G", metavar="BYTES", help="memory of the guest (default 4G)")
+
+
+def program_of(options: argparse.Namespace) -> UserProgram:
+    """Return the program that the options describe; UserError if they contradict each other."""
+    words = tuple(options.command)
+    if not words:
+        raise UserError("no command: write it behind --, such as: firsttouch count -- perl -e 1")
+    if options.packages and options.root:
+        raise UserError("--packages and --root exclude each other: a root of yours is complete.")
+    own = Path(words[0])
+    copies = [*options.copy, *[own] * ("/" in words[0] and own.is_file())]
+    for file in [*copies, *[options.root] * bool(options.root)]:
+        if not file.exists():
+            raise UserError(f"{file} does not exist: give a file that does.")
+    if own in copies:
+        words = (f"./{own.name}", *words[1:])
+    names = options.packages.split(",") if options.packages else []
+    if not names and not options.root:
+        names = ["libc6"] if "/" in words[0] else [own.name]
+    memory = size_of("--memory", options.memory)
+    assert memory
+    if not 1 <= options.cpus <= 8:
+        raise UserError(f"--cpus {options.cpus}: give 1 to 8.")
+    packages = Packages(_SUITE, tuple(names)) if names else None
+    return UserProgram(words, packages, options.root, tuple(copies), options.cpus, memory)
+
+
+def _run(options: argparse.Namespace, reporter: Reporter) -> int:
+    limits = [_limit(text) for text in options.fail_if]
+    before = _read(options.against) if options.against else []
+    request = Request(
+        experiments=(COUNT,),
+        arms=tuple(options.arm) or (_DEBIAN,),
+        program=program_of(options),
+        out=options.out,
+    )
+    contract = parse_contract(ftbench_list(reporter))
+    counted, status = list(before), 0
+    reasons: dict[str, str] = {}
+    for release in options.release or [DEFAULT_RELEASE]:
+        folder = options.out / release if len(options.release) > 1 else options.out
+        outcome = run_lab(replace(request, release=release, out=folder), contract, reporter)
+        status |= print_failures(outcome, folder / "log", None)
+        dataset = make_dataset(outcome.results, outcome.catalog)
+        values: dict[str, dict[str, float]] = {}
+        for row in dataset.rows:
+            for arm, value in row.arms.items():
+                values.setdefault(arm, {})[row.metric] = value
+        reasons |= {gap.metric: reason for gap in dataset.gaps for reason in gap.reasons.values()}
+        # In the order of the options: the last is compared with the first.
+        arms = [arm for arm in request.arms if arm in values]
+        counted += [Counted(release, arm, values[arm]) for arm in arms]
+    if status or not counted:
+        return 1
+    if options.json:
+        columns = [
+            {"release": each.release, "arm": each.arm, "counts": dict(each.counts)}
+            for each in counted[len(before) :]
+        ]
+        print(dump_json({"schema": SCHEMA, "command": options.command, "kernels": columns}), end="")
+    else:
+        console = output_console()
+        console.print(plain(ended(counted)), soft_wrap=True)
+        print_table(table(counted, reasons), console)
+        reporter.say(f"Its output is at the end of the kernel's log, in {options.out}/log.")
+    exceeded = [said for limit in limits if (said := _exceeds(counted, *limit))]
+    for said in exceeded:
+        print(f"firsttouch: {said}", file=sys.stderr)
+    return 1 if exceeded else 0
+
+
+def ended(counted: Sequence[Counted]) -> str:
+    """Return a sentence: whether the program ended alike on all kernels."""
+    first = counted[0]
+    status, size, _ = first.state
+    said = f"exit status {status}, {size:,} bytes of output"
+    others = [each for each in counted[1:] if each.state != first.state]
+    if others:
+        ends = "; ".join(
+            f"{each.label} with exit status {each.state[0]}, {each.state[1]:,} bytes"
+            + " that differ" * (each.state[1] == size)
+            for each in others
+        )
+        return f"It ended differently: {first.label} with {said}; {ends}. Counts are of other work."
+    return f"It ended{' alike on all kernels' * (len(counted) > 1)}: {said}."
+
+
+def table(counted: Sequence[Counted], reasons: Mapping[str, str]) -> Table:
+    """Return the counts, a column for each kernel; the last is compared with the first.
+
+    `reasons` says why a count is not there.
+    """
+    several = len(counted) > 1
+    rows = []
+    for name in counted[0].counts:
+        if name not in _STATE:
+            values = [each.counts.get(name) for each in counted]
+            change = [format_change(change_percent(values[0], values[-1]))] * several
+            cells = ["-" if value is None else format_value(value) for value in values]
+            rows.append([name.replace("_", " "), *cells, *change])
+    heads = ["", *(each.label for each in counted), *["change"] * several]
+    missing: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        missing.setdefault(reason, []).append(name.replace("_", " "))
+    said = [
+        f"not counted: {format_list(names, 9)}, because {why}" for why, names in missing.items()
+    ]
+    return Table("", heads, rows, "; ".join(said))
+
+
+def _limit(text: str) -> tuple[str, float]:
+    match = _LIMIT.fullmatch(text.replace(" ", ""))
+    if not match:
+        raise UserError(f"--fail-if {text}: write a count and a limit: 'instructions>+0.5%'.")
+    return match["name"], float(match["percent"])
+
+
+def _exceeds(counted: Sequence[Counted], name: str, percent: float) -> str:
+    """Return a sentence if the count of the last kernel is above the limit; "" if it is not."""
+    if len(counted) < 2:
+        raise UserError("--fail-if compares: give --against FILE, or two arms or releases.")
+
+    def count(of: Counted) -> float:
+        if name == "instructions":
+            return of.counts["instructions_user"] + of.counts["instructions_kernel"]
+        if name not in of.counts:
+            raise UserError(f"--fail-if {name}: no such count; {nearest(name, of.counts)}")
+        return of.counts[name]
+
+    change = change_percent(count(counted[0]), count(counted[-1]))
+    if change is None or change <= percent:
+        return ""
+    return f"{name} {format_change(change)}, more than +{percent:g} % ({counted[-1].label})."
+
+
+def _read(file: Path) -> list[Counted]:
+    """Return what `--json` printed; UserError if it is something else."""
+    try:
+        document = parse_json(file.read_text("utf-8"), file)
+    except OSError as error:
+        raise UserError(
+            f"{file} cannot be read ({error.strerror}): give an answer of --json."
+        ) from None
+    return [
+        Counted(
+            kernel.take("release", str),
+            kernel.take("arm", str),
+            kernel.table("counts").values_of(float),
+        )
+        for kernel in document.tables("kernels")
+    ]

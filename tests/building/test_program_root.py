@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The root directory of a user's program: what it lacks is said before a guest boots."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from firsttouch.building.cpio import Member
+from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.program_root import RootArchive, check_program
+from firsttouch.catalog.experiments import UserProgram
+from firsttouch.errors import UserError
+from firsttouch.progress import Reporter
+
+_LINK, _FILE = 0o120777, 0o100755
+
+
+def _compiled(folder: Path, compiler: str) -> Path:
+    (folder / "a.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run([compiler, "-o", folder / "a", folder / "a.c"], check=True)
+    return folder / "a"
+
+
+def _root(program: Path, *more: str) -> dict[str, Member]:
+    links: dict[str, Member] = {
+        "lib": (_LINK, b"usr/lib"), "bin": (_LINK, b"/usr/bin"), "usr/bin/loop": (_LINK, b"loop"),
+    }  # fmt: skip
+    files: dict[str, Member] = dict.fromkeys(more, (_FILE, b""))
+    return {
+        **links,
+        "usr/bin/real": (_FILE, program),
+        "usr/bin/a": (_LINK, b"../bin/real"),
+        **files,
+    }
+
+
+_LOADER, _LIBC = "usr/lib/ld-linux-aarch64.so.1", "usr/lib/aarch64-linux-gnu/libc.so.6"
+
+
+@pytest.mark.parametrize(
+    ("word", "files", "lacks"),
+    [
+        ("a", (_LOADER, _LIBC), ""),
+        ("/bin/a", (_LOADER, _LIBC), ""),
+        ("a", (_LIBC,), "a needs /lib/ld-linux-aarch64.so.1"),
+        ("a", (_LOADER,), "a needs libc.so.6"),
+        ("b", (), "b is not in the root directory"),
+        ("loop", (), "loop is not in the root directory"),
+    ],
+)
+def test_what_a_root_lacks(tmp_path: Path, word: str, files: tuple[str, ...], lacks: str) -> None:
+    members = _root(_compiled(tmp_path, f"{cross_compile()}gcc"), *files)
+    if not lacks:
+        check_program(UserProgram((word,)), members)
+        return
+    with pytest.raises(UserError, match=lacks):
+        check_program(UserProgram((word,)), members)
+
+
+def test_a_program_of_this_host(tmp_path: Path) -> None:
+    copied = _compiled(tmp_path, "gcc")
+    program = UserProgram(("./a",), copies=(copied,))
+    with pytest.raises(UserError, match="a is not for arm64"):
+        RootArchive(program).obtain(Reporter())
+
+
+def test_an_archive_holds_links_modes_and_copies(tmp_path: Path, own_cache: Path) -> None:
+    root = tmp_path / "root"
+    (root / "etc").mkdir(parents=True)
+    (root / "etc/script").write_text("#!/bin/sh\n")
+    (root / "etc/script").chmod(0o700)
+    (root / "etc/link").symlink_to("script")
+    (tmp_path / "data").write_bytes(b"abc")
+    program = UserProgram(("/etc/link",), root=root, copies=(tmp_path / "data",))
+    archive = RootArchive(program).obtain(Reporter())
+    assert archive.is_relative_to(own_cache)
+    assert archive.stat().st_size % 512 == 0
+    contents = archive.read_bytes()
+    for name, mode in (("etc/script", 0o100755), ("etc/link", 0o120777), ("work/data", 0o100755)):
+        header = contents[: contents.index(f"root/{name}\0".encode())][-110:]
+        assert (header[:6], int(header[14:22], 16)) == (b"070701", mode)

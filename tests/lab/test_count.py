@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`firsttouch count`, in guests: the commands of docs/how-to/count.md."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from firsttouch.building.host_tools import cross_compile
+from tests.conftest import TRIED, Firsttouch
+from tests.support.warm import Finished
+
+pytestmark = pytest.mark.kernel
+
+# Less than a huge page has.
+_PAGES = 300
+_SOURCE = """
+#include <stdio.h>
+#include <sys/mman.h>
+int main(int argc, char **)
+{
+	char *at = mmap(NULL, %d << 12, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int page = 0; page < %d; page++)
+		at[page << 12] = 1;
+	printf("%%d\\n", argc);
+	return argc - 1;
+}
+"""
+
+
+@pytest.fixture
+def mybench(tmp_path: Path) -> Path:
+    """A benchmark without libraries; its exit status is the number of its arguments."""
+    return _compiled(tmp_path, _PAGES)
+
+
+def _compiled(folder: Path, pages: int) -> Path:
+    source = folder / "mybench.c"
+    source.write_text(_SOURCE % (pages, pages))
+    gcc = [f"{cross_compile()}gcc", "-std=gnu2x", "-static", "-O2", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([*gcc, "-o", folder / "mybench", source], check=True)
+    return folder / "mybench"
+
+
+def _counts(done: Finished) -> list[dict[str, float]]:
+    assert done.returncode == 0, done.stderr
+    return [kernel["counts"] for kernel in json.loads(done.stdout)["kernels"]]
+
+
+def test_a_program_on_two_releases_without_a_build(firsttouch: Firsttouch, mybench: Path) -> None:
+    """The answer names no build, and a second run from nothing gives the same counts."""
+    words = ("--release", "6.12", "--release", "7.3", "--", "./mybench")
+    done = firsttouch("count", *words)
+    assert done.returncode == 0, done.stderr
+    assert "Building kernel" not in done.stderr
+    state, head, *rows = done.stdout.splitlines()
+    assert state == "It ended alike on all kernels: exit status 0, 2 bytes of output."
+    assert head.split() == ["6.12", "debian", "7.3", "debian", "change"]
+    assert any(row.startswith("instructions kernel") and row.endswith("%") for row in rows)
+    old, new = _counts(firsttouch("count", "--json", *words))
+    assert _PAGES < old["page_faults"] < _PAGES + 100
+    # 7.3 passes the program one more entry of its auxiliary vector.
+    assert 0 <= new["instructions_user"] - old["instructions_user"] < 10
+    assert old["instructions_kernel"] < new["instructions_kernel"]
+
+
+def test_arms_and_packages(firsttouch: Firsttouch) -> None:
+    words = ("--arm", "thp-madvise", "--arm", "inorder", "--packages", "dash,coreutils")
+    script = ("sh", "-c", "seq 30000 | sort -rn | tail -n 1")
+    done = firsttouch("count", *words, "--", *script)
+    assert done.returncode == 0, done.stderr
+    assert "exit status 0, 2 bytes of output" in done.stdout
+    madvise, inorder = _counts(firsttouch("count", "--json", *words, "--", *script))
+    assert inorder["page_faults"] < madvise["page_faults"]
+
+
+def test_a_patch_and_a_program(firsttouch: Firsttouch, mybench: Path) -> None:
+    """The patch of known cost executes one ISB more for each page."""
+    patch = TRIED / "0001-mm-synchronize-each-first-touch.patch"
+    done = firsttouch("try", patch, "--json", "--", "./mybench")
+    assert done.returncode == 0, done.stderr
+    (arm,) = json.loads(done.stdout)["arms"]
+    (cell,) = arm["cells"]
+    counts = cell["counts"]["isb"]
+    assert _PAGES <= counts["arm"] - counts["stock"] < _PAGES + 100
+
+
+def test_a_root_against_another_with_a_limit(
+    firsttouch: Firsttouch, mybench: Path, tmp_path: Path
+) -> None:
+    """The head's program touches 100 pages more: `--fail-if` ends with status 1."""
+    answers = []
+    for name, pages in (("base", _PAGES), ("head", _PAGES + 100)):
+        program = _compiled(tmp_path, pages)
+        with tarfile.open(tmp_path / f"{name}.tar", "w") as tar:
+            tar.add(program, "usr/bin/mybench")
+        words = ("count", "--root", f"{name}.tar")
+        answers.append(firsttouch(*words, "--json", "--", "mybench"))
+    (base,), (head,) = map(_counts, answers)
+    assert head["page_faults"] - base["page_faults"] == 100
+    (tmp_path / "base.json").write_text(answers[0].stdout)
+    against = ("count", "--root", "head.tar", "--against", "base.json")
+    done = firsttouch(*against, "--fail-if", "page_faults>+0.5%", "--", "mybench")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("firsttouch: page_faults +")
+    assert firsttouch(*against, "--fail-if", "page_faults>500%", "--", "mybench").returncode == 0
+
+
+def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: Path) -> None:
+    before = firsttouch("count", "--json", "--", "./mybench")
+    Path(firsttouch.directory, "before.json").write_text(before.stdout)
+    done = firsttouch("count", "--against", "before.json", "--", "./mybench", "more")
+    assert done.stdout.splitlines()[0] == (
+        "It ended differently: 6.12 debian with exit status 0, 2 bytes of output; 6.12 debian "
+        "with exit status 1, 2 bytes that differ. Counts are of other work."
+    )
