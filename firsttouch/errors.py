@@ -30,8 +30,6 @@ class HostError(FirsttouchError):
 
 
 class BuildError(FirsttouchError):
-    """A kernel or a program did not build; `detail` holds the compiler's errors."""
-
     exit_status = 1
 
 

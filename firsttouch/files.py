@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Atomic writes, digests of files, and checks for space and permission to write."""
+"""Atomic writes, digests of files, checks for space and permission to write, and the data's places.
+
+Users can add machines, experiments, arms and settings of their own in folders of the
+same names below ``$XDG_CONFIG_HOME/firsttouch``.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +15,14 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-from firsttouch.errors import HostError
+from firsttouch.errors import HostError, UserError
 
 
 def digest_bytes(data: bytes) -> str:
-    """Return the SHA-256 of `data`, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 def digest_file(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -101,3 +103,35 @@ def check_writable(directory: Path) -> None:
         raise HostError(
             f"cannot write to {directory} ({error.strerror}): name another directory by --out."
         ) from None
+
+
+_PACKAGE = Path(__file__).resolve().parent
+# An installed package has the folders in data/, a checkout has them at its top.
+REPOSITORY = _PACKAGE / "data" if (_PACKAGE / "data").is_dir() else _PACKAGE.parent
+LINUX = REPOSITORY / "linux"
+EXPERIMENTS = REPOSITORY / "experiments"
+MACHINES = REPOSITORY / "machines"
+ARMS = REPOSITORY / "arms"
+ARCHITECTURES = REPOSITORY / "architectures"
+SETTINGS = REPOSITORY / "settings"
+
+
+def users_folder() -> Path:
+    """Return the folder of the user's own entries, which may not exist.
+
+    Raises UserError if XDG_CONFIG_HOME is a relative path.
+    """
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    if not Path(base).is_absolute():
+        raise UserError(f"XDG_CONFIG_HOME is {base!r}: set it to an absolute path.")
+    return Path(base) / "firsttouch"
+
+
+def search_path(folder: Path) -> tuple[Path, ...]:
+    """Return the folders to search for entries of `folder`: it, and the user's folder of its name.
+
+    Only the project's own folders have such a counterpart.
+    """
+    if folder in (EXPERIMENTS, MACHINES, ARMS, SETTINGS):
+        return folder, users_folder() / folder.name
+    return (folder,)

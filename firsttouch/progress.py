@@ -74,7 +74,6 @@ class Step:
                 self._console.print(self.line(), markup=False)
 
     def advance(self) -> None:
-        """Report one more unit done."""
         self.at(self.done + 1)
 
 
@@ -88,12 +87,10 @@ class Reporter:
         self._lock = threading.Lock()
 
     def say(self, message: str) -> None:
-        """Print one line."""
         self.console.print(message, markup=False)
 
     @contextmanager
     def step(self, title: str, unit: str, total: int) -> Iterator[Step]:
-        """Show a long step while the context lasts, then print how long it took."""
         step = Step(self.console, title, unit, total)
         started = time.monotonic()
         if not self.console.is_terminal:
@@ -109,7 +106,6 @@ class Reporter:
         self.say(f"{title}: done{did} in {took}")
 
     def _show(self, step: Step) -> None:
-        """Add a step to the line of the terminal, which all steps share."""
         with self._lock:
             self._steps.append(step)
             if self._live is None and self.console.is_terminal:

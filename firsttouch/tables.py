@@ -27,7 +27,7 @@ from typing import (
 )
 
 from firsttouch.errors import UserError, nearest
-from firsttouch.places import search_path
+from firsttouch.files import search_path
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -265,7 +265,6 @@ def read_document(file: Path, kind: str, advice: str) -> Fields:
 
 
 def dump_json(value: Mapping[str, object]) -> str:
-    """Return a document as indented JSON."""
     return json.dumps(value, indent=1) + "\n"
 
 

@@ -20,7 +20,7 @@ from firsttouch.building.programs import build_ftbench
 from firsttouch.building.source import KernelSource, debian_source
 from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import load_release
-from firsttouch.places import REPOSITORY, users_folder
+from firsttouch.files import REPOSITORY, users_folder
 from firsttouch.progress import Reporter
 from tests.support import golden, run_summary
 from tests.support.scheduling import Scheduling

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 # Functions are not declared with this word, so it declares a variable.
 _EXTERN = re.compile(r"^\s*extern\b[^;(]*?(\w+)\s*(?:\[[^;]*)?;", re.M)

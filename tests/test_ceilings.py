@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.

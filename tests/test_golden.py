@@ -20,7 +20,7 @@ from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.cli.main import main
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.sites import trace_document
 from firsttouch.views.answers import print_answers

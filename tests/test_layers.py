@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 
 @pytest.mark.parametrize(

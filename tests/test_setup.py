@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 _ANOTHERS = "#!/bin/sh\nexit 104\n"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.source import KernelSource
+from firsttouch.files import REPOSITORY
 from firsttouch.lab.results import PACKED
-from firsttouch.places import REPOSITORY
 
 # Their format has no place for a comment, or they are the licence.
 # Results, recordings and expected output are as a run wrote them.

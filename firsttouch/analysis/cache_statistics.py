@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from firsttouch.analysis.cases import Case, Platform
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.measurement import Case, Platform
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params, Value
 
@@ -73,12 +73,10 @@ class Sweep:
 
     @property
     def metric(self) -> str:
-        """The metric that counts the misses in this level."""
         return f"{self.level}_misses"
 
     @property
     def colors(self) -> int:
-        """Number of colours that the hot lines can have."""
         return 1 + max(case.number("hot_color") for case in self.cases)
 
     def series(self, metric: str) -> dict[str, dict[int, float]]:
@@ -90,7 +88,6 @@ class Sweep:
         return series
 
     def spreads(self, metric: str) -> dict[str, Spread]:
-        """Return the spread over hot colours for each arm."""
         return {
             arm: Spread(
                 min(points.values()), fmean(points.values()), max(points.values()),

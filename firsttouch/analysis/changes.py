@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import Figure, noise_of
-from firsttouch.catalog.arms import BASE, CONTROL
-from firsttouch.catalog.settings import load_setting
+from firsttouch.analysis.measurement import Case
+from firsttouch.catalog.arms import BASE, CONTROL, load_setting
 
 FAULTS, INSTRUCTIONS = "page_faults", "instructions_kernel"
 # The counts that a path through the kernel has; any other follows from these, or from addresses.
@@ -41,7 +40,6 @@ class CellChange:
 
     @property
     def unit(self) -> Unit:
-        """What counts are divided by."""
         return units_of(self.case, self.base)[0]
 
     @property
@@ -57,7 +55,6 @@ class CellChange:
 
     @property
     def kind(self) -> Kind:
-        """Whether the path changed."""
         if INSTRUCTIONS not in self.figures:
             return "not judged"
         if any(map(self.moved, self.figures)):
@@ -119,7 +116,6 @@ class Changes:
     cells: tuple[CellChange, ...]
 
     def of_kind(self, kind: Kind) -> list[CellChange]:
-        """Return the cells of a kind."""
         return [cell for cell in self.cells if cell.kind == kind]
 
     def changed(self, *, more: bool) -> list[CellChange]:
@@ -204,7 +200,6 @@ class MovedCase:
 
     @property
     def most(self) -> CellChange:
-        """The largest change in per cent of the case's kernel instructions."""
         return max(self.cells.values(), key=lambda cell: cell.weight)
 
     @property

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from firsttouch.analysis.cases import BASE_PAGE, Case, Platform
 from firsttouch.analysis.figures import change_percent
-from firsttouch.analysis.measurement import Measurement, measure
+from firsttouch.analysis.measurement import BASE_PAGE, Case, Measurement, Platform, measure
 from firsttouch.catalog.arms import BASE, tried_arm
 from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.experiments import (
@@ -80,7 +79,6 @@ class Row:
         return change_percent(self.arms.get(BASE), self.arms.get(arm))
 
     def values_over(self, arm: str) -> Distribution | None:
-        """Return the values of `arm`; None if fewer than two layouts have one."""
         return _distribution(layout.arms.get(arm) for layout in self.layouts)
 
     def changes_over(self, arm: str | None = None) -> Distribution | None:
@@ -134,7 +132,6 @@ class Dataset:
 
     @property
     def quick(self) -> bool:
-        """Whether --quick asked for any of the results."""
         return any(result.quick for result in self.results())
 
     def results(self) -> list[Result]:
@@ -143,15 +140,12 @@ class Dataset:
         return [measured.result for case in cases for measured in case.arms.values()]
 
     def platforms(self) -> list[Platform]:
-        """Return the platforms, in order of release and machine."""
         return sorted({case.platform for case in self.cases})
 
     def arms(self, cases: Iterable[Case]) -> list[str]:
-        """Return the arms that `cases` were measured on, in order."""
         return sorted({arm for case in cases for arm in case.arms}, key=self.catalog.arm_order)
 
     def of(self, platform: Platform, *names: str) -> list[Case]:
-        """Return the cases of the named experiments on a platform."""
         return [
             case
             for case in self.cases
@@ -159,7 +153,6 @@ class Dataset:
         ]
 
     def only(self, names: Collection[str]) -> Dataset:
-        """Return the dataset of the named experiments."""
         return replace(
             self,
             cases=tuple(case for case in self.cases if case.experiment.name in names),

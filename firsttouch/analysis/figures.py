@@ -82,7 +82,6 @@ class Change:
 
     @property
     def shown(self) -> bool:
-        """Whether the interval leaves out 0."""
         return not self.low <= 0 <= self.high
 
 
@@ -93,7 +92,6 @@ class Middle(NamedTuple):
     spread: float = 0.0
 
     def minus(self, other: Middle) -> Middle:
-        """Return the difference of two that were measured independently."""
         return Middle(self.median - other.median, math.hypot(self.spread, other.spread))
 
     def times(self, factor: float) -> Middle:
@@ -133,7 +131,6 @@ class Figure:
 
     @property
     def median(self) -> float:
-        """The median of the samples."""
         return self.middle.median
 
     @property

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Metrics derived from a result: from what ftbench printed, and the PMU's counts by region.
+"""Metrics of a result, from what ftbench printed and the PMU's counts by region; and cases.
 
-pmu/README.md explains each count of the PMU.
+A case is one combination of parameters of an experiment, with its arms side by side. pmu/README.md
+explains each count of the PMU.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.contract import HIDDEN
-from firsttouch.catalog.experiments import Experiment
+from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.lab.results import Counts, Result
 from firsttouch.lab.traces import trace_of
-from firsttouch.tables import Fields
+from firsttouch.quantities import parse_size
+from firsttouch.tables import Fields, Json
 from firsttouch.trace.sites import Trace
 from firsttouch.trace.spaces import ANONYMOUS
 from firsttouch.trace.totals import APART, ATOMIC, EXCLUSIVE, LOAD_STORE
@@ -147,7 +150,6 @@ def _timeline(line: Fields) -> FaultSamples:
 
 
 def _count(region: Fields) -> dict[str, int]:
-    """Return the metrics of one region that need no modelled caches."""
     user, kernel = _modes(region)
 
     def both(name: str) -> int:
@@ -173,7 +175,6 @@ def _count(region: Fields) -> dict[str, int]:
 
 
 def _caches(region: Fields) -> dict[str, int]:
-    """Return the accesses and the misses of each level of one region, none without a model."""
     modes = _modes(region)
     return {
         f"{level}_{what}": sum(mode.table(level).take(what, int) for mode in modes)
@@ -199,3 +200,87 @@ def _why_hidden(unplaced: int, lost: int) -> str:
 
 def _modes(region: Fields) -> tuple[Fields, Fields]:
     return region.table("user"), region.table("kernel")
+
+
+# The size of a page where a cell asks for none, and of a base page in every guest.
+BASE_PAGE = "4k"
+
+
+@dataclass(frozen=True, order=True)
+class Platform:
+    """Where cells ran: a kernel release on a machine of the catalogue, in a setting or in none."""
+
+    release: str
+    machine: str
+    setting: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.release} on {self.machine}{self.setting and f', {self.setting}'}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of parameters of an experiment on a platform; a measurement for each arm.
+
+    All of them ran in the same `layout`.
+    """
+
+    platform: Platform
+    experiment: Experiment
+    params: Params
+    arms: Mapping[str, Measurement]
+    layout: int = 0
+
+    def value(self, arm: str, metric: str) -> float | None:
+        return self.arms[arm].metrics.get(metric) if arm in self.arms else None
+
+    def values(self, metric: str) -> dict[str, float]:
+        values = {arm: self.value(arm, metric) for arm in self.arms}
+        return {arm: value for arm, value in values.items() if value is not None}
+
+    def pair(self) -> tuple[str, str] | None:
+        """Return the two arms whose change is reported, the base first; None for fewer than two.
+
+        They are stock and the arm that the experiment compares. If that arm is
+        missing, the last arm takes its place; if stock is missing, the first
+        arm does. Arms have the catalogue's order.
+        """
+        arms = list(self.arms)
+        if BASE in arms and self.experiment.compare in arms and self.experiment.compare != BASE:
+            return BASE, self.experiment.compare
+        others = [arm for arm in arms if arm != BASE]
+        if BASE in arms and others:
+            return BASE, others[-1]
+        return (others[0], others[-1]) if len(others) > 1 else None
+
+    def command(self, arm: str) -> str:
+        return self.arms[arm].result.provenance.command
+
+    def document(self) -> dict[str, Json]:
+        """Return what names the case, for programs."""
+        return {
+            "release": self.platform.release,
+            "machine": self.platform.machine,
+            "experiment": self.experiment.name,
+            "params": dict(self.params),
+        }
+
+    def number(self, name: str) -> int:
+        """Return the value of a whole-number parameter; 0 if it is missing or not a number."""
+        value = self.params.get(name, 0)
+        return value if isinstance(value, int) else 0
+
+    def pages(self, of: Value | None = None) -> float | None:
+        """Return how many pages are touched, of size `of` or the size in ``page``.
+
+        Returns None without a ``size``.
+        """
+        try:
+            size = parse_size(of or self.params.get("page", BASE_PAGE))
+            return self.number("size") / size or None
+        except ValueError:
+            return None
+
+    def per_page(self, arm: str, metric: str) -> float | None:
+        value, pages = self.value(arm, metric), self.pages()
+        return None if value is None or pages is None else value / pages

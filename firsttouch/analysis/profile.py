@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from firsttouch.analysis.cases import Case
-from firsttouch.analysis.measurement import Measurement
+from firsttouch.analysis.measurement import Case, Measurement
 from firsttouch.errors import UserError
 from firsttouch.tables import Fields, Json
 
@@ -63,7 +62,6 @@ class Profile:
     faults: int | None
 
     def total(self, count: str = INSTRUCTIONS) -> int:
-        """Return the sum of `count` over the functions of the kernel."""
         return sum(counts.get(count, 0) for name, counts in self.functions.items() if name != USER)
 
 

@@ -42,7 +42,6 @@ class TimedRow:
 
     @property
     def cell(self) -> Cell:
-        """The cell on the first arm."""
         return next(iter(self.results.values())).cell
 
     @property
@@ -52,7 +51,6 @@ class TimedRow:
 
     @property
     def medians(self) -> dict[str, float]:
-        """The median of boots, by arm."""
         return {arm: figure.median for arm, figure in self.figures.items()}
 
 

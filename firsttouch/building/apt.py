@@ -219,7 +219,6 @@ class Package:
 
 
 def _listed(output: str) -> list[Package]:
-    """Return the files in `output`, which ``apt-get --print-uris`` printed."""
     return [
         Package(match["file"], int(match["size"]), match["sha256"])
         for match in _URI.finditer(output)
@@ -243,12 +242,10 @@ def _pointer(name: str) -> Path:
 
 
 def last_package(name: str) -> Package | None:
-    """Return the version of `name` that was fetched last; None if none was."""
     return next(iter(_noted(_pointer(name))), None)
 
 
 def note_package(name: str, package: Package) -> None:
-    """Note `package` as the version of `name` that `last_package` returns."""
     write_atomically(_pointer(name), dump_json(asdict(package)))
 
 

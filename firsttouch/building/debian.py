@@ -50,7 +50,6 @@ class DebianKernel:
         return Entry("images", recipe, f"kernel of {package.file}")
 
     def stored(self) -> Path | None:
-        """Return the directory that `obtain` returns, if the store has it."""
         package = last_package(self._package)
         return self._entry(package).use() if package else None
 
@@ -100,7 +99,6 @@ def _configuration_entry(package: Package, flavour: str, wanted: Architecture) -
 def stored_configuration(
     release: Release, flavour: str = "", architecture: str = DEFAULT_ARCHITECTURE
 ) -> Path | None:
-    """Return what `debian_configuration` returns, if the store has it."""
     wanted = load_architecture(architecture)
     package = last_package(wanted.package(release.configuration))
     if package is None:

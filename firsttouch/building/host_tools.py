@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The tools of this host on which built things depend: compilers, linker, QEMU."""
+"""The tools of this host on which built things depend: compilers, linker, ccache, QEMU.
+
+ccache keeps its objects in a directory of the store. No recipe names it: a build gives the same
+bytes with an empty, a filled or no cache. docs/explanation/identical-runs.md says why.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from firsttouch.building.store import CCACHE, note_use, store_root
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import HostError
-from firsttouch.files import digest_file
+from firsttouch.files import digest, digest_file
 from firsttouch.processes import output
 
 QEMU = "qemu-system-aarch64"
@@ -93,20 +98,17 @@ def check_plugins() -> None:
 
 @functools.cache
 def qemu_digest(qemu: str = QEMU) -> str:
-    """Return the SHA-256 of QEMU's executable; HostError if it is missing."""
     return digest_file(Path(find_tool(qemu)))
 
 
 @functools.cache
 def qemu_cpus() -> tuple[str, ...]:
-    """Return the names of the CPUs that QEMU has; HostError if it is missing."""
     lines = output([find_tool(QEMU), "-M", "virt", "-cpu", "help"]).splitlines()
     # A headline, then one indented line per CPU.
     return tuple(line.split()[0] for line in lines if line[:1].isspace() and line.strip())
 
 
 def find_tool(tool: str) -> str:
-    """Return the path of a program on PATH; HostError if it is missing."""
     path = shutil.which(tool)
     if path is None:
         raise HostError(
@@ -133,3 +135,59 @@ def check_headers(architecture: str) -> None:
 def _version(tool: str) -> str:
     """Return what a tool says that it is, asked once; HostError if it is missing."""
     return output([find_tool(tool), "--version"]).splitlines()[0]
+
+
+# The user's variables that count here: the limit of the size, and whether to compile without it.
+_USERS = {"CCACHE_MAXSIZE": "8G", "CCACHE_DISABLE": None}
+# Links in linked trees that lead in circles, and folders whose headers no kernel includes.
+_SKIPPED = (".git", ".unchanged", "Documentation", "samples")
+
+
+def compilers(tree: Path, architecture: str = DEFAULT_ARCHITECTURE) -> list[str]:
+    """Return the variables of make that run a kernel's compilers through ccache, if any.
+
+    ccache's direct mode checks the headers that a compilation read before. It does not see a
+    new header that the compiler would find earlier for the same #include. So a macro has the
+    digest of the names of all headers in `tree`: the direct mode counts such options, and the
+    preprocessor mode, which is right in any case, does not.
+    """
+    if shutil.which(CCACHE) is None:
+        return []
+    define = f"-DFIRSTTOUCH_HEADERS={_header_names(tree, architecture)}"
+    return [f"{variable}={CCACHE} {compiler} {define}" for variable, compiler in (
+        ("CC", f"{cross_compile(architecture)}gcc"), ("HOSTCC", "gcc"),
+    )]  # fmt: skip
+
+
+def cache_environment(architecture: str = DEFAULT_ARCHITECTURE) -> dict[str, str | None]:
+    """Return the environment in which ccache builds a kernel; None unsets a variable.
+
+    The user's own settings of ccache do not apply, because some let it return other bytes.
+    """
+    if shutil.which(CCACHE) is None:
+        return {}
+    folder = store_root() / CCACHE
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "used").touch()
+    note_use(folder / "used")
+    tools = f"{toolchain_identity(architecture)}; {compiler_version(native=True)}"
+    return {
+        **{name: None for name in os.environ if name.startswith("CCACHE_")},
+        **{name: os.environ.get(name, default) for name, default in _USERS.items()},
+        "CCACHE_DIR": str(folder),
+        "CCACHE_CONFIGPATH": os.devnull,
+        "CCACHE_CONFIGPATH2": os.devnull,
+        "CCACHE_COMPILERCHECK": f"string:{tools}",
+    }
+
+
+@functools.cache
+def _header_names(tree: Path, architecture: str) -> str:
+    names = []
+    # Large folders are links in some linked trees and real in others.
+    for folder, below, files in os.walk(tree, followlinks=True):
+        place = os.path.relpath(folder, tree)
+        needed = load_architecture(architecture).folders if place == "arch" else below
+        below[:] = [name for name in needed if name in below and name not in _SKIPPED]
+        names += [f"{place}/{name}" for name in files if name.endswith((".h", ".inc"))]
+    return digest(sorted(names))[:16]

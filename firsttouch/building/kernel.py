@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.building import host_tools, overlay, patches
-from firsttouch.building.compiler_cache import cache_environment, compilers
 from firsttouch.building.debian import DebianKernel, stored_configuration
 from firsttouch.building.host_tools import (
+    cache_environment,
+    compilers,
     cross_compile,
     find_tool,
     processors,
@@ -29,8 +30,7 @@ from firsttouch.building.store import Entry, check_path
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
 from firsttouch.catalog.arms import Kernel
 from firsttouch.errors import BuildError, UserError
-from firsttouch.files import digest_file, write_atomically
-from firsttouch.places import LINUX
+from firsttouch.files import LINUX, digest_file, write_atomically
 from firsttouch.processes import child_process, output
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list
@@ -152,7 +152,6 @@ class KernelImage:
         return Entry("images", recipe, f"{'package of ' * bool(self.flavour)}kernel {self.title}")
 
     def stored(self) -> Path | None:
-        """Return the directory that `obtain` returns, if the store has it. Fetches nothing."""
         configuration = stored_configuration(self.source.release, architecture=self.architecture)
         if not self.tiny and not configuration:
             return None

@@ -129,7 +129,6 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def read_fragment(given: Path) -> Path:
-    """Return a fragment of a configuration, which may come through a pipe."""
     text, plain = _read(given)
     return _keep(given.name if plain else f"{_name(given, '')}.config", text)
 
@@ -231,7 +230,6 @@ def _read(file: Path) -> tuple[bytes, bool]:
 
 
 def _keep(name: str, text: bytes) -> Path:
-    """Return a file of the store with `text`."""
 
     def make(_: Path, product: Path) -> None:
         (product / name).write_bytes(text)
@@ -342,7 +340,6 @@ def _failed_hunk(said: str) -> str:
 
 
 def _replace_link(path: Path) -> None:
-    """Replace a link into the unchanged tree by a copy that the series may change."""
     if path.is_symlink():
         original = path.resolve()
         contents, mode = original.read_bytes(), original.stat().st_mode

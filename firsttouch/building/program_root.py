@@ -13,7 +13,7 @@ from pathlib import Path
 
 from firsttouch.building.apt import unpack
 from firsttouch.building.cpio import DIRECTORY, PROGRAM, Member, with_folders, write_members
-from firsttouch.building.disks import ACCOUNTS, MOUNT_POINTS
+from firsttouch.building.programs import ACCOUNTS, MOUNT_POINTS
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import UserProgram
 from firsttouch.errors import UserError

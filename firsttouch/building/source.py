@@ -44,7 +44,6 @@ class KernelSource(ABC):
 
     @property
     def identity(self) -> str:
-        """What stands for the source in the recipe of a kernel image."""
         return digest({self.kind: self.sha256})
 
     @abstractmethod
@@ -52,7 +51,6 @@ class KernelSource(ABC):
         """Return the tree, unpacked if necessary."""
 
     def configuration(self, architecture: str = DEFAULT_ARCHITECTURE, flavour: str = "") -> Path:
-        """Return Debian's configuration of the release, fetched if necessary."""
         return debian_configuration(self.release, self.reporter, architecture, flavour=flavour)
 
 

@@ -48,7 +48,6 @@ Maker = Callable[[Path, Path], None]
 
 
 def store_root() -> Path:
-    """Return the store's directory; UserError if XDG_CACHE_HOME is a relative path."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     if not Path(base).is_absolute():
         raise UserError(f"XDG_CACHE_HOME is {base!r}: set it to an absolute path.")
@@ -149,8 +148,6 @@ def unless_used(file: Path) -> Iterator[bool]:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The record of an entry: its title, its recipe, and the state of each file."""
-
     title: str
     recipe: Mapping[str, Json]
     files: Mapping[str, str]
@@ -244,7 +241,6 @@ class Entry:
 
 
 def outcome_place(key: str) -> Path:
-    """Return the file of the outcome of `key`; `.lock` instead of `.json` is its guest's lock."""
     # 256 directories, so that none has more than a few thousand entries.
     return store_root() / OUTCOMES / key[:2] / f"{key}.json"
 
@@ -291,7 +287,6 @@ class Item:
 
     @property
     def in_use(self) -> bool:
-        """Whether a process uses or makes it now."""
         with self._unless_used() as free:
             return not free
 

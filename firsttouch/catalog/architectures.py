@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from firsttouch.places import ARCHITECTURES, LINUX
+from firsttouch.files import ARCHITECTURES, LINUX
 from firsttouch.tables import names_in, read, read_named
 
 # What the laboratory counts on; the names of what it built leave it out.
@@ -64,11 +64,9 @@ class Architecture:
 
 
 def architecture_names() -> list[str]:
-    """Return the names of all architectures."""
     return names_in(ARCHITECTURES)
 
 
 @functools.cache
 def load_architecture(name: str = DEFAULT_ARCHITECTURE) -> Architecture:
-    """Return architecture `name`; UserError if there is none, or its file is wrong."""
     return read(read_named("architecture", name, ARCHITECTURES), Architecture, name=name)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Arms: a kernel, the boot parameters that choose among its features, and its mark in figures.
 
-Each is one file, arms/NAME.toml.
+Each is one file, arms/NAME.toml. A setting, settings/NAME.toml, is what surrounds a kernel that is
+tried, the same for stock and for the arm.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Literal, get_args
 
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.errors import UserError
-from firsttouch.places import ARMS
+from firsttouch.files import ARMS, REPOSITORY, SETTINGS
 from firsttouch.quantities import format_list
 from firsttouch.tables import names_in, read, read_named
 
@@ -100,12 +101,10 @@ class Arm:
 
 
 def arm_names() -> list[str]:
-    """Return the names of all arms."""
     return names_in(ARMS)
 
 
 def load_arm(name: str) -> Arm:
-    """Return arm `name`; UserError if there is no such arm, or its file is wrong."""
     table = read_named("arm", name, ARMS)
     wanted = table.choice("kernel", get_args(Kind))
     (kind,) = (kind for kind in get_args(Kind) if kind == wanted)
@@ -212,3 +211,60 @@ def _read(file: Path) -> str:
         return file.read_text("utf-8", "replace")
     except OSError as error:
         raise UserError(f"{file} cannot be read ({error.strerror}): check its path.") from None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What differs from how a cell runs otherwise; empty fields change nothing.
+
+    `boot` are
+    words for the kernel's command line, `board` properties of QEMU's board,
+    `machine` is run in place of the one that was asked for, `cpus` is the
+    guest's number of CPUs, for experiments that do not ask for one. `fragment`
+    is the path in this repository of a file that is laid over the configuration,
+    for which the kernels are built. `quick` settings belong to the quick matrix.
+    `releases` are those whose kernels have it; empty for all.
+    """
+
+    name: str
+    title: str
+    order: int
+    quick: bool = False
+    boot: tuple[str, ...] = ()
+    board: tuple[str, ...] = ()
+    machine: str = ""
+    cpus: int = 0
+    fragment: str = ""
+    releases: tuple[str, ...] = ()
+
+    def is_of(self, release: str) -> bool:
+        return not self.releases or release in self.releases
+
+    def applied(self, arm: Arm) -> Arm:
+        kernel = arm.kernel
+        if self.fragment:
+            kernel = replace(kernel, fragments=(*kernel.fragments, REPOSITORY / self.fragment))
+        return replace(arm, kernel=kernel, boot=(*arm.boot, *self.boot))
+
+
+# How cells run otherwise.
+BARE = Setting("", "as it is", 0)
+
+
+def setting_names() -> list[str]:
+    return names_in(SETTINGS)
+
+
+def all_settings() -> list[Setting]:
+    """Return all settings in the order of their files' `order`."""
+    return sorted(map(load_setting, setting_names()), key=lambda setting: setting.order)
+
+
+def matrix_settings(release: str, *, quick: bool) -> tuple[Setting, ...]:
+    """Return no setting, and each that a release has, or each quick one."""
+    of_release = [setting for setting in all_settings() if setting.is_of(release)]
+    return (BARE, *(setting for setting in of_release if setting.quick or not quick))
+
+
+def load_setting(name: str) -> Setting:
+    return read(read_named("setting", name, SETTINGS), Setting, name=name) if name else BARE

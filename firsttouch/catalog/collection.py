@@ -28,7 +28,6 @@ class Catalog:
     broken: Mapping[str, str] = field(default_factory=dict)
 
     def adding(self, arms: Iterable[Arm]) -> Catalog:
-        """Return the catalogue with these arms, too."""
         return replace(self, arms={**self.arms, **{arm.name: arm for arm in arms}})
 
     def of_architecture(self, name: str) -> Catalog:

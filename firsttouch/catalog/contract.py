@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.errors import UserError, nearest
-from firsttouch.places import EXPERIMENTS
+from firsttouch.files import EXPERIMENTS
 from firsttouch.quantities import format_size, parse_size
 from firsttouch.tables import Fields, file_of, parse_json, read
 

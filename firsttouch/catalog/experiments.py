@@ -15,7 +15,7 @@ from pathlib import Path
 
 from firsttouch.catalog.arms import BASE, arm_names
 from firsttouch.errors import nearest
-from firsttouch.places import EXPERIMENTS
+from firsttouch.files import EXPERIMENTS
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, names_in, read, read_named
 
@@ -27,8 +27,6 @@ Params = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of an experiment; the table on the terminal has it if `shown`."""
-
     name: str
     unit: str
     shown: bool = False
@@ -216,7 +214,6 @@ class Experiment:
         return replace(self, arms=arms, parameters=parameters, layouts=1)
 
     def combinations(self) -> list[Params]:
-        """Return the parameters of each cell, in the order in which they are reported."""
         return [
             dict(zip(self.parameters, values, strict=True))
             for values in itertools.product(*self.parameters.values())
@@ -249,7 +246,6 @@ CHARTS = ("dumbbells", "lines", "timeline")
 
 
 def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
-    """Return the names of all experiments."""
     return names_in(folder)
 
 

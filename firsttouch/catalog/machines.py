@@ -12,7 +12,7 @@ from typing import Literal
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.catalog.experiments import Params, Value
 from firsttouch.errors import UserError, nearest
-from firsttouch.places import MACHINES
+from firsttouch.files import MACHINES
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, file_of, names_in, read, read_named
 
@@ -35,17 +35,14 @@ class Cache:
 
     @property
     def sets(self) -> int:
-        """Number of sets."""
         return self.size // self.ways // self.line
 
     @property
     def way_size(self) -> int:
-        """Bytes in one way."""
         return self.size // self.ways
 
     @property
     def colors(self) -> int:
-        """Number of colours that pages have."""
         return max(1, self.way_size // PAGE_SIZE)
 
 
@@ -79,16 +76,13 @@ class Machine:
 
     @property
     def qemu_cpu(self) -> str:
-        """The CPU as QEMU's option -cpu has it."""
         return self.cpu if self.midr is None else f"{self.cpu},midr={self.midr:#x}"
 
     @property
     def count(self) -> int:
-        """Number of CPUs that the machine has in the laboratory."""
         return sum(kind.count for kind in self.cpus)
 
     def cpu_kinds(self) -> list[CpuKind]:
-        """Return the kind of each CPU, in order."""
         return [kind for kind in self.cpus for _ in range(kind.count)]
 
     def kinds_of(self, cpus: int) -> list[CpuKind]:
@@ -121,12 +115,10 @@ class Machine:
 
 
 def machine_names() -> list[str]:
-    """Return the names of the machines in the catalogue."""
     return names_in(MACHINES)
 
 
 def load_machine(name: str) -> Machine:
-    """Return machine `name`; UserError if it is unknown, or its file or geometry is wrong."""
     table = read_named("machine", name, MACHINES, DEFAULT_MACHINE)
     kinds = []
     for entry in table.tables("cpus"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.errors import UserError, nearest
-from firsttouch.places import LINUX
+from firsttouch.files import LINUX
 from firsttouch.tables import read, read_toml
 
 
@@ -33,7 +33,6 @@ class Release:
 
     @property
     def hooks(self) -> Path:
-        """The directory of the release's hook patches."""
         return LINUX / "hooks" / self.name
 
 
@@ -46,12 +45,10 @@ def release_names() -> list[str]:
 
 
 def version_of(name: str) -> tuple[int, ...]:
-    """Return the sort key of a release's name: (6, 12) for ``6.12``."""
     return tuple(int(part) for part in name.split("."))
 
 
 def load_release(name: str) -> Release:
-    """Return release `name`; UserError if there are no hooks for it, or its file is wrong."""
     releases = release_names()
     if name not in releases:
         raise UserError(f"unknown release {name!r}: {nearest(name, releases)}")

@@ -1,23 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch try --bisect`: the first commit of a git tree that makes a count too large.
 
-Counts are exact, so each commit is measured once and no statistics are needed.
+Counts are exact, so each commit is measured once and no statistics are needed. git chooses the
+commits, the store has their trees.
 """
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import INSTRUCTIONS, units_of
 from firsttouch.analysis.dataset import make_dataset
+from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import profiles_of
-from firsttouch.building.history import Repository, Verdict
+from firsttouch.building.store import Entry
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.contract import Contract
-from firsttouch.errors import BuildError, FirsttouchError, UserError, nearest
+from firsttouch.errors import BuildError, FirsttouchError, HostError, UserError, nearest
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.run import release_of, run_lab
+from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_count
 from firsttouch.views.names import cell_name
@@ -55,7 +62,6 @@ class _Judge:
         return case
 
     def value(self, commit: str) -> float:
-        """Return the metric of a commit; UserError if the cell does not have it."""
         case = self.case(commit)
         value = case.value(BASE, self.metric)
         if value is None:
@@ -122,7 +128,6 @@ def run_bisect(
 
 
 def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
-    """Print the first bad commit, its value, and the functions that changed in it."""
     repository, console = judge.repository, output_console()
     if not sure:
         console.print(plain(
@@ -154,3 +159,78 @@ def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
         else:
             title, sides = f"functions of {name}", ("before", "after")
             print_table(functions_table(title, sides, rows, unit), console)
+
+
+Verdict = Literal["good", "bad", "skip"]
+
+
+class Repository:
+    """A git repository, which is only read."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            output(["git", "-C", path, "rev-parse", "--git-dir"])
+        except HostError:
+            raise UserError(
+                f"{path} is no git repository: give --source a kernel's git tree."
+            ) from None
+        self.path = path
+
+    def commit(self, name: str) -> str:
+        try:
+            words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
+            return output(["git", "-C", self.path, *words]).strip()
+        except HostError:
+            raise UserError(f"{self.path} has no commit {name}: check --bisect.") from None
+
+    def subject(self, commit: str) -> str:
+        return output(["git", "-C", self.path, "show", "-s", "--format=%h %s", commit]).strip()
+
+    def tree(self, commit: str, reporter: Reporter) -> Path:
+        tree = output(["git", "-C", self.path, "rev-parse", f"{commit}^{{tree}}"]).strip()
+
+        def make(workplace: Path, product: Path) -> None:
+            archive = workplace / "tree.tar"
+            output(["git", "-C", self.path, "archive", "-o", archive, tree])
+            output(["tar", "-xf", archive, "--no-same-owner", "-C", product])
+
+        entry = Entry("trees", {"git tree": tree}, f"kernel tree of commit {commit[:12]}",
+                      deep=False)  # fmt: skip
+        return entry.obtain(make, reporter.say)
+
+    def first_bad(self, good: str, bad: str, judge: Callable[[str], Verdict]) -> tuple[str, bool]:
+        """Return the first bad commit after `good`, by git bisect, and whether it is sure.
+
+        It is not sure if the commits before it had to be skipped. The bisection
+        runs in a clone that shares the repository's objects.
+        """
+        with tempfile.TemporaryDirectory(prefix="firsttouch-bisect-") as scratch:
+            clone = Path(scratch, "clone.git")
+            output(["git", "clone", "-q", "--shared", "--bare", self.path.resolve(), clone])
+            _bisect(clone, "start", "--no-checkout", bad, good)
+            while True:
+                bad = _git(clone, "rev-parse", "refs/bisect/bad")[0]
+                form = "--format=%(objectname) %(refname:lstrip=2)"
+                listed = _git(clone, "for-each-ref", form, "refs/bisect")
+                judged = dict(line.split() for line in listed)
+                good_ones = [at for at, name in judged.items() if name.startswith("good-")]
+                left = _git(clone, "rev-list", bad, "--not", *good_ones)
+                if not [at for at in left if at not in judged]:
+                    # The others had to be skipped.
+                    return bad, len(left) == 1
+                at = _git(clone, "rev-parse", "BISECT_HEAD")[0]
+                _bisect(clone, judge(at))
+
+
+def _git(clone: Path, *words: str) -> list[str]:
+    return output(["git", "-C", clone, *words]).split("\n")[:-1]
+
+
+def _bisect(clone: Path, *words: str) -> None:
+    done = subprocess.run(
+        ["git", "-C", clone, "bisect", *words],
+        capture_output=True, text=True, errors="replace", check=False,
+    )  # fmt: skip
+    # 2: only skipped commits are left.
+    if done.returncode not in (0, 2):
+        raise HostError("git bisect failed: see its message below.", done.stderr.splitlines()[-5:])

@@ -32,7 +32,6 @@ _NAMES = {
 
 
 def add_options(completion: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch completion`."""
     completion.epilog = _EXAMPLES
     completion.formatter_class = argparse.RawDescriptionHelpFormatter
     completion.add_argument("shell", choices=_SHELLS, metavar="SHELL", help=", ".join(_SHELLS))

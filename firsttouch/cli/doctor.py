@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from firsttouch.building.host_tools import QEMU, check_plugins
 from firsttouch.errors import HostError
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
@@ -46,7 +46,6 @@ class Requirement:
 
 
 def add_options(doctor: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch doctor`."""
     doctor.set_defaults(run=_run)
 
 
@@ -81,7 +80,6 @@ def _run(_options: argparse.Namespace, _reporter: Reporter) -> int:
 
 
 def _packages() -> list[Requirement]:
-    """Return what this host needs, in the order of packages.list."""
     packages = []
     for line in output([REPOSITORY / "setup", "list"]).splitlines():
         _, name, reason, lacking, state = (*line.split("\t"), "", "")[:5]

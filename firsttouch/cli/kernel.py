@@ -10,8 +10,7 @@ from pathlib import Path
 
 from firsttouch.building.debian import CLOUD, FLAVOURS, debian_configuration, given_configuration
 from firsttouch.building.kernel import KernelImage, obtain_image
-from firsttouch.building.overlay import all_series
-from firsttouch.building.series import write_series
+from firsttouch.building.overlay import all_series, write_series
 from firsttouch.building.source import KernelSource, debian_source, user_source
 from firsttouch.building.store import check_path, store_root
 from firsttouch.catalog.architectures import load_architecture
@@ -25,7 +24,6 @@ from firsttouch.progress import Reporter
 
 
 def add_options(kernel: argparse.ArgumentParser) -> None:
-    """Add the actions of `firsttouch kernel`."""
     actions = kernel.add_subparsers(required=True, metavar="ACTION")
     fetch = actions.add_parser("fetch", help="fetch the newest source of a release")
     fetch.add_argument("--release", default=DEFAULT_RELEASE, metavar="R")

@@ -30,13 +30,11 @@ from firsttouch.tables import dump_json
 from firsttouch.trace.printing import print_programs
 from firsttouch.trace.sites import Trace
 from firsttouch.views.answers import print_answers
-from firsttouch.views.rows import print_dataset
-from firsttouch.views.summary import summary
+from firsttouch.views.rows import print_dataset, summary
 from firsttouch.views.terminal import output_console
 
 
 def add_options(lab: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch lab`."""
     add_selection(lab, Path("out"))
     lab.add_argument(
         "--layouts",
@@ -140,7 +138,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _show(dataset: Dataset, report: str, options: argparse.Namespace, reporter: Reporter) -> None:
-    """Print what was measured, in the form that the options ask for."""
     programs = _programs(dataset)
     if options.json:
         print(dump_json(summary(dataset)), end="")

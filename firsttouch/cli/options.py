@@ -13,9 +13,8 @@ from firsttouch.catalog.architectures import (
     architecture_names,
     load_architecture,
 )
-from firsttouch.catalog.arms import Arm, arm_names
+from firsttouch.catalog.arms import Arm, arm_names, load_setting
 from firsttouch.catalog.machines import DEFAULT_MACHINE
-from firsttouch.catalog.settings import load_setting
 from firsttouch.errors import UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, TASK, Request
 from firsttouch.quantities import parse_size
@@ -45,7 +44,6 @@ class Once(argparse.Action):
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """Add --release and --source."""
     parser.add_argument(
         "--release",
         action=Once,
@@ -64,7 +62,6 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def add_architecture(parser: argparse.ArgumentParser) -> None:
-    """Add --arch."""
     parser.add_argument(
         "--arch",
         action=Once,
@@ -170,7 +167,6 @@ def request_of(
 
 
 def release_of(options: argparse.Namespace) -> str:
-    """Return the release that was asked for; UserError if --source was given too."""
     if options.release and options.source:
         raise UserError("--release and --source exclude each other: a tree has its own release.")
     return str(options.release or DEFAULT_RELEASE)
@@ -192,7 +188,6 @@ def check_time(options: argparse.Namespace) -> None:
 
 
 def size_of(option: str, text: str | None) -> int | None:
-    """Return the bytes in `text`, the value of `option`; UserError if it is not a size."""
     if text is None:
         return None
     try:
@@ -202,7 +197,6 @@ def size_of(option: str, text: str | None) -> int | None:
 
 
 def settings_of(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the values of ``--set PARAM=VALUE`` options by parameter; UserError without a =."""
     settings: dict[str, tuple[str, ...]] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -213,7 +207,6 @@ def settings_of(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def where_of(text: str) -> str:
-    """Return the value of --on; UserError if it is none."""
     name, _, rest = text.partition(":")
     if text in (HERE, SLURM) or (name in (SLURM, TASK) and rest):
         return text
@@ -221,7 +214,6 @@ def where_of(text: str) -> str:
 
 
 def workers_of(number: int | None, where: str) -> int | None:
-    """Return the value of --workers; UserError if it is less than 1, or without Slurm."""
     if number is not None and where.partition(":")[0] != SLURM:
         raise UserError(f"--workers {number} starts jobs of Slurm: give --on {SLURM}, too.")
     if number is not None and number < 1:

@@ -15,13 +15,12 @@ from firsttouch.cli.running import print_failures
 from firsttouch.errors import UserError
 from firsttouch.lab.run import run_lab
 from firsttouch.progress import Reporter
-from firsttouch.views.html.files import write_flame_graphs
+from firsttouch.views.html.page import write_flame_graphs
 from firsttouch.views.profile import print_profile
 from firsttouch.views.terminal import output_console
 
 
 def add_options(profile: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch profile`."""
     profile.description = (
         "Measure cells with counts by function of the kernel. Print the functions by what they "
         "execute per page fault on each arm, and the change from the first arm to the last; draw "

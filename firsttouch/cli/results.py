@@ -27,8 +27,7 @@ from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
 from firsttouch.views.comparison import compare, comparison_document, print_comparison
 from firsttouch.views.html.figures import times_figure
-from firsttouch.views.html.files import write_figures
-from firsttouch.views.html.page import write_report
+from firsttouch.views.html.page import write_figures, write_report
 from firsttouch.views.profile import folded
 from firsttouch.views.rows import FORMATS, export
 from firsttouch.views.terminal import output_console
@@ -40,7 +39,6 @@ _WORDS: Mapping[Timing, str] = {"icount": "counts", "kvm": "times", "host": "a s
 
 
 def report_options(report: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch report`."""
     report.add_argument(
         "directory", type=Path, metavar="DIR", help="a directory of `lab` or `trace`"
     )
@@ -48,7 +46,6 @@ def report_options(report: argparse.ArgumentParser) -> None:
 
 
 def compare_options(sets: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch compare`."""
     for name in ("A", "B"):
         sets.add_argument(
             name.lower(),
@@ -61,7 +58,6 @@ def compare_options(sets: argparse.ArgumentParser) -> None:
 
 
 def export_options(others: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch export`."""
     others.add_argument(
         "directory", type=Path, metavar="DIR", help="a directory of `lab` or `trace`"
     )
@@ -136,7 +132,6 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _folded(dataset: Dataset, directory: Path) -> str:
-    """Return the stacks of a directory's profiles; UserError if it has none."""
     stacks = folded(dataset)
     if not stacks:
         raise UserError(
@@ -146,7 +141,6 @@ def _folded(dataset: Dataset, directory: Path) -> str:
 
 
 def _only(dataset: Dataset, names: Sequence[str]) -> Dataset:
-    """Return the dataset of the named experiments (all); UserError if one has no results."""
     measured = list(dict.fromkeys(case.experiment.name for case in dataset.cases))
     for name in names:
         if name not in measured:

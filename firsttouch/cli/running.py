@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What `lab` and `try` do with a request: plan it, show a guest of it, run it, say what failed."""
+"""What `lab` and `try` do with a request: forecast it, show a guest, run it, say what failed."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,19 +13,28 @@ from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.building.apt import last_package
+from firsttouch.building.host_tools import processors
 from firsttouch.building.source import KernelSource
-from firsttouch.catalog.arms import arm_names
+from firsttouch.building.store import stored_outcome
+from firsttouch.catalog.arms import Kernel, Kind, all_settings, arm_names
 from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import experiment_names
 from firsttouch.catalog.machines import machine_names
 from firsttouch.catalog.releases import Release, load_release, release_names
-from firsttouch.catalog.settings import all_settings
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable, write_atomically
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.forecast import Forecast, forecast
-from firsttouch.lab.guests import build_parts, check_changes, make_jobs, parts_of
+from firsttouch.lab.guests import (
+    Part,
+    Parts,
+    build_parts,
+    check_changes,
+    make_job,
+    make_jobs,
+    parts_of,
+    stored_parts,
+)
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import Result
 from firsttouch.lab.run import RunResults, guests_at_once, run_lab, source_of
@@ -35,7 +44,7 @@ from firsttouch.quantities import format_duration, format_number_of
 from firsttouch.tables import dump_json
 from firsttouch.views.answers import first_figure
 from firsttouch.views.html.page import write_report
-from firsttouch.views.summary import summary
+from firsttouch.views.rows import summary
 from firsttouch.views.terminal import heading, output_console, plain
 from firsttouch.vm.qemu import command
 
@@ -72,7 +81,6 @@ def _print(title: str, entries: Iterable[tuple[str, str]], console: Console) -> 
 
 
 def print_forecast(plan: Plan, forecast: Forecast, console: Console) -> None:
-    """Print what a run would build and run, and about how long it takes."""
     for title, stored in forecast.parts:
         state = "in the store" if stored else "to be built"
         console.print(plain(f"{title}: {state}"), soft_wrap=True)
@@ -188,7 +196,6 @@ def measure(request: Request, contract: Contract, reporter: Reporter) -> LabRepo
 
 
 def print_problems(measured: LabReport, request: Request, reporter: Reporter) -> int:
-    """Print which files of the catalogue are wrong, and what failed; return the exit status."""
     for problem in measured.outcome.catalog.broken.values():
         reporter.say(f"firsttouch: {problem}")
     return print_failures(measured.outcome, request.out / "log", request.source)
@@ -227,3 +234,60 @@ def _failures(outcome: RunResults, logs: Path, source: Path | None) -> Iterator[
             several=outcome.catalog.experiments[first.experiment].layouts > 1,
         )
         yield f"    Its QEMU command: {words} --show-qemu"
+
+
+_KINDS: Mapping[Kind, str] = {
+    "stock": "stock", "changed": "with linux/", "debian": "as Debian distributes it",
+    "tiny-stock": "stock, tiny", "tiny-changed": "with linux/, tiny",
+}  # fmt: skip
+# Seconds that a CPU takes for an object of a kernel, and that a guest takes. Rounded from an
+# x86-64 host at 2.5 GHz.
+_OBJECT, _GUEST = 1.0, 10.0
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would do.
+
+    `parts` has the names of what guests need, and whether the store has it.
+    `stored` is the number of guests whose outcome the store has, `missing` that
+    of the others: of a guest with a part that is not built, the outcome cannot
+    be there. `builds` is the number of kernels that are built. `seconds` is a
+    rough estimate of the whole run.
+    """
+
+    parts: tuple[tuple[str, bool], ...]
+    stored: int
+    missing: int
+    builds: int
+    seconds: float
+
+
+def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once: int) -> Forecast:
+    """Return what a run of `plan` would do; `source` is None if it is not fetched yet."""
+    places = stored_parts(parts_of(plan, plan.cells), source)
+    made = None
+    if source:
+        made = Parts(source, {part: place for part, place in places.items() if place})
+    # What Debian built is fetched in seconds.
+    builds = sum(
+        isinstance(part, Kernel) and part.kind != "debian" and not place
+        for part, place in places.items()
+    )
+    stored = sum(_is_stored(plan, group, made) for group in plan.groups)
+    missing = len(plan.groups) - stored
+    seconds = builds * release.objects * _OBJECT / processors() + missing * _GUEST / at_once
+    named = tuple((_title(part, release), bool(place)) for part, place in places.items())
+    return Forecast(named, stored, missing, builds, seconds)
+
+
+def _title(part: Part, release: Release) -> str:
+    if isinstance(part, Kernel):
+        return f"kernel {release.name} {_KINDS[part.kind]} {part.label}".rstrip()
+    return part.title
+
+
+def _is_stored(plan: Plan, group: tuple[Cell, ...], parts: Parts | None) -> bool:
+    if parts is None or not parts.places.keys() >= set(parts_of(plan, group)):
+        return False
+    return stored_outcome(make_job(plan, group, parts).key) is not None

@@ -14,7 +14,6 @@ from firsttouch.progress import Reporter
 
 
 def add_options(store: argparse.ArgumentParser) -> None:
-    """Add the actions of `firsttouch store`."""
     actions = store.add_subparsers(required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="print the entries: kind, size, last use, name")
     listing.set_defaults(run=_list)

@@ -26,7 +26,6 @@ from firsttouch.views.terminal import output_console
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch survey`."""
     parser.set_defaults(run=_run, at_interrupt="nothing was kept; run the same command again")
     parser.add_argument(
         "--seconds",
@@ -61,7 +60,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
-    """Survey this host; return the exit status: 1 if something failed."""
     check_seconds(options.seconds)
     check_writable(options.out)
     wanted = selected(options.experiment, options.settings)
@@ -72,7 +70,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def selected(experiments: Sequence[str], pairs: Sequence[str]) -> Callable[[Task, Cell], bool]:
-    """Return whether --experiment and --set select a task and its cell."""
     settings = settings_of(pairs)
 
     def wanted(_task: Task, cell: Cell) -> bool:

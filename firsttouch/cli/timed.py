@@ -9,8 +9,7 @@ from firsttouch.analysis.times import timed_rows
 from firsttouch.catalog.arms import arm_names
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import Contract
-from firsttouch.cli.running import planned_source
-from firsttouch.lab.forecast import forecast
+from firsttouch.cli.running import forecast, planned_source
 from firsttouch.lab.plan import Request
 from firsttouch.lab.results import FILE_NAME, Times
 from firsttouch.lab.run import release_of
@@ -41,7 +40,6 @@ def run_times(
 
 
 def show_times(times: Times, *, json: bool = False, every: bool = False) -> None:
-    """Print times as text or JSON; `every` metric of each cell."""
     names = [each.cell.experiment for each in times]
     rows = timed_rows(times, load_catalog(names, (), arm_names()))
     if json:

@@ -18,7 +18,7 @@ from firsttouch.trace.prices import provide_prices
 from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, number_inside, record, root_of
 from firsttouch.views.terminal import output_console
-from firsttouch.vm.cpus import processor_name
+from firsttouch.vm.host import processor_name
 
 # Some 30 years, which fit into the recorder's nanoseconds.
 _MOST_SECONDS = 1e9
@@ -27,7 +27,6 @@ _TRIED = "tried"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch trace`."""
     parser.usage = (
         "firsttouch trace [-h] [--out DIR] [--json] [--no-call-chains] "
         "[--no-survey] [--try N] (-- COMMAND... | --pid PID [--seconds N])"
@@ -97,7 +96,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
 def _trace(
     target: Target, directory: Path, options: argparse.Namespace, reporter: Reporter
 ) -> Reading:
-    """Trace into a directory, print the answer and write the files."""
     check_writable(directory)
     file = directory / DATA_FILE
     file.unlink(missing_ok=True)

@@ -10,14 +10,23 @@ from pathlib import Path
 
 from rich.console import Console
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import CellChange, Changes, changes, matrix_of
 from firsttouch.analysis.dataset import Dataset, make_dataset
+from firsttouch.analysis.measurement import Case
 from firsttouch.building.patches import read_fragment, read_patches
 from firsttouch.building.programs import ftbench_list
-from firsttouch.catalog.arms import BASE, UNNAMED, Arm, Wanted, arm_names, tried_arms
+from firsttouch.catalog.arms import (
+    BARE,
+    BASE,
+    UNNAMED,
+    Arm,
+    Wanted,
+    arm_names,
+    load_setting,
+    matrix_settings,
+    tried_arms,
+)
 from firsttouch.catalog.contract import Contract, parse_contract
-from firsttouch.catalog.settings import BARE, load_setting, matrix_settings
 from firsttouch.cli.bisect import METRIC, run_bisect
 from firsttouch.cli.count import add_program, program_of
 from firsttouch.cli.lab import add_form
@@ -29,12 +38,10 @@ from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
 from firsttouch.terminal import spelled
-from firsttouch.views.changes import changes_document, compared_arms, compared_in_settings
+from firsttouch.views.changes import changes_document, compared_arms, compared_in_settings, reply
 from firsttouch.views.comparison import print_comparison
-from firsttouch.views.html.files import write_flame_graphs
-from firsttouch.views.html.page import write_report
+from firsttouch.views.html.page import write_flame_graphs, write_report
 from firsttouch.views.profile import function_tables
-from firsttouch.views.reply import reply
 from firsttouch.views.rows import print_dataset
 from firsttouch.views.tables import print_table
 from firsttouch.views.terminal import output_console
@@ -57,7 +64,6 @@ _EXAMPLES = """examples:
 
 
 def add_options(tried: argparse.ArgumentParser) -> None:
-    """Add the options of `firsttouch try`."""
     tried.description = (
         "Build stock and stock with your change, run the same experiments on both, and print "
         "the difference per fault or operation, by function."
@@ -245,7 +251,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _check_baseline(options: argparse.Namespace, arms: Sequence[Arm]) -> None:
-    """Raise UserError if no arm has the name that --baseline gives, or no other is tried."""
     name, tried = options.baseline, [arm.name for arm in arms]
     if name not in (names := {*arm_names(), *tried}):
         raise UserError(f"--baseline {name}: no such arm; {nearest(name, names)}")
@@ -288,7 +293,6 @@ class Profiled:
 
     @property
     def cases(self) -> Sequence[Case]:
-        """The cases of the dataset, which is that of the cell alone."""
         return self.dataset.cases
 
 
@@ -301,7 +305,6 @@ def profile(
     cell: CellChange,
     reporter: Reporter,
 ) -> Profiled:
-    """Profile the case of `cell` on its base and on `arm`, an arm that is tried."""
     size = cell.case.params.get("size")
     folder = request.out / "functions" / arm.name / side
     outcome = run_lab(
@@ -333,7 +336,6 @@ def profile(
 
 
 def print_profiled(each: Profiled, console: Console) -> None:
-    """Print the functions that changed, and the paths of their flame graphs."""
     for table in function_tables(each.cases, each.base, each.arm):
         print_table(table, console)
     for file in write_flame_graphs(each.dataset, each.folder):

@@ -76,7 +76,6 @@ class Cell:
 
     @property
     def log_name(self) -> str:
-        """The name of the file that gets the guest's kernel log."""
         return self.title.replace(" ", "_").replace("/", "-") + ".log"
 
     def command(
@@ -111,7 +110,6 @@ class Cell:
         return shlex.join([*words, *(tried.options() if tried else [])])
 
     def document(self) -> dict[str, Json]:
-        """Return the cell as results.jsonl has it."""
         document = {**asdict(self), "params": dict(self.params), "cpus": self.cpus}
         for name, usual in (("profile", False), ("setting", ""), ("timing", "icount")):
             if document[name] == usual:
@@ -144,7 +142,6 @@ class Layout:
 
 
 def layout_of(number: int) -> Layout:
-    """Return the layout of a number; that of 0 changes nothing."""
     if not number:
         return Layout()
     seed = bytes.fromhex(digest_bytes(f"layout {number}".encode()))

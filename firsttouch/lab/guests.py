@@ -9,12 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.disks import FileDisk, RootDisk
 from firsttouch.building.host_tools import compiler_version, qemu_version
 from firsttouch.building.kernel import SYMBOLS, kernel_of, obtain_image
 from firsttouch.building.patches import check_patches
 from firsttouch.building.program_root import RootArchive
-from firsttouch.building.programs import INIT, PMU, RECORDER, Program, Scripts, ftbench, init_of
+from firsttouch.building.programs import (
+    INIT,
+    PMU,
+    RECORDER,
+    FileDisk,
+    Program,
+    RootDisk,
+    Scripts,
+    ftbench,
+    init_of,
+)
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
 from firsttouch.catalog.arms import Arm, Kernel
@@ -27,8 +36,7 @@ from firsttouch.lab.plan import Plan
 from firsttouch.lab.results import Provenance
 from firsttouch.lab.traces import trace_digest
 from firsttouch.progress import Reporter
-from firsttouch.vm.guest import MEMORY, Guest, port_for
-from firsttouch.vm.pmu import Pmu
+from firsttouch.vm.guest import MEMORY, Guest, Pmu, port_for
 from firsttouch.vm.qemu import file_digest, guest_key, inputs
 
 Part = Kernel | Program | Scripts | FileDisk | RootDisk | RootArchive
@@ -81,19 +89,16 @@ def kernels_of(plan: Plan, cells: Iterable[Cell]) -> list[Kernel]:
 
 
 def program_of(cell: Cell, architecture: str = DEFAULT_ARCHITECTURE) -> Program:
-    """Return the ftbench of a cell, linked in the order that its layout asks for."""
     return ftbench(layout_of(cell.layout).order, architecture=architecture)
 
 
 def disk_of(experiment: Experiment, params: Params) -> FileDisk | RootDisk | None:
-    """Return the disk of a cell; None if it needs none."""
     if experiment.file_size:
         return FileDisk(int(params[experiment.file_size]))
     return RootDisk(experiment.root) if experiment.root else None
 
 
 def scripts_of(experiment: Experiment) -> Scripts:
-    """Return the scripts of an experiment."""
     return Scripts(tuple(experiment.scripts.items()))
 
 
@@ -176,11 +181,9 @@ class Job:
 
     @property
     def owner(self) -> tuple[str, str]:
-        """The machine and the experiment of its cells."""
         return self.cells[0].machine, self.cells[0].experiment
 
     def provenance(self, cell: Cell) -> Provenance:
-        """Return what decided the result of `cell`."""
         return Provenance(
             kernel_version=self.source.version,
             qemu=qemu_version(),
@@ -208,7 +211,6 @@ class Job:
 
 
 def change_digests(kernel: Kernel) -> dict[str, str]:
-    """Return the digest of each of the user's patches and fragments."""
     return {
         **{f"patch {file.name}": file_digest(file) for file in kernel.patches},
         **{f"fragment {file.name}": file_digest(file) for file in kernel.fragments},
@@ -216,12 +218,10 @@ def change_digests(kernel: Kernel) -> dict[str, str]:
 
 
 def make_jobs(plan: Plan, parts: Parts) -> list[Job]:
-    """Return the guests that run the cells of `plan`."""
     return [make_job(plan, cells, parts) for cells in plan.groups]
 
 
 def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
-    """Return the guest that runs one group of the plan's cells."""
     guest = _guest(cells, plan, parts)
     key, experiment = guest_key(guest), plan.catalog.experiments[cells[0].experiment]
     traced = None
@@ -234,7 +234,6 @@ def make_job(plan: Plan, cells: tuple[Cell, ...], parts: Parts) -> Job:
 
 
 def _guest(cells: tuple[Cell, ...], plan: Plan, parts: Parts) -> Guest:
-    """Return the guest that runs `cells`, which differ only in their parameters."""
     first = cells[0]
     experiment, arm = plan.catalog.experiments[first.experiment], plan.arm(first)
     setting = plan.around[first.setting]
@@ -293,7 +292,6 @@ def _symbols_of(arm: Arm, parts: Parts) -> Path:
 
 
 def arguments(experiment: Experiment, params: Params) -> str:
-    """Return the command that the guest runs for a cell."""
     words = [FTBENCH, experiment.runs, *experiment.options]
     for name, value in params.items():
         words += [f"--{name}", str(value)]

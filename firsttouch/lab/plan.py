@@ -9,7 +9,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
-from firsttouch.catalog.arms import BASE, CONTROL, Arm, arm_names, load_arm
+from firsttouch.catalog.arms import (
+    BARE,
+    BASE,
+    CONTROL,
+    Arm,
+    Setting,
+    arm_names,
+    load_arm,
+    matrix_settings,
+)
 from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import (
@@ -21,7 +30,6 @@ from firsttouch.catalog.experiments import (
     load_experiment,
 )
 from firsttouch.catalog.machines import DEFAULT_MACHINE, Machine, expand, load_machine
-from firsttouch.catalog.settings import BARE, Setting, matrix_settings
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.cells import Cell
 from firsttouch.quantities import format_list, parse_size

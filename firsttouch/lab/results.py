@@ -20,8 +20,7 @@ from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.lab.cells import Cell, Timing
 from firsttouch.tables import Fields, Json, json_object, read
-from firsttouch.vm.host import Host
-from firsttouch.vm.kvm import Condition
+from firsttouch.vm.host import Condition, Host
 
 SCHEMA = 2
 FILE_NAME = "results.jsonl"
@@ -99,7 +98,6 @@ class Result:
     boots: tuple[Boot, ...] = ()
 
     def document(self) -> dict[str, Json]:
-        """Return the result as in results.jsonl."""
         made = asdict(self.provenance)
         for name in ("tried", "host", "disturbed"):
             if not made[name]:
@@ -122,7 +120,6 @@ class Result:
 
 
 def read_result(document: Mapping[str, Json], source: Path | str) -> Result:
-    """Return the result in a line of results.jsonl; UserError if the line is not a result."""
     table = Fields(source, document)
     counts = table.table("counts") if document.get("counts") is not None else None
     return Result(
@@ -205,7 +202,6 @@ def read_times(place: Path) -> Times:
 
 
 def results_by_arm(results: Iterable[Result]) -> dict[str, list[Result]]:
-    """Return the results of each arm, in the order of cells."""
     arms: dict[str, list[Result]] = {}
     for result in results:
         arms.setdefault(result.cell.arm, []).append(result)
@@ -213,7 +209,6 @@ def results_by_arm(results: Iterable[Result]) -> dict[str, list[Result]]:
 
 
 def host_of(times: Times) -> Host:
-    """Return the machine on which guests ran."""
     host = times[0].provenance.host
     assert host is not None
     return host

@@ -38,9 +38,8 @@ from firsttouch.catalog.releases import Release, load_release
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guard import guard
 from firsttouch.lab.guests import Job, build_parts, kernels_of, make_jobs
-from firsttouch.lab.outcomes import measure_job, results_of
+from firsttouch.lab.outcomes import guard, measure_job, results_of
 from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result, check_replaceable, write_results
 from firsttouch.lab.slurm import find_partition, run_on_nodes, share_of_task
@@ -197,7 +196,6 @@ class Measured:
             self._ended[job.cells[0].identity] = ended
 
     def results(self) -> list[Result]:
-        """Return the results of the plan's cells, in the plan's order."""
         results = {
             result.cell.identity: replace(result, quick=self.plan.quick)
             for ended in self._ended.values()
@@ -207,7 +205,6 @@ class Measured:
         return [results[cell.identity] for cell in self.plan.cells if cell.identity in results]
 
     def failures(self) -> tuple[tuple[Cell, GuestError], ...]:
-        """Return the plan's cells that have no result, each with the reason."""
         ended = {
             cell.identity: self._ended.get(job.cells[0].identity)
             for job in self._jobs

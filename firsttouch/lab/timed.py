@@ -56,10 +56,16 @@ from firsttouch.lab.run import release_of, source_of
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list, format_size
 from firsttouch.tables import Json
-from firsttouch.vm.cpus import choose_cpus
 from firsttouch.vm.guest import Guest, port_for
-from firsttouch.vm.host import Host, read_host
-from firsttouch.vm.kvm import check_kvm, condition, disturbances, host_machine
+from firsttouch.vm.host import (
+    Host,
+    check_kvm,
+    choose_cpus,
+    condition,
+    disturbances,
+    host_machine,
+    read_host,
+)
 from firsttouch.vm.qemu import file_digest, guest_key
 from firsttouch.vm.supervision import DEADLINE, run_guest
 
@@ -97,7 +103,6 @@ class TimedPlan:
         return replace(self.plan, cells=tuple(of_arms), groups=())
 
     def seconds(self) -> float:
-        """Return an estimate of how long it takes, by arithmetic."""
         touches = sum(size_of(cell) >> 12 for cell in self.cells) * _TOUCH * _REPEATS
         return self.rounds * len(self.arms) * (len(self.guests) * _BOOT + touches)
 
@@ -143,7 +148,6 @@ def plan_times(request: Request, release: str, contract: Contract, rounds: int) 
 
 
 def _why_not(experiment: Experiment, cell: Cell, cpus: int, architecture: Architecture) -> str:
-    """Return why a cell is not timed; empty if it is."""
     values = [value for listed in experiment.parameters.values() for value in listed]
     if disk_of(experiment, cell.params) or experiment.scripts:
         return f"{experiment.name} needs a disk"
@@ -164,13 +168,11 @@ def _metrics(experiment: Experiment) -> set[str]:
 
 
 def size_of(cell: Cell) -> int:
-    """Return the bytes that a cell maps, about."""
     size = cell.params.get("size")
     return size if isinstance(size, int) else _SIZE
 
 
 def command_of(experiment: Experiment, cell: Cell) -> str:
-    """Return the command of a guest that repeats a cell."""
     return f"{arguments(experiment, cell.params)} --repeat {_REPEATS} --counters core"
 
 
@@ -337,7 +339,6 @@ class _Bench:
     def _boot(
         self, number: int, arm: str, *, resumed: bool
     ) -> tuple[Boot, Sequence[Sequence[Mapping[str, Json]]]]:
-        """Boot the guests of an arm; return what each cell printed."""
         # Every boot has a layout of its own, the same for everybody; 0 would be no seed. Without
         # a device tree the kernel takes its seed from the CPU, and tells nobody.
         seed = int(digest_bytes(f"{arm} round {number}".encode())[:16], 16) or 1

@@ -50,7 +50,6 @@ def with_traces(outcome: Fields, root: Path) -> dict[str, Json]:
 
 
 def _traced(line: Fields, root: Path) -> Mapping[str, Json]:
-    """Return the line that a result has for a line with a recording."""
     # The libraries that they use take longer to import than all that reads a result.
     from firsttouch.trace.doubles import find
     from firsttouch.trace.summary import summarize

@@ -20,8 +20,7 @@ from firsttouch.progress import Reporter
 from firsttouch.survey.samples import Sample, Survey
 from firsttouch.survey.tasks import FLOOR, SETTLE, Task, all_tasks, touch_name
 from firsttouch.tables import parse_json
-from firsttouch.vm.cpus import choose_cpus
-from firsttouch.vm.host import read_host
+from firsttouch.vm.host import choose_cpus, read_host
 
 ARCHITECTURES = ("x86_64", "aarch64")
 DEFAULT_SECONDS = 20

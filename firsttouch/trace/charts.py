@@ -31,8 +31,7 @@ from firsttouch.trace.kinds import (
 from firsttouch.trace.symbols import Symbols
 from firsttouch.trace.totals import BLOCK, Totals, Touched
 from firsttouch.views.html.flame import Box, Look, draw_flames, tree_of
-from firsttouch.views.html.scales import Scale, round_up, tick_label
-from firsttouch.views.html.svg import CHARACTER, Drawing, shorten
+from firsttouch.views.html.svg import CHARACTER, Drawing, Scale, round_up, shorten, tick_label
 
 _LEFT, _BOTTOM = 52.0, 34.0
 _TALL = 180.0

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console
 
 from firsttouch.analysis.cache_statistics import Spread, running, sweeps
-from firsttouch.analysis.cases import Case, Platform
 from firsttouch.analysis.dataset import Dataset, Row
 from firsttouch.analysis.figures import change_percent
+from firsttouch.analysis.measurement import Case, Platform
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Params
 from firsttouch.quantities import (

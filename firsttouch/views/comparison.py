@@ -13,10 +13,9 @@ from dataclasses import asdict, dataclass, field
 
 from rich.console import Console
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import change_percent
-from firsttouch.analysis.measurement import Measurement
+from firsttouch.analysis.measurement import Case, Measurement
 from firsttouch.catalog.experiments import Params, Value
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_number_of, format_size, format_value
@@ -157,7 +156,6 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Json]:
-    """Return a comparison as `firsttouch compare --json` prints it."""
     return {
         "schema": SCHEMA,
         "kind": comparison.kind,
@@ -320,7 +318,6 @@ def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
 
 
 def _group(pair: _Pair) -> tuple[str, str]:
-    """Return the experiment, and where it ran: both sides' releases and machines if they differ."""
     ours, theirs = pair.a.result.cell, pair.b.result.cell
     release, machine = _both(ours.release, theirs.release), _both(ours.machine, theirs.machine)
     return pair.case.experiment.name, f"({release}, {machine})"

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import JUDGED
 from firsttouch.analysis.dataset import NOT_PUBLISHED, Distribution, Row
+from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment, Params, Value
 from firsttouch.quantities import format_change, format_count, format_size, format_value, parse_size
@@ -71,7 +71,6 @@ def case_label(case: Case, among: Sequence[Case]) -> str:
 
 
 def value_label(value: float | None, unit: str) -> str:
-    """Return a measured value with its unit."""
     if value is None:
         return "not measured"
     if unit == "ns":
@@ -80,7 +79,6 @@ def value_label(value: float | None, unit: str) -> str:
 
 
 def metric_words(name: str) -> str:
-    """Return a metric's name as words: ``kernel instructions``."""
     return JUDGED.get(name) or name.removesuffix("_ns").replace("_", " ")
 
 

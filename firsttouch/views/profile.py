@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import Unit, units_of
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import (
     CELL,
     COUNTS,
@@ -45,12 +45,10 @@ UNITS: Mapping[Unit, str] = {
 
 
 def case_title(case: Case) -> str:
-    """Return a case's experiment, parameters and platform."""
     return f"{case.experiment.name} {format_params(case.params)}, {case.platform}"
 
 
 def profile_command(case: Case) -> str:
-    """Return the command that profiles all arms of a case."""
     first, *others = case.arms
     if tried := tried_options(case):
         words = shlex.split(case.command(others[-1]))
@@ -59,7 +57,6 @@ def profile_command(case: Case) -> str:
 
 
 def frame_label(frame: Frame) -> str:
-    """Return a function's name, and how it was entered if not by a call."""
     entered = _ENTERED.get(frame.entered)
     return f"{frame.function} [{entered}]" if entered else frame.function
 
@@ -133,7 +130,6 @@ def changed_functions(profiles: Mapping[str, Profile], units: float) -> list[Fun
 
 
 def changed_in(case: Case, base: str, arm: str) -> list[FunctionRow]:
-    """Return the functions whose instructions per fault or operation changed, the largest first."""
     profiles = {name: profile for name, profile in profiles_of(case).items() if name in (base, arm)}
     if len(profiles) < 2:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The rows of a dataset as tables: for the terminal, the page, and `firsttouch export`."""
+"""The rows of a dataset as tables: for the terminal, the page, `export`; and as summary.json."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from contextlib import suppress
 from rich.console import Console
 
 from firsttouch.analysis.cache_statistics import MISSES, colored_caches, running, sweeps
-from firsttouch.analysis.cases import Case
-from firsttouch.analysis.dataset import NOT_PUBLISHED, Dataset, Row
+from firsttouch.analysis.dataset import NOT_PUBLISHED, Dataset, Distribution, Row
+from firsttouch.analysis.measurement import Case
 from firsttouch.quantities import format_change, format_fixed, format_value
+from firsttouch.tables import Json
 from firsttouch.views.names import (
     QUICK,
     SPREAD,
@@ -47,7 +48,6 @@ def row_tables(dataset: Dataset) -> Iterator[Table]:
 
 
 def by_experiment(dataset: Dataset) -> Iterator[list[Case]]:
-    """Yield the cases of each experiment on each platform."""
     for platform in dataset.platforms():
         for name in dict.fromkeys(case.experiment.name for case in dataset.cases):
             if cases := dataset.of(platform, name):
@@ -173,7 +173,6 @@ def colored_rows(dataset: Dataset) -> tuple[tuple[str, ...], ...]:
 
 
 def gap_table(dataset: Dataset) -> Table:
-    """Return each reason why metrics are not available, with the names of these metrics."""
     reasons = group_by_reason(
         (gap.metric, reason, gap.case.experiment.name)
         for gap in dataset.gaps
@@ -196,7 +195,6 @@ def export(dataset: Dataset, form: str) -> str:
 
 
 def kernel_versions(cases: Sequence[Case]) -> str:
-    """Return the versions of the kernels that `cases` were measured on."""
     arms = [measured for case in cases for measured in case.arms.values()]
     return ", ".join(sorted({each.result.provenance.kernel_version for each in arms}))
 
@@ -264,7 +262,6 @@ def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> st
 
 
 def tried_options(case: Case) -> list[str]:
-    """Return the options that make the arms of `case` that were tried."""
     options = []
     for arm, measured in case.arms.items():
         if measured.result.provenance.tried:
@@ -280,3 +277,59 @@ def _kernel(case: Case) -> list[str]:
         if words[2:3] == ["--source"]:
             return words[2:4]
     return ["--release", case.platform.release]
+
+
+SCHEMA = 2
+
+
+def summary(dataset: Dataset) -> dict[str, Json]:
+    """Return the contents of summary.json.
+
+    The same results give the same document: it has nothing that varies between
+    hosts or runs.
+    """
+    return {
+        "schema": SCHEMA,
+        # From `firsttouch lab --quick`: smaller sizes and fewer cells.
+        "quick": dataset.quick,
+        "rows": [_row(row) for row in dataset.rows],
+        "unavailable": [
+            {**gap.case.document(), "metric": gap.metric, "reasons": dict(gap.reasons)}
+            for gap in dataset.gaps
+        ],
+    }
+
+
+def _row(row: Row) -> dict[str, Json]:
+    published = row.published
+    return {
+        **row.case.document(),
+        "metric": row.metric,
+        "unit": row.unit,
+        "arms": dict(row.arms),
+        "change_percent": row.change_percent,
+        # The two arms of the change: the base, and the arm that is compared with it.
+        "change_of": list(row.case.pair() or ()),
+        "published": (
+            {"figure": published.figure, "source": published.source} if published else None
+        ),
+        "verdict": row.verdict,
+        # Number of arrangements of kernel and program in memory behind the figure.
+        "layouts": len(row.layouts) or 1,
+        **({"distribution": _distribution(row)} if row.layouts else {}),
+    }
+
+
+def _distribution(row: Row) -> dict[str, Json]:
+    return {
+        "change_percent": _spread(row.changes_over()),
+        "arms": {arm: _spread(row.values_over(arm)) for arm in row.arms},
+        # In how many layouts is the verdict that of the row, and of how many?
+        "holds_in": list(row.holds_in() or ()),
+    }
+
+
+def _spread(values: Distribution | None) -> Json:
+    if values is None:
+        return None
+    return dict(zip(("minimum", "median", "maximum"), values.spread, strict=True))

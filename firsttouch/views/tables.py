@@ -47,7 +47,6 @@ class Table:
 
     @property
     def figures(self) -> range:
-        """The columns that hold numbers."""
         return range(self.names, len(self.head) - self.more)
 
     def most(self, rows: int | None) -> Table:
@@ -155,7 +154,6 @@ def markdown_cell(text: str) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """Return a table as CSV with its head."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([table.head, *table.rows])
     return text.getvalue()

@@ -44,7 +44,6 @@ def plain(words: str, style: str = "") -> Text:
 
 
 def heading(title: str, about: str = "") -> Text:
-    """Return a heading, followed by what it is about."""
     text = plain(title, "bold")
     return Text.assemble(text, "  ", plain(about)) if about else text
 

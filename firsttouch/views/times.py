@@ -103,7 +103,6 @@ def print_times(
 
 
 def times_document(times: Times, rows: Sequence[TimedRow]) -> dict[str, Json]:
-    """Return the answer as an object: its sentences, and a row for each cell and metric."""
     return {
         "timing": "kvm",
         "architecture": host_of(times).architecture,

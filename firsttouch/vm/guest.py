@@ -17,7 +17,7 @@ from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_size
-from firsttouch.vm.pmu import Pmu
+from firsttouch.tables import Json, parse_json
 
 MEMORY = 4 << 30
 # Bytes for the kernel, its page tables and struct pages, and the programs; a
@@ -80,7 +80,6 @@ class Guest:
         return self.timing in ("identical", "hardware")
 
     def command_line(self) -> str:
-        """Return the kernel's command line."""
         # A disk's RAM lies above the RAM that the kernel may use.
         limit = [f"mem={self.memory >> 20}M"] if self.disk else []
         acpi = ["acpi=force"] if self.firmware else []
@@ -103,3 +102,44 @@ def check_size(size: int) -> None:
             f"--size {size} is larger than a guest of {format_size(MEMORY)} can map: "
             f"give at most {format_size(largest)}."
         )
+
+
+@dataclass(frozen=True)
+class Pmu:
+    """The plugin, built for the QEMU in use; `caches` tells whether it models caches too.
+
+    With `symbols`, the System.map of the guest's kernel, it also counts by
+    function and by call.
+    """
+
+    plugin: Path
+    caches: bool
+    symbols: Path | None = None
+
+    def options(self, machine: Machine, cpus: int) -> list[str]:
+        levels = [
+            (f"{level}@{number}", cache)
+            for number, kind in enumerate(machine.kinds_of(cpus))
+            for level, cache in (("l1i", kind.l1i), ("l1d", kind.l1d), ("l2", kind.l2))
+        ]
+        return [
+            f"{level}={cache.size}:{cache.ways}:{cache.line}:{cache.policy}"
+            for level, cache in (*levels, ("l3", machine.l3))
+            if cache and self.caches
+        ]
+
+
+@dataclass(frozen=True)
+class PmuCounts:
+    """What the plugin counted: an object for each region, in the order of the markers.
+
+    `not_modelled` names the kinds of access that QEMU does not show to plugins.
+    """
+
+    regions: tuple[Mapping[str, Json], ...]
+    not_modelled: tuple[str, ...]
+
+
+def read_counts(text: str) -> PmuCounts:
+    table = parse_json(text, "the PMU's counts")
+    return PmuCounts(table.objects("regions"), table.strings("not_modelled"))

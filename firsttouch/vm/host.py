@@ -1,17 +1,259 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The host as its kernel and lscpu(1) describe it: part of the results that are measured on it."""
+"""This host: its CPUs, caches and policies of memory, and whether guests of KVM can be timed on it.
+
+Sources: lscpu(1), and Documentation/ABI/testing/sysfs-devices-system-cpu and sysfs-class-thermal of
+the kernel. `system` is the host's root directory.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import platform
 import re
-from collections.abc import Iterable, Mapping
+import subprocess
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.vm.cpus import ROOT, lscpu, processor_name, read_caches, text
-from firsttouch.vm.kvm import Condition, condition
+from firsttouch.catalog.architectures import (
+    DEFAULT_ARCHITECTURE,
+    architecture_names,
+    load_architecture,
+)
+from firsttouch.catalog.machines import Cache, CpuKind, Machine
+from firsttouch.errors import HostError, UserError
+from firsttouch.tables import Fields, parse_json
+
+ROOT = Path("/")
+CPUS = "sys/devices/system/cpu"
+
+
+@functools.cache
+def lscpu() -> Mapping[str, str]:
+    """Return the fields of `lscpu -J` for this host; none if it cannot run."""
+    try:
+        done = subprocess.run(
+            ["lscpu", "-J"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "LC_ALL": "C"},
+            check=True,
+        )
+        return lscpu_fields(done.stdout)
+    except (OSError, subprocess.CalledProcessError, UserError):
+        return {}
+
+
+def lscpu_fields(printed: str) -> dict[str, str]:
+    """Return the fields in lscpu's JSON, flat since 2.34 or nested since 2.38.
+
+    CPUs of several kinds have a field several times: its values are joined.
+    """
+    values: dict[str, list[str]] = {}
+    for name, value in _flat(parse_json(printed, "lscpu -J").tables("lscpu")):
+        values.setdefault(name, []).append(value)
+    return {name: " + ".join(dict.fromkeys(several)) for name, several in values.items()}
+
+
+def _flat(entries: Iterable[Fields]) -> Iterator[tuple[str, str]]:
+    for entry in entries:
+        yield entry.take("field", str).removesuffix(":"), entry.optional("data", str) or ""
+        yield from _flat(entry.tables("children"))
+
+
+def processor_name() -> str:
+    return lscpu().get("Model name") or "unknown CPU"
+
+
+def choose_cpus(allowed: Collection[int], system: Path = ROOT) -> list[int]:
+    """Return CPUs of one kind, that of the largest capacity: one a core, the best first.
+
+    CPU 0 comes last, because it has most interrupts.
+    """
+
+    def kind(cpu: int) -> tuple[int, str]:
+        capacity = text(system / CPUS / f"cpu{cpu}/cpu_capacity")
+        return int(capacity or 0), text(system / CPUS / f"cpu{cpu}/regs/identification/midr_el1")
+
+    largest = max(kind(cpu) for cpu in allowed)
+    cores: dict[str, int] = {}
+    for cpu in sorted(allowed, reverse=True):
+        if kind(cpu) == largest:
+            cores.setdefault(siblings(cpu, system) or str(cpu), cpu)
+    return list(cores.values())
+
+
+def siblings(cpu: int, system: Path) -> str:
+    """Return the list of CPUs on the core of `cpu`; empty if it is unknown."""
+    return text(system / CPUS / f"cpu{cpu}/topology/thread_siblings_list")
+
+
+def read_caches(cpu: int, system: Path = ROOT) -> dict[tuple[str, str], Cache]:
+    """Return the caches of `cpu` by level and type, such as ``1`` and ``Data``.
+
+    A cache is left out if firmware or sysfs lacks its size, line or number of sets.
+    """
+    caches: dict[tuple[str, str], Cache] = {}
+    for folder in sorted((system / CPUS / f"cpu{cpu}/cache").glob("index*")):
+        words = [text(folder / name) for name in (
+            "size", "ways_of_associativity", "coherency_line_size", "number_of_sets",
+        )]  # fmt: skip
+        size, ways, line, sets = (int(word.removesuffix("K") or 0) for word in words)
+        size <<= 10
+        if size and line and sets:
+            cache = Cache(size, ways or size // line // sets, "sysfs", line)
+            caches[text(folder / "level"), text(folder / "type")] = cache
+    return caches
+
+
+def text(file: Path) -> str:
+    """Return the contents of a file of the kernel; empty if it is not there."""
+    try:
+        return file.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+# Load of others from which on a run is disturbed: a tenth of a CPU.
+_LOAD = 0.1
+# A clock this much below the run's fastest counts as lower.
+_SLOWER = 0.97
+
+
+def check_kvm(
+    architecture: str = DEFAULT_ARCHITECTURE, system: Path = ROOT, machine: str = ""
+) -> None:
+    """Raise HostError if this host's KVM cannot run guests of `architecture` for this user."""
+    machine = machine or platform.machine()
+    device = system / "dev/kvm"
+    if machine != load_architecture(architecture).machine:
+        words = "".join(
+            f"give --arch {name}, "
+            for name in architecture_names()
+            if load_architecture(name).machine == machine
+        )
+        raise HostError(
+            f"this host is {machine}, and KVM runs guests of its host's architecture alone: "
+            f"{words}run --time on an {architecture} host, or leave it out, which counts on any "
+            "host."
+        )
+    if not device.exists():
+        raise HostError(
+            "/dev/kvm is missing: take a machine that boots Linux as a hypervisor may (EL2, "
+            "VT-x or AMD-V), such as a board, a workstation or a cloud's bare metal; a virtual "
+            "machine mostly has no KVM."
+        )
+    try:
+        os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
+    except PermissionError:
+        raise HostError(
+            "you may not open /dev/kvm: run `sudo usermod -aG kvm $USER`, log in again, and "
+            "repeat the command."
+        ) from None
+    except OSError as error:
+        raise HostError(
+            f"/dev/kvm cannot be opened ({error.strerror}): `dmesg | grep kvm` says why."
+        ) from None
+
+
+def host_machine(
+    cpu: int, system: Path = ROOT, architecture: str = DEFAULT_ARCHITECTURE
+) -> Machine:
+    """Return this host with the caches that sysfs tells of `cpu`, none if it leaves one out."""
+    caches = read_caches(cpu, system)
+    l1d, l1i = caches.get(("1", "Data")), caches.get(("1", "Instruction"))
+    kinds = () if not l1d or not l1i else (CpuKind(1, l1d, l1i, caches.get(("2", "Unified"))),)
+    l3 = caches.get(("3", "Unified")) if kinds else None
+    return Machine("host", processor_name(), "host", None, kinds, l3, architecture=architecture)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What the host told of itself at one time, of the CPUs that vCPUs are pinned to.
+
+    `load` is the number of runnable tasks in the last minute. `khz` is the lowest
+    clock, 0 if it is unknown. `held` tells of throttling: states of cooling devices
+    for CPUs, or the bits that a Raspberry Pi's firmware sets; 0 is none.
+    """
+
+    load: float
+    khz: int
+    governor: str
+    held: int
+
+
+def condition(cpus: Iterable[int], system: Path = ROOT) -> Condition:
+    """Return what the host tells now."""
+    clocks, governors, held = [], set(), 0
+    for cpu in cpus:
+        folder = system / CPUS / f"cpu{cpu}/cpufreq"
+        clocks.append(int(text(folder / "scaling_cur_freq") or 0))
+        governors.add(text(folder / "scaling_governor"))
+    for device in (system / "sys/class/thermal").glob("cooling_device*"):
+        if "cpufreq" in text(device / "type"):
+            held += int(text(device / "cur_state") or 0)
+    for file in (system / "sys/devices/platform").glob("soc*/*firmware/get_throttled"):
+        # The lower bits are of now, the upper of any time since boot.
+        held |= int(text(file) or "0", 16) & 0xF
+    load = text(system / "proc/loadavg").split()
+    return Condition(
+        float(load[0]) if load else 0.0, min(clocks), "/".join(sorted(governors)), held
+    )
+
+
+def disturbances(
+    before: Condition, during: Sequence[Condition], cpus: Sequence[int], system: Path = ROOT
+) -> list[str]:
+    """Return a sentence for each thing that may have disturbed the times of a run on `cpus`."""
+    said = []
+    names = ", ".join(map(str, cpus))
+    if before.governor not in ("", "performance"):
+        said.append(
+            f"The governor of CPU {names} is {before.governor}: `performance` keeps one clock."
+        )
+    if before.load > _LOAD:
+        said.append(f"Other work ran before: a load of {before.load:.2f}.")
+    if busy := [boot.load for boot in during if boot.load > len(cpus) + 1]:
+        said.append(f"Other work ran during the run: a load of up to {max(busy):.2f}.")
+    if held := sum(boot.held > 0 for boot in during):
+        said.append(f"The machine throttled its CPUs at {held} of {len(during)} boots: cool it.")
+    fastest = max((boot.khz for boot in during), default=0)
+    if slower := sum(0 < boot.khz < _SLOWER * fastest for boot in during):
+        said.append(f"The clock was below its {fastest:,} kHz at {slower} of {len(during)} boots.")
+    if shared := [cpu for cpu in cpus if re.search(r"[,-]", siblings(cpu, system))]:
+        said.append(f"SMT is on: CPU {shared[0]} shares its core with another.")
+    return said
+
+
+def pin_vcpus(qemu: int, cpus: Sequence[int]) -> bool:
+    """Pin each vCPU thread of QEMU's process to one of `cpus`, its other threads elsewhere.
+
+    Returns whether all were there; QEMU makes them after it has populated memory.
+    """
+    with contextlib.suppress(OSError):
+        tasks = {int(task.name): text(task / "comm") for task in _tasks(qemu)}
+        vcpus = {
+            task: int(match[1])
+            for task, name in tasks.items()
+            if (match := re.fullmatch(r"CPU (\d+)/\w+", name))
+        }
+        if len(vcpus) < len(cpus):
+            return False
+        others = os.sched_getaffinity(0) - set(cpus)
+        for task in tasks:
+            where = {cpus[vcpus[task]]} if task in vcpus else others
+            if where:
+                os.sched_setaffinity(task, where)
+        return True
+    return False
+
+
+def _tasks(process: int) -> Iterable[Path]:
+    return Path(f"/proc/{process}/task").iterdir()
+
 
 # The caches whose set conflicts are measured.
 LEVELS = ("l1d", "l2")
@@ -60,7 +302,6 @@ class Host:
     write_intent: str | None = None
 
     def cache(self, level: str) -> HostCache | None:
-        """Return the cache called `level`; None if sysfs does not describe it."""
         return next((cache for cache in self.caches if cache.level == level), None)
 
     @property

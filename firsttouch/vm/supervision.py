@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs a guest to its end, and watches for silence and for kernel warnings."""
+"""Runs QEMU to a guest's end, and reads what it sent.
+
+The results channel has each command's output, as guest/init.c writes it, then a newline, then an
+end marker: a line with the command's number and status. The newline keeps the marker on its own
+line if the output does not end in a newline.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +20,9 @@ from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_room, read_end
 from firsttouch.processes import child_process
 from firsttouch.quantities import format_duration, format_size
-from firsttouch.vm.guest import Guest
-from firsttouch.vm.kvm import pin_vcpus
-from firsttouch.vm.pmu import PmuCounts, read_counts
-from firsttouch.vm.protocol import Done, read_channel
+from firsttouch.tables import Json, json_object
+from firsttouch.vm.guest import Guest, PmuCounts, read_counts
+from firsttouch.vm.host import pin_vcpus
 from firsttouch.vm.qemu import COUNTS_FILE, RESULTS, command
 
 # What says that a word of the command line has no effect. arm64's `nokaslr` has an effect, and
@@ -153,3 +157,40 @@ def _check_log(log: Path) -> None:
 def log_end(log: Path) -> list[str]:
     """Return the last lines of a kernel's log, for an error about its guest."""
     return read_end(log, _LOG_END).splitlines()[-_LOG_LINES:]
+
+
+_COMMAND_ENDED = re.compile(r"\n?^\{\"command\": (\d+), \"status\": (\d+)\}\n", re.M)
+_ALL_ENDED = re.compile(r'\{"commands": (\d+)\}\n')
+
+
+@dataclass(frozen=True)
+class Done:
+    """How one command of a guest ended: its exit status as in a shell, and its output."""
+
+    status: int
+    lines: tuple[str, ...]
+
+    def objects(self) -> tuple[Mapping[str, Json], ...]:
+        """Return the lines as JSON objects; ValueError holds the first line that is not one."""
+        objects = []
+        for line in self.lines:
+            value = json_object(line)
+            if value is None:
+                raise ValueError(line)
+            objects.append(value)
+        return tuple(objects)
+
+
+def read_channel(text: str) -> list[Done] | None:
+    """Return how each command of a guest ended; None if the guest ended before its commands."""
+    commands: list[Done] = []
+    begin = 0
+    for ended in _COMMAND_ENDED.finditer(text):
+        if int(ended[1]) != len(commands):
+            return None
+        output = text[begin : ended.start()].removesuffix("\n")
+        # Not splitlines(): it also splits at characters that JSON may contain.
+        commands.append(Done(int(ended[2]), tuple(output.split("\n")) if output else ()))
+        begin = ended.end()
+    last = _ALL_ENDED.fullmatch(text[begin:])
+    return commands if last and int(last[1]) == len(commands) else None

@@ -12,7 +12,7 @@ from firsttouch.analysis.cache_statistics import (
     running,
     sweeps,
 )
-from firsttouch.analysis.cases import Platform
+from firsttouch.analysis.measurement import Platform
 from firsttouch.catalog.machines import load_machine
 from tests.support import made_results
 from tests.support.made_results import Made

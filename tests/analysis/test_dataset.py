@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.cases import Platform
 from firsttouch.analysis.dataset import (
     NOT_PUBLISHED,
     Dataset,
@@ -19,6 +18,7 @@ from firsttouch.analysis.dataset import (
     verdict,
 )
 from firsttouch.analysis.figures import change_percent
+from firsttouch.analysis.measurement import Platform
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiments import Params, Published
 from tests.support import made_results

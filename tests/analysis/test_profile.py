@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import make_dataset
+from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import (
     USER,
     Frame,

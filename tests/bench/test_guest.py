@@ -11,7 +11,7 @@ import pytest
 from firsttouch.building.programs import INIT, build_ftbench
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import release_names
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.supervision import run_guest

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.host_tools import cross_compile
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from tests.bench.conftest import Ftbench
 
 _FUNCTIONS = tomllib.loads((REPOSITORY / "tests/data/ftbench-instructions.toml").read_text())

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from tests.bench.conftest import Ftbench, Line, run_as_nobody
 
 PAGE = os.sysconf("SC_PAGESIZE")

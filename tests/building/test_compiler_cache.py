@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building import compiler_cache
-from firsttouch.building.compiler_cache import cache_environment, compilers
+from firsttouch.building import host_tools
+from firsttouch.building.host_tools import cache_environment, compilers
 from firsttouch.building.overlay import link_tree
 from firsttouch.building.store import items, prune
 
@@ -92,7 +92,7 @@ def test_a_new_header_that_is_found_earlier_is_seen(own_cache: Path, tmp_path: P
     same, said = _compile(other)
     assert same == first and "preprocessed_cache_hit" in said
     assert "direct_cache_hit" in _compile(other)[1]
-    compiler_cache._header_names.cache_clear()
+    host_tools._header_names.cache_clear()
     shadow = other / "arch/arm64/include/linux/mm.h"
     shadow.parent.mkdir()
     shadow.write_text("int shadow = 3;\n")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 pytestmark = pytest.mark.kernel
 
@@ -22,7 +22,7 @@ _MAKE = """
 import json, os, sys
 from pathlib import Path
 import firsttouch
-from firsttouch.building.disks import FileDisk, RootDisk
+from firsttouch.building.programs import FileDisk, RootDisk
 from firsttouch.building.programs import PMU, build_ftbench, INIT
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
@@ -30,7 +30,7 @@ from firsttouch.files import digest_bytes, digest_file
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.initramfs import guest_archive
-from firsttouch.vm.pmu import Pmu
+from firsttouch.vm.guest import Pmu
 from firsttouch.vm.qemu import guest_key
 os.umask(int(sys.argv[1], 8))
 reporter = Reporter()

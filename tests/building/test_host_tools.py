@@ -10,7 +10,7 @@ from firsttouch.building import host_tools
 from firsttouch.building.host_tools import available_memory, check_headers, processors
 from firsttouch.catalog.architectures import architecture_names, load_architecture
 from firsttouch.errors import HostError
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 
 @pytest.fixture

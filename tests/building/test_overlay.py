@@ -13,7 +13,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.catalog import releases
 from firsttouch.catalog.releases import Release, load_release, release_names
 from firsttouch.errors import UserError
-from firsttouch.places import LINUX
+from firsttouch.files import LINUX
 from tests.support.sources import fake_source
 
 _FAULT = "arch/arm64/mm/fault.c"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.history import Repository, Verdict
 from firsttouch.building.source import source_tree, tree_digest, user_source
+from firsttouch.cli.bisect import Repository, Verdict
 from firsttouch.errors import UserError
 from firsttouch.files import digest_file
 from firsttouch.progress import Reporter

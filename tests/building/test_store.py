@@ -27,8 +27,7 @@ from firsttouch.building.store import (
     stored_outcome,
 )
 from firsttouch.errors import HostError, UserError
-from firsttouch.files import digest
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY, digest
 from firsttouch.tables import Json
 from tests.conftest import Firsttouch
 from tests.support.full_disk import small_disk
@@ -169,7 +168,7 @@ def test_a_full_disk_is_one_sentence_within_seconds(tmp_path: Path) -> None:
     script = """
 import argparse, os, sys
 from firsttouch.building.store import Entry
-from firsttouch.cli.failures import exit_status
+from firsttouch.cli.main import exit_status
 def make(name, size):
     Entry("kind", {"name": name}, name).obtain(
         lambda _, kept: (kept / "file").write_bytes(os.urandom(size)), print)

@@ -12,7 +12,7 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import experiment_names, load_experiment
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import UserError
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from tests.support.contract import real_contract
 
 

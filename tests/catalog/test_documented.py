@@ -12,7 +12,7 @@ from firsttouch.catalog.arms import arm_names, load_arm
 from firsttouch.catalog.experiments import CHARTS, experiment_names, load_experiment
 from firsttouch.catalog.machines import Policy, load_machine, machine_names
 from firsttouch.catalog.releases import load_release, release_names
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.tables import Fields
 
 _LOADERS: dict[str, tuple[Callable[[], Iterable[str]], Callable[[str], object], int]] = {

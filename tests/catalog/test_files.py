@@ -11,7 +11,7 @@ from firsttouch.catalog.arms import arm_names, load_arm
 from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.machines import load_machine, machine_names
 from firsttouch.errors import UserError
-from firsttouch.places import EXPERIMENTS
+from firsttouch.files import EXPERIMENTS
 from tests.support.contrast import contrast
 
 # Of firsttouch/views/html/style.py.

@@ -11,7 +11,7 @@ import pytest
 from firsttouch.building.host_tools import qemu_cpus
 from firsttouch.catalog.machines import expand, load_machine, machine_names
 from firsttouch.errors import UserError
-from firsttouch.vm.pmu import Pmu
+from firsttouch.vm.guest import Pmu
 from tests.support import pptt
 
 NAMES = machine_names()

@@ -3,16 +3,16 @@
 
 import pytest
 
-from firsttouch.catalog.arms import load_arm
-from firsttouch.catalog.machines import load_machine
-from firsttouch.catalog.settings import (
+from firsttouch.catalog.arms import (
     BARE,
+    load_arm,
     load_setting,
     matrix_settings,
     setting_names,
 )
+from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import UserError
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 
 @pytest.mark.parametrize("name", setting_names())

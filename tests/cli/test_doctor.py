@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 # A host that has everything except what a test takes away.
 _PACKAGES = """\

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.results import write_results
-from firsttouch.places import EXPERIMENTS
 from tests.conftest import Firsttouch
 from tests.support import made_results
 from tests.support.results import make_profiled

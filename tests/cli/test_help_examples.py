@@ -12,8 +12,8 @@ import pytest
 
 from firsttouch.building.programs import build_ftbench, build_recorder
 from firsttouch.cli.main import main
+from firsttouch.files import EXPERIMENTS, REPOSITORY
 from firsttouch.lab.results import write_results
-from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.progress import Reporter
 from tests.conftest import FAKE_LINUX, TRIED, Firsttouch
 from tests.support import made_results

@@ -21,8 +21,8 @@ import pytest
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.source import debian_source
 from firsttouch.catalog.releases import load_release
+from firsttouch.files import EXPERIMENTS, REPOSITORY
 from firsttouch.lab.plan import DEFAULT_RELEASE
-from firsttouch.places import EXPERIMENTS, REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.survey.document import read_survey
 from tests.conftest import FAKE_CONFIGURATION

@@ -7,8 +7,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.results import pack_results, read_results
-from firsttouch.places import EXPERIMENTS
 from tests.conftest import Firsttouch
 from tests.support import made_results
 from tests.support.made_results import Made

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.cli.main import main
-from firsttouch.places import EXPERIMENTS, REPOSITORY
+from firsttouch.files import EXPERIMENTS, REPOSITORY
 from tests.conftest import Firsttouch
 from tests.support import made_results
 from tests.support.checkouts import copy_checkout

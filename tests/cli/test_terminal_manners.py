@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.places import EXPERIMENTS, REPOSITORY
+from firsttouch.files import EXPERIMENTS, REPOSITORY
 from tests.conftest import FAKE_CONFIGURATION
 from tests.support import made_results
 from tests.support.full_disk import small_disk

@@ -10,8 +10,8 @@ import pytest
 from docs.evidence.draw import command
 from docs.evidence.draw.sets import ResultSet, load_sets
 from firsttouch.errors import UserError
+from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.results import read_results
-from firsttouch.places import EXPERIMENTS
 from tests.support import made_results
 
 _SETS = """

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 _PAGE = (REPOSITORY / "docs/project/design.md").read_text()
 

@@ -17,9 +17,9 @@ from docs.evidence.draw.sets import EVIDENCE, SETS, load_sets
 from firsttouch.catalog.arms import load_arm
 from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import request_of
+from firsttouch.files import REPOSITORY
 from firsttouch.lab.plan import make_plan
 from firsttouch.lab.results import Result, read_results
-from firsttouch.places import REPOSITORY
 from firsttouch.views.answers import print_answers
 from tests.support.contract import real_contract
 

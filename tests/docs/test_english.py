@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.tables import Fields, read_toml
 
 _HABITS = list(read_toml(REPOSITORY / "tests/data/english.toml").tables("habit"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.programs import build_recorder
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.trace.conftest import FOLDER as TRACED
 

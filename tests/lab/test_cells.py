@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from firsttouch.catalog.architectures import architecture_names
-from firsttouch.catalog.arms import Kernel, tried_arm
+from firsttouch.catalog.arms import Kernel, load_setting, setting_names, tried_arm
 from firsttouch.catalog.experiments import (
     Packages,
     UserProgram,
     experiment_names,
     load_experiment,
 )
-from firsttouch.catalog.settings import load_setting, setting_names
 from firsttouch.cli.count import program_of
 from firsttouch.cli.main import full_parser
 from firsttouch.cli.options import request_of

@@ -13,7 +13,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.building.store import keep_outcome
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.releases import load_release
-from firsttouch.lab.forecast import Forecast, forecast
+from firsttouch.cli.running import Forecast, forecast
 from firsttouch.lab.guests import Part, Parts, make_jobs
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.progress import Reporter

@@ -18,11 +18,11 @@ import pytest
 
 from firsttouch.building.store import keep_outcome, outcome_place, stored_outcome
 from firsttouch.errors import GuestError
+from firsttouch.files import REPOSITORY
 from firsttouch.lab import outcomes
 from firsttouch.lab import run as run_module
 from firsttouch.lab.guests import Job
 from firsttouch.lab.run import GuestOutcome
-from firsttouch.places import REPOSITORY
 from firsttouch.tables import Fields, Json
 from tests.support.guest_runs import execute, given, make_jobs
 

@@ -17,7 +17,7 @@ import pytest
 from firsttouch.building.programs import INIT, build_ftbench
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
-from firsttouch.lab.guard import check_double_fault
+from firsttouch.lab.outcomes import check_double_fault
 from firsttouch.lab.results import read_results
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, parse_json

@@ -19,11 +19,11 @@ from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import UserError
+from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.cells import layout_of, parse_layouts
 from firsttouch.lab.guests import Part, Parts, make_jobs, parts_of
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import FILE_NAME, read_results
-from firsttouch.places import EXPERIMENTS
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields
 from firsttouch.vm.guest import Guest

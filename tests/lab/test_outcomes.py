@@ -14,10 +14,8 @@ from firsttouch.errors import GuestError
 from firsttouch.lab import outcomes
 from firsttouch.lab.outcomes import measure_guest
 from firsttouch.tables import Json
-from firsttouch.vm.guest import Guest
-from firsttouch.vm.pmu import PmuCounts
-from firsttouch.vm.protocol import Done
-from firsttouch.vm.supervision import GuestOutput
+from firsttouch.vm.guest import Guest, PmuCounts
+from firsttouch.vm.supervision import Done, GuestOutput
 from tests.support.results import make_region
 
 _KEY = "ab" * 32

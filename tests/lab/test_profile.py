@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import make_dataset
+from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import UNKNOWN, USER, Profile, profiles_of
 from firsttouch.errors import HostError
 from firsttouch.lab.guests import make_jobs

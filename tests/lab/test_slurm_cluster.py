@@ -12,7 +12,7 @@ import pytest
 
 from firsttouch.building.debian import given_configuration
 from firsttouch.catalog.releases import load_release
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 from tests.conftest import FAKE_CONFIGURATION, FAKE_LINUX, Firsttouch
 from tests.support.slurm_cluster import slurm_cluster

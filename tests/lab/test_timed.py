@@ -30,9 +30,8 @@ from firsttouch.lab.plan import Plan, Request
 from firsttouch.lab.results import FILE_NAME, Times, read_times
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
-from firsttouch.vm.kvm import Condition
-from firsttouch.vm.protocol import Done
-from firsttouch.vm.supervision import GuestOutput
+from firsttouch.vm.host import Condition
+from firsttouch.vm.supervision import Done, GuestOutput
 from tests.conftest import TRIED
 from tests.support.contract import real_contract
 from tests.support.sources import fake_source

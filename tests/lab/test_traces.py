@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.measurement import measure
-from firsttouch.building.disks import RootDisk
-from firsttouch.building.programs import INIT, RECORDER, build_recorder
+from firsttouch.building.programs import INIT, RECORDER, RootDisk, build_recorder
 from firsttouch.building.store import keep_outcome, outcome_place
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.collection import load_catalog

@@ -13,7 +13,7 @@ import pytest
 from firsttouch.building.source import debian_source
 from firsttouch.building.store import MANIFEST
 from firsttouch.catalog.releases import load_release
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields, parse_json
 from tests.conftest import TRIED, Firsttouch

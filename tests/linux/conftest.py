@@ -20,7 +20,7 @@ from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.machines import load_machine
 from firsttouch.catalog.releases import load_release, release_names
-from firsttouch.places import LINUX
+from firsttouch.files import LINUX
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from tests.linux.outcomes import Outcomes

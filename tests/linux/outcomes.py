@@ -11,13 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from firsttouch.building.store import keep_outcome, stored_outcome
-from firsttouch.files import digest, write_atomically
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY, digest, write_atomically
 from firsttouch.tables import Fields
 from firsttouch.vm.guest import Guest
-from firsttouch.vm.protocol import Done
 from firsttouch.vm.qemu import guest_key
-from firsttouch.vm.supervision import run_guest
+from firsttouch.vm.supervision import Done, run_guest
 
 # What guests printed, for people.
 KTAP = REPOSITORY / "out/regress/ktap"

@@ -21,7 +21,7 @@ from firsttouch.lab.results import Times, host_of, read_times, results_by_arm
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields
 from firsttouch.vm import qemu
-from firsttouch.vm.kvm import host_machine
+from firsttouch.vm.host import host_machine
 from tests.support.contract import real_contract
 
 pytestmark = pytest.mark.kernel

@@ -18,7 +18,7 @@ from firsttouch.building.overlay import lay_over
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.errors import UserError
-from firsttouch.places import LINUX
+from firsttouch.files import LINUX
 from firsttouch.progress import Reporter
 from firsttouch.tables import read_toml
 from tests.support.kernels import variant_names, with_variant

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from tests.linux.conftest import LLVM, Assemble
 from tests.linux.mnemonics import Intent, forms, kinds, lines, of_kernel
 

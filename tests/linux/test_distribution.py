@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import read_dataset
+from firsttouch.analysis.measurement import Case
 from firsttouch.building.kernel import obtain_image
 from firsttouch.building.programs import INIT, build_ftbench
 from firsttouch.building.source import KernelSource

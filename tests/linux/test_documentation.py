@@ -4,7 +4,7 @@
 import pytest
 
 from firsttouch.catalog.releases import release_names
-from firsttouch.places import LINUX
+from firsttouch.files import LINUX
 from tests.linux.test_size import changed_by
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.places import LINUX
+from firsttouch.files import LINUX
 from tests.linux.conftest import HERE
 
 _HEADER = LINUX / "mm/fault_ahead.h"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.disks import FileDisk
 from firsttouch.building.host_tools import cross_compile
+from firsttouch.building.programs import FileDisk
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.supervision import run_guest

@@ -17,12 +17,12 @@ from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import build_ftbench
 from firsttouch.catalog.machines import Cache, Machine, load_machine, machine_names
 from firsttouch.catalog.releases import release_names
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields
 from firsttouch.vm import initramfs
-from firsttouch.vm.protocol import Done
+from firsttouch.vm.supervision import Done
 from tests.linux.conftest import MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support import pptt

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.disks import RootDisk
-from firsttouch.building.programs import build_ftbench
+from firsttouch.building.programs import RootDisk, build_ftbench
 from firsttouch.catalog.experiments import Packages
 from firsttouch.catalog.releases import release_names
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.tables import parse_json
 from firsttouch.vm.guest import Guest

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.catalog.experiments import load_experiment
-from firsttouch.places import LINUX, REPOSITORY
+from firsttouch.files import LINUX, REPOSITORY
 from tests.support.objections import Answer, objections
 from tests.support.selftests import suite_names
 

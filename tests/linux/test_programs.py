@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from firsttouch.building.disks import RootDisk
-from firsttouch.building.programs import build_ftbench
+from firsttouch.building.programs import RootDisk, build_ftbench
 from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter

@@ -13,11 +13,10 @@ import pytest
 
 from firsttouch.building.host_tools import cross_compile, processors
 from firsttouch.building.kernel import KernelImage
-from firsttouch.building.overlay import all_series, apply, link_tree, patches_of
-from firsttouch.building.series import write_series
+from firsttouch.building.overlay import all_series, apply, link_tree, patches_of, write_series
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
-from firsttouch.places import LINUX
+from firsttouch.files import LINUX
 
 pytestmark = pytest.mark.kernel
 

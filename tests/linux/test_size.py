@@ -13,7 +13,7 @@ import pytest
 
 from firsttouch.building.overlay import all_series, patches_of
 from firsttouch.catalog.releases import load_release, release_names
-from firsttouch.places import LINUX
+from firsttouch.files import LINUX
 
 _LIMITS = {"write-intent": 180, "color-zero-page": 140, "fault-ahead": 150, "fault-around": 50}
 _NO_CODE = re.compile(r"Documentation/|MAINTAINERS|tools/testing/|.*kunit")

@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from firsttouch.building.disks import FileDisk
+from firsttouch.building.programs import FileDisk
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.errors import GuestError
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
-from firsttouch.vm.protocol import Done
-from firsttouch.vm.supervision import run_guest
+from firsttouch.vm.supervision import Done, run_guest
 from tests.linux.conftest import AddScript, Begin, MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support.kernels import variant_names

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.disks import RootDisk
-from firsttouch.building.programs import INIT, PMU, build_ftbench, ftbench, ftbench_list
+from firsttouch.building.programs import INIT, PMU, RootDisk, build_ftbench, ftbench, ftbench_list
 from firsttouch.catalog.arms import load_arm
 from firsttouch.catalog.experiments import Packages
+from firsttouch.files import REPOSITORY
 from firsttouch.lab.results import read_times
-from firsttouch.places import REPOSITORY
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields
 from tests.linux.conftest import HERE, AddScript, MakeGuest

@@ -4,7 +4,7 @@
 import shutil
 from pathlib import Path
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 # What `firsttouch` reads and builds.
 _FOLDERS = (

@@ -14,7 +14,7 @@ import pytest
 
 from firsttouch.building import host_tools
 from firsttouch.building.host_tools import QEMU
-from firsttouch.vm.devicetree import device_tree
+from firsttouch.vm.qemu import device_tree
 
 _SCRIPT = """#!/usr/bin/python3
 import hashlib, json, os, re, sys

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 GOLDEN = REPOSITORY / "tests/golden.txt"
 _FILES = REPOSITORY / "tests/data/golden"

@@ -9,7 +9,7 @@ from _pytest.mark import ParameterSet
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
-from firsttouch.places import LINUX, REPOSITORY
+from firsttouch.files import LINUX, REPOSITORY
 
 _VARIANTS = LINUX / "configs/variants"
 _MISTAKES = REPOSITORY / "tests/linux/mistakes"

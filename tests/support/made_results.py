@@ -16,8 +16,8 @@ from firsttouch.catalog.experiments import (
     experiment_names,
     load_experiment,
 )
+from firsttouch.files import EXPERIMENTS
 from firsttouch.lab.results import FILE_NAME, read_results
-from firsttouch.places import EXPERIMENTS
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Json
 

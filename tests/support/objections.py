@@ -4,7 +4,7 @@
 import re
 from dataclasses import dataclass
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 
 @dataclass(frozen=True)

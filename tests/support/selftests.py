@@ -12,8 +12,7 @@ from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import BuildError, HostError
-from firsttouch.files import digest_files
-from firsttouch.places import LINUX
+from firsttouch.files import LINUX, digest_files
 from firsttouch.progress import Reporter
 from firsttouch.tables import Json
 

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 NODES = ("ftn1", "ftn2")
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")

@@ -8,8 +8,7 @@ from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import ATOMICS
 from firsttouch.survey.samples import Sample, Survey
 from firsttouch.survey.tasks import PAGES, SETTLE, SIZE, all_tasks
-from firsttouch.vm.host import Host, HostCache
-from firsttouch.vm.kvm import Condition
+from firsttouch.vm.host import Condition, Host, HostCache
 
 # Recorded on a virtual machine.
 SURVEY = Path(__file__).parent.parent / "data/survey.jsonl"

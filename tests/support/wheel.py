@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 
 
 def build_wheel(folder: Path) -> Path:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.vm.cpus import lscpu, lscpu_fields, processor_name
-from firsttouch.vm.host import HostCache, read_host
+from firsttouch.vm.host import HostCache, lscpu, lscpu_fields, processor_name, read_host
 from tests.support.surveys import HOST
 
 _CACHE = "sys/devices/system/cpu/cpu3/cache"

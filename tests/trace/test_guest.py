@@ -23,8 +23,8 @@ from firsttouch.trace.events import Fault
 from firsttouch.trace.reading import Reading, read_recording
 from firsttouch.trace.records import open_recording
 from firsttouch.vm.guest import Guest, port_for
-from firsttouch.vm.protocol import read_channel
 from firsttouch.vm.qemu import RESULTS, command
+from firsttouch.vm.supervision import read_channel
 from tests.trace.conftest import Compile
 from tests.trace.test_kinds import GIVERS, by_function
 from tests.trace.test_kinds import KNOWN as KINDS

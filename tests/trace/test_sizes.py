@@ -17,8 +17,8 @@ from firsttouch.progress import Reporter
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.remedies import FOLIOS, table_bytes
 from firsttouch.vm.guest import Guest
-from firsttouch.vm.protocol import read_channel
 from firsttouch.vm.qemu import RESULTS, command
+from firsttouch.vm.supervision import read_channel
 from tests.support.kernels import releases_with_stock, with_variant
 from tests.trace.conftest import Compile
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from docs.evidence.draw.sets import load_sets
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.experiments import load_experiment
-from firsttouch.places import EXPERIMENTS
+from firsttouch.files import EXPERIMENTS
 from firsttouch.views import answers
 from firsttouch.views.answers import LINES, first_figure, print_answers
 from firsttouch.views.rows import print_dataset

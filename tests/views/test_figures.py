@@ -11,11 +11,10 @@ import pytest
 
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.experiments import CHARTS as KNOWN_CHARTS
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.views.html.figures import CHARTS
-from firsttouch.views.html.files import figure_files
-from firsttouch.views.html.page import render
-from firsttouch.views.html.scales import Scale, round_up, scale_for
+from firsttouch.views.html.page import figure_files, render
+from firsttouch.views.html.svg import Scale, round_up, scale_for
 from tests.support import made_results
 from tests.support.made_results import Made
 from tests.support.pages import section_of, text_of

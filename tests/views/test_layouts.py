@@ -14,8 +14,7 @@ from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.views.answers import print_answers
 from firsttouch.views.html.page import render
-from firsttouch.views.rows import export, print_dataset
-from firsttouch.views.summary import summary
+from firsttouch.views.rows import export, print_dataset, summary
 from tests.support.golden import Golden
 from tests.support.results import in_layouts
 

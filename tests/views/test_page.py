@@ -15,7 +15,7 @@ from firsttouch.analysis.dataset import Dataset, make_dataset, read_dataset
 from firsttouch.catalog.arms import tried_arm
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.experiments import Params
-from firsttouch.places import EXPERIMENTS
+from firsttouch.files import EXPERIMENTS
 from firsttouch.views.html.page import origins, render, write_report
 from tests.support import made_results
 from tests.support.made_results import Made

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.views.html.page import write_report
 from tests.support import made_results
 from tests.support.browser import Browser, browser

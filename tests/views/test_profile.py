@@ -11,7 +11,7 @@ from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.catalog.collection import load_catalog
-from firsttouch.views.html.files import figure_files
+from firsttouch.views.html.page import figure_files
 from firsttouch.views.profile import folded, print_profile
 from tests.support.results import make_profiled
 

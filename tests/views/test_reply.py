@@ -11,7 +11,7 @@ from firsttouch.analysis.changes import changes
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.catalog.arms import Kernel, tried_arm
 from firsttouch.catalog.collection import load_catalog
-from firsttouch.views.reply import reply
+from firsttouch.views.changes import reply
 from tests.support.golden import Golden
 from tests.support.results import POPULATE, make_profiled, make_result
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from firsttouch.analysis.dataset import read_dataset
 from firsttouch.catalog.machines import DEFAULT_MACHINE, load_machine
 from firsttouch.errors import UserError, nearest
-from firsttouch.places import EXPERIMENTS
+from firsttouch.files import EXPERIMENTS
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_change, format_compact, format_number_of, format_value
 from firsttouch.views.answers import print_answers

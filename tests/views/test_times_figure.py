@@ -13,7 +13,7 @@ from firsttouch.lab.results import Boot
 from firsttouch.tables import Json
 from firsttouch.views.html.figures import times_figure
 from firsttouch.views.html.page import render
-from firsttouch.vm.kvm import Condition
+from firsttouch.vm.host import Condition
 from tests.support.results import make_result
 from tests.support.surveys import HOST
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.catalog.machines import load_machine
-from firsttouch.vm.guest import Guest
-from firsttouch.vm.pmu import Pmu
+from firsttouch.vm.guest import Guest, Pmu
 from tests.support import fake_qemu
 
 MakeGuest = Callable[[Path], Guest]

@@ -16,11 +16,9 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import GuestError
 from firsttouch.lab.outcomes import measure_guest
 from firsttouch.progress import Reporter
-from firsttouch.vm.guest import Guest
-from firsttouch.vm.pmu import Pmu
-from firsttouch.vm.protocol import Done
+from firsttouch.vm.guest import Guest, Pmu
 from firsttouch.vm.qemu import guest_key
-from firsttouch.vm.supervision import run_guest
+from firsttouch.vm.supervision import Done, run_guest
 
 pytestmark = pytest.mark.kernel
 

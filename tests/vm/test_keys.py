@@ -12,9 +12,8 @@ import pytest
 
 from firsttouch.catalog.machines import load_machine
 from firsttouch.files import digest, digest_file
-from firsttouch.vm import devicetree, initramfs
-from firsttouch.vm.guest import Guest
-from firsttouch.vm.pmu import Pmu
+from firsttouch.vm import initramfs, qemu
+from firsttouch.vm.guest import Guest, Pmu
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import run_guest
 from tests.support import fake_qemu
@@ -95,10 +94,10 @@ def test_a_change_of_how_its_files_are_made_changes_the_key(
         fake_qemu.shadow(folder, monkeypatch)
         keys.append(guest_key(guest))
     assert keys[0] == keys.pop(1)
-    source = devicetree.overlay_source(guest.machine, 1, None)
+    source = qemu.overlay_source(guest.machine, 1, None)
     changed = source.replace("cache-unified;", "cache-unified; another;")
-    monkeypatch.setattr(devicetree, "overlay_source", lambda *_: changed)
-    devicetree.device_tree.cache_clear()
+    monkeypatch.setattr(qemu, "overlay_source", lambda *_: changed)
+    qemu.device_tree.cache_clear()
     keys.append(guest_key(guest))
     console = initramfs.console_archive()
     monkeypatch.setattr(initramfs, "console_archive", lambda: console + bytes(512))

@@ -12,11 +12,11 @@ import pytest
 
 from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import HostError
-from firsttouch.vm.cpus import choose_cpus
 from firsttouch.vm.guest import Guest
-from firsttouch.vm.kvm import (
+from firsttouch.vm.host import (
     Condition,
     check_kvm,
+    choose_cpus,
     condition,
     disturbances,
     host_machine,

@@ -3,7 +3,7 @@
 
 import pytest
 
-from firsttouch.vm.protocol import Done, read_channel
+from firsttouch.vm.supervision import Done, read_channel
 
 
 def _ended(number: int, status: int = 0) -> str:

@@ -15,13 +15,12 @@ from pathlib import Path
 from docs.evidence.draw import commands, history, predicted
 from docs.evidence.draw.sets import EVIDENCE, ResultSet, load_sets
 from docs.evidence.draw.tables import page
-from firsttouch.cli.failures import exit_status
+from firsttouch.cli.main import exit_status
 from firsttouch.cli.main import main as firsttouch
 from firsttouch.errors import UserError, nearest
-from firsttouch.files import write_atomically
+from firsttouch.files import REPOSITORY, write_atomically
 from firsttouch.lab.results import pack_results, read_results
-from firsttouch.places import REPOSITORY
-from firsttouch.views.html.files import figure_files
+from firsttouch.views.html.page import figure_files
 
 # Pages that are not of results of the laboratory.
 OTHERS = {"history-counts": history.draw, "predicted-programs": predicted.draw}

@@ -18,8 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from firsttouch.building.apt import unpack
-from firsttouch.building.disks import ACCOUNTS, MOUNT_POINTS
-from firsttouch.building.programs import build_recorder
+from firsttouch.building.programs import ACCOUNTS, MOUNT_POINTS, build_recorder
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import HostError
 from firsttouch.progress import Reporter

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from firsttouch.analysis.dataset import Dataset, read_dataset
 from firsttouch.errors import UserError
-from firsttouch.places import REPOSITORY
+from firsttouch.files import REPOSITORY
 from firsttouch.tables import read, read_toml
 
 # In a checkout; an installed package has no evidence.

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from docs.evidence.draw.sets import ResultSet
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import change_percent
+from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import (
     USER,
     Basis,

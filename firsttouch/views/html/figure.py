@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from firsttouch.analysis.cases import Case
+from firsttouch.analysis.measurement import Case
 from firsttouch.views.html.svg import Drawing
 from firsttouch.views.names import case_label, metric_words, value_label
 from firsttouch.views.tables import Table
@@ -31,7 +31,6 @@ class Picture:
     drawing: Drawing
 
     def __html__(self) -> Markup:
-        """Return the picture as a part of a page."""
         return self.drawing.svg(self.name, self.title, self.description)
 
 
@@ -69,7 +68,6 @@ def cell_table(cases: Sequence[Case], arms: Sequence[str], metric: str, unit: st
 def pictures(
     name: str, title: str, description: str, draw: Callable[[float], Drawing]
 ) -> tuple[Picture, Picture]:
-    """Return the wide and the narrow picture that `draw` makes."""
     return (
         Picture(f"{name}-wide", title, description, draw(WIDE)),
         Picture(f"{name}-narrow", title, description, draw(NARROW)),

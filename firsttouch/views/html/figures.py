@@ -8,8 +8,8 @@ from dataclasses import replace
 from statistics import fmean
 
 from firsttouch.analysis.cache_statistics import Spread, alike
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.times import ELAPSED, timed_rows
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.collection import Catalog, load_catalog
@@ -19,10 +19,9 @@ from firsttouch.errors import UserError
 from firsttouch.lab.results import Times, host_of
 from firsttouch.quantities import format_compact, format_ratio
 from firsttouch.views.answers import mean_words
-from firsttouch.views.html.charts import Bar, Group, describe, draw_dumbbells, draw_lines
+from firsttouch.views.html.charts import Bar, Group, describe, draw_dumbbells, draw_lines, timeline
 from firsttouch.views.html.figure import Chart, cell_table, pictures
 from firsttouch.views.html.style import symbols
-from firsttouch.views.html.timeline import timeline
 from firsttouch.views.names import as_number, format_param, format_params, metric_words
 from firsttouch.views.tables import Table
 from firsttouch.views.times import cell_title, change_words, sentences
@@ -202,12 +201,10 @@ def _tick(name: str, value: float) -> str:
 
 
 def _value(name: str, value: str | int) -> str:
-    """Return a parameter's value without the name, which stands beside it."""
     return format_param(name, value).removeprefix(f"{name} ")
 
 
 def _metric(cases: Sequence[Case]) -> Metric | None:
-    """Return the first shown metric in which arms differ, or else the first shown metric."""
     experiment = cases[0].experiment
     shown = [metric for metric in experiment.metrics if metric.shown] or experiment.metrics
     measured = [m for m in shown if any(case.values(m.name) for case in cases)]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from firsttouch.analysis.cases import Case
+from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import INSTRUCTIONS, USER, basis_of, profiles_of
 from firsttouch.views.html.figure import Picture
 from firsttouch.views.html.svg import CHARACTER, Drawing, shorten

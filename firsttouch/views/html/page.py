@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,9 +12,9 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from firsttouch.analysis.cases import Case
 from firsttouch.analysis.changes import Changes, changes
 from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.machines import Cache
 from firsttouch.files import write_atomically
@@ -22,14 +23,14 @@ from firsttouch.quantities import format_number_of, format_size
 from firsttouch.views.answers import answer, answering, published_table
 from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import comparison_tables
-from firsttouch.views.html.figure import Chart
+from firsttouch.views.html.charts import why_not_sampled
+from firsttouch.views.html.figure import Chart, Picture
 from firsttouch.views.html.figures import figures_of
 from firsttouch.views.html.flame import profile_flames
-from firsttouch.views.html.style import page_style
-from firsttouch.views.html.timeline import why_not_sampled
+from firsttouch.views.html.style import page_style, picture_style
 from firsttouch.views.names import QUICK
-from firsttouch.views.profile import function_tables
-from firsttouch.views.rows import by_experiment, gap_table, row_table
+from firsttouch.views.profile import case_title, function_tables, profile_command
+from firsttouch.views.rows import by_experiment, gap_table, measuring_command, row_table
 from firsttouch.views.tables import Table, as_html, html_command
 
 FILE_NAME = "report.html"
@@ -201,7 +202,6 @@ def _digest(name: str, made: Provenance) -> str:
 def _lines(
     dataset: Dataset, name: str, read: Callable[[Provenance], str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield a line for each value of one fact; cells without it are skipped."""
     where: dict[str, list[tuple[str, str]]] = {}
     for case in dataset.cases:
         for arm, measured in case.arms.items():
@@ -260,3 +260,59 @@ def _words(text: str) -> Markup:
     return Markup("").join(
         html_command(part) if index % 2 else part for index, part in enumerate(parts)
     )
+
+
+def write_figures(dataset: Dataset, directory: Path) -> list[Path]:
+    """Write each figure of the report to `directory`; return the files.
+
+    The same dataset gives the same names and bytes.
+    """
+    return _write(figure_files(dataset), directory)
+
+
+def write_flame_graphs(dataset: Dataset, directory: Path) -> list[Path]:
+    """Write the flame graph of each case that has profiles to `directory`; return the files."""
+    return _write(_flame_graphs(dataset), directory)
+
+
+def _write(files: Mapping[str, str], directory: Path) -> list[Path]:
+    for name, text in files.items():
+        write_atomically(directory / name, text)
+    return [directory / name for name in files]
+
+
+def figure_files(dataset: Dataset) -> dict[str, str]:
+    """Return each figure of the report: a name that ends in .svg, and its SVG.
+
+    Each asks for nothing outside itself, has a light and a dark form, and
+    ends in the command that measures it. Names stay when others are measured, too.
+    """
+    files = _flame_graphs(dataset)
+    for cases in by_experiment(dataset):
+        command, name = measuring_command(cases, dataset.further), cases[0].experiment.name
+        for figure in figures_of(dataset, cases, name):
+            files[f"{name}-{_slug(figure.heading)}.svg"] = _picture(
+                dataset, figure.wide, command, f"{figure.wide.description} {figure.caption}"
+            )
+    return files
+
+
+def _flame_graphs(dataset: Dataset) -> dict[str, str]:
+    return {
+        f"profile-{_slug(case_title(case))}.svg": _picture(
+            dataset, picture, profile_command(case), picture.description
+        )
+        for case in dataset.cases
+        if (picture := profile_flames(case))
+    }
+
+
+def _slug(words: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")
+
+
+def _picture(dataset: Dataset, picture: Picture, command: str, description: str) -> str:
+    foot = f"{command} --quick" if dataset.quick else command
+    drawing = picture.drawing.framed(picture.title, foot)
+    style = picture_style(dataset.catalog, drawing.shapes)
+    return drawing.document(picture.title, description, style)

@@ -28,7 +28,6 @@ _FOREIGN = Symbol("cross", True, "m-foreign")
 
 
 def symbols(catalog: Catalog, arms: Iterable[str]) -> Symbols:
-    """Return the marks of `arms`, in their order."""
     kinds = {arm.name: kind for kind, arm in _arm_kinds(catalog)}
     return {
         name: Symbol(catalog.arms[name].mark.shape, catalog.arms[name].mark.filled, kinds[name])
@@ -45,7 +44,6 @@ def _arm_kinds(catalog: Catalog) -> list[tuple[str, Arm]]:
 
 
 def page_style(catalog: Catalog) -> str:
-    """Return the style sheet of the page."""
     light, dark = _arm_colors(catalog, dark=False), _arm_colors(catalog, dark=True)
     return "\n".join([armless_style(light, dark), _arm_rules(catalog)])
 
