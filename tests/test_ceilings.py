@@ -10,8 +10,8 @@ from firsttouch.files import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 148),
-    ("firsttouch/*.py", "lines", 23_130),
+    ("firsttouch/*.py", "files", 127),
+    ("firsttouch/*.py", "lines", 22747),
     ("docs/evidence/draw/*.py", "lines", 801),
     ("tests/*.py", "lines", 22_770),
     ("docs/*.md", "bytes", 172_000),
