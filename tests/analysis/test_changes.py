@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What an arm changes: equal is equal, chance is what the control shows, or addresses explain."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from dataclasses import replace

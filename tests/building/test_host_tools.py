@@ -8,9 +8,8 @@ import pytest
 
 from firsttouch.building import host_tools
 from firsttouch.building.host_tools import available_memory, check_headers, processors
-from firsttouch.catalog.architectures import architecture_names, load_architecture
+from firsttouch.catalog.architectures import load_architecture
 from firsttouch.errors import HostError
-from firsttouch.files import REPOSITORY
 
 
 @pytest.fixture
@@ -65,10 +64,3 @@ def test_a_header_that_a_kernel_needs_is_named_with_its_package(
     monkeypatch.setattr(host_tools, "load_architecture", lambda _name: architecture)
     with pytest.raises(HostError, match=r"need no/such\.h to be built: install libnone-dev\."):
         check_headers("x86-64")
-
-
-def test_packages_of_headers_are_installed_for_the_tests() -> None:
-    packages = (REPOSITORY / "packages.list").read_text()
-    for name in architecture_names():
-        for package in load_architecture(name).headers.values():
-            assert f"\n{package} : " in packages

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A guest by hand: its QEMU command pasted into a shell, and a shell in it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A laboratory whose guests are not booted: requests are recorded, and answered."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import threading

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """How many guests run at once: as many as CPUs and memory allow, or as the user says."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

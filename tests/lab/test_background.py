@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch lab` ends in the background, and without a terminal, as in the foreground."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch try --bisect`: a git tree of 20 commits, one of which adds instructions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The cache experiments, measured in guests with the modelled PMU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch lab` from its options to its output, with fake guests."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

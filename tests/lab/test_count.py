@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch count`, in guests: the commands of docs/how-to/count.md."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import tarfile

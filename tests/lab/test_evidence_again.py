@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The committed raw results are what this checkout measures: a few cells of them, run again."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path

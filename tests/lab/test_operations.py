@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Operations on memory, counted in guests: what has less to do costs less."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

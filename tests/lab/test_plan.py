@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The plan: exactly what was requested, checked before anything is built."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

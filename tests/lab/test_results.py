@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """results.jsonl: what was written is read; cut-off lines and other schemas are reported."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A run measures only what the store lacks, and once; figures come from the store."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import itertools
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What Slurm's commands are given and answer; test_slurm_cluster.py runs a real one."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -5,8 +5,6 @@ What a guest counts follows from the bytes of its image, to which the fake tree
 adds its mm/memory.c.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Callable

@@ -26,22 +26,6 @@ from tests.support.results import make_result
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "fragment"),
-    [
-        (["--seconds", "0"], "give 5 to 3600"),
-        (["--seconds", "many"], "invalid int value: 'many'"),
-        (["--guest", "stock"], "unrecognized arguments"),
-        (["--out", "/proc/firsttouch"], "cannot write to /proc/firsttouch"),
-    ],
-)
-def test_refusals(firsttouch: Firsttouch, arguments: list[str], fragment: str) -> None:
-    done = firsttouch("survey", *arguments)
-    assert done.returncode == 2 and not done.stdout
-    (sentence,) = done.stderr.strip().splitlines()
-    assert sentence.startswith("firsttouch: ") and fragment in sentence
-
-
 def test_another_architecture_is_refused(
     monkeypatch: pytest.MonkeyPatch, reporter: Reporter
 ) -> None:

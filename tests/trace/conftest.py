@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Programs that the tests trace."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

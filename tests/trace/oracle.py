@@ -6,8 +6,6 @@ from one that is not. A double is a read of a missing page, then a write to it w
 it is mapped, by one process. Needs root and perf.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which remedies are named, in which words, and how each is tried."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

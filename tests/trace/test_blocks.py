@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Sets of pages by blocks of them."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

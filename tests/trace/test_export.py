@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch export` of a trace: each fault once, with its kind."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Where folios of 64 KiB, of 2 MiB, and those of malloc's heap save faults, by a replay."""
 
-from __future__ import annotations
-
 import pytest
 
 from firsttouch.trace.blocks import Limits

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What instructions do to memory: the disassembler's word, and the kernel's decoder's."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Real JIT compilers: the trace names what they compiled by the map that they write for perf."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which of malloc's large blocks come out of those that it would have kept."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

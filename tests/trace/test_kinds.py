@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A program with a known number of faults of each kind: all are told, and the kinds sum up."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A program with known doubles at known lines: all are found, and no other."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 tests/trace/test_guest.py has the same for arm64, where QEMU's log is the reference.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

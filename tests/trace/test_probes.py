@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Programs about which a trace was wrong once: tests/data/probes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

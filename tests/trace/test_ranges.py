@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Ranges of pages are what a set of the same pages is."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

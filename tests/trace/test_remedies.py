@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a remedy was predicted to save is what it saves."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

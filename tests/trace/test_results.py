@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """trace.json, the page and the comparison, from traces made by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a host forbids or counts otherwise: it is recorded, or said in a sentence."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

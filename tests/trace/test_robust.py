@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a recorder could disturb, and what could disturb it: nothing is lost, nothing is left."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

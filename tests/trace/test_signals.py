@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Signals reach the traced program once, whoever sends them, and none stops the recorder."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What removes doubles, from findings made by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

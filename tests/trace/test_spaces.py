@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a record of a mapping says about the pages that were there before."""
 
-from __future__ import annotations
-
 import pytest
 
 from firsttouch.trace.events import Mapped

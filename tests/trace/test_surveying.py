@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The prices of faults that `trace` measures once for each boot."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Names of places: from the file, from a debug file, from a server, from a JIT's map."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

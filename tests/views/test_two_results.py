@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two result sets side by side: what may be compared, and what is then said."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
