@@ -106,13 +106,6 @@ def test_the_laboratory_does_not_import_a_disassembler(own_cache: Path) -> None:
     assert not {"capstone", "elftools"} & set(done.stderr.split())
 
 
-def test_an_output_directory_that_cannot_be_written(firsttouch: Firsttouch) -> None:
-    # Root may write anywhere but here.
-    _refused(firsttouch("lab", "--out", "/proc/firsttouch"), "cannot write to", "--out")
-    (firsttouch.directory / "file").write_text("")
-    _refused(firsttouch("lab", "--out", "file/out"), "cannot write to", "--out")
-
-
 def test_a_series_has_no_author_that_nobody_named(
     firsttouch: Firsttouch, fake_linux: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

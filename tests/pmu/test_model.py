@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """The cache model, without QEMU: against a second model, and against numbers found by hand."""
 
+import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.pmu.conftest import DATA, HERE, PMU, must_run, run
+from tests.pmu.conftest import DATA, HERE, PMU, REPOSITORY, must_run, run
 
 pytestmark = pytest.mark.long
 
+_TRACES = tomllib.loads((REPOSITORY / "tests/data/pmu-model.toml").read_text())["trace"]
 MODEL = (PMU / "cache.c", PMU / "hierarchy.c")
 Counts = dict[tuple[int, str], tuple[int, int, int]]
 
@@ -37,10 +40,6 @@ def trace(build_model: Callable[..., Path]) -> Callable[..., Counts]:
 
 def reads(addresses: Iterable[int], cpu: int = 0) -> list[str]:
     return [f"r {cpu} {address:x}" for address in addresses]
-
-
-def writes(addresses: Iterable[int], cpu: int = 0) -> list[str]:
-    return [f"w {cpu} {address:x}" for address in addresses]
 
 
 def test_twelve_million_random_accesses_agree_with_the_reference(compare: Path) -> None:
@@ -99,26 +98,24 @@ def test_as_many_lines_as_ways_stay(trace: Callable[..., Counts], policy: str, w
     assert counts[0, "l1d"] == (100 * ways, ways, 0)
 
 
-def test_one_line_more_than_ways_misses_always_under_lru(trace: Callable[..., Counts]) -> None:
-    lines = [n * 4096 for n in range(9)]
-    counts = trace(reads(lines * 100), "l1d=32K:8:64:lru")
-    assert counts[0, "l1d"] == (900, 900, 0)
+def _expanded(text: str) -> list[str]:
+    """The accesses of a line of pmu-model.toml, as trace.c reads them."""
+    operation, cpu, addresses = text.split()
+    words = [int(word) for word in addresses.split(":")]
+    return [f"{operation} {cpu} {at:x}" for at in (range(*words) if words[1:] else words)]
 
 
-def test_tree_in_two_ways_is_lru(trace: Callable[..., Counts]) -> None:
-    counts = trace(reads([0, 64, 128] * 50), "l1d=128:2:64:plru")
-    assert counts[0, "l1d"] == (150, 150, 0)
-
-
-def test_tree_in_four_ways_by_hand(trace: Callable[..., Counts]) -> None:
-    """Lines 0 1 2 3 fill ways 0 to 3; the tree then points to way 0.
-
-    4 takes way 0, the root turns right: 0 takes way 2, where 2 was. 1 is still in
-    way 1, the one hit there is. It turns the root right again: 2 takes way 3, then 3
-    way 0, 4 way 2, 0 way 1, and so on, always where the next line is.
-    """
-    counts = trace(reads([n * 64 for n in range(5)] * 100), "l1d=256:4:64:plru")
-    assert counts[0, "l1d"] == (500, 499, 0)
+@pytest.mark.parametrize("case", _TRACES, ids=lambda case: case["options"])
+def test_a_trace_counts_what_was_found_by_hand(
+    trace: Callable[..., Counts], case: dict[str, Any]
+) -> None:
+    accesses = [access for line in case["accesses"] for access in _expanded(line)]
+    counts = trace(
+        accesses * case.get("rounds", 1), *case["options"].split(), cpus=case.get("cpus", 1)
+    )
+    for place, expected in case["counts"].items():
+        cpu, level = place.split()
+        assert list(counts[int(cpu), level][: len(expected)]) == expected, place
 
 
 def test_random_replacement_repeats_and_follows_its_seed(trace: Callable[..., Counts]) -> None:
@@ -130,62 +127,6 @@ def test_random_replacement_repeats_and_follows_its_seed(trace: Callable[..., Co
     assert misses(1) == misses(1)
     assert len({misses(seed) for seed in range(1, 9)}) > 1
     assert all(400 < misses(seed) < 2000 for seed in range(1, 9))
-
-
-def test_a_stream_misses_once_a_line(trace: Callable[..., Counts]) -> None:
-    counts = trace(reads(range(0, 65536, 8)), "l1d=4K:4:64:lru", "l2=16K:8:128:lru")
-    assert counts[0, "l1d"] == (8192, 1024, 0)
-    assert counts[0, "l2"] == (1024, 512, 0)
-
-
-def test_a_written_stream_is_written_back(trace: Callable[..., Counts]) -> None:
-    """256 lines written; the L1D keeps the last 64, the L2 the last 128 that the L1D evicted."""
-    counts = trace(writes(range(0, 16384, 64)), "l1d=4K:4:64:lru", "l2=8K:8:64:lru")
-    assert counts[0, "l1d"] == (256, 256, 192)
-    assert counts[0, "l2"] == (256, 256, 128)
-
-
-def test_a_clean_line_leaves_silently(trace: Callable[..., Counts]) -> None:
-    counts = trace(reads(range(0, 16384, 64)), "l1d=4K:4:64:lru", "l2=8K:8:64:lru")
-    assert counts[0, "l1d"] == (256, 256, 0)
-    assert counts[0, "l2"] == (256, 256, 0)
-
-
-def test_a_write_takes_the_line_from_the_other_cpu(trace: Callable[..., Counts]) -> None:
-    """Two CPUs write one line in turn: every write misses and takes a dirty copy."""
-    accesses = [f"w {n % 2} 40000000" for n in range(10)]
-    counts = trace(accesses, "l1d=4K:4:64:lru", cpus=2)
-    assert counts[0, "l1d"] == (5, 5, 5)
-    assert counts[1, "l1d"] == (5, 5, 4)
-
-
-def test_readers_share(trace: Callable[..., Counts]) -> None:
-    """One write, then both read: the writer's copy becomes clean once and stays."""
-    accesses = ["w 0 40000000", *[f"r {n % 2} 40000000" for n in range(10)]]
-    counts = trace(accesses, "l1d=4K:4:64:lru", "l3=64K:4:64:lru", cpus=2)
-    assert counts[0, "l1d"] == (6, 1, 1)
-    assert counts[1, "l1d"] == (5, 1, 0)
-    assert counts[0, "l3"][:2] == (1, 1)
-    assert counts[1, "l3"][:2] == (1, 0)
-
-
-def test_shared_l3_serves_the_second_cpu(trace: Callable[..., Counts]) -> None:
-    lines = range(0, 4096, 64)
-    counts = trace(
-        [*reads(lines, 0), *reads(lines, 1)], "l1d=1K:2:64:lru", "l3=64K:4:64:lru", cpus=2
-    )
-    assert counts[0, "l3"] == (64, 64, 0)
-    assert counts[1, "l3"] == (64, 0, 0)
-
-
-def test_fetches_and_data_share_the_l2(trace: Callable[..., Counts]) -> None:
-    counts = trace(
-        ["f 0 1000", "r 0 1000", "f 0 1000"],
-        *("l1i=1K:2:64:lru", "l1d=1K:2:64:lru", "l2=64K:4:64:lru"),
-    )
-    assert counts[0, "l1i"] == (2, 1, 0)
-    assert counts[0, "l1d"] == (1, 1, 0)
-    assert counts[0, "l2"] == (2, 1, 0)
 
 
 def test_histogram_tells_the_set(build_model: Callable[..., Path]) -> None:

@@ -16,43 +16,25 @@ def mapped(
     return Mapped(0, 1, start, end, start if offset is None else offset, prot, PRIVATE, path)
 
 
+def pages(first: int, end: int, path: str = ANON, at: int | None = None, prot: int = 3) -> Mapped:
+    offset = None if at is None else at << 12
+    return mapped(first << 12, end << 12, path, prot=prot, offset=offset)
+
+
+# What is mapped, what is mapped then, and the pages that are new by it.
 CASES = {
-    "new": ([], mapped(0x1000, 0x5000), [(0x1000, 0x5000)]),
-    "grown at its end": ([mapped(0x1000, 0x3000)], mapped(0x1000, 0x5000), [(0x3000, 0x5000)]),
-    "grown at its start": ([mapped(0x3000, 0x5000)], mapped(0x1000, 0x5000), [(0x1000, 0x3000)]),
-    "two that merge": (
-        [mapped(0x1000, 0x2000), mapped(0x4000, 0x5000)],
-        mapped(0x1000, 0x6000),
-        [(0x2000, 0x4000), (0x5000, 0x6000)],
-    ),
-    "mapped again": ([mapped(0x1000, 0x5000)], mapped(0x1000, 0x5000), [(0x1000, 0x5000)]),
-    "a part mapped again": ([mapped(0x1000, 0x5000)], mapped(0x2000, 0x3000), [(0x2000, 0x3000)]),
-    "a hole that is filled": (
-        [mapped(0x1000, 0x2000), mapped(0x4000, 0x5000)],
-        mapped(0x1000, 0x5000),
-        [(0x2000, 0x4000)],
-    ),
-    "protected": ([mapped(0x1000, 0x5000)], mapped(0x2000, 0x3000, prot=READ), []),
-    "heap that shrank and grew": (
-        [mapped(0x1000, 0x5000, "[heap]")],
-        mapped(0x1000, 0x4000, "[heap]"),
-        [],
-    ),
-    "a file over memory": (
-        [mapped(0x1000, 0x5000)],
-        mapped(0x1000, 0x5000, "/lib/x", offset=0),
-        [(0x1000, 0x5000)],
-    ),
-    "another part of the file": (
-        [mapped(0x1000, 0x5000, "/lib/x", offset=0)],
-        mapped(0x2000, 0x3000, "/lib/x", offset=0x9000),
-        [(0x2000, 0x3000)],
-    ),
-    "the same part, protected": (
-        [mapped(0x1000, 0x5000, "/lib/x", offset=0)],
-        mapped(0x2000, 0x3000, "/lib/x", offset=0x1000, prot=READ),
-        [],
-    ),
+    "new": ([], pages(1, 5), [(1, 5)]),
+    "grown at its end": ([pages(1, 3)], pages(1, 5), [(3, 5)]),
+    "grown at its start": ([pages(3, 5)], pages(1, 5), [(1, 3)]),
+    "two that merge": ([pages(1, 2), pages(4, 5)], pages(1, 6), [(2, 4), (5, 6)]),
+    "mapped again": ([pages(1, 5)], pages(1, 5), [(1, 5)]),
+    "a part mapped again": ([pages(1, 5)], pages(2, 3), [(2, 3)]),
+    "a hole that is filled": ([pages(1, 2), pages(4, 5)], pages(1, 5), [(2, 4)]),
+    "protected": ([pages(1, 5)], pages(2, 3, prot=READ), []),
+    "heap that shrank and grew": ([pages(1, 5, "[heap]")], pages(1, 4, "[heap]"), []),
+    "a file over memory": ([pages(1, 5)], pages(1, 5, "/lib/x", 0), [(1, 5)]),
+    "another part of the file": ([pages(1, 5, "/x", 0)], pages(2, 3, "/x", 9), [(2, 3)]),
+    "the same part, protected": ([pages(1, 5, "/x", 0)], pages(2, 3, "/x", 1, READ), []),
 }
 
 
@@ -62,7 +44,7 @@ def test_which_pages_are_new(name: str) -> None:
     space = Space()
     for mapping in before:
         space.map(mapping)
-    assert space.map(new) == fresh
+    assert space.map(new) == [(first << 12, end << 12) for first, end in fresh]
     assert space.at(new.start) == new
     assert space.at(new.end - 1) == new
 
