@@ -13,7 +13,7 @@ _CEILINGS = (
     ("firsttouch/*.py", "files", 127),
     ("firsttouch/*.py", "lines", 22747),
     ("docs/evidence/draw/*.py", "lines", 801),
-    ("tests/*.py", "lines", 22_770),
+    ("tests/*.py", "lines", 22_550),
     ("docs/*.md", "bytes", 172_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
