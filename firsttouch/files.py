@@ -117,10 +117,7 @@ SETTINGS = REPOSITORY / "settings"
 
 
 def users_folder() -> Path:
-    """Return the folder of the user's own entries, which may not exist.
-
-    Raises UserError if XDG_CONFIG_HOME is a relative path.
-    """
+    """Return the folder of the user's own entries, which may not exist."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     if not Path(base).is_absolute():
         raise UserError(f"XDG_CONFIG_HOME is {base!r}: set it to an absolute path.")

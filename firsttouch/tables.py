@@ -58,10 +58,7 @@ class Fields:
         return UserError(f"{self.file}: {self._name(key)} {problem}")
 
     def take(self, key: str, kind: type[T], default: T = _REQUIRED) -> T:
-        """Return the value of `key`, which must be of type `kind`.
-
-        Raises UserError if the key is missing without a default, or has another type.
-        """
+        """Return the value of `key`, which must be of type `kind`."""
         self._taken.add(key)
         if key not in self._data:
             if default is _REQUIRED:
@@ -304,8 +301,5 @@ def file_of(kind: str, name: str, folder: Path, preferred: str = "") -> Path:
 
 
 def read_named(kind: str, name: str, folder: Path, preferred: str = "") -> Fields:
-    """Return the top table of the file of the `kind` called `name`.
-
-    Raises UserError as `file_of` and `read_toml` do.
-    """
+    """Return the top table of the file of the `kind` called `name`."""
     return read_toml(file_of(kind, name, folder, preferred))

@@ -255,10 +255,7 @@ def _with_layouts(rows: Iterable[Row], firsts: Mapping[_Key, int]) -> Iterable[R
 
 
 def read_dataset(place: Path) -> Dataset:
-    """Return the dataset of what `read_results` finds.
-
-    Raises UserError if there is no such file, or nothing in it can be shown.
-    """
+    """Return the dataset of what `read_results` finds."""
     reading = read_results(place)
     cells = [result.cell for result in reading.results]
     tried = {

@@ -86,10 +86,7 @@ class FunctionRow:
 
 
 def read_profile(measured: Measurement) -> Profile | None:
-    """Return the profile of a result, all regions together; None if it was not asked for.
-
-    Raises UserError if the counts are not the plugin's.
-    """
+    """Return the profile of a result, all regions together; None if it was not asked for."""
     result = measured.result
     if result.counts is None or not result.cell.profile:
         return None

@@ -302,10 +302,7 @@ class Closure:
     files: tuple[Package, ...]
 
     def unpack(self, archives: Path, folder: Path, reporter: Reporter) -> None:
-        """Download the packages into `archives`; unpack them in `folder`, without their scripts.
-
-        Raises HostError if the mirror cannot be reached, or replaced one of them meanwhile.
-        """
+        """Download the packages into `archives`; unpack them in `folder`, without their scripts."""
         (archives / "partial").mkdir(parents=True, exist_ok=True)
         words = [f"-oDir::Cache::Archives={archives}", "--download-only", *_INSTALL]
         log = _download(

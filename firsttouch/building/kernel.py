@@ -206,10 +206,7 @@ class KernelImage:
             patches.apply_patch(patch, self.source.version, tree)
 
     def configure(self, tree: Path, objects: Path) -> None:
-        """Write `objects`/.config: Debian's configuration, or tinyconfig, with the fragments.
-
-        Raises UserError if an option is not what the fragments ask for.
-        """
+        """Write `objects`/.config: Debian's configuration, or tinyconfig, with the fragments."""
         objects.mkdir(parents=True)
 
         def make(target: str) -> None:
@@ -290,10 +287,7 @@ def missed_options(wanted: str, config: str) -> list[str]:
 
 
 def kernel_of(kernel: Kernel, source: KernelSource) -> KernelImage | DebianKernel:
-    """Return how arms get that `kernel`, for the release of `source`.
-
-    Raises UserError if its architecture has none of the kind, or not its series.
-    """
+    """Return how arms get that `kernel`, for the release of `source`."""
     architecture = load_architecture(kernel.architecture)
     kinds = architecture.kernels
     if kernel.kind not in kinds:

@@ -104,10 +104,7 @@ def debian_source(release: Release, reporter: Reporter, *, newest: bool = False)
 
 
 def user_source(path: Path, reporter: Reporter) -> KernelSource:
-    """Return the kernel in a directory or an archive, with the hooks of the nearest release.
-
-    Raises UserError as `source_tree` and `tree_release` do.
-    """
+    """Return the kernel in a directory or an archive, with the hooks of the nearest release."""
     tree = source_tree(path, reporter).resolve()
     release, version = tree_release(tree)
     kind: Literal["package", "archive", "tree"] = "archive"
@@ -161,10 +158,7 @@ def _unpack(tarball: Path, product: Path, reporter: Reporter) -> None:
 
 
 def tree_release(tree: Path, shown: Path | None = None) -> tuple[Release, str]:
-    """Return the release whose hooks are nearest to a kernel tree, and the tree's version.
-
-    Raises UserError, which names `shown`, if `tree` is no kernel tree, or contains a build.
-    """
+    """Return the release whose hooks are nearest to a kernel tree, and the tree's version."""
     tree = tree.resolve()
     shown = shown or tree
     makefile = tree / "Makefile"

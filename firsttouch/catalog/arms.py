@@ -147,11 +147,7 @@ class Wanted:
 
 
 def tried_arms(wanted: Sequence[Wanted]) -> tuple[Arm, ...]:
-    """Return the arms that the command line describes, in its order.
-
-    Raises UserError for a name that is taken, for an arm that changes nothing,
-    and for files that are no fragments of a configuration.
-    """
+    """Return the arms that the command line describes, in its order."""
     arms: dict[str, Arm] = {}
     for place, arm in enumerate(wanted):
         if not _NAME.fullmatch(arm.name):

@@ -7,7 +7,7 @@ import argparse
 import os
 import shlex
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from firsttouch.building.host_tools import QEMU, check_plugins
@@ -93,7 +93,12 @@ def _remedy(lacking: Sequence[Requirement]) -> str:
     if absent := [package for package in lacking if not package.installed]:
         if shutil.which("apt-get"):
             root = "" if os.geteuid() == 0 else "as root "
-            command = ["apt-get", "install", "--no-install-recommends", *_names(absent)]
+            command = [
+                "apt-get",
+                "install",
+                "--no-install-recommends",
+                *(package.name for package in absent),
+            ]
             steps.append(f"{root}run `{shlex.join(command)}`")
         else:
             tools = " ".join(package.lacking for package in absent)
@@ -105,7 +110,3 @@ def _remedy(lacking: Sequence[Requirement]) -> str:
                 f"({package.name} is installed)"
             )
     return ", and ".join(steps)
-
-
-def _names(packages: Iterable[Requirement]) -> list[str]:
-    return [package.name for package in packages]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from firsttouch.building.apt import last_package
 from firsttouch.building.host_tools import processors
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import stored_outcome
-from firsttouch.catalog.arms import Kernel, Kind, all_settings, arm_names
+from firsttouch.catalog.arms import Kernel, all_settings, arm_names
 from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import experiment_names
@@ -26,14 +26,13 @@ from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable, write_atomically
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import (
-    Part,
     Parts,
     build_parts,
     check_changes,
     make_job,
     make_jobs,
     parts_of,
-    stored_parts,
+    stored_part,
 )
 from firsttouch.lab.plan import Plan, Request, make_plan
 from firsttouch.lab.results import Result
@@ -80,41 +79,30 @@ def _print(title: str, entries: Iterable[tuple[str, str]], console: Console) -> 
         console.print(plain(f"  {name:{width}}  {words}"), soft_wrap=True)
 
 
-def print_forecast(plan: Plan, forecast: Forecast, console: Console) -> None:
-    for title, stored in forecast.parts:
-        state = "in the store" if stored else "to be built"
-        console.print(plain(f"{title}: {state}"), soft_wrap=True)
-    work = []
-    if forecast.builds:
-        work.append(f"builds {format_number_of(forecast.builds, 'kernels')}")
-    if forecast.missing:
-        work.append(f"runs {format_number_of(forecast.missing, 'guests')}")
-        work.append(f"about {format_duration(forecast.seconds)}")
-    if forecast.stored:
-        work.append(f"{forecast.stored:,} in the store")
-    total = format_number_of(len(plan.groups), "guests")
-    cells = format_number_of(len(plan.cells), "cells")
-    console.print(plain(f"{cells} in {total}: {', '.join(work)}."), soft_wrap=True)
-    console.print("Nothing was built or run.")
-
-
 def print_plan(request: Request, contract: Contract, reporter: Reporter) -> int:
     """Print what a run of `request` would do; return the exit status."""
     release = release_of_request(request, reporter)
     plan = make_plan(request, release.name, contract)
     source = planned_source(request, release, plan, reporter)
-    at_once = guests_at_once(request.jobs)
-    print_forecast(plan, forecast(plan, release, source, at_once), output_console())
+    would = forecast(plan, release, source, guests_at_once(request.jobs))
+    work = [f"builds {format_number_of(would.builds, 'kernels')}"] * bool(would.builds)
+    if would.missing:
+        work.append(f"runs {format_number_of(would.missing, 'guests')}")
+        work.append(f"about {format_duration(would.seconds)}")
+    if would.stored:
+        work.append(f"{would.stored:,} in the store")
+    total = format_number_of(len(plan.groups), "guests")
+    cells = format_number_of(len(plan.cells), "cells")
+    console = output_console()
+    console.print(plain(f"{cells} in {total}: {', '.join(work)}."), soft_wrap=True)
+    console.print("Nothing was built or run.")
     return 0
 
 
 def planned_source(
     request: Request, release: Release, plan: Plan, reporter: Reporter
 ) -> KernelSource | None:
-    """Return the source of a plan if it is there without a download; None if it is not.
-
-    Raises UserError if the user's patches do not apply to it.
-    """
+    """Return the source of a plan if it is there without a download; None if it is not."""
     if not request.source and not last_package(release.package):
         return None
     source = source_of(request, release, reporter)
@@ -236,10 +224,6 @@ def _failures(outcome: RunResults, logs: Path, source: Path | None) -> Iterator[
         yield f"    Its QEMU command: {words} --show-qemu"
 
 
-_KINDS: Mapping[Kind, str] = {
-    "stock": "stock", "changed": "with linux/", "debian": "as Debian distributes it",
-    "tiny-stock": "stock, tiny", "tiny-changed": "with linux/, tiny",
-}  # fmt: skip
 # Seconds that a CPU takes for an object of a kernel, and that a guest takes. Rounded from an
 # x86-64 host at 2.5 GHz.
 _OBJECT, _GUEST = 1.0, 10.0
@@ -247,25 +231,21 @@ _OBJECT, _GUEST = 1.0, 10.0
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run would do.
+    """What a run would do: how many kernels it builds, guests it runs, and finds in the store.
 
-    `parts` has the names of what guests need, and whether the store has it.
-    `stored` is the number of guests whose outcome the store has, `missing` that
-    of the others: of a guest with a part that is not built, the outcome cannot
-    be there. `builds` is the number of kernels that are built. `seconds` is a
-    rough estimate of the whole run.
+    The outcome of a guest with a part that is not built cannot be there. `seconds` is a rough
+    estimate of the whole run.
     """
 
-    parts: tuple[tuple[str, bool], ...]
-    stored: int
-    missing: int
     builds: int
+    missing: int
+    stored: int
     seconds: float
 
 
 def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once: int) -> Forecast:
     """Return what a run of `plan` would do; `source` is None if it is not fetched yet."""
-    places = stored_parts(parts_of(plan, plan.cells), source)
+    places = {part: stored_part(part, source) for part in parts_of(plan, plan.cells)}
     made = None
     if source:
         made = Parts(source, {part: place for part, place in places.items() if place})
@@ -277,14 +257,7 @@ def forecast(plan: Plan, release: Release, source: KernelSource | None, at_once:
     stored = sum(_is_stored(plan, group, made) for group in plan.groups)
     missing = len(plan.groups) - stored
     seconds = builds * release.objects * _OBJECT / processors() + missing * _GUEST / at_once
-    named = tuple((_title(part, release), bool(place)) for part, place in places.items())
-    return Forecast(named, stored, missing, builds, seconds)
-
-
-def _title(part: Part, release: Release) -> str:
-    if isinstance(part, Kernel):
-        return f"kernel {release.name} {_KINDS[part.kind]} {part.label}".rstrip()
-    return part.title
+    return Forecast(builds, missing, stored, seconds)
 
 
 def _is_stored(plan: Plan, group: tuple[Cell, ...], parts: Parts | None) -> bool:

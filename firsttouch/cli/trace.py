@@ -76,11 +76,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
-    """Trace, print the answer on standard error, write the files; return the command's status.
-
-    Raises UserError for options that exclude each other, and with the reason if
-    nothing can be traced.
-    """
+    """Trace, print the answer on standard error, write the files; return the command's status."""
     target = _target(options)
     read = _trace(target, options.out, options, reporter)
     if options.tried is not None:

@@ -155,10 +155,7 @@ def layout_of(number: int) -> Layout:
 
 
 def parse_layouts(text: str) -> tuple[int, ...]:
-    """Return the layouts that ``--layouts`` asks for: ``20`` the first 20, ``20-99`` these.
-
-    Raises UserError, which says what to give, for anything else.
-    """
+    """Return the layouts that ``--layouts`` asks for: ``20`` the first 20, ``20-99`` these."""
     match = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6})", text)
     if match:
         first, last = int(match[1] or 0), int(match[2]) - (match[1] is None)

@@ -102,12 +102,7 @@ def scripts_of(experiment: Experiment) -> Scripts:
     return Scripts(tuple(experiment.scripts.items()))
 
 
-def stored_parts(parts: Iterable[Part], source: KernelSource | None) -> dict[Part, Path | None]:
-    """Return where parts are; None for one that the store lacks, as without a `source`."""
-    return {part: _stored(part, source) for part in parts}
-
-
-def _stored(part: Part, source: KernelSource | None) -> Path | None:
+def stored_part(part: Part, source: KernelSource | None) -> Path | None:
     if not isinstance(part, Kernel):
         return part.stored()
     place = kernel_of(part, source).stored() if source else None
@@ -120,10 +115,7 @@ def build_parts(
     logs: Path,
     reporter: Reporter,
 ) -> Parts:
-    """Return the parts that `plan` needs; build or fetch what the store lacks.
-
-    Raises UserError if the user's patches do not apply, before anything is built.
-    """
+    """Return the parts that `plan` needs; build or fetch what the store lacks."""
     parts = parts_of(plan, plan.cells)
     check_changes(parts, source)
     # Kernels last: their builds take longest, and all else may fail before.
@@ -140,7 +132,7 @@ def build_parts(
 def check_changes(parts: Collection[Part], source: KernelSource) -> None:
     """Raise UserError if patches of the user's for kernels that are not stored do not apply."""
     for part in parts:
-        if isinstance(part, Kernel) and part.patches and not _stored(part, source):
+        if isinstance(part, Kernel) and part.patches and not stored_part(part, source):
             check_patches(part.patches, source)
 
 

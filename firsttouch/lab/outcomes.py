@@ -115,10 +115,7 @@ def measure_job(job: Job, logs: Path, stop: threading.Event) -> list[Result]:
 
 
 def keep_traces(traced: Traced, outcome: Fields) -> Fields:
-    """Return an outcome with traces in place of recordings, as results have it, and keep it.
-
-    Raises GuestError if a recording cannot be used.
-    """
+    """Return an outcome with traces in place of recordings, as results have it, and keep it."""
     derived = with_traces(outcome, traced.root())
     keep_outcome(traced.key, derived)
     return Fields(outcome.file, derived)
@@ -157,10 +154,7 @@ KINDS = ("ldadd", "ldxr")
 
 
 def guard(jobs: Iterable[Job], plan: Plan, logs: Path, reporter: Reporter) -> None:
-    """Check the first job on a kernel without the features of each machine and number of CPUs.
-
-    Raises GuestError as `check_double_fault` does.
-    """
+    """Check the first job on a kernel without the features of each machine and number of CPUs."""
     checked = set()
     for job in jobs:
         setup = job.cells[0].machine, job.guest.cpus

@@ -125,11 +125,7 @@ class Plan:
 
 
 def make_plan(request: Request, release: str, contract: Contract) -> Plan:
-    """Return the plan of `request` for kernels of `release`.
-
-    Raises UserError for unknown names and settings, for a size that a guest
-    cannot map, and for experiments that ask for what ftbench does not have.
-    """
+    """Return the plan of `request` for kernels of `release`."""
     for setting in request.around:
         if not setting.is_of(release):
             there = format_list([each.name for each in matrix_settings(release, quick=False)[1:]])

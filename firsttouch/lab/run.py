@@ -55,10 +55,7 @@ GuestOutcome: TypeAlias = Sequence[Result] | GuestError
 
 
 def guests_at_once(jobs: int | None) -> int:
-    """Return how many guests run at once: `jobs`, or as many as CPUs and memory allow.
-
-    Raises UserError if `jobs` is less than 1.
-    """
+    """Return how many guests run at once: `jobs`, or as many as CPUs and memory allow."""
     if jobs is not None:
         if jobs < 1:
             raise UserError(f"--jobs {jobs} is too few: give at least 1.")
@@ -295,10 +292,7 @@ def _keep_vmlinux(plan: Plan, source: KernelSource, reporter: Reporter) -> None:
 
 
 def release_of(request: Request, reporter: Reporter) -> Release:
-    """Return the release whose hooks the request's kernels get.
-
-    Raises UserError if the request's source is not a kernel.
-    """
+    """Return the release whose hooks the request's kernels get."""
     if request.source is None:
         return load_release(request.release)
     return tree_release(source_tree(request.source, reporter))[0]

@@ -45,10 +45,7 @@ class Partition:
 
 
 def find_partition(name: str) -> Partition:
-    """Return the partition called `name`, or the default one if it is empty.
-
-    Raises UserError if there is no Slurm or no such partition, HostError if it does not answer.
-    """
+    """Return the partition called `name`, or the default one if it is empty."""
     if shutil.which("sbatch") is None:
         raise UserError(
             "--on slurm needs Slurm's commands, and sbatch is not on PATH: run this on a front "
@@ -125,10 +122,7 @@ def run_on_nodes(
 
 
 def share_of_task(share: Path, guests: Mapping[str, _T]) -> dict[str, _T]:
-    """Return every N-th of the guests in the file `share`, as this task of Slurm is to run them.
-
-    Raises UserError outside of an array, HostError if this node makes other guests.
-    """
+    """Return every N-th of the guests in the file `share`, as this task of Slurm is to run them."""
     try:
         number, count = (int(os.environ[f"SLURM_ARRAY_TASK_{name}"]) for name in ("ID", "COUNT"))
         keys: Sequence[str] = share.read_text().split()[number::count]

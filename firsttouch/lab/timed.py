@@ -108,10 +108,7 @@ class TimedPlan:
 
 
 def plan_times(request: Request, release: str, contract: Contract, rounds: int) -> TimedPlan:
-    """Return what `request` has to time, on all CPUs of this host that it may use.
-
-    Raises UserError for what only counts can have, or if nothing is left.
-    """
+    """Return what `request` has to time, on all CPUs of this host that it may use."""
     if not 1 <= rounds <= MOST_ROUNDS:
         raise UserError(f"--boots {rounds} is out of range: give 1 to {MOST_ROUNDS:,}.")
     for option, given in (
@@ -153,7 +150,8 @@ def _why_not(experiment: Experiment, cell: Cell, cpus: int, architecture: Archit
         return f"{experiment.name} needs a disk"
     if any(str(value).startswith("@") for value in values):
         return f"{experiment.name} is about the caches of a machine of the catalogue"
-    if "--timeline" in experiment.options or "page_faults" not in _metrics(experiment):
+    metrics = {metric.name for metric in experiment.metrics}
+    if "--timeline" in experiment.options or "page_faults" not in metrics:
         return f"{experiment.name} has no first touches as a whole"
     if cell.params.get("by") in architecture.left_out:
         ways = format_list(architecture.left_out, 9)
@@ -161,10 +159,6 @@ def _why_not(experiment: Experiment, cell: Cell, cpus: int, architecture: Archit
     if cell.cpus > cpus:
         return f"this host has {cpus} CPUs of one kind, and {experiment.name} has cells with more"
     return ""
-
-
-def _metrics(experiment: Experiment) -> set[str]:
-    return {metric.name for metric in experiment.metrics}
 
 
 def size_of(cell: Cell) -> int:

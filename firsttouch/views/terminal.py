@@ -71,12 +71,6 @@ def may_wrap(table: Table, column: int, narrowest: int = 12) -> None:
     table.columns[column].min_width = narrowest
 
 
-def print_table(table: Table, console: Console) -> None:
-    """Print a table, or its rows as lines if the console is too narrow for it."""
-    for line in [table] if fits(table, console) else lines_of(table, console.width):
-        console.print(line, soft_wrap=line is not table)
-
-
 def fits(table: Table, console: Console) -> bool:
     """Tell whether a table fits on a console, if only columns that may wrap do so."""
     return sum(_narrowest(column) + table.padding[1] for column in table.columns) <= console.width

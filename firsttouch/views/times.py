@@ -140,7 +140,7 @@ def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
         if name == CONTROL and changes:
             chance = (
                 "as chance gives one of twenty"
-                if len(shown) <= _by_chance(len(changes))
+                if len(shown) <= max(1, len(changes) / 10)
                 else ("more than chance gives: trust no small change of this run")
             )
             yield (
@@ -183,11 +183,6 @@ def _by_cpus(rows: list[TimedRow]) -> Iterator[str]:
         arms = "; ".join(f"{arm} on {', '.join(each)}" for arm, each in by_arm.items())
         title = f"{experiment} {touch}".strip()
         yield f"{title}, each CPU's time for a page by the number of CPUs: {arms}."
-
-
-def _by_chance(cells: int) -> float:
-    """Return how many of so many cells differ by chance, at most, in most runs."""
-    return max(1, cells / 10)
 
 
 def compared_times(a: Path, b: Path) -> Comparison:

@@ -234,7 +234,8 @@ def pin_vcpus(qemu: int, cpus: Sequence[int]) -> bool:
     Returns whether all were there; QEMU makes them after it has populated memory.
     """
     with contextlib.suppress(OSError):
-        tasks = {int(task.name): text(task / "comm") for task in _tasks(qemu)}
+        folders = Path(f"/proc/{qemu}/task").iterdir()
+        tasks = {int(task.name): text(task / "comm") for task in folders}
         vcpus = {
             task: int(match[1])
             for task, name in tasks.items()
@@ -249,10 +250,6 @@ def pin_vcpus(qemu: int, cpus: Sequence[int]) -> bool:
                 os.sched_setaffinity(task, where)
         return True
     return False
-
-
-def _tasks(process: int) -> Iterable[Path]:
-    return Path(f"/proc/{process}/task").iterdir()
 
 
 # The caches whose set conflicts are measured.

@@ -58,7 +58,6 @@ def test_before_anything_is_there_all_is_to_be_built_and_unknown(
 ) -> None:
     done = firsttouch("lab", "--experiment", "populate", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "kernel 6.12 stock: to be built\nkernel 6.12 with linux/: to be built\n" in done.stdout
     assert "48 cells in 48 guests: builds 2 kernels, runs 48 guests, about " in done.stdout
     assert done.stdout.endswith("Nothing was built or run.\n")
     made = {path.name for path in own_cache.iterdir()}
@@ -84,7 +83,6 @@ def test_what_the_store_has_is_told_from_what_is_to_be_run(
     assert (whole.stored, whole.missing, whole.builds) == (1, 1, 0)
     # A guest takes 10 s, two run at once.
     assert whole.seconds == 5
-    assert all(stored for _, stored in whole.parts)
 
 
 def test_the_list_has_experiments_machines_arms_and_releases_with_their_titles(

@@ -190,13 +190,11 @@ def origins(dataset: Dataset) -> Table:
     )
     facts = dict(_WORDS)
     for name in digests:
-        facts[_NAMES.get(name, name)] = functools.partial(_digest, name)
+        facts[_NAMES.get(name, name)] = functools.partial(
+            lambda name, made: made.digests.get(name, ""), name
+        )
     rows = [row for name, read in facts.items() for row in _lines(dataset, name, read)]
     return Table("", ("what", "value", "of"), [*rows, *_machines(dataset)], names=3)
-
-
-def _digest(name: str, made: Provenance) -> str:
-    return made.digests.get(name, "")
 
 
 def _lines(
