@@ -11,7 +11,7 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 127),
-    ("firsttouch/*.py", "lines", 22747),
+    ("firsttouch/*.py", "lines", 22_627),
     ("docs/evidence/draw/*.py", "lines", 801),
     ("tests/*.py", "lines", 22_550),
     ("docs/*.md", "bytes", 172_000),
