@@ -20,6 +20,8 @@ _PAGES = 256
 # Pages that the kernel maps around one that is read, if they are cached: fault_around_bytes.
 _AROUND = 16
 _READS = _PAGES // _AROUND
+# The window around a store has 1, 1, 2, 4, 8 pages first.
+_STORES = _READS + 4
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def test_an_atomic_add_of_cached_pages_reads_sixteen_at_once(
     """Only anonymous memory takes two faults for each page.
 
     Shared memory is mapped writable by the read, so an atomic add takes fewer faults than a
-    store. Were its reads handled as writes, it would take sixteen times as many.
+    store, whose window grows with what is mapped. A shared file wants to know of each write.
     """
     guest = replace(
         make_guest(release, None, arm="off"),
@@ -52,7 +54,7 @@ def test_an_atomic_add_of_cached_pages_reads_sixteen_at_once(
     (metrics,) = done.objects()
     assert dict(metrics) == {
         "private anonymous": [_PAGES, 2 * _PAGES],
-        "shared memory": [_PAGES, _READS],
+        "shared memory": [_STORES, _READS],
         "private mapping of shared memory": [_PAGES, _READS + _PAGES],
         "shared file": [_PAGES, _READS + _PAGES],
         "private file": [_PAGES, _READS + _PAGES],

@@ -88,7 +88,7 @@ class Setup:
     arguments: str = ""
 
 
-_SWAP = "grep -q ram0 /proc/swaps || { mkswap /dev/ram0 >/dev/null && swapon /dev/ram0; }"
+_SWAP = "mkswap /dev/ram0 >/dev/null && swapon /dev/ram0"
 # What suites need of their guests beyond the lab's, which have the lab's CPU.
 # What one guest lacks, a suite skips.
 _SPECIAL = (
@@ -115,12 +115,8 @@ _SPECIAL = (
         "mkdir /mnt && mount -t ext4 -o dax=always /dev/pmem0 /mnt",
         "/mnt",
     ),
-    Setup(
-        "no access flag",
-        _without_access_flag,
-        ("arm64/write_intent/present", "mm/shared_around"),
-        _SWAP,
-    ),
+    Setup("no access flag", _without_access_flag, ("arm64/write_intent/present",), _SWAP),
+    Setup("no dirty flag", _without_access_flag, ("mm/shared_around",), _SWAP),
     Setup("swap", _as_it_is, ("mm/shared_around",), _SWAP),
     Setup("interleaved", _interleaved, ("arm64/write_intent/race",)),
     Setup("parallel", _in_parallel, ("arm64/write_intent/race",)),
