@@ -122,6 +122,7 @@ def _recorded(trace: Trace) -> dict[str, float]:
         "doubles_apart": trace.of_kind(APART),
         "doubles_in_files": trace.doubles - trace.of_memory(ANONYMOUS),
         "removed_by_rmw": trace.upgradable,
+        "faults_shared": trace.fault_kinds.get("shared", 0),
         "resident": trace.resident,
     }
 

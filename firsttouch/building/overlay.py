@@ -75,11 +75,16 @@ class Patch:
 
 @dataclass(frozen=True)
 class Series:
-    """What is posted together. A cover letter has a title, and a template in linux/."""
+    """What is posted together. A cover letter has a title, and a template in linux/.
+
+    Kernels with all series lack those that are only built `alone`: they change every
+    fault and have no switch, so no arm of such a kernel could leave them out.
+    """
 
     name: str
     cover: Path | None
     title: str = ""
+    alone: bool = False
 
 
 def all_series() -> dict[str, Series]:
@@ -93,7 +98,7 @@ def all_series() -> dict[str, Series]:
 
 
 def patches_of(release: Release, series: str = "") -> list[Patch]:
-    """Return the patches for `release`, in order: all, or those of one series.
+    """Return the patches for `release`, in order: of all series not `alone`, or of one.
 
     A patch without files and without a hook for the release is left out.
     Raises UserError if linux/series.toml is wrong.
@@ -109,7 +114,8 @@ def patches_of(release: Release, series: str = "") -> list[Patch]:
         if patch.files or patch.hook(release):
             patches.append(patch)
     table.done()
-    return [patch for patch in patches if not series or series in patch.series]
+    wanted = {series} if series else {name for name, each in listed.items() if not each.alone}
+    return [patch for patch in patches if wanted.intersection(patch.series)]
 
 
 def overlay_identity(release: Release, series: str = "") -> str:

@@ -37,7 +37,7 @@ RECORDED = {
     "faults": "faults", "doubles": "faults",
     "doubles_atomic": "faults", "doubles_exclusive": "faults", "doubles_load_store": "faults",
     "doubles_apart": "faults", "doubles_in_files": "faults",
-    "removed_by_rmw": "faults", "resident": "bytes",
+    "removed_by_rmw": "faults", "faults_shared": "faults", "resident": "bytes",
 }  # fmt: skip
 
 

@@ -32,20 +32,10 @@ _PICTURED, _PICTURES = ("default", "6.12", "fault-timeline"), "docs/pictures"
 def main() -> int:
     """Write all tables, or those of some sets; measure first if asked to."""
     parser = argparse.ArgumentParser(prog="make evidence", description=__doc__)
-    parser.add_argument(
-        "--measure",
-        action="store_true",
-        help="measure the sets again; all of them take five to six hours with kernels in the store",
-    )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME", help="only this set of sets.toml"
-    )
-    parser.add_argument(
-        "--predict",
-        action="store_true",
-        help="trace the programs of experiments/doubles.toml and predicted.toml here, without and "
-        "with remedies (as root, x86-64)",
-    )
+    add = parser.add_argument
+    add("--measure", action="store_true", help="measure the sets again: all take six hours")
+    add("--set", action="append", default=[], metavar="NAME", help="only this set of sets.toml")
+    add("--predict", action="store_true", help="trace programs with and without remedies, as root")
     options = parser.parse_args()
     return exit_status(lambda: _run(options), options)
 

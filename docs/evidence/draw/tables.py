@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 from docs.evidence.draw.sets import ResultSet
@@ -92,13 +93,19 @@ def _cases(
         for case in cases
     ]
     if of.changes:
-        sums: dict[str, dict[str, float]] = {name: {} for name in metrics}
-        for name, arm in columns:
-            sums[name][arm] = sum(values[id(case), name].get(arm, 0) for case in cases)
-        first, base = columns[0]
-        ranked = sorted(range(len(cases)), key=lambda n: -values[id(cases[n]), first][base])
+        base = columns[0][1]
+        ranked = sorted(range(len(cases)), key=lambda n: -values[id(cases[n]), metrics[0]][base])
         lines = [lines[n] for n in ranked[:_MOST]]
-        lines.insert(0, [f"all {len(cases)}", *(_cell(of, sums[name], a) for name, a in columns)])
+        all_of = [f"all {len(cases)}"], ["median change"], ["largest"]
+        for name, arm in columns:
+            each = [values[id(case), name] for case in cases]
+            all_of[0].append(
+                _cell(of, {a: sum(v.get(a, 0) for v in each) for a in (base, arm)}, arm)
+            )
+            changes = [change_percent(v[base], v[arm]) or 0 for v in each if arm in v]
+            all_of[1].append("" if arm == base else _signed(statistics.median(changes)))
+            all_of[2].append("" if arm == base else _signed(max(changes)))
+        lines[:0] = all_of if len(dataset.arms(cases)) > 1 else all_of[:1]
     heads = ["cell", *(", ".join(column) for column in columns)]
     yield from markdown(Table("", heads, lines))
 
@@ -115,10 +122,14 @@ def _cell(of: ResultSet, values: Mapping[str, float], arm: str) -> str:
     first = of.base if of.base in values else next(iter(values))
     change = change_percent(values[first], values[arm])
     if arm != first and of.changes and change is not None:
-        text = f"{change:+.1f}"
-        return text.lstrip("+-") if float(text) == 0 else text
+        return _signed(change)
     same = arm == first or values[arm] == values[first] or change is None
     return f"{format_value(values[arm])}{'' if same else f' ({format_change(change)})'}"
+
+
+def _signed(change: float) -> str:
+    text = f"{change:+.1f}"
+    return text.lstrip("+-") if float(text) == 0 else text
 
 
 def _over_layouts(dataset: Dataset, cases: Sequence[Case], metrics: Sequence[str]) -> Iterator[str]:
