@@ -13,8 +13,8 @@ _CEILINGS = (
     ("firsttouch/*.py", "files", 127),
     ("firsttouch/*.py", "lines", 22_627),
     ("docs/evidence/draw/*.py", "lines", 801),
-    ("tests/*.py", "lines", 22_550),
-    ("docs/*.md", "bytes", 172_000),
+    ("tests/*.py", "lines", 22_560),
+    ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
 )
