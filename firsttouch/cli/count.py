@@ -126,7 +126,9 @@ def program_of(options: argparse.Namespace) -> UserProgram:
     if options.packages and options.root:
         raise UserError("--packages and --root exclude each other: a root of yours is complete.")
     own = Path(words[0])
-    copies = [*options.copy, *[own] * ("/" in words[0] and own.is_file())]
+    # An absolute path is one of the root, where that has more than the libraries.
+    mine = "/" in words[0] and not (own.is_absolute() and (options.packages or options.root))
+    copies = [*options.copy, *[own] * (mine and own.is_file())]
     for file in [*copies, *[options.root] * bool(options.root)]:
         if not file.exists():
             raise UserError(f"{file} does not exist: give a file that does.")
@@ -184,7 +186,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     exceeded = [said for limit in limits if (said := _exceeds(counted, *limit))]
     for said in exceeded:
         print(f"firsttouch: {said}", file=sys.stderr)
-    return 1 if exceeded else 0
+    return 1 if exceeded else counted[-1].state[0]
 
 
 def ended(counted: Sequence[Counted]) -> str:

@@ -68,7 +68,7 @@ def test_a_program_on_two_releases_without_a_build(firsttouch: Firsttouch, myben
 
 def test_arms_and_packages(firsttouch: Firsttouch) -> None:
     words = ("--arm", "thp-madvise", "--arm", "inorder", "--packages", "dash,coreutils")
-    script = ("sh", "-c", "seq 30000 | sort -rn | tail -n 1")
+    script = ("/bin/sh", "-c", "seq 30000 | sort -rn | tail -n 1")
     done = firsttouch("count", *words, "--", *script)
     assert done.returncode == 0, done.stderr
     assert "exit status 0, 2 bytes of output" in done.stdout
@@ -112,6 +112,7 @@ def test_another_end_is_said_before_any_count(firsttouch: Firsttouch, mybench: P
     before = firsttouch("count", "--json", "--", "./mybench")
     Path(firsttouch.directory, "before.json").write_text(before.stdout)
     done = firsttouch("count", "--against", "before.json", "--", "./mybench", "more")
+    assert done.returncode == 1
     assert done.stdout.splitlines()[0] == (
         "It ended differently: 6.12 debian with exit status 0, 2 bytes of output; 6.12 debian "
         "with exit status 1, 2 bytes that differ. Counts are of other work."
