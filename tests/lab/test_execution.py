@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-import errno
-import itertools
-import os
-import random
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from firsttouch.building.store import keep_outcome, outcome_place, stored_outcome
+from firsttouch.building.store import outcome_place, stored_outcome
 from firsttouch.errors import GuestError
 from firsttouch.files import REPOSITORY
 from firsttouch.lab import outcomes
@@ -79,45 +74,6 @@ def test_the_guest_of_a_killed_process_runs_again_at_once() -> None:
         (held,) = {process.stdout.readline().strip()}
         process.kill()
     assert held in execute(jobs)
-    _check_all_is_there(jobs)
-
-
-@pytest.mark.long
-def test_processes_that_are_killed_at_random_lose_nothing() -> None:
-    seed = random.randrange(1 << 30)
-    print("seed", seed)
-    chance = random.Random(seed)
-    running = [_start(150, 0.05) for _ in range(3)]
-    for _ in range(12):
-        time.sleep(chance.uniform(0.1, 0.6))
-        victim = chance.randrange(len(running))
-        running[victim].kill()
-        running[victim].communicate()
-        running[victim] = _start(150, 0.05)
-    for process in running:
-        said, _ = process.communicate(timeout=120)
-        assert process.returncode == 0, said
-    _check_all_is_there(make_jobs(150))
-
-
-def test_a_full_store_ends_the_run_and_keeps_what_was_finished(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    jobs = make_jobs(5)
-    finished = itertools.count()
-
-    def full(key: str, outcome: Mapping[str, Json]) -> None:
-        if next(finished) == 3:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(outcome_place(key)))
-        keep_outcome(key, outcome)
-
-    done: dict[str, GuestOutcome] = {}
-    with monkeypatch.context() as patch:
-        patch.setattr(outcomes, "keep_outcome", full)
-        with pytest.raises(OSError, match="No space left"):
-            execute(jobs, done=done)
-    assert all(outcome_place(key).exists() for key in done)
-    assert len(execute(jobs)) == 5 - len(done)
     _check_all_is_there(jobs)
 
 

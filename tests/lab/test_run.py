@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from firsttouch.building.store import store_root, stored_outcome
+from firsttouch.building.store import store_root
 from firsttouch.cli.main import full_parser as parser
 from firsttouch.cli.options import settings_of, size_of
 from firsttouch.errors import GuestError, UserError
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.plan import Request, make_plan
 from firsttouch.lab.results import Result, read_results
-from firsttouch.tables import Fields, Json
+from firsttouch.tables import Json
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import StoppedError
@@ -86,22 +86,6 @@ def test_a_second_run_with_another_out_runs_nothing(fake_lab: FakeLab) -> None:
     assert fake_lab.guarded == guarded
     assert [guest.cpus for guest in guarded] == [1]
     assert _lines(first) == _lines(other)
-
-
-def test_what_the_store_has_is_read_once(
-    fake_lab: FakeLab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake_lab.run(_asked(fake_lab))
-    read: list[str] = []
-
-    def counted(key: str) -> Fields | None:
-        read.append(key)
-        return stored_outcome(key)
-
-    for module in ("guard", "outcomes"):
-        monkeypatch.setattr(f"firsttouch.lab.{module}.stored_outcome", counted)
-    fake_lab.run(_asked(fake_lab, "other"))
-    assert len(read) == len(set(read)) == 16
 
 
 def test_a_subset_runs_nothing_and_its_file_speaks_of_nothing_else(fake_lab: FakeLab) -> None:
