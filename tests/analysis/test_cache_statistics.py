@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Spreads, and what colours change, from results whose every figure is known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

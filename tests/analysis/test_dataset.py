@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The dataset: cases and rows made from results, changes, verdicts, derived figures, layouts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

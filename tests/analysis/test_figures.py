@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Changes of times over boots, on simulated machines whose truth is known."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

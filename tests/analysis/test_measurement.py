@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Metrics from a result: what was not seen is absent, never zero."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Profiles read from results, and compared by function."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

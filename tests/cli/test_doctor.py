@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch doctor` and `./setup list`: a tool counts, whichever package it is from."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch export`, and what `report`, `compare` and `export` say about omissions."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The examples of `firsttouch --help`, of README and of other pages do what they say."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

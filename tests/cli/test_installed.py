@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The package as pip installs it: read-only, in a path with a space, run by another user."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch report` and `firsttouch compare`: exit status, and what goes to which stream."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Bad requests: exit status 2, one sentence that says what to do, no traceback."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command at a terminal and in a pipe: quiet ends, correct messages and exit status."""
 
-from __future__ import annotations
-
 import os
 import re
 import select

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command of each cell, parsed, asks for this cell and no other."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 from pathlib import Path

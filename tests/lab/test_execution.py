@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Guests that the store lacks run once, whoever is killed, and with several runs at once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter

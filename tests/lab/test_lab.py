@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The laboratory end to end, on real kernels in real guests."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

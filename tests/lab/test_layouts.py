@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Layouts: the same on every host, each cell in as many as asked, and layout 0 the guest as is."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A guest's outcome: each command's lines, and the regions that they name among the PMU's."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Profiles of real kernels: to the last instruction, and without a change of what is measured."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import re

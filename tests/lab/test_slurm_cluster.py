@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """A run on the two nodes of a real Slurm gives the bytes of a run here, with one node killed."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable

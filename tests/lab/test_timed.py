@@ -5,8 +5,6 @@ Here a simulated machine stands for KVM, whose times are known; tests/linux/test
 boots guests.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

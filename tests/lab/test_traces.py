@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Recordings in results: what is found in them, and the programs of `doubles` in a guest."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 import threading

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch try` with kernels that run: patches of known cost, the examples of try.md."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

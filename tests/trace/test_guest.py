@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The recorder on arm64: fault for fault what QEMU itself logs, and all known doubles."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What each size of huge pages is promised to save is what a guest counts with it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The answer on the terminal: 25 lines, the published figures first, and no digit cut."""
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import replace

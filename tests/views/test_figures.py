@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The figures of experiments, on the page and as SVG files: charts, marks, axes, alternatives."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path

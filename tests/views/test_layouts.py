@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Figures over layouts: what summary.json, the terminal, the tables and the report say of them."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Sequence

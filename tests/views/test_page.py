@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the page says about results, and that it names what is missing."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import xml.etree.ElementTree as ET

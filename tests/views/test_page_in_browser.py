@@ -4,8 +4,6 @@
 Screenshots are kept in test-results/ for people to look at.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Profiles as a table, as folded stacks and as a flame graph."""
 
-from __future__ import annotations
-
 import io
 import xml.etree.ElementTree as ET
 

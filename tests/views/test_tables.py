@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables on the terminal, as Markdown and as HTML: whole, plain, with their command; numbers."""
 
-from __future__ import annotations
-
 import io
 import time
 from collections.abc import Callable

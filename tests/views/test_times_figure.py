@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The times of `lab --time` as a figure of the report."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
