@@ -38,34 +38,6 @@ def page(dataset: Dataset) -> str:
     return render(dataset)
 
 
-def test_each_experiment_has_its_section_in_order_with_figure_and_table(
-    dataset: Dataset, page: str
-) -> None:
-    sections = re.findall(r'<section id="([a-z0-9-]+)"', page)
-    assert sections == [
-        "answer-0", "claims", *dataset.catalog.experiments, "not-modelled", "provenance",
-    ]  # fmt: skip
-    assert re.findall(r'<a href="#([a-z0-9-]+)"', page) == sections
-    # A change that rounds to nothing is no side effect.
-    assert "Side effects" not in text_of(page)
-    for name in dataset.catalog.experiments:
-        section = section_of(page, name)
-        figures = re.findall(r"<figure>.*?</figure>", section, flags=re.DOTALL)
-        cases = dataset.of(dataset.platforms()[0], name)
-        assert figures or len(cases) == 1, name
-        for figure in figures:
-            assert figure.count("<svg") == 2
-            assert re.search(r"<code>.*firsttouch lab.*--experiment.*--arm", figure)
-        assert '<table class="cards">' in section, name
-
-
-def test_nothing_is_said_of_what_was_not_measured(tmp_path: Path) -> None:
-    page = render(made_results.dataset(tmp_path, made_results.plan(EXPERIMENTS, ["boot"])))
-    assert re.findall(r'<section id="([a-z0-9-]+)"', page) == ["boot", "not-modelled", "provenance"]
-    assert "not measured" not in text_of(page).lower()
-    assert "<figure>" not in page
-
-
 def test_the_report_of_try_has_what_changed_its_functions_and_nothing_else() -> None:
     arm = tried_arm("mine", 0, "my.patch")
     catalog = load_catalog(["populate"], ["neoverse-n1"], ["stock"]).adding([arm])
