@@ -13,7 +13,7 @@ _CEILINGS = (
     ("firsttouch/*.py", "files", 127),
     ("firsttouch/*.py", "lines", 22_627),
     ("docs/evidence/draw/*.py", "lines", 801),
-    ("tests/*.py", "lines", 22_560),
+    ("tests/*.py", "lines", 22_355),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),
