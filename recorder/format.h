@@ -7,17 +7,16 @@
  * machine that recorded, which is little-endian on arm64 and x86-64.
  *
  * A sample has PERF_SAMPLE_IP, _TID, _TIME and _ADDR, _CALLCHAIN with
- * FT_CALL_CHAINS, _REGS_USER (x86-64: RSI, RDI and RIP; arm64: PC), and
- * _DATA_PAGE_SIZE with FT_MAPPED. Other records of the kernel end in pid, tid and time
+ * FT_CALL_CHAINS, _REGS_USER (x86-64: RSI, RDI and RIP; arm64: PC), _STACK_USER with
+ * FT_CALL_CHAINS, and _DATA_PAGE_SIZE with FT_MAPPED. With FT_CALL_CHAINS the registers
+ * that unwinding begins with are there, too (x86-64: RSI, RDI, RBP, RSP and RIP; arm64:
+ * FP, LR, SP and PC). Other records of the kernel end in pid, tid and time
  * (sample_id_all). Times are those of CLOCK_MONOTONIC.
  *
  * The sample of a system call has a type of the recorder's, and PERF_SAMPLE_IDENTIFIER,
  * _IP, _TID, _TIME, _CALLCHAIN with FT_CALL_CHAINS, and _RAW: the call's arguments, or
  * what it returned, of 8 bytes each, are the last there but for 4 bytes. With FT_CALL_CHAINS
- * it also has where its function returns to: x86-64 8 bytes of _STACK_USER, arm64 LR in
- * _REGS_USER. Both are behind 8 bytes, which are 0 if there is none.
- *
- * FTTRACE1 had _REGS_USER only with FT_KERNEL, of the pc alone.
+ * _REGS_USER and _STACK_USER follow, as of a fault.
  */
 #ifndef FORMAT_H
 #define FORMAT_H
@@ -25,7 +24,7 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
-#define FT_MAGIC	"FTTRACE2"
+#define FT_MAGIC	"FTTRACE3"
 
 enum ft_type {
 	FT_START = 100,

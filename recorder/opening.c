@@ -14,23 +14,21 @@
 #include "rings.h"
 
 #define BIT(number)	((uint64_t)1 << (number))
-/*
- * Of a fault the pc, and what a string instruction of x86-64 reads and writes. Of a system call
- * where its function returns to: that has no frame, so the chain of calls begins with the
- * caller's caller.
- */
+/* The pc, and what a string instruction of x86-64 reads and writes; what unwinding begins with. */
 #ifdef __aarch64__
 #define USER_REGS	BIT(PERF_REG_ARM64_PC)
-#define RETURN		PERF_SAMPLE_REGS_USER
+#define FRAME_REGS	(BIT(PERF_REG_ARM64_X29) | BIT(PERF_REG_ARM64_LR) | BIT(PERF_REG_ARM64_SP))
 #else
 #define USER_REGS	(BIT(PERF_REG_X86_SI) | BIT(PERF_REG_X86_DI) | BIT(PERF_REG_X86_IP))
-#define RETURN		PERF_SAMPLE_STACK_USER
+#define FRAME_REGS	(BIT(PERF_REG_X86_BP) | BIT(PERF_REG_X86_SP))
 #endif
 
 /* For all rings together, where locked memory has no limit. */
 #define MOST_MEMORY	(64ul << 20)
 #define LARGEST_RING	(16ul << 20)
 #define DEEPEST_CHAIN	64
+/* From the top of the stack: through malloc(3) and what calls it. */
+#define STACK_BYTES	512
 /* Bytes in a ring that are worth a wake-up. */
 #define WAKE_UP		(64ul << 10)
 /* Faults, while there is new code: so soon that a program which is about to end has it. */
@@ -58,6 +56,18 @@ static int open_event(struct perf_event_attr attr, pid_t thread, int cpu,
 	return fd;
 }
 
+/* The callers, where the program keeps frame pointers and where it does not. */
+static void add_chain(const struct rings *rings, struct perf_event_attr *attr)
+{
+	if (!(rings->flags & FT_CALL_CHAINS))
+		return;
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER |
+			     PERF_SAMPLE_STACK_USER;
+	attr->sample_max_stack = DEEPEST_CHAIN;
+	attr->sample_regs_user = USER_REGS | FRAME_REGS;
+	attr->sample_stack_user = STACK_BYTES;
+}
+
 static struct perf_event_attr faults_event(const struct rings *rings)
 {
 	struct perf_event_attr attr = {
@@ -83,10 +93,7 @@ static struct perf_event_attr faults_event(const struct rings *rings)
 				    rings->size / 8 : WAKE_UP,
 	};
 
-	if (rings->flags & FT_CALL_CHAINS) {
-		attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-		attr.sample_max_stack = DEEPEST_CHAIN;
-	}
+	add_chain(rings, &attr);
 	if (rings->flags & FT_MAPPED)
 		attr.sample_type |= PERF_SAMPLE_DATA_PAGE_SIZE;
 	return attr;
@@ -192,15 +199,7 @@ static struct perf_event_attr call_event(const struct rings *rings,
 		.exclude_callchain_kernel = 1,
 	};
 
-	if (rings->flags & FT_CALL_CHAINS) {
-		attr.sample_type |= PERF_SAMPLE_CALLCHAIN | RETURN;
-		attr.sample_max_stack = DEEPEST_CHAIN;
-#ifdef __aarch64__
-		attr.sample_regs_user = BIT(PERF_REG_ARM64_LR);
-#else
-		attr.sample_stack_user = sizeof(uint64_t);
-#endif
-	}
+	add_chain(rings, &attr);
 	return attr;
 }
 

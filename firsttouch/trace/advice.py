@@ -95,7 +95,7 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
         yield Advice(huge, huge.name, f"echo always >{_THP}/{size}enabled")
     # Who writes a program for a runtime does not map its memory.
     if (filled := remedies.get(FILLED)) and not (used and used.beside):
-        places = (str(p.place) for p in trace.fault_places if p.kind in _FIRST_TOUCHES)
+        places = (p.where for p in trace.fault_places if p.kind in _FIRST_TOUCHES)
         where = next((f"; most first touches: {place}" for place in places), "")
         how = f"MADV_POPULATE_WRITE or MAP_POPULATE where it is mapped{where}"
         yield Advice(filled, filled.name, how)

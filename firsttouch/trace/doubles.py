@@ -42,6 +42,7 @@ from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.spaces import PROT_EXEC, Place, Space, memory_kind
 from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
+from firsttouch.trace.unwinding import Unwinder
 
 # "A few instructions" between a load and the store to the same address.
 _FEW = 16
@@ -67,6 +68,7 @@ class Finder:
         self._recording = recording
         self._mapped_files = mapped_files
         self._code = Code(recording, mapped_files)
+        self.unwinder = Unwinder(recording.machine, mapped_files)
         self._totals = Totals()
         self._totals.outcomes = new_outcomes()
         self._processes: dict[int, Process] = {}
@@ -171,10 +173,7 @@ class Finder:
         # The kernel takes whole pages; of a heap those behind its end.
         start, end = (-(-at >> self._shift) << self._shift for at in process.call(event))
         if start < end:
-            stack = process.stacks.get((event.pc, event.chain))
-            if stack is None:
-                stack = self._stack(process, event)
-            process.give_back(start, end, event, stack)
+            process.give_back(start, end, event, self._stack(process, event))
             process.forget_reads(start >> self._shift, (end - 1) >> self._shift)
 
     def _fault(self, fault: Fault) -> None:
@@ -221,9 +220,7 @@ class Finder:
         totals.anonymous += anonymous
         totals.timeline.add(fault.time - self._start, kind)
         process.count(fault.tid, page, kind)
-        stack = process.stacks.get((fault.pc, fault.chain))
-        if stack is None:
-            stack = self._stack(process, fault)
+        stack = self._stack(process, fault)
         totals.stack_kinds[stack][kind] += 1
         if kind == AGAIN and process.givers:
             giver = process.givers.take(page // self._block, 1 << page % self._block)
@@ -276,14 +273,15 @@ class Finder:
         return APART
 
     def _stack(self, process: Process, event: Fault | Call) -> int:
-        """Return the index of an event's chain of calls, which is new to its process."""
-        places = (
-            process.place(event.pid, event.pc),
-            *process.callers(event.pid, event.chain),
-        )
+        """Return the index of an event's chain of calls."""
+        chain = self.unwinder.chain(process, event)
+        known = process.stacks.get((event.pc, chain))
+        if known is not None:
+            return known
+        places = (process.place(event.pid, event.pc), *process.callers(event.pid, chain))
         number = self._stacks.setdefault(places, len(self._stacks))
         if number == len(self._totals.stacks):
             self._totals.stacks.append(places)
             self._totals.stack_kinds.append([0] * len(NAMES))
-        process.stacks[event.pc, event.chain] = number
+        process.stacks[event.pc, chain] = number
         return number

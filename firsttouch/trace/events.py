@@ -9,11 +9,23 @@ from typing import NamedTuple
 WORKER_PC = 2**64 - 1
 
 
+class Frame(NamedTuple):
+    """The registers from which frames are followed, and the stack from `sp` on.
+
+    `back` is where the function returns to, as far as arm64's LR tells; 0 on x86-64.
+    """
+
+    fp: int
+    back: int
+    sp: int
+    stack: bytes
+
+
 class Fault(NamedTuple):
     """A page fault; `time` in ns. `pc` is that of the program, also for a fault in the kernel.
 
     `pc` is 0 if it is unknown, WORKER_PC in a thread of the kernel's own. `chain` has the
-    callers' program counters, the nearest first, if they were recorded. `mapped` is the
+    callers' program counters, the nearest first, by frame pointers. `mapped` is the
     size of the page that was at `address` when the fault began, 0 if there was none, None if
     that was not recorded. `source` and `destination` are what a string instruction of x86-64
     would read and write; 0 on arm64. `bits` is 32 for a program of A32 or i386.
@@ -32,6 +44,7 @@ class Fault(NamedTuple):
     destination: int = 0
     bits: int = 64
     code: bytes = b""
+    frame: Frame | None = None
 
 
 # The first word of the identity of a file that has no build ID.
@@ -120,6 +133,7 @@ class GaveBack(NamedTuple):
     call: str
     start: int
     end: int
+    frame: Frame | None = None
 
 
 class Moved(NamedTuple):
@@ -136,6 +150,7 @@ class Moved(NamedTuple):
     size: int
     to: int
     new_size: int
+    frame: Frame | None = None
 
 
 class Advised(NamedTuple):

@@ -65,7 +65,7 @@ def _remedies(trace: Trace) -> Iterator[tuple[str, str, str]]:
 def _places(trace: Trace) -> Table:
     rows = [
         (
-            str(place.place),
+            place.where,
             f"{place.faults:,}",
             f"{place.memory // 1024:,}",
             place.kind,

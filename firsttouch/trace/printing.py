@@ -54,7 +54,7 @@ def print_trace(trace: Trace, console: Console, more: str) -> None:
         for place in trace.fault_places[: _LINES - 3 - 2 * len(advices) - doubles][:_PLACES]:
             called = f" < {' < '.join(map(shortened, place.callers))}" if place.callers else ""
             share = format_share(place.faults, trace.faults)
-            where = f"{place.faults:>9,} {share:>7}  {place.kind}: {place.place}{called}"
+            where = f"{place.faults:>9,} {share:>7}  {place.kind}: {place.where}{called}"
             console.print(_cut(where, console))
         if doubles:
             console.print(_cut(doubles_line(trace), console))

@@ -29,6 +29,7 @@ from firsttouch.trace.spaces import (
     place_of,
 )
 from firsttouch.trace.totals import BLOCK, Giver, Givers, Totals, Touched
+from firsttouch.trace.unwinding import Rule
 
 
 class Process:
@@ -52,6 +53,8 @@ class Process:
         self.name = name
         self.first: dict[int, First] = {}
         self.stacks: dict[tuple[int, tuple[int, ...]], int] = {}
+        # How the frames of code end, by pc; None for what has no rules.
+        self.rules: dict[int, Rule | None] = {}
         # By pc, as at its last fault.
         self.code: dict[int, bytes] = {}
         self.decoded: dict[int, Instruction] = {}
@@ -89,11 +92,12 @@ class Process:
         """Return the places of a fault's callers.
 
         Code without frame pointers, such as the dynamic linker's, keeps any value in their
-        register. So the chain ends where it leaves memory that can be executed.
+        register. So the chain ends where it leaves memory that can be executed. Each has the
+        call itself, which is before the address where it goes on.
         """
         if self.executing:
             return ()
-        return tuple(self.place(pid, pc) for pc in takewhile(self._can_execute, chain))
+        return tuple(self.place(pid, pc - 1) for pc in takewhile(self._can_execute, chain))
 
     def _can_execute(self, pc: int) -> bool:
         mapping = self.space.at(pc)
@@ -108,6 +112,7 @@ class Process:
         """Forget what depends on where code is mapped."""
         self._places.clear()
         self.stacks.clear()
+        self.rules.clear()
 
     def map(self, event: Mapped) -> list[tuple[int, int]]:
         """Take over a mapping, as Space.map."""

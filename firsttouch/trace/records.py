@@ -93,7 +93,7 @@ def _inode(number: int) -> str:
 
 _TIME = attrgetter("time")
 
-_MAGIC = b"FTTRACE2"
+_MAGIC = b"FTTRACE3"
 # Types of records: one of the kernel's, then those of recorder/format.h.
 _SAMPLE = 9
 _START, _ROUND, _CODE, _MAPS, _END, _ERROR = range(100, 106)
@@ -239,8 +239,7 @@ class Recording:
                 self.kernel_release = names.pop(0)
             self.command += tuple(names)
         elif kind == _END:
-            # Older recordings end before the system time.
-            status, *rest = _ENDED.unpack_from(data.ljust(_ENDED.size, b"\0"))
+            status, *rest = _ENDED.unpack_from(data)
             if status >= 0:
                 os.waitstatus_to_exitcode(status)
             self.ending = Ending(None if status < 0 else status, *rest)
@@ -250,7 +249,10 @@ def open_recording(file: Path) -> Recording:
     """Return the recording in `file`; UserError if it is none, or says why there is no trace."""
     try:
         with file.open("rb") as opened:
-            if opened.read(len(_MAGIC)) != _MAGIC:
+            magic = opened.read(len(_MAGIC))
+            if magic != _MAGIC and magic[:-1] == _MAGIC[:-1]:
+                raise UserError(f"{file} is of another firsttouch: record the program again.")
+            if magic != _MAGIC:
                 raise UserError(
                     f"{file} is no trace: give a directory that `firsttouch trace` wrote."
                 )

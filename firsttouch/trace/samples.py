@@ -7,22 +7,23 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from firsttouch.trace.events import WORKER_PC, Advised, Call, Fault, GaveBack, Moved
+from firsttouch.trace.events import WORKER_PC, Advised, Call, Fault, Frame, GaveBack, Moved
 
 _MODES, _USER = 7, 2
 # In a chain of calls, where the kernel's part ends and the user's begins.
 _CONTEXTS = 2**64 - 4096
 _HEAD = struct.Struct("<QIIQQ")
 _COUNT = struct.Struct("<Q")
-# Of the program: RSI, RDI and the pc on x86-64, the pc on arm64; behind their ABI.
-_REGISTERS = {"x86_64": "3Q", "aarch64": "Q"}
+# Of the program, behind their ABI: RSI, RDI and the pc on x86-64, the pc on arm64; with a stack
+# also RBP and RSP, or FP, LR and SP.
+_REGISTERS = {"x86_64": ("3Q", "5Q"), "aarch64": ("Q", "4Q")}
 _NONE, _ABI_32 = 0, 1
 # Of a system call: the event, the pc, the process, the thread and the time.
 _CALL = struct.Struct("<QQIIQ")
 _SIZE = struct.Struct("<I")
-# enum ft_call, and how many values each has; mmap is of older recordings.
-_MUNMAP, _BRK, _MADVISE, _MREMAP, _MREMAPPED, _MMAP = range(6)
-_VALUES = 2, 1, 3, 5, 1, 6
+# enum ft_call, and how many values each has.
+_MUNMAP, _BRK, _MADVISE, _MREMAP, _MREMAPPED = range(5)
+_VALUES = 2, 1, 3, 5, 1
 # MADV_DONTNEED and MADV_DONTNEED_LOCKED. Pages of MADV_FREE may stay.
 _DONTNEED = 4, 24
 _HUGEPAGE, _NOHUGEPAGE = 14, 15
@@ -45,13 +46,10 @@ class Samples:
     _moving: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        last = "Q" * self.says_mapped
-        self._with_registers = struct.Struct(f"<Q{_REGISTERS[self.machine]}{last}")
-        self._without = struct.Struct(f"<Q{last}")
+        self._registers = struct.Struct(f"<{_REGISTERS[self.machine][self.call_chains]}")
         # Most samples: with registers, without a chain of calls. No other has that length.
-        most = self.machine == "x86_64" and self.says_mapped
-        usual = most and not self.call_chains
-        self._most = struct.Struct("<QIIQQQ3QQ") if usual else None
+        most = self.machine == "x86_64" and self.says_mapped and not self.call_chains
+        self._most = struct.Struct("<QIIQQQ3QQ") if most else None
 
     def fault(self, data: bytes, misc: int) -> Fault:
         """Return the fault of a sample's bytes. Raises struct.error or ValueError if damaged."""
@@ -69,22 +67,40 @@ class Samples:
         at = _HEAD.size
         chain: tuple[int, ...] = ()
         if self.call_chains:
-            (depth,) = _COUNT.unpack_from(data, at)
-            chain = self._chain(data[at + 8 :][: 8 * depth])
-            at += 8 + 8 * depth
-        (abi,) = _COUNT.unpack_from(data, at)
-        form = self._without if abi == _NONE else self._with_registers
-        values = form.unpack_from(data, at)
-        mapped = values[-1] if self.says_mapped else None
+            chain, at = self._chain(data, at)
+        abi, values, frame, at = self._frame(data, at)
+        mapped = _COUNT.unpack_from(data, at)[0] if self.says_mapped else None
         if abi == _NONE:
             # Only such a thread has no registers of a user's.
             pc = pc if user else WORKER_PC
             return Fault(time, pid, tid, pc, address, user, chain, mapped)
         bits = 32 if abi == _ABI_32 else 64
-        if self.machine == "aarch64":
-            return Fault(time, pid, tid, values[1], address, user, chain, mapped, 0, 0, bits)
-        _, source, destination, pc = values[:4]
-        return Fault(time, pid, tid, pc, address, user, chain, mapped, source, destination, bits)
+        source, destination = values[:2] if self.machine == "x86_64" else (0, 0)
+        return Fault(
+            time, pid, tid, values[-1], address, user, chain, mapped, source, destination, bits,
+            b"", frame,
+        )  # fmt: skip
+
+    def _frame(self, data: bytes, at: int) -> tuple[int, tuple[int, ...], Frame | None, int]:
+        """Return the ABI, the registers and the frame that are at a place, and what is behind."""
+        (abi,) = _COUNT.unpack_from(data, at)
+        at += 8
+        values: tuple[int, ...] = ()
+        if abi != _NONE:
+            values = self._registers.unpack_from(data, at)
+            at += self._registers.size
+        if not self.call_chains:
+            return abi, values, None, at
+        (size,) = _COUNT.unpack_from(data, at)
+        at += 8
+        if not size:
+            return abi, values, None, at
+        (filled,) = _COUNT.unpack_from(data, at + size)
+        stack, at = data[at : at + min(size, filled)], at + size + 8
+        if abi in (_NONE, _ABI_32):
+            return abi, values, None, at
+        fp, back, sp = (values[2], 0, values[3]) if self.machine == "x86_64" else values[:3]
+        return abi, values, Frame(fp, back, sp, stack), at
 
     def calls(self, data: bytes, call: int) -> Iterator[Call | Advised]:
         """Yield what a system call does, if it does anything.
@@ -96,16 +112,15 @@ class Samples:
         _, pc, pid, tid, time = _CALL.unpack_from(data)
         at = _CALL.size
         chain: tuple[int, ...] = ()
+        frame = None
         if self.call_chains:
-            (depth,) = _COUNT.unpack_from(data, at)
-            chain = self._chain(data[at + 8 :][: 8 * depth])
-            at += 8 + 8 * depth
+            chain, at = self._chain(data, at)
         (size,) = _SIZE.unpack_from(data, at)
         at += _SIZE.size + size
         # The kernel pads them by four bytes.
         values = struct.unpack_from(f"<{_VALUES[call]}Q", data, at - 4 - 8 * _VALUES[call])
-        if self.call_chains and _COUNT.unpack_from(data, at)[0]:
-            chain = (*_COUNT.unpack_from(data, at + 8), *chain)
+        if self.call_chains:
+            _, _, frame, _ = self._frame(data, at)
         if call == _MREMAP:
             self._moving[tid] = values
         elif call == _MREMAPPED:
@@ -113,26 +128,29 @@ class Samples:
             (to,) = values
             somewhere = max(to + new_size, start + size) < _NOWHERE
             if somewhere and size and not flags & _DONTUNMAP:
-                yield Moved(time, pid, pc, chain, start, size, to, new_size)
+                yield Moved(time, pid, pc, chain, start, size, to, new_size, frame)
         elif call == _BRK:
             if 0 < values[0] < _NOWHERE:
-                yield GaveBack(time, pid, pc, chain, "brk", values[0], 0)
-        elif call == _MMAP or (end := sum(values[:2])) >= _NOWHERE:
+                yield GaveBack(time, pid, pc, chain, "brk", values[0], 0, frame)
+        elif (end := sum(values[:2])) >= _NOWHERE:
             return
         elif call == _MUNMAP or values[2] in _DONTNEED:
             name = "munmap" if call == _MUNMAP else "madvise"
-            yield GaveBack(time, pid, pc, chain, name, values[0], end)
+            yield GaveBack(time, pid, pc, chain, name, values[0], end, frame)
         elif values[2] in (_HUGEPAGE, _NOHUGEPAGE):
             yield Advised(time, pid, values[0], end, values[2] == _HUGEPAGE)
 
-    def _chain(self, data: bytes) -> tuple[int, ...]:
-        """Return the callers in a chain of calls."""
-        chain = self._chains.get(data)
+    def _chain(self, data: bytes, at: int) -> tuple[tuple[int, ...], int]:
+        """Return the callers in a chain of calls, and what is behind it."""
+        (depth,) = _COUNT.unpack_from(data, at)
+        end = at + 8 + 8 * depth
+        words = data[at + 8 : end]
+        chain = self._chains.get(words)
         if chain is None:
             if len(self._chains) == _MOST_CHAINS:
                 self._chains.clear()
-            callers = struct.unpack(f"<{len(data) // 8}Q", data)
+            callers = struct.unpack(f"<{len(words) // 8}Q", words)
             # The first is the pc itself.
             chain = tuple(caller for caller in callers if caller < _CONTEXTS)[1:]
-            self._chains[data] = chain
-        return chain
+            self._chains[words] = chain
+        return chain, end

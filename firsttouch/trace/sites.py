@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 
 from firsttouch.tables import Fields, Json, dump_json, read, read_document
@@ -88,8 +88,9 @@ class GiverPlace:
 class FaultPlace:
     """The faults of one kind at one place; `callers` are those of its most frequent chain.
 
-    `memory` is that of so many base pages, in bytes. `givers` are those of kind `again` alone,
-    the first with most faults, where system calls are recorded.
+    What a library of the runtime does is at the program's function that called it; `leaf` is
+    the function that faulted there. `memory` is that of so many base pages, in bytes. `givers`
+    are those of kind `again` alone, the first with most faults, where system calls are recorded.
     """
 
     kind: str
@@ -98,11 +99,14 @@ class FaultPlace:
     memory: int
     callers: tuple[str, ...]
     givers: tuple[GiverPlace, ...] = ()
+    leaf: str = ""
 
     @property
-    def called_by(self) -> str:
-        """The callers' names, for a reader."""
-        return ", ".join(shortened(name) for name in self.callers)
+    def where(self) -> str:
+        """The place, for a reader: with the leaf, or with file and line."""
+        if not self.leaf:
+            return str(self.place)
+        return f"{replace(self.place, line=0)} ({self.leaf})"
 
 
 @dataclass(frozen=True)

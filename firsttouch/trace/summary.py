@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, takewhile
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from firsttouch.trace.kinds import AGAIN, NAMES
@@ -12,7 +16,6 @@ from firsttouch.trace.records import Recording
 from firsttouch.trace.sites import (
     FaultPlace,
     GiverPlace,
-    Location,
     Members,
     Remedy,
     Site,
@@ -49,50 +52,84 @@ def _members(tallies: Mapping[tuple[int, str], Tally]) -> tuple[Members, ...]:
     )
 
 
+# Libraries whose faults are their callers': of C and C++, the dynamic linker, allocators.
+_RUNTIME = re.compile(
+    r"(lib(c|pthread|stdc\+\+|gcc_s|jemalloc|mimalloc|tcmalloc\w*)|ld-(linux|musl))(-\S+)?\.so.*"
+)
+# Of an implementation in assembly: what it implements.
+_VARIANT = re.compile(r"__(\w+?)_(avx|evex|sse|erms|mops|sve|generic|zva|thunderx|oryon|a64fx)\w*")
+
+
+def is_runtime(place: Place) -> bool:
+    """Tell whether a place is in a library whose faults are its callers'."""
+    return _is_runtime(place.path)
+
+
+@functools.cache
+def _is_runtime(path: str) -> bool:
+    return _RUNTIME.fullmatch(PurePath(path).name) is not None
+
+
+def own_place(stack: Sequence[Place]) -> Place:
+    """Return the first place in the program's own code, or the pc's."""
+    return next((place for place in stack if not is_runtime(place)), stack[0])
+
+
+def _of_program(function: str) -> bool:
+    """Tell whether a function is not one of libc's that calls main."""
+    return not function.startswith(("__libc_start", "_start"))
+
+
 def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[FaultPlace, ...]:
     """Return the places with most faults, by kind; what one line or function has is one place.
 
     Servers are asked for none of them: almost every file that is mapped has faults.
     """
-    chains: dict[tuple[int, Place], list[tuple[int, int]]] = defaultdict(list)
-    for stack, counts in enumerate(totals.stack_kinds):
+    chains: dict[tuple[int, Place, str], list[tuple[int, int]]] = defaultdict(list)
+    symbols.demangle(stack[0] for stack in totals.stacks)
+    for number, (stack, counts) in enumerate(zip(totals.stacks, totals.stack_kinds, strict=True)):
+        place = own_place(stack)
+        leaf = "" if place is stack[0] else _VARIANT.sub(r"\1", symbols.caller(stack[0]))
+        if not place.path and not symbols.function(place):
+            # What a JIT compiler made and gave no name is one place.
+            place = Place("", 0, 0)
         for kind, count in enumerate(counts):
             if count:
-                place = totals.stacks[stack][0]
-                if not place.path and not symbols.function(place):
-                    # What a JIT compiler made and gave no name is one place.
-                    place = Place("", 0, 0)
-                chains[kind, place].append((count, stack))
-    largest = sorted(chains, key=lambda key: -sum(count for count, _ in chains[key]))[: 2 * MOST]
-    locations = symbols.locate((place for _, place in largest), asking=False)
-    groups: dict[tuple[int, str, str], list[tuple[Location, Place]]] = defaultdict(list)
-    for kind, place in largest:
-        location = locations[place]
-        groups[kind, location.object, str(location)].append((location, place))
+                chains[kind, place, leaf].append((count, number))
+    largest = sorted(chains, key=lambda key: -sum(count for count, _ in chains[key]))[: 4 * MOST]
+    locations = symbols.locate((place for _, place, _ in largest), asking=False)
+    groups: dict[tuple[int, str, str], list[tuple[int, Place, str]]] = defaultdict(list)
+    for key in largest:
+        kind, place, leaf = key
+        name = FaultPlace("", locations[place], 0, 0, (), leaf=leaf).where
+        groups[kind, locations[place].object, name].append(key)
     givers: dict[int, Counter[Giver]] = defaultdict(Counter)
-    for (stack, giver), count in totals.givers.items():
+    for (number, giver), count in totals.givers.items():
         if giver:
-            givers[stack][giver] += count
+            givers[number][giver] += count
     places = []
     for (kind, _, _), members in groups.items():
-        stacks = [entry for _, place in members for entry in chains[kind, place]]
+        stacks = [entry for key in members for entry in chains[key]]
         faults = sum(count for count, _ in stacks)
-        callers = totals.stacks[max(stacks)[1]][1 : 1 + _CALLERS]
-        symbols.demangle(callers)
+        most = totals.stacks[max(stacks)[1]]
+        behind = most.index(own_place(most)) + 1
+        symbols.demangle(most)
+        callers = takewhile(_of_program, map(symbols.caller, most[behind:]))
         gave: Counter[Giver] = Counter()
-        for _, stack in stacks if kind == AGAIN else ():
-            gave.update(givers[stack])
+        for _, number in stacks if kind == AGAIN else ():
+            gave.update(givers[number])
         places.append(
             FaultPlace(
                 NAMES[kind],
-                members[0][0],
+                locations[members[0][1]],
                 faults,
                 faults * page_size,
-                tuple(symbols.caller(caller) for caller in callers),
+                tuple(islice(callers, _CALLERS)),
                 tuple(_givers(gave, totals, symbols)),
+                members[0][2],
             )
         )
-    return tuple(sorted(places, key=lambda place: (-place.faults, str(place.place)))[:MOST])
+    return tuple(sorted(places, key=lambda place: (-place.faults, place.where))[:MOST])
 
 
 def _givers(gave: Counter[Giver], totals: Totals, symbols: Symbols) -> Iterator[GiverPlace]:

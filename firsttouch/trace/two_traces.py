@@ -93,7 +93,8 @@ def _by_site(trace: Trace) -> Counter[str]:
         counted[_name(site)] += site.doubles
     for place in trace.fault_places:
         if place.kind != FAULT_NAMES[SECOND]:
-            counted[f"{_function(place.place)} ({place.kind})"] += place.faults
+            leaf = f", {place.leaf}" if place.leaf else ""
+            counted[f"{_function(place.place)} ({place.kind}{leaf})"] += place.faults
     return counted
 
 

@@ -34,7 +34,7 @@ def main() -> int:
         with many.open("wb") as file:
             file.write(data)
             for _ in range(_FAULTS // recorded - 1):
-                file.write(data[len(b"FTTRACE2") :])
+                file.write(data[len(b"FTTRACE3") :])
         size = many.stat().st_size
         assert open_recording(many).page_size
         started, clock = time.process_time(), time.monotonic()

@@ -45,7 +45,7 @@ def fuzz_maps(data: bytes) -> None:
     if size < 1 << 16:
         start = struct.pack("<IHHIIIIQQ", _START, 0, 40, 0, 62, 4096, 1, 0, 4096)
         maps = struct.pack("<IHHII", _MAPS, 0, size, 1, len(data)) + data.ljust(size - 16, b"\0")
-        fuzz_recording(b"FTTRACE2" + start + maps)
+        fuzz_recording(b"FTTRACE3" + start + maps)
 
 
 def fuzz_elf(data: bytes) -> None:

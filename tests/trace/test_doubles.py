@@ -36,7 +36,7 @@ def record(kind: int, body: bytes, misc: int = 0) -> bytes:
 
 
 def start(flags: int = _SAYS_MAPPED) -> bytes:
-    return b"FTTRACE2" + record(_START, struct.pack("<IIIIQQ", flags, 62, PAGE, 1, 0, PAGE))
+    return b"FTTRACE3" + record(_START, struct.pack("<IIIIQQ", flags, 62, PAGE, 1, 0, PAGE))
 
 
 def sample(

@@ -113,7 +113,7 @@ _DAMAGED = {
 
 @pytest.mark.parametrize("what", _DAMAGED)
 def test_a_recording_with_an_impossible_value_is_refused(tmp_path: Path, what: str) -> None:
-    (tmp_path / "trace.data").write_bytes(b"FTTRACE2" + _DAMAGED[what])
+    (tmp_path / "trace.data").write_bytes(b"FTTRACE3" + _DAMAGED[what])
     with pytest.raises(UserError, match="is damaged: record the program again"):
         read_recording(tmp_path / "trace.data")
 
@@ -121,7 +121,7 @@ def test_a_recording_with_an_impossible_value_is_refused(tmp_path: Path, what: s
 def test_code_of_32_bit_arm_is_named_as_not_decoded(tmp_path: Path) -> None:
     start = _START.replace(struct.pack("<II", 62, 4096), struct.pack("<II", 183, 4096))
     sample = struct.pack("<IHHQIIQQQQ", 9, 2, 56, 0x8000, 1, 1, 1, 0x9000, 1, 0x8000)
-    (tmp_path / "trace.data").write_bytes(b"FTTRACE2" + start + sample)
+    (tmp_path / "trace.data").write_bytes(b"FTTRACE3" + start + sample)
     read = read_recording(tmp_path / "trace.data", tmp_path)
     assert read.trace.undecoded == 1
     assert any("as that of 32-bit Arm programs" in line for line in read.sentences)
