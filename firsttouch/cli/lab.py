@@ -27,7 +27,7 @@ from firsttouch.lab.traces import trace_of
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
 from firsttouch.tables import dump_json
-from firsttouch.trace.printing import print_programs
+from firsttouch.trace.sentences import print_programs
 from firsttouch.trace.sites import Trace
 from firsttouch.views.answers import print_answers
 from firsttouch.views.rows import print_dataset, summary

@@ -21,7 +21,6 @@ from firsttouch.survey.sentences import conclude
 from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
 from firsttouch.trace.charts import folded_trace
-from firsttouch.trace.debug_files import Servers
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
@@ -84,7 +83,7 @@ def export_options(others: argparse.ArgumentParser) -> None:
 def _report(options: argparse.Namespace, reporter: Reporter) -> int:
     traced = options.directory / DATA_FILE
     if traced.is_file():
-        read = read_recording(traced, servers=Servers(reporter.say))
+        read = read_recording(traced)
         read.print(output_console(), options.directory)
         write_results(read, options.directory)
         if not timings_in(options.directory):

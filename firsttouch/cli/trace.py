@@ -13,7 +13,6 @@ from firsttouch.errors import UserError
 from firsttouch.files import check_writable
 from firsttouch.progress import Reporter
 from firsttouch.trace.advice import predicted_and_measured, remedy_to_try, with_remedy
-from firsttouch.trace.debug_files import Servers
 from firsttouch.trace.prices import provide_prices
 from firsttouch.trace.reading import Reading, read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE, Target, number_inside, record, root_of
@@ -100,7 +99,7 @@ def _trace(
         root, numbers = root_of(target.pid), {target.pid: number_inside(target.pid)}
     record(target, file, reporter, aside=options.json)
     provide_prices(directory, reporter, asked=options.survey)
-    read = read_recording(file, root, Servers(reporter.say), processor_name(), numbers)
+    read = read_recording(file, root, processor_name(), numbers)
     # Before the files, for which the disk may have no room.
     if not options.json:
         read.print(output_console(aside=True), directory)

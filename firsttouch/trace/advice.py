@@ -19,7 +19,6 @@ from firsttouch.trace.remedies import (
     FOLIOS,
     HEAP,
     KEEP,
-    KEEP_MALLOC,
     MTHP_64,
     THP,
     table_bytes,
@@ -72,9 +71,11 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
     used = allocator(trace.allocator)
     keep, heap = remedies.get(KEEP), remedies.get(HEAP)
     if keep:
-        yield _keep(keep, trace.allocator)
-    if malloc := remedies.get(KEEP_MALLOC):
-        yield _keep(malloc, GLIBC.name)
+        how = "a setting of the program's allocator, or another one: musl's keeps nothing"
+        if used:
+            how = assignments(used.environment) or used.advice
+        what = f"{keep.name} ({used.name})" if used else keep.name
+        yield Advice(keep, what, how, used.environment if used else {})
     variable = by_variable(trace)
     if used and used.huge and (asked := remedies.get(variable)) and _fits(trace, asked):
         since = f" {used.huge_since}+" if used.huge_since else ""
@@ -152,16 +153,6 @@ def by_variable(trace: Trace) -> str:
         return ""
     whole = FOLIOS[THP] == table_bytes(trace.page_size)
     return HEAP if used.heap else THP if whole else ""
-
-
-def _keep(remedy: Remedy, name: str) -> Advice:
-    used, what = allocator(name), remedy.name
-    if used is None:
-        how = "a setting of the program's allocator, or another one: musl's keeps nothing"
-        return Advice(remedy, what, how)
-    if not used.environment:
-        return Advice(remedy, f"{what} ({used.name})", used.advice)
-    return Advice(remedy, f"{what} ({used.name})", assignments(used.environment), used.environment)
 
 
 def saved_share(remedy: Remedy, faults: int) -> str:

@@ -12,22 +12,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from firsttouch.quantities import format_share
-from firsttouch.trace.kinds import (
-    AFTER_FORK,
-    AGAIN,
-    FILE,
-    FIRST_WRITE,
-    IN_KERNEL,
-    NAMES,
-    NO_MEMORY,
-    PRIVATE,
-    SECOND,
-    SHARED_MEMORY,
-    STACK,
-    UNKNOWN_KIND,
-    VDSO,
-    ZERO_PAGE,
-)
+from firsttouch.trace.kinds import NAMES, SECOND, ZERO_PAGE
 from firsttouch.trace.symbols import Symbols
 from firsttouch.trace.totals import BLOCK, Totals, Touched
 from firsttouch.views.html.flame import Box, Look, draw_flames, tree_of
@@ -59,15 +44,18 @@ class Pattern(NamedTuple):
     lines: str
 
 
-LOOKS = (
-    Pattern("first write", (FIRST_WRITE,), "#0b5cad", "#6cb2f5", ""),
-    Pattern("zero page", (ZERO_PAGE,), "#00838f", "#4dd0e1", "M0 3H6"),
-    Pattern("read, then written", (SECOND,), "#b44a00", "#f5a04c", "M0 3H6M3 0V6"),
-    Pattern("again", (AGAIN,), "#8e2f8f", "#e08ee0", "M-1 1L1 -1M0 6L6 0M5 7L7 5"),
-    Pattern("after fork", (AFTER_FORK,), "#1a6b34", "#6fcf8b", "M-1 5L1 7M0 0L6 6M5 -1L7 1"),
-    Pattern("files, shared memory", (FILE, PRIVATE, SHARED_MEMORY), "#6b6f00", "#cdd26a", "M2 3H4"),
-    Pattern("in the kernel", (IN_KERNEL,), "#3d444d", "#c9d1d9", "M3 0V6"),
-    Pattern("other", (STACK, VDSO, NO_MEMORY, UNKNOWN_KIND), "#7d858e", "#868e98", "M1 1H2M4 4H5"),
+LOOKS = tuple(
+    Pattern(words, tuple(map(NAMES.index, kinds.split(";"))), light, dark, lines)
+    for words, kinds, light, dark, lines in (
+        ("first write", "first write", "#0b5cad", "#6cb2f5", ""),
+        ("zero page", "zero page", "#00838f", "#4dd0e1", "M0 3H6"),
+        ("read, then written", "read, then written", "#b44a00", "#f5a04c", "M0 3H6M3 0V6"),
+        ("again", "again", "#8e2f8f", "#e08ee0", "M-1 1L1 -1M0 6L6 0M5 7L7 5"),
+        ("after fork", "after fork", "#1a6b34", "#6fcf8b", "M-1 5L1 7M0 0L6 6M5 -1L7 1"),
+        ("files, shared memory", "file;private file;shared", "#6b6f00", "#cdd26a", "M2 3H4"),
+        ("in the kernel", "in the kernel", "#3d444d", "#c9d1d9", "M3 0V6"),
+        ("other", "stack;vdso;no memory;unknown", "#7d858e", "#868e98", "M1 1H2M4 4H5"),
+    )
 )
 LIGHT = {f"kind-{number}": look.light for number, look in enumerate(LOOKS)}
 DARK = {f"kind-{number}": look.dark for number, look in enumerate(LOOKS)}

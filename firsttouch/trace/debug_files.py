@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
@@ -18,19 +14,10 @@ from firsttouch.trace.events import INODE
 from firsttouch.trace.spaces import Place
 
 _DEBUG = "usr/lib/debug"
-# debuginfod's client asks the servers in this variable.
-_CLIENT = "debuginfod-find"
-_URLS = "DEBUGINFOD_URLS"
-# Seconds. A server may have to unpack a package of a gigabyte.
-_PATIENCE = 90
 
 
-@dataclass(frozen=True)
-class DebugNames:
-    """By what an ELF file's debug information is found; "" for what the file does not say.
-
-    `crc` is that of the file named `link`.
-    """
+class DebugNames(NamedTuple):
+    """By what debug information is found; "" for what a file lacks. `crc` is of the `link`."""
 
     build_id: str
     link: str
@@ -55,24 +42,18 @@ def build_id(elf: ELFFile) -> str:
     return ""
 
 
-class DebugFiles:
-    """The debug files below `root`, where gdb looks, too."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def of(self, path: Path, names: DebugNames) -> tuple[Path | None, str]:
-        """Return the debug file of `path`, and why one that is there was not taken."""
-        debug, identity = self._root / _DEBUG, names.build_id
-        places = [debug / ".build-id" / identity[:2] / f"{identity[2:]}.debug"] if identity else []
-        if link := names.link:
-            below = path.parent.relative_to(self._root) if path.is_relative_to(self._root) else ""
-            places += [path.with_name(link), path.parent / ".debug" / link, debug / below / link]
-        there = [place for place in places if place.is_file() and place != path]
-        for place in there:
-            if _belongs(place, names):
-                return place, ""
-        return None, f"is of another build than its debug file {there[0]}" if there else ""
+def debug_file(root: Path, path: Path, names: DebugNames) -> tuple[Path | None, str]:
+    """Return the debug file of `path`, where gdb looks, too, and why one there was not taken."""
+    debug, identity = root / _DEBUG, names.build_id
+    places = [debug / ".build-id" / identity[:2] / f"{identity[2:]}.debug"] if identity else []
+    if link := names.link:
+        below = path.parent.relative_to(root) if path.is_relative_to(root) else ""
+        places += [path.with_name(link), path.parent / ".debug" / link, debug / below / link]
+    there = [place for place in places if place.is_file() and place != path]
+    for place in there:
+        if _belongs(place, names):
+            return place, ""
+    return None, f"is of another build than its debug file {there[0]}" if there else ""
 
 
 def _belongs(debug: Path, names: DebugNames) -> bool:
@@ -90,34 +71,6 @@ def _belongs(debug: Path, names: DebugNames) -> bool:
             return checksum.to_bytes(4, "little") == names.crc
     except Exception:
         return False
-
-
-class Servers:
-    """The servers of debuginfod, by its client; `say` gets a line before one is asked."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._client = shutil.which(_CLIENT) if os.environ.get(_URLS) else None
-
-    def fetch(self, build_id: str, name: str) -> Path | None:
-        """Return the debug file of the program `name`, in the client's cache; None without one.
-
-        A server that does not answer is asked for no other.
-        """
-        if self._client is None:
-            return None
-        self._say(f"Asking debuginfod for the debug information of {name}")
-        try:
-            done = subprocess.run(
-                [self._client, "debuginfo", build_id], capture_output=True, text=True,
-                errors="surrogateescape", check=False, timeout=_PATIENCE,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            self._say(f"It gave no answer in {_PATIENCE} s: going on without it ({_URLS}).")
-            self._client = None
-            return None
-        file = Path(done.stdout.strip())
-        return file if not done.returncode and file.is_file() else None
 
 
 # A section that every program of Go has, stripped or not, from Go 1.13 on.
@@ -165,9 +118,11 @@ class MappedFiles:
         """Tell whether the file of a place is a program that Go's linker made."""
         key = place.path, place.identity
         if key not in self._go:
+            # The reader raises whatever a damaged file makes of it.
             try:
-                self._go[key] = _has_section(self.path(place), _OF_GO)
-            except UnusableError:
+                with self.path(place).open("rb") as file:
+                    self._go[key] = ELFFile(file).get_section_by_name(_OF_GO) is not None
+            except Exception:
                 self._go[key] = False
         return self._go[key]
 
@@ -185,15 +140,6 @@ def _trouble(path: Path, expected: str) -> str:
     if expected and not _is_of(path, expected):
         return "is not the file that was traced, by its build ID"
     return ""
-
-
-def _has_section(path: Path, name: str) -> bool:
-    # The reader raises whatever a damaged file makes of it.
-    try:
-        with path.open("rb") as file:
-            return ELFFile(file).get_section_by_name(name) is not None
-    except Exception:
-        return False
 
 
 def _is_of(path: Path, expected: str) -> bool:

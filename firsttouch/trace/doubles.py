@@ -12,7 +12,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from firsttouch.trace.allocators import GO, allocator_with
-from firsttouch.trace.code import Code
 from firsttouch.trace.debug_files import MappedFiles
 from firsttouch.trace.events import (
     Advised,
@@ -26,7 +25,7 @@ from firsttouch.trace.events import (
     Named,
     Threaded,
 )
-from firsttouch.trace.instructions import distance
+from firsttouch.trace.instructions import Code, distance
 from firsttouch.trace.kinds import (
     AGAIN,
     NAMES,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 WORKER_PC = 2**64 - 1
 
 
-class Frame(NamedTuple):
+class StackTop(NamedTuple):
     """The registers from which frames are followed, and the stack from `sp` on.
 
     `back` is where the function returns to, as far as arm64's LR tells; 0 on x86-64.
@@ -44,7 +44,7 @@ class Fault(NamedTuple):
     destination: int = 0
     bits: int = 64
     code: bytes = b""
-    frame: Frame | None = None
+    frame: StackTop | None = None
 
 
 # The first word of the identity of a file that has no build ID.
@@ -133,7 +133,7 @@ class GaveBack(NamedTuple):
     call: str
     start: int
     end: int
-    frame: Frame | None = None
+    frame: StackTop | None = None
 
 
 class Moved(NamedTuple):
@@ -150,7 +150,7 @@ class Moved(NamedTuple):
     size: int
     to: int
     new_size: int
-    frame: Frame | None = None
+    frame: StackTop | None = None
 
 
 class Advised(NamedTuple):

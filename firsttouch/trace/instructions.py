@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the instruction at a pc does to memory, by a disassembler."""
+"""The code at the pcs of faults, and what its instruction does to memory, by a disassembler."""
 
 from __future__ import annotations
 
 import functools
 import re
+from dataclasses import replace
 
 import capstone
 from capstone import x86_const
 
+from firsttouch.trace.debug_files import MappedFiles
+from firsttouch.trace.events import Fault
 from firsttouch.trace.kinds import UNKNOWN, Access, Instruction
+from firsttouch.trace.process import Process
+from firsttouch.trace.records import Recording
+from firsttouch.trace.spaces import PROT_EXEC, Place
 
 
 def decode(machine: str, code: bytes, pc: int) -> Instruction:
@@ -18,7 +24,7 @@ def decode(machine: str, code: bytes, pc: int) -> Instruction:
     `machine` is x86_64, i386 or aarch64. Of any other, such as the 32-bit arm, which has
     two encodings that look alike, all is UNKNOWN.
     """
-    if machine not in _ACCESS:
+    if machine not in _MACHINES:
         return UNKNOWN
     # Many processes have the same code, each at other addresses.
     return _anywhere(machine, code) or _decode(machine, code, pc)
@@ -33,12 +39,10 @@ def _anywhere(machine: str, code: bytes) -> Instruction | None:
 
 def _decode(machine: str, code: bytes, pc: int) -> Instruction:
     for instruction in _disassembler(machine).disasm(code, pc, 1):
-        return Instruction(_text(instruction), _ACCESS[machine](instruction))
+        text = f"{instruction.mnemonic} {instruction.op_str}".strip()
+        access = arm64_access(text) if machine == "aarch64" else _x86_access(instruction)
+        return Instruction(text, access)
     return UNKNOWN
-
-
-def _text(instruction: capstone.CsInsn) -> str:
-    return f"{instruction.mnemonic} {instruction.op_str}".strip()
 
 
 @functools.lru_cache(1 << 16)
@@ -48,7 +52,7 @@ def distance(machine: str, code: bytes, pc: int, later: int) -> int | None:
     `code` begins at `pc`. Returns None if `later` is not in it, or not where an
     instruction begins.
     """
-    if machine not in _ACCESS:
+    if machine not in _MACHINES:
         return None
     for number, instruction in enumerate(_disassembler(machine).disasm(code, pc)):
         if instruction.address >= later:
@@ -82,10 +86,6 @@ _ARM64 = (
 )
 
 
-def _arm64_access(instruction: capstone.CsInsn) -> Access:
-    return arm64_access(_text(instruction))
-
-
 def arm64_access(text: str) -> Access:
     """Return the access of an instruction in the assembler's words."""
     return next((access for form, access in _ARM64 if form.match(text)), Access.UNKNOWN)
@@ -100,6 +100,7 @@ _FIRST_IS_UPDATED = {
     "shrd", "sub", "xadd", "xchg", "xor",
 }  # fmt: skip
 _ONE_OPERAND_STORES = re.compile("set|v?stmxcsr|fn?st|fistt?p?|fbstp|fn?save|fxsave|xsave")
+_STRING = re.compile("(stos|lods|scas)[bwdq]")
 # Instructions that name no operand in memory, or two.
 _IMPLICIT = (
     (re.compile("movs[bwlq]|movsd$"), Access.EITHER),
@@ -119,7 +120,7 @@ def _x86_access(instruction: capstone.CsInsn) -> Access:
     ]
     if name in ("push", "call", "pop") and places:
         return Access.EITHER
-    if len(places) != 1 or _is_string(name):
+    if len(places) != 1 or _STRING.fullmatch(name):
         return next((access for form, access in _IMPLICIT if form.match(name)), Access.UNKNOWN)
     if name == "lea":
         return Access.UNKNOWN
@@ -131,8 +132,91 @@ def _x86_access(instruction: capstone.CsInsn) -> Access:
     return Access.WRITE if stores else Access.READ
 
 
-def _is_string(name: str) -> bool:
-    return bool(re.fullmatch("(stos|lods|scas)[bwdq]", name))
+_MACHINES = ("x86_64", "i386", "aarch64")
 
 
-_ACCESS = {"x86_64": _x86_access, "i386": _x86_access, "aarch64": _arm64_access}
+# Bytes that hold any instruction, or some of arm64.
+_CODE = 64
+# Their registers tell what they read and what they write.
+_COPIES = re.compile(r"(rep\w* )?movs")
+_OF_32_BITS = {"x86_64": "i386", "aarch64": "arm"}
+# An instruction is at most this long on x86-64.
+_LONGEST = 15
+
+
+class Code:
+    """Code as its file has it, or as the recorder read it; `undecoded` counts faults without."""
+
+    def __init__(self, recording: Recording, mapped_files: MappedFiles) -> None:
+        self.undecoded = 0
+        self._recording = recording
+        self._mapped_files = mapped_files
+        self._from_files: dict[Place, bytes] = {}
+        self._shift = recording.page_size.bit_length() - 1
+
+    def instruction(self, process: Process, fault: Fault) -> Instruction:
+        """Return the instruction of a fault; that of a fetch is not decoded."""
+        if not fault.user:
+            return UNKNOWN
+        if 0 <= fault.address - fault.pc <= _LONGEST and fault.address >> self._shift:
+            mapping = process.areas.at(fault.address).mapping
+            if mapping and mapping.prot & PROT_EXEC:
+                return _FETCH
+        pc = fault.pc
+        if fault.code:
+            process.code[pc] = fault.code
+            process.decoded.pop(pc, None)
+        instruction = process.decoded.get(pc)
+        if instruction is None:
+            code = self.code(process, fault.pid, pc)
+            instruction = decode(self.machine(fault), code, pc)
+            # The recorder may read the code a little later than the fault.
+            if code:
+                process.decoded[pc] = instruction
+        if instruction.access is Access.UNKNOWN:
+            self.undecoded += 1
+        elif instruction.access is Access.EITHER and _COPIES.match(instruction.text):
+            source, destination = fault.source, fault.destination
+            if source or destination:
+                reads = abs(fault.address - source) <= abs(fault.address - destination)
+                return _reading(instruction) if reads else _writing(instruction)
+        return instruction
+
+    def machine(self, fault: Fault) -> str:
+        """Return whose instructions the program of a fault executes."""
+        machine = self._recording.machine
+        return machine if fault.bits == 64 else _OF_32_BITS[machine]
+
+    def code(self, process: Process, pid: int, pc: int) -> bytes:
+        """Return the code at a pc: from its file, or as the recorder read it.
+
+        The recorder may read so late that the process has executed another program, with
+        other code at this pc. So a file comes first that is the mapped one.
+        Then comes what was read with a fault of this program. What was read with any fault of
+        the process comes last: of two processors' faults at a pc, that may be the later one.
+        """
+        place = process.place(pid, pc)
+        code = self._file_code(place) if place.identity else b""
+        code = code or process.code.get(pc) or self._file_code(place)
+        return code or self._recording.code[pid].get(pc, b"")
+
+    def _file_code(self, place: Place) -> bytes:
+        """Return the code at a place as its file has it; none if no file does."""
+        if not place.path:
+            return b""
+        if place not in self._from_files:
+            self._from_files[place] = self._mapped_files.read(place, _CODE)
+        return self._from_files[place]
+
+
+_FETCH = Instruction("", Access.FETCH)
+
+
+@functools.cache
+def _reading(copy: Instruction) -> Instruction:
+    return replace(copy, access=Access.READ)
+
+
+@functools.cache
+def _writing(copy: Instruction) -> Instruction:
+    return replace(copy, access=Access.WRITE)

@@ -19,7 +19,7 @@ from firsttouch.trace.charts import (
     patterns,
 )
 from firsttouch.trace.sentences import between, command_line, named_threads, shares
-from firsttouch.trace.sites import FaultPlace, Members, Trace
+from firsttouch.trace.sites import Trace
 from firsttouch.trace.symbols import Symbols
 from firsttouch.trace.totals import Totals
 from firsttouch.views.html.figure import Chart, pictures
@@ -63,25 +63,14 @@ def _remedies(trace: Trace) -> Iterator[tuple[str, str, str]]:
 
 
 def _places(trace: Trace) -> Table:
-    rows = [
-        (
-            place.where,
-            f"{place.faults:,}",
-            f"{place.memory // 1024:,}",
-            place.kind,
-            _called(place),
-        )
-        for place in trace.fault_places
-    ]
+    rows = []
+    for place in trace.fault_places:
+        callers = ", ".join(place.callers)
+        for giver in place.givers[:1]:
+            callers += f"; given back by {giver.call}(2) in {', '.join(giver.functions)}"
+        size = f"{place.memory // 1024:,}"
+        rows.append((place.where, f"{place.faults:,}", size, place.kind, callers))
     return Table("", ("Place", "Faults", "KiB", "Kind", "Called by"), rows, more=2)
-
-
-def _called(place: FaultPlace) -> str:
-    callers = ", ".join(place.callers)
-    if not place.givers:
-        return callers
-    giver = place.givers[0]
-    return f"{callers}; given back by {giver.call}(2) in {', '.join(giver.functions)}"
 
 
 def _sites(trace: Trace) -> Table:
@@ -99,14 +88,11 @@ def _members(trace: Trace) -> Iterator[Table]:
     programs = trace.programs if len(trace.programs) > 1 else ()
     for head, members in (("Program", programs), ("Thread", named_threads(trace))):
         if members:
-            yield Table("", (head, f"{head}s", "Faults"), list(map(_counted, members)))
+            rows = [(each.name, f"{each.members:,}", f"{each.faults:,}") for each in members]
+            yield Table("", (head, f"{head}s", "Faults"), rows)
     if any(program.members > 1 for program in trace.programs):
         rows = [(str(p.pid), f"{p.faults:,}", p.name) for p in trace.processes[:_PROCESSES]]
         yield Table("", ("Process", "Faults", "Program"), rows, more=1)
-
-
-def _counted(members: Members) -> tuple[str, str, str]:
-    return members.name, f"{members.members:,}", f"{members.faults:,}"
 
 
 def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[Chart]:

@@ -20,7 +20,7 @@ from firsttouch.survey.run import survey_host
 from firsttouch.survey.samples import Survey
 from firsttouch.survey.tasks import FLOOR
 from firsttouch.trace.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
-from firsttouch.trace.remedies import FILLED, HEAP, KEEP, KEEP_MALLOC, MTHP_64, THP
+from firsttouch.trace.remedies import FILLED, HEAP, KEEP, MTHP_64, THP
 from firsttouch.trace.sites import Cost, Remedy, Trace
 
 # What `surveying` puts beside a trace that has no survey.
@@ -89,7 +89,7 @@ def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
     store = _busy(findings, "store")
     if store is None:
         return None
-    if remedy.name in (KEEP, KEEP_MALLOC):
+    if remedy.name == KEEP:
         return remedy.saved * store.median
     if remedy.name == FILLED:
         floor = _busy(findings, FLOOR)

@@ -17,7 +17,7 @@ from firsttouch.trace.kinds import (
     First,
     Instruction,
 )
-from firsttouch.trace.remedies import KEEP, KEEP_MALLOC, Replay
+from firsttouch.trace.remedies import Replay
 from firsttouch.trace.spaces import (
     EXEC,
     HEAP,
@@ -125,9 +125,9 @@ class Process:
         used = self.allocator
         malloc = used is not None and (used.heap or used.beside)
         if used and used.heap:
-            self.replay.keeps = KEEP, ""
+            self.replay.keeps = True, False
         elif used and used.beside:
-            self.replay.keeps = KEEP_MALLOC, KEEP
+            self.replay.keeps = False, True
         heap = event.path == HEAP
         # brk(2) has one user, malloc(3), whoever touches the memory first.
         if malloc and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
@@ -186,19 +186,13 @@ class Process:
                 self.first[page - first + to] = self.first.pop(page)
         self.space.move(event.start, size, event.to, new_size)
 
-    @property
-    def untouched(self) -> tuple[int, int]:
-        """Between which addresses a new mapping has had no fault; 0 and 0 if none is new."""
-        return (self._fresh, self.new.end) if self.new else (0, 0)
-
     def begin(self, fault: Fault) -> None:
         """Tell whose the new mapping is by the first fault in it: who maps memory begins it.
 
         malloc(3) writes a word there. memset(3) and the like, which others call, write more.
         """
         new = self.new
-        start, end = self.untouched
-        if new and start <= fault.address < end:
+        if new and self._fresh <= fault.address < new.end:
             self.new = None
             code = self.place(fault.pid, fault.pc).path if fault.user else ""
             instruction = self.decoded.get(fault.pc)
@@ -219,22 +213,16 @@ class Process:
 
     def touch(self, page: int, inherited: bool) -> bool:
         """Count a fault. Tell whether its page had one before, or if `inherited`, its parent's."""
-        touched = self.touched
-        touched.faults += 1
-        block = page // self._block
-        bit = 1 << page % self._block
-        before = touched.pages.get(block, 0)
-        if not before & bit:
-            touched.pages[block] = before | bit
-            if inherited:
-                before = self._inherited.get(block, 0)
-        return before & bit != 0
+        self.touched.faults += 1
+        block, bit = page // self._block, 1 << page % self._block
+        before = self.touched.pages.get(block, 0)
+        self.touched.pages[block] = before | bit
+        return (before | (self._inherited.get(block, 0) if inherited else 0)) & bit != 0
 
     def count(self, tid: int, page: int, kind: int) -> None:
         """Count a fault by its thread and kind."""
         self.of_thread(tid)[kind] += 1
-        block = page // self._block
-        of_kind = self.touched.kinds[kind]
+        of_kind, block = self.touched.kinds[kind], page // self._block
         of_kind[block] = of_kind.get(block, 0) | 1 << page % self._block
 
     def of_thread(self, tid: int) -> list[int]:

@@ -13,14 +13,12 @@ from rich.console import Console
 
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
-from firsttouch.trace.debug_files import Servers
 from firsttouch.trace.doubles import find
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.page import render_trace
 from firsttouch.trace.prices import price
-from firsttouch.trace.printing import print_trace
 from firsttouch.trace.records import open_recording
-from firsttouch.trace.sentences import conclude
+from firsttouch.trace.sentences import conclude, print_trace
 from firsttouch.trace.sites import FILE_NAME, Trace, read_trace, trace_document
 from firsttouch.trace.summary import summarize
 from firsttouch.trace.symbols import Symbols
@@ -45,21 +43,20 @@ class Reading:
 def read_recording(
     file: Path,
     root: Path = Path("/"),
-    servers: Servers | None = None,
     processor: str = "",
     numbers: Mapping[int, int] = MappingProxyType({}),
 ) -> Reading:
     """Return what a recorder's file shows; `root` is where the program's files are.
 
     `numbers` are those by which processes of containers know themselves.
-    `servers` are asked for debug information that is not here. Prices are from the survey
+    Prices are from the survey
     and the laboratory's results beside the file. `processor` is the CPU that it was
     recorded on; without, a trace.json beside the file tells.
     Raises UserError with the reason if there is no trace in it.
     """
     recording = open_recording(file)
     totals = find(recording, root)
-    symbols = Symbols(root, servers=servers, numbers=numbers)
+    symbols = Symbols(root, numbers)
     trace = summarize(recording, totals, symbols)
     trace = replace(trace, processor=processor or _processor(file.parent / FILE_NAME))
     trace = price(trace, file.parent)

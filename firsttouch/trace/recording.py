@@ -82,11 +82,8 @@ def _not_started(error: OSError) -> UserError:
             "the command and the environment are too long: shorten them, or run `ulimit -s "
             "65536` first, which allows more."
         )
-    remedy = {
-        errno.EAGAIN: "allow more processes, as `ulimit -u` shows",
-        errno.ENOMEM: "allow more memory, as `ulimit -v` shows",
-        errno.EACCES: "set XDG_CACHE_HOME to a folder from which programs may be executed",
-    }.get(error.errno or 0, "look for the cause on this host")
+    folder = "set XDG_CACHE_HOME to a folder from which programs may be executed"
+    remedy = folder if error.errno == errno.EACCES else "see `ulimit -a`"
     return UserError(f"the recorder cannot be started ({error.strerror}): {remedy}.")
 
 

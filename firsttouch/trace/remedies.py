@@ -14,10 +14,11 @@ from firsttouch.trace.totals import BLOCK, Outcome
 # The remedies by their names in trace.json. Of 64 KiB and 2 MiB: sizes of large folios.
 FOLIOS = {"huge pages of 64 KiB": 64 << 10, "huge pages of 2 MiB": 2 << 20}
 MTHP_64, THP = FOLIOS
-HEAP, KEEP, KEEP_MALLOC, FILLED = (
-    "huge pages for the heap", "keep what is given back", "keep what malloc gives back",
+HEAP, KEEP, FILLED = (
+    "huge pages for the heap",
+    "keep what is given back",
     "populate what is filled",
-)  # fmt: skip
+)
 # Where a program touches this share of a block, populating it brings little in vain.
 _FILLED = 0.9
 # Of glibc: the bytes at the beginning of a large block, in which it writes how large that is;
@@ -152,17 +153,20 @@ class Replay:
         self._single = Ranges()
         # By block, pages that an allocator unmapped, which its setting does not keep.
         self._unmapped: dict[int, int] = {}
-        # What keeps these pages if they are given back, and what keeps others; "" for nothing.
-        self.keeps = KEEP, KEEP
-        # By remedy and block: the pages that it keeps.
-        self._again: dict[str, dict[int, int]] = {
-            name: defaultdict(int) for name in (KEEP, KEEP_MALLOC)
-        }
+        # Whether these pages are kept if they are given back, and others.
+        self.keeps = True, True
+        # What a setting keeps, and by block the pages of it; of malloc's, if that is not asked.
+        self._kept, self._again = outcomes[KEEP], defaultdict[int, int](int)
         # Large blocks that malloc(3) unmapped, where that was recorded.
         self._blocks = KeptBlocks()
         self._unmaps = False
         # Whether the process has forbidden huge pages.
         self.no_huge = False
+
+    @property
+    def _malloc(self) -> Outcome:
+        """What keeping malloc's blocks does; nobody counts it where that is another allocator."""
+        return self._kept if self.keeps[0] else Outcome()
 
     def fork(self) -> Replay:
         """Return that of a child."""
@@ -224,13 +228,12 @@ class Replay:
         if self._unmaps:
             again &= ~self._large.of_block(block, self._block)
         allocated = again & self._allocated.of_block(block, self._block)
-        for name, pages in zip(self.keeps, (allocated, again ^ allocated), strict=True):
-            if name and pages:
-                keep, counted = self._outcomes[name], self._again[name]
-                keep.saved += pages.bit_count()
-                if new := pages & ~counted[block]:
-                    counted[block] |= new
-                    keep.bring(new.bit_count())
+        by_malloc, others = self.keeps
+        pages = (allocated if by_malloc else 0) | (again ^ allocated if others else 0)
+        self._kept.saved += pages.bit_count()
+        new = pages & ~self._again[block]
+        self._again[block] |= new
+        self._kept.bring(new.bit_count())
 
     def map(self, start: int, end: int, *, heap: bool) -> None:
         """Take a new mapping between two addresses, or what a heap has grown by."""
@@ -242,7 +245,7 @@ class Replay:
                 folios.map(limits)
         if heap:
             self._allocated.mark(limits, marked=True)
-            self._blocks.take(limits, self._outcomes[self.keeps[0]])
+            self._blocks.take(limits, self._malloc)
 
     def advise(self, start: int, end: int, *, large: bool) -> None:
         """Take a call that says where the program wants large folios, or none."""
@@ -257,7 +260,7 @@ class Replay:
         if call != "madvise" and limits.first in self._large:
             # A block of malloc(3), or the end of one that shrinks.
             self._unmaps = True
-            outcome = self._outcomes[self.keeps[0]]
+            outcome = self._malloc
             self._blocks.give_back(limits, self._count(self._there, limits), outcome)
             for pages_of in (self._large, self._allocated):
                 pages_of.mark(limits, marked=False)
@@ -280,7 +283,7 @@ class Replay:
         grows = new_size > size and first in self._large
         if grows:
             touched = self._count(self._there, block)
-            self._blocks.grow(block, grown, touched, self._outcomes[self.keeps[0]])
+            self._blocks.grow(block, grown, touched, self._malloc)
         if first != target:
             self._forget(grown)
             move_pages(self._there, first, count, target, self._block)
@@ -316,7 +319,7 @@ class Replay:
         large = allocator and header and not of_thread
         self._large.mark(limits, marked=large)
         if large:
-            self._blocks.take(limits, self._outcomes[self.keeps[0]])
+            self._blocks.take(limits, self._malloc)
 
     def close(self) -> None:
         """End the process."""
@@ -325,9 +328,8 @@ class Replay:
             folios.close()
         if HEAP in self._folios:
             self._close_heap(before)
-        for name, counted in self._again.items():
-            self._outcomes[name].bring(-sum(pages.bit_count() for pages in counted.values()))
-        self._blocks.close(self._touched_in, self._outcomes[self.keeps[0]])
+        self._kept.bring(-sum(pages.bit_count() for pages in self._again.values()))
+        self._blocks.close(self._touched_in, self._malloc)
         spare, filled = 0, self._outcomes[FILLED]
         for block, pages in self._pages.items():
             # A program that takes memory from malloc(3) does not know where that is mapped.
@@ -338,7 +340,7 @@ class Replay:
                 spare += self._block - (pages & self._written[block]).bit_count()
         filled.bring(spare)
         filled.bring(-spare)
-        for counts in (*self._again.values(), self._faults, self._pages, self._written):
+        for counts in (self._again, self._faults, self._pages, self._written):
             counts.clear()
 
     def _close_heap(self, before: int) -> None:
@@ -367,4 +369,4 @@ class Replay:
 
 def new_outcomes() -> dict[str, Outcome]:
     """Return an outcome for each remedy."""
-    return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP, KEEP_MALLOC, FILLED)}
+    return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP, FILLED)}

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from firsttouch.trace.events import WORKER_PC, Advised, Call, Fault, Frame, GaveBack, Moved
+from firsttouch.trace.events import WORKER_PC, Advised, Call, Fault, GaveBack, Moved, StackTop
 
 _MODES, _USER = 7, 2
 # In a chain of calls, where the kernel's part ends and the user's begins.
@@ -47,22 +47,10 @@ class Samples:
 
     def __post_init__(self) -> None:
         self._registers = struct.Struct(f"<{_REGISTERS[self.machine][self.call_chains]}")
-        # Most samples: with registers, without a chain of calls. No other has that length.
-        most = self.machine == "x86_64" and self.says_mapped and not self.call_chains
-        self._most = struct.Struct("<QIIQQQ3QQ") if most else None
 
     def fault(self, data: bytes, misc: int) -> Fault:
         """Return the fault of a sample's bytes. Raises struct.error or ValueError if damaged."""
         user = misc & _MODES == _USER
-        if self._most and len(data) == self._most.size:
-            _, pid, tid, time, address, abi, source, destination, pc, mapped = self._most.unpack(
-                data
-            )
-            if abi:
-                bits = 32 if abi == _ABI_32 else 64
-                return Fault(
-                    time, pid, tid, pc, address, user, (), mapped, source, destination, bits
-                )
         pc, pid, tid, time, address = _HEAD.unpack_from(data)
         at = _HEAD.size
         chain: tuple[int, ...] = ()
@@ -81,7 +69,7 @@ class Samples:
             b"", frame,
         )  # fmt: skip
 
-    def _frame(self, data: bytes, at: int) -> tuple[int, tuple[int, ...], Frame | None, int]:
+    def _frame(self, data: bytes, at: int) -> tuple[int, tuple[int, ...], StackTop | None, int]:
         """Return the ABI, the registers and the frame that are at a place, and what is behind."""
         (abi,) = _COUNT.unpack_from(data, at)
         at += 8
@@ -100,7 +88,7 @@ class Samples:
         if abi in (_NONE, _ABI_32):
             return abi, values, None, at
         fp, back, sp = (values[2], 0, values[3]) if self.machine == "x86_64" else values[:3]
-        return abi, values, Frame(fp, back, sp, stack), at
+        return abi, values, StackTop(fp, back, sp, stack), at
 
     def calls(self, data: bytes, call: int) -> Iterator[Call | Advised]:
         """Yield what a system call does, if it does anything.

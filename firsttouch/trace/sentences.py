@@ -1,17 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a trace says: its faults in a line, its doubles, and what it cannot know."""
+"""What a trace says: the first screen, its sentences, and a table of several programs."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from signal import strsignal
 
+from rich.console import Console
+from rich.text import Text
+
 from firsttouch.quantities import format_number_of, format_share
-from firsttouch.trace.advice import notes
-from firsttouch.trace.sites import Members, Site, Trace
+from firsttouch.trace.advice import (
+    advise,
+    memory_of,
+    notes,
+    saved_share,
+    saved_time,
+    tried_by,
+)
+from firsttouch.trace.sites import Members, Site, Trace, shortened
+from firsttouch.trace.spaces import ANONYMOUS
+from firsttouch.views.tables import Table, print_table
+from firsttouch.views.terminal import plain
 
 # Kinds that a line names: the largest, and those above a share.
 _NAMED = 4
@@ -178,3 +192,69 @@ def _end(status: int) -> str:
         if code > 0
         else f"was ended by signal {-code} ({strsignal(-code)})"
     )
+
+
+# Places and lines that are printed, and faults of a program that has too few to say more.
+_PLACES, _LINES = 5, 14
+_TINY = 100
+# Characters of a place in the table of programs, for three arms beside it.
+_LONG = re.compile(r"(.{15}).{4,}(.{18})")
+
+
+def print_trace(trace: Trace, console: Console, more: str) -> None:
+    """Print the answer in at most 14 lines of 80 columns, and what makes it doubtful.
+
+    `more` says where the rest is.
+    """
+    if trace.faults < _TINY:
+        console.print(plain(f"{command_line(trace)}: only {trace.faults:,} page faults.", "bold"))
+    else:
+        console.print(_cut(headline(trace), console), style="bold")
+        console.print(_cut(kinds_line(trace), console))
+        advices = advise(trace)
+        for number, advice in enumerate(advices, 1):
+            remedy, tried = advice.remedy, tried_by(trace, number, advice)
+            faults = f"-{saved_share(remedy, trace.faults)}"
+            time = f"-{saved_time(remedy)}" if remedy.ns else ""
+            memory = f"+{memory_of(remedy)}" if remedy.memory else ""
+            said = f"{number} {faults:>12}{time:>10}{memory:>10} {tried:7} {advice.what}"
+            console.print(_cut(said, console))
+            # A command is whole, to be pasted.
+            console.print(plain(f"  {advice.how}"), soft_wrap=True)
+        doubles = not few_doubles(trace)
+        for place in trace.fault_places[: _LINES - 3 - 2 * len(advices) - doubles][:_PLACES]:
+            called = f" < {' < '.join(map(shortened, place.callers))}" if place.callers else ""
+            share = format_share(place.faults, trace.faults)
+            where = f"{place.faults:>9,} {share:>7}  {place.kind}: {place.where}{called}"
+            console.print(_cut(where, console))
+        if doubles:
+            console.print(_cut(doubles_line(trace), console))
+    for sentence in doubts(trace):
+        console.print(plain(sentence))
+    console.print(_cut(more, console))
+
+
+def _cut(line: str, console: Console) -> Text:
+    text = plain(line)
+    text.truncate(console.width, overflow="ellipsis")
+    return text
+
+
+def print_programs(programs: Mapping[str, Mapping[str, Trace]], console: Console) -> None:
+    """Print the doubles of programs on each arm, by program and arm; the largest share first.
+
+    The place is the first in anonymous memory, on the first arm.
+    """
+    arms = list(dict.fromkeys(arm for traces in programs.values() for arm in traces))
+    first = {name: next(iter(traces.values())) for name, traces in programs.items()}
+    rows = []
+    for name in sorted(first, key=lambda name: -first[name].doubles / max(first[name].faults, 1)):
+        trace, traces = first[name], programs[name]
+        site = next((site for site in trace.sites if site.memory == ANONYMOUS), None)
+        doubles = (f"{traces[arm].doubles:,}" if arm in traces else "" for arm in arms)
+        # The two ends of a long name.
+        place = _LONG.sub(r"\1...\2", f"{site.doubles:,} {site.read}") if site else "none"
+        share = format_share(trace.doubles, trace.faults)
+        rows.append((name, f"{trace.faults:,}", *doubles, share, place))
+    heads = ("program", "faults", *(f"doubles, {arm}" for arm in arms), "share", "first place")
+    print_table(Table("", heads, rows, more=1), console)

@@ -16,9 +16,8 @@ from firsttouch.trace.totals import ATOMIC, KINDS
 JIT = "[JIT]"
 # What a C++ compiler calls a namespace that has no name.
 _NAMELESS = "(anonymous namespace)::"
-# What is before the arguments of a template or a generic: the end of its name.
-_NAMED = re.compile(r"(?<!\boperator)(?<=\w)<")
-_BRACKETS = re.compile(r"->|[<>]")
+# The innermost arguments of a template or a generic; those inside of them are NUL by then.
+_ARGUMENTS = re.compile(r"(?<!\boperator)(?<=\w)<[^<>]*>")
 
 
 @dataclass(frozen=True)
@@ -51,25 +50,10 @@ def is_nameless(location: Location) -> bool:
 
 def shortened(function: str) -> str:
     """Return the name of a function without the arguments of its templates, as ``f<>``."""
-    name = function.replace(_NAMELESS, "")
-    begin = _NAMED.search(name)
-    while begin:
-        end = _closing(name, begin.start())
-        if not end:
-            return name
-        name = f"{name[: begin.end()]}{name[end - 1 :]}"
-        begin = _NAMED.search(name, begin.end() + 1)
-    return name
-
-
-def _closing(name: str, start: int) -> int:
-    """Return where the bracket at `start` has ended; 0 if it does not."""
-    depth = 0
-    for bracket in _BRACKETS.finditer(name, start):
-        depth += {"<": 1, ">": -1}.get(bracket[0], 0)
-        if depth == 0:
-            return bracket.end()
-    return 0
+    name, found = function.replace(_NAMELESS, "").replace("->", "\1"), 1
+    while found:
+        name, found = _ARGUMENTS.subn("\0", name)
+    return name.replace("\1", "->").replace("\0", "<>")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice, takewhile
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -56,6 +56,8 @@ def _members(tallies: Mapping[tuple[int, str], Tally]) -> tuple[Members, ...]:
 _RUNTIME = re.compile(
     r"(lib(c|pthread|stdc\+\+|gcc_s|jemalloc|mimalloc|tcmalloc\w*)|ld-(linux|musl))(-\S+)?\.so.*"
 )
+# What a function of the C library that calls main is not.
+_BELOW_MAIN = re.compile(r"(?!__libc_start|_start)").match
 # Of an implementation in assembly: what it implements.
 _VARIANT = re.compile(r"__(\w+?)_(avx|evex|sse|erms|mops|sve|generic|zva|thunderx|oryon|a64fx)\w*")
 
@@ -75,16 +77,8 @@ def own_place(stack: Sequence[Place]) -> Place:
     return next((place for place in stack if not is_runtime(place)), stack[0])
 
 
-def _of_program(function: str) -> bool:
-    """Tell whether a function is not one of libc's that calls main."""
-    return not function.startswith(("__libc_start", "_start"))
-
-
 def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[FaultPlace, ...]:
-    """Return the places with most faults, by kind; what one line or function has is one place.
-
-    Servers are asked for none of them: almost every file that is mapped has faults.
-    """
+    """Return the places with most faults, by kind; what one line or function has is one place."""
     chains: dict[tuple[int, Place, str], list[tuple[int, int]]] = defaultdict(list)
     symbols.demangle(stack[0] for stack in totals.stacks)
     for number, (stack, counts) in enumerate(zip(totals.stacks, totals.stack_kinds, strict=True)):
@@ -97,7 +91,7 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
             if count:
                 chains[kind, place, leaf].append((count, number))
     largest = sorted(chains, key=lambda key: -sum(count for count, _ in chains[key]))[: 4 * MOST]
-    locations = symbols.locate((place for _, place, _ in largest), asking=False)
+    locations = symbols.locate((place for _, place, _ in largest))
     groups: dict[tuple[int, str, str], list[tuple[int, Place, str]]] = defaultdict(list)
     for key in largest:
         kind, place, leaf = key
@@ -114,7 +108,7 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
         most = totals.stacks[max(stacks)[1]]
         behind = most.index(own_place(most)) + 1
         symbols.demangle(most)
-        callers = takewhile(_of_program, map(symbols.caller, most[behind:]))
+        callers = takewhile(_BELOW_MAIN, map(symbols.caller, most[behind:]))
         gave: Counter[Giver] = Counter()
         for _, number in stacks if kind == AGAIN else ():
             gave.update(givers[number])
@@ -125,19 +119,17 @@ def fault_places(totals: Totals, symbols: Symbols, page_size: int) -> tuple[Faul
                 faults,
                 faults * page_size,
                 tuple(islice(callers, _CALLERS)),
-                tuple(_givers(gave, totals, symbols)),
+                tuple(_giver(*most, totals, symbols) for most in gave.most_common(_CALLERS)),
                 members[0][2],
             )
         )
     return tuple(sorted(places, key=lambda place: (-place.faults, place.where))[:MOST])
 
 
-def _givers(gave: Counter[Giver], totals: Totals, symbols: Symbols) -> Iterator[GiverPlace]:
-    """Yield who gave pages back most often."""
-    for (stack, call), faults in gave.most_common(_CALLERS):
-        functions = totals.stacks[stack][: 1 + _CALLERS]
-        symbols.demangle(functions)
-        yield GiverPlace(call, tuple(map(symbols.caller, functions)), faults)
+def _giver(giver: Giver, faults: int, totals: Totals, symbols: Symbols) -> GiverPlace:
+    functions = totals.stacks[giver.stack][: 1 + _CALLERS]
+    symbols.demangle(functions)
+    return GiverPlace(giver.call, tuple(map(symbols.caller, functions)), faults)
 
 
 def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:

@@ -17,10 +17,9 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from firsttouch.trace.debug_files import (
-    DebugFiles,
     MappedFiles,
-    Servers,
     UnusableError,
+    debug_file,
     debug_names,
 )
 from firsttouch.trace.sites import JIT, Location
@@ -31,32 +30,6 @@ _LINES, _NAMES = "addr2line", "c++filt"
 _LINE = re.compile(r"(.+):([1-9]\d*)(?: .*)?")
 # Seconds. What reads a damaged file may have no end.
 _PATIENCE = 300
-
-
-class LinesError(Exception):
-    """Why the lines of a file are not known, as the end of a sentence that begins with it."""
-
-
-def source_lines(file: Path, addresses: Sequence[int]) -> list[tuple[str, int]]:
-    """Return the file and the line of each address in `file`, which has DWARF.
-
-    An address without a line gets "" and 0. Raises LinesError if nothing here reads the file.
-    """
-    tool = shutil.which(_LINES)
-    if tool is None:
-        raise LinesError(f"has source lines, which {_LINES} reads: install binutils")
-    answers = _ask([tool, "-e", str(file)], list(map(hex, addresses)))
-    if answers is None:
-        raise LinesError(f"has debug information that {_LINES} cannot read")
-    matches = map(_LINE.fullmatch, answers)
-    return [(match[1], int(match[2])) if match else ("", 0) for match in matches]
-
-
-def demangled(names: Sequence[str]) -> dict[str, str]:
-    """Return the names without types of arguments; none if no tool is there."""
-    tool = shutil.which(_NAMES)
-    answers = _ask([tool, "-p"], names) if tool and names else None
-    return dict(zip(names, answers or (), strict=False))
 
 
 def _ask(command: Sequence[str], lines: Sequence[str]) -> list[str] | None:
@@ -106,23 +79,21 @@ class Object:
     begins with the file; "" if none is missing that should be there.
     """
 
-    def __init__(self, path: Path, debug_files: DebugFiles) -> None:
+    def __init__(self, path: Path, root: Path) -> None:
         self.trouble = ""
         self._segments: list[tuple[int, int, int]] = []
         self._table = FunctionTable(())
-        self._name = path.name
-        self._build_id = ""
         self._with_lines: Path | None = None
         # The reader raises whatever a damaged file makes of it: AttributeError, MemoryError.
         try:
             with path.open("rb") as file:
-                self._read(path, ELFFile(file), debug_files)
+                self._read(path, ELFFile(file), root)
         except OSError:
             raise
         except Exception:
             self.trouble = "cannot be read as an ELF file"
 
-    def _read(self, path: Path, elf: ELFFile, debug_files: DebugFiles) -> None:
+    def _read(self, path: Path, elf: ELFFile, root: Path) -> None:
         self._segments = [
             (s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in elf.iter_segments("PT_LOAD")
         ]
@@ -130,13 +101,7 @@ class Object:
         if elf.has_dwarf_info(strict=True):
             self._with_lines = path
             return
-        names = debug_names(elf)
-        self._build_id = names.build_id
-        debug, self.trouble = debug_files.of(path, names)
-        self._use(debug)
-
-    def _use(self, debug: Path | None) -> None:
-        """Take symbols and lines from a debug file."""
+        debug, self.trouble = debug_file(root, path, debug_names(elf))
         if debug is None:
             return
         try:
@@ -145,12 +110,6 @@ class Object:
             self._with_lines = debug
         except Exception:
             self.trouble = f"has a debug file that cannot be read, {debug}"
-
-    def ask(self, servers: Servers) -> None:
-        """Get debug information from a server, if this host has none; once."""
-        if self._with_lines is None and self._build_id:
-            self._use(servers.fetch(self._build_id, self._name))
-            self._build_id = ""
 
     def _address(self, offset: int) -> int:
         """Return the address, as the file counts them, of an offset in it."""
@@ -165,13 +124,16 @@ class Object:
 
     def lines(self, offsets: Sequence[int]) -> list[tuple[str, int]]:
         """Return the file and the line at each offset; "" and 0 where they are not known."""
-        if self._with_lines is not None:
-            try:
-                return source_lines(self._with_lines, list(map(self._address, offsets)))
-            except LinesError as error:
-                self.trouble = str(error)
-                self._with_lines = None
-        return [("", 0)] * len(offsets)
+        answers = None
+        if self._with_lines and (tool := shutil.which(_LINES)):
+            addresses = [hex(self._address(offset)) for offset in offsets]
+            answers = _ask([tool, "-e", str(self._with_lines)], addresses)
+            if answers is None:
+                self.trouble = f"has debug information that {_LINES} cannot read"
+        elif self._with_lines:
+            self.trouble = f"has source lines, which {_LINES} reads: install binutils"
+        matches = map(_LINE.fullmatch, answers or [""] * len(offsets))
+        return [(match[1], int(match[2])) if match else ("", 0) for match in matches]
 
 
 def _functions(elf: ELFFile) -> Iterator[tuple[int, int, str]]:
@@ -200,21 +162,18 @@ class Symbols:
 
     With `copies` they are copies of its files, as of those on a guest's disk.
     `numbers` are those by which processes know themselves, where they differ: of containers.
-    `servers` are asked for debug information that is not here.
     """
 
     def __init__(
         self,
         root: Path = Path("/"),
-        servers: Servers | None = None,
         numbers: Mapping[int, int] = MappingProxyType({}),
         *,
         copies: bool = False,
     ) -> None:
         self._files = MappedFiles(root, copies=copies)
-        self._debug_files = DebugFiles(root)
+        self._root = root
         self._maps = root / "tmp"
-        self._servers = servers
         self._numbers = numbers
         # By path and identity; a sentence's end for a file that is not used.
         self._objects: dict[tuple[str, str], Object | str] = {}
@@ -224,7 +183,11 @@ class Symbols:
     def demangle(self, places: Iterable[Place]) -> None:
         """Decode the names of C++ and Rust at places, all at once."""
         names = {self._linked_name(place) for place in places} - set(self._plain)
-        self._plain |= demangled(sorted(name for name in names if name.startswith(_MANGLED)))
+        mangled = sorted(name for name in names if name.startswith(_MANGLED))
+        tool = shutil.which(_NAMES)
+        plain = _ask([tool, "-p"], mangled) if tool and mangled else None
+        # Without types of arguments; as they are, if no tool is there.
+        self._plain |= zip(mangled, plain or mangled, strict=True)
 
     def function(self, place: Place) -> str:
         """Return the function of a place; "" if it is not known."""
@@ -246,14 +209,12 @@ class Symbols:
         file = self._object(place)
         return file.function(place.offset) if file else ""
 
-    def locate(self, places: Iterable[Place], *, asking: bool = True) -> dict[Place, Location]:
-        """Return what is known of places; servers are not asked for their files unless `asking`."""
+    def locate(self, places: Iterable[Place]) -> dict[Place, Location]:
+        """Return what is known of places."""
         by_object: dict[Object, list[Place]] = defaultdict(list)
         wanted = list(dict.fromkeys(places))
         for place in wanted:
             if place.path and place not in NAMED and (file := self._object(place)):
-                if asking and self._servers:
-                    file.ask(self._servers)
                 by_object[file].append(place)
         self.demangle(wanted)
         lines: dict[Place, tuple[str, int]] = {}
@@ -281,7 +242,7 @@ class Symbols:
         key = place.path, place.identity
         if key not in self._objects:
             try:
-                self._objects[key] = Object(self._files.path(place), self._debug_files)
+                self._objects[key] = Object(self._files.path(place), self._root)
             except UnusableError as error:
                 self._objects[key] = str(error)
             except OSError as error:

@@ -27,7 +27,6 @@ _FORM = b"\x01\x1b\x03\x3b"
 _COUNT, _ROW = struct.Struct("<I"), struct.Struct("<ii")
 # An address without the signature that arm64 may put above it.
 _ADDRESS = (1 << 48) - 1
-_DEEPEST = 64
 # Bytes of .eh_frame that are read whole, in seconds.
 _MOST = 1 << 20
 
@@ -129,7 +128,7 @@ class Unwinder:
         rules, stack, first = process.rules, frame.stack, frame.sp
         at, sp, fp, back = event.pc, frame.sp, frame.fp, frame.back
         end = len(stack) - 8
-        while len(found) < _DEEPEST:
+        while len(found) < 64:
             # A call is the end of its function where that does not return.
             where = at - 1 if found else at
             if where not in rules:

@@ -1,27 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """Names of places: from the file, from a debug file, from a server, from a JIT's map."""
 
-import os
 import shutil
-import socket
 import subprocess
-import threading
-import time
-import urllib.request
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from firsttouch.trace import debug_files
-from firsttouch.trace.debug_files import Servers
 from firsttouch.trace.sites import Location
 from firsttouch.trace.spaces import Place
 from firsttouch.trace.symbols import Symbols
-from tests.conftest import Firsttouch
 from tests.trace.conftest import Compile
 from tests.trace.test_known import line_of
 
@@ -107,135 +97,6 @@ def test_lines_come_from_a_debug_file_by_its_build_id(compile_c: Compile, tmp_pa
     place = Place(f"/{bare.name}", offset, 0)
     assert locate(Symbols(tmp_path), place).function == "write_all"
     _check(locate(Symbols(tmp_path), place))
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder, and the address of the debuginfod server of what is in it."""
-    folder = tmp_path / "server"
-    folder.mkdir()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = ["debuginfod", "-F", "-t", "1", "-d", ":memory:", "-p", str(port), str(folder)]
-    with subprocess.Popen(
-        command, env=_without_servers(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
-        yield folder, f"http://127.0.0.1:{port}"
-        server.terminate()
-
-
-def _without_servers() -> dict[str, str]:
-    """Return the environment of a server that asks no other."""
-    return {name: value for name, value in os.environ.items() if name != "DEBUGINFOD_URLS"}
-
-
-def _wait_for(address: str) -> None:
-    """Wait until the server, which looks at its folder once a second, has a file."""
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            with urllib.request.urlopen(address):
-                return
-        except OSError:
-            assert time.monotonic() < deadline, f"no answer from {address}"
-            time.sleep(0.2)
-
-
-def test_lines_come_from_a_debuginfod_server(
-    compile_c: Compile,
-    tmp_path: Path,
-    served: tuple[Path, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    folder, address = served
-    program = compile_c("known.c", "-Wl,--build-id")
-    offset = offset_of(program, "write_all")
-    bare, debug, build_id = _stripped(program, tmp_path)
-    place = Place(f"/{bare.name}", offset, 0)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    (tmp_path / "bin").mkdir()
-    for tool in ("debuginfod-find", "addr2line"):
-        (tmp_path / "bin" / tool).symlink_to(f"/usr/bin/{tool}")
-    shutil.move(debug, folder / "known.debug")
-    _wait_for(f"{address}/buildid/{build_id}/debuginfo")
-    monkeypatch.delenv("DEBUGINFOD_URLS", raising=False)
-    assert locate(Symbols(tmp_path, servers=Servers(print)), place) == Location(place.path, offset)
-    monkeypatch.setenv("DEBUGINFOD_URLS", address)
-    monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "cache"))
-    said: list[str] = []
-    assert locate(Symbols(tmp_path), place).line == 0
-    _check(locate(Symbols(tmp_path, servers=Servers(said.append)), place))
-    assert said == ["Asking debuginfod for the debug information of known"]
-
-
-def test_servers_are_asked_for_what_has_doubles_alone_and_not_after_one_was_silent(
-    compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = compile_c("known.c", "-Wl,--build-id")
-    _stripped(program, tmp_path)
-    shutil.copy(tmp_path / "known", tmp_path / "other")
-    monkeypatch.setattr(debug_files, "_PATIENCE", 1)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setenv("DEBUGINFOD_CACHE_PATH", str(tmp_path / "cache"))
-    said: list[str] = []
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        monkeypatch.setenv("DEBUGINFOD_URLS", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        symbols = Symbols(tmp_path, servers=Servers(said.append))
-        symbols.function(Place("/known", 0, 0))
-        assert not said
-        places = [Place("/known", 0, 0), Place("/other", 0, 0), Place("", 0, 0)]
-        symbols.demangle(places)
-        assert not said
-        symbols.locate(places)
-    assert said == [
-        "Asking debuginfod for the debug information of known",
-        "It gave no answer in 1 s: going on without it (DEBUGINFOD_URLS).",
-    ]
-
-
-def test_no_server_is_asked_for_a_library_that_has_faults_and_no_doubles(
-    firsttouch: Firsttouch, tmp_path: Path
-) -> None:
-    """The flame graph shows its functions by the symbols that it has."""
-    (tmp_path / "fill.c").write_text(
-        "void fill(char *p, long n) { for (long i = 0; i < n; i += 4096) p[i] = 1; }\n"
-    )
-    (tmp_path / "main.c").write_text(
-        "#include <stdlib.h>\nvoid fill(char *, long);\n"
-        "volatile char pages[1 << 16];\n"
-        "int main(void) {\n"
-        "  for (int i = 0; i < 1 << 16; i += 4096) pages[i] += 1;\n"
-        "  fill(aligned_alloc(4096, 1 << 20), 1 << 20);\n}\n"
-    )
-    compiler = ["gcc", "-O1", "-fno-omit-frame-pointer", "-Wl,--build-id"]
-    library, program = tmp_path / "libfill.so", tmp_path / "main"
-    subprocess.run([*compiler, "-shared", "-fPIC", "-o", library, tmp_path / "fill.c"], check=True)
-    subprocess.run([*compiler, "-o", program, tmp_path / "main.c", library], check=True)
-    build_id = build_id_of(library)
-    asked: list[str] = []
-
-    class Server(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_error(404)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        done = firsttouch(
-            "trace", "--out", "out", "--", program, no_proxy="127.0.0.1",
-            DEBUGINFOD_URLS=f"http://127.0.0.1:{server.server_port}",
-            DEBUGINFOD_CACHE_PATH=str(tmp_path / "cache"),
-        )  # fmt: skip
-        server.shutdown()
-    assert done.returncode == 0, done.stderr
-    assert ">fill" in (tmp_path / "out/trace.html").read_text()
-    assert any(build_id_of(program) in path for path in asked)
-    assert not [path for path in asked if build_id in path]
 
 
 def test_jit_code_has_the_names_of_perfs_map(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from firsttouch.trace.debug_files import MappedFiles
-from firsttouch.trace.events import Fault, Frame, Mapped
+from firsttouch.trace.events import Fault, Mapped, StackTop
 from firsttouch.trace.process import Process
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.remedies import Replay, new_outcomes
@@ -89,7 +91,7 @@ def test_frames_are_followed_to_the_end_of_the_recorded_stack(build: Build, mach
     # With the signature of a pointer, as arm64 may have it.
     signed = 0x7F << 56 if machine == "aarch64" else 0
     struct.pack_into("<Q", stack, leaf.size + rule.size + rule.back, signed | _BASE + calls[1])
-    frame = Frame(0, _BASE + calls[0], _STACK, bytes(stack))
+    frame = StackTop(0, _BASE + calls[0], _STACK, bytes(stack))
     unwinder = Unwinder(machine, MappedFiles(Path("/")))
     fault = Fault(1, 1, 1, _BASE + inner, 0x1000, True, (), frame=frame)
     assert unwinder.chain(process, fault) == tuple(_BASE + call for call in calls)
@@ -102,7 +104,7 @@ def test_a_chain_by_frame_pointers_goes_on_where_code_has_no_rules(build: Build)
     """As that of a JIT compiler, which calls a function of the program's."""
     program = build("-fno-inline", "-static")
     inner, jit, above = function(program, "load_file"), 0x1234_5678, 0x1234_9999
-    frame = Frame(_STACK + 64, 0, _STACK, struct.pack("<Q", jit))
+    frame = StackTop(_STACK + 64, 0, _STACK, struct.pack("<Q", jit))
     fault = Fault(1, 1, 1, _BASE + inner, 0x1000, True, (above,), frame=frame)
     unwinder, process = Unwinder("x86_64", MappedFiles(Path("/"))), mapped(program)
     assert unwinder.chain(process, fault) == (jit, above)
@@ -120,7 +122,7 @@ def test_a_damaged_table_has_no_rules(build: Build) -> None:
     at = bytes(data).index(b"\x01\x1b\x03\x3b")
     data[at + 12 : at + 4096] = b"\xff" * (4096 - 12)
     program.write_bytes(data)
-    frame = Frame(0, 0, _STACK, bytes(64))
+    frame = StackTop(0, 0, _STACK, bytes(64))
     fault = Fault(1, 1, 1, _BASE + inner, 0x1000, True, (7,), frame=frame)
     assert Unwinder("x86_64", MappedFiles(Path("/"))).chain(mapped(program), fault) == (7,)
 
@@ -141,15 +143,12 @@ def test_libraries_of_the_runtime_are_passed_over(paths: tuple[str, ...], own: i
 
 def function(program: Path, name: str) -> int:
     """Return the offset of a function in a file."""
-    names = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    address = next(int(n.split()[0], 16) for n in names.splitlines() if n.endswith(f" {name}"))
-    heads = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True)
-    for words in map(str.split, heads.stdout.splitlines()):
-        if words[:1] == ["LOAD"]:
-            offset, start, _, size = (int(word, 16) for word in words[1:5])
-            if start <= address < start + size:
-                return address - start + offset
-    raise AssertionError(name)
+    with program.open("rb") as file:
+        elf = ELFFile(file)
+        table = elf.get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        symbols = table.get_symbol_by_name(name) or []
+        return next(elf.address_offsets(symbols[0]["st_value"]))
 
 
 def mapped(program: Path) -> Process:
