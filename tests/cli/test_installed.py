@@ -142,7 +142,7 @@ def test_it_lists_what_there_is_and_says_what_a_run_would_do(installed: Installe
         assert name in done.stdout
     done = installed("lab", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "ftbench: to be built" in done.stdout and "Nothing was built or run." in done.stdout
+    assert "builds " in done.stdout and "Nothing was built or run." in done.stdout
     assert not (installed.home / "out").exists()
 
 
