@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How many huge pages memory still has after programs have taken and freed it in
+ * How much memory is still free in huge blocks after programs have taken and freed it in
  * pieces of other sizes.
  */
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "arch.h"
 #include "hugepage.h"
 #include "memory.h"
 #include "region.h"
@@ -117,13 +118,15 @@ static enum status measure(struct run *run)
 	const size_t size = param_number(run, "size");
 	static int sockets[SOCKETS][2];
 	static char *pieces[PIECES];
-	struct memory memory;
-	int64_t huge;
 	int error;
 
 	memset(sockets, 0, sizeof(sockets));
 	memset(pieces, 0, sizeof(pieces));
+	region_begin(run, "mix");
+	marker_begin();
 	error = mix(pieces, sockets, size / PIECES);
+	marker_end();
+	region_end(run);
 	if (error)
 		return wrong(run, "memory or a socket was refused (%s)", strerror(-error));
 	for (size_t place = 0; place < PIECES; place++)
@@ -131,23 +134,7 @@ static enum status measure(struct run *run)
 			munmap(pieces[place], size / PIECES);
 	result_add(run, "listed_pages", sum_lines("/proc/zoneinfo", "count:"));
 	result_add(run, "free_in_huge_blocks", free_in_huge_blocks());
-
-	error = memory_map(&memory, size, HUGEPAGE_BYTES);
-	if (error)
-		return refuse(run, "no memory for --size (%s)", strerror(-error));
-	if (madvise(memory.start, size, MADV_HUGEPAGE))
-		return result_unavailable(run, "this kernel has no transparent huge pages");
-	region_begin(run, "touch");
-	for (size_t byte = 0; byte < size; byte += HUGEPAGE_BYTES)
-		memory.start[byte] = 1;
-	region_end(run);
-	huge = memory_smaps(memory.start, size, "AnonHugePages");
-	if (huge >= 0)
-		result_add(run, "huge_bytes", huge);
-	else
-		result_absent(run, "huge_bytes", "/proc/self/smaps cannot be read");
 	region_report(run);
-	memory_unmap(&memory);
 	for (size_t place = 0; place < PIECES; place += KEPT)
 		if (pieces[place])
 			munmap(pieces[place], size / PIECES);
@@ -162,7 +149,7 @@ static enum status measure(struct run *run)
 static const struct param params[] = {
 	{
 		.name = "size", .type = PARAM_SIZE, .def = "1073741824", .min = 1ul << 27,
-		.help = "of all pieces together, and then of the memory in huge pages",
+		.help = "of all pieces together",
 	},
 	{ }
 };
@@ -170,18 +157,16 @@ static const struct param params[] = {
 static const struct metric metrics[] = {
 	{ "listed_pages", "pages", "free, on the lists of the CPUs, when the load has ended" },
 	{ "free_in_huge_blocks", "bytes", "free then in blocks of 2 MiB and more" },
-	{ "huge_bytes", "bytes", "of --size that got huge pages" },
 	{ }
 };
 
 static const struct experiment fragments = {
 	.name = "fragments",
-	.summary = "huge pages after a mixed load",
+	.summary = "free memory in huge blocks after a mixed load",
 	.detail =
 "Maps 64 pieces, writes to each 16 KiB of them and unmaps them in a fixed random\n"
 "order, 1,024 steps, while sockets with unread messages of 32 KiB come and go; then\n"
-"unmaps seven pieces of eight. Reads what is free, and writes to each 2 MiB of\n"
-"memory with MADV_HUGEPAGE.",
+"unmaps seven pieces of eight, and reads what is free.",
 	.example = "--size 256M",
 	.params = params,
 	.metrics = metrics,

@@ -60,15 +60,14 @@ def test_what_has_less_to_do_costs_less(
 def test_folios_that_are_given_back_stay_on_the_lists_of_the_cpu(
     release: str, reporter: Reporter, tmp_path: Path
 ) -> None:
-    """Stock gives the CPU's lists back to the zone at each folio; linux/ when they are full."""
+    """Stock gives the CPU's lists back to the zone at each folio; linux/ from high_min on."""
     request = Request(
         release=release,
         experiments=("advise",),
         arms=("stock", "off"),
-        settings={"operation": ("dontneed",), "memory": ("16k", "2m")},
+        settings={"operation": ("dontneed",), "memory": ("16k",)},
+        size=4 << 20,
         out=tmp_path,
     )
     counts = _kernel(request, reporter)
-    assert counts["16k"]["off"] < 0.85 * counts["16k"]["stock"]
-    # Huge pages have no such rule.
-    assert counts["2m"]["off"] == pytest.approx(counts["2m"]["stock"], rel=0.01)
+    assert counts["16k"]["off"] < 0.95 * counts["16k"]["stock"]
