@@ -140,7 +140,7 @@ def test_a_disk_that_gets_full_is_said_and_what_was_recorded_is_shown(
     pinned = ("taskset", "-c", str(min(os.sched_getaffinity(0))), trouble, "threads")
     words = firsttouch.command("trace", "--out", "full/out", "--", *pinned)
     script = (
-        f"mount -t tmpfs -o size=128k none full && {{ {shlex.join(words)}; "
+        f"mount -t tmpfs -o size=768k none full && {{ {shlex.join(words)}; "
         "echo $?; mount -o remount,size=9m full; cp -r full/out kept; }"
     )
     done = with_own_mounts(firsttouch, script)
