@@ -121,7 +121,6 @@ _SPECIAL = (
     Setup("interleaved", _interleaved, ("arm64/write_intent/race",)),
     Setup("parallel", _in_parallel, ("arm64/write_intent/race",)),
     Setup("four processors", _with_four_cpus, ("mm/fault_ahead",)),
-    Setup("four processors, swap", _with_four_cpus, ("mm/page_counters",), _SWAP),
 )
 _SETUPS = (
     Setup(
@@ -202,11 +201,10 @@ def _in_guests() -> list[ParameterSet]:
     """Each kind of guest on each release and variant.
 
     `make test` has those of the lab's configuration. Races last a minute: it has
-    them in each timing, but on one release. page_counters takes ten minutes, and
-    is about a series that these kernels lack.
+    them in each timing, but on one release.
     """
     oldest, *_, newest = release_names()
-    races = {"interleaved": newest, "parallel": oldest, "four processors, swap": ""}
+    races = {"interleaved": newest, "parallel": oldest}
     return [
         pytest.param(
             release,

@@ -7,10 +7,11 @@ from pathlib import Path
 from firsttouch import processes
 from firsttouch.building.apt import unpack
 from firsttouch.building.host_tools import cross_compile, processors, toolchain_identity
-from firsttouch.building.overlay import lay_over, link_tree
+from firsttouch.building.overlay import lay_over, link_tree, patches_of
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import Entry
 from firsttouch.catalog.experiments import Packages
+from firsttouch.catalog.releases import load_release, release_names
 from firsttouch.errors import BuildError, HostError
 from firsttouch.files import LINUX, digest_files
 from firsttouch.progress import Reporter
@@ -29,9 +30,14 @@ _LIBRARIES = Packages("bookworm", ("libcap-dev", "libnuma-dev", "liburing-dev"))
 
 
 def suite_names() -> list[str]:
-    """Return the names of the features' kselftests: FOLDER/NAME in the kernel's selftests."""
-    folder = LINUX / _SELFTESTS
-    return sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.c"))
+    """Return the names of the features' kselftests: FOLDER/NAME in the kernel's selftests.
+
+    Those of series that are built alone are not among them.
+    """
+    patches = (patch for name in release_names() for patch in patches_of(load_release(name)))
+    files = {Path(file) for patch in patches for file in patch.files}
+    ours = [f.relative_to(_SELFTESTS) for f in files if f.is_relative_to(_SELFTESTS)]
+    return sorted(str(file.with_suffix("")) for file in ours if file.suffix == ".c")
 
 
 def build_selftests(source: KernelSource, reporter: Reporter) -> dict[str, Path]:
