@@ -57,9 +57,10 @@ def test_arm64_loops_do_what_they_are_named_for(arm64_ftbench: Path) -> None:
         assert not {text.split()[0] for text in functions[name]} & {"bl", "blr", "br", "svc"}
     hints = [text for body in functions.values() for text in body if text.startswith("hint")]
     # populate has two regions, alone and with threads; the two that run programs share one, and
-    # so do all tables of operations; the other eleven have one each.
+    # so do all tables of operations; the other ten have one each.
     for marker in ("#0x7e", "#0x7f"):
-        assert sum(text.endswith(marker) for text in hints) == 16
+        # gcc may copy the begin of one into two paths.
+        assert sum(text.endswith(marker) for text in hints) in (15, 16)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="needs a compiler for x86-64")
