@@ -78,8 +78,11 @@ static int64_t free_in_huge_blocks(void)
 	return sum;
 }
 
-/* Takes and frees pieces and messages in turn. Returns 0 or a negative errno. */
-static int mix(char **pieces, int (*sockets)[2], size_t piece)
+/*
+ * Takes and frees pieces and messages in turn. Returns 0 or a negative errno. Not inline:
+ * of a region there is one end, and gcc would give each return its own.
+ */
+static noinline int mix(char **pieces, int (*sockets)[2], size_t piece)
 {
 	static char message[MESSAGE];
 	uint32_t state = 1;
