@@ -39,8 +39,7 @@ def write_members(members: Mapping[str, Member]) -> Iterator[bytes]:
         contents = data.read_bytes() if isinstance(data, Path) else data
         yield (member := record(number, name, mode, contents))
         size += len(member)
-    trailer = record(0, TRAILER, 0, b"")
-    yield padded(trailer, 512, size)
+    yield padded(record(0, TRAILER, 0, b""), 512, size)
 
 
 def record(

@@ -31,7 +31,7 @@ _ARCHIVE = "root.cpio"
 
 @dataclass(frozen=True)
 class RootArchive:
-    """The archive of a program's root: packages or what the user gives, and files beside them."""
+    """The archive of a program's root: packages or a root of the user's, with copies of files."""
 
     program: UserProgram
 
@@ -81,8 +81,7 @@ class RootArchive:
             given = scratch
         members = _members_of(given) if given else {}
         for name in ("bin", "lib", "sbin"):
-            if name not in members:
-                members[name] = (stat.S_IFLNK | 0o777, f"usr/{name}".encode())
+            members.setdefault(name, (stat.S_IFLNK | 0o777, f"usr/{name}".encode()))
         for name, text in ACCOUNTS.items():
             members.setdefault(name, (stat.S_IFREG | 0o644, text.encode()))
         for name in (*MOUNT_POINTS, _WORK):

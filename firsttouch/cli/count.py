@@ -105,7 +105,7 @@ def add_program(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help=f"Debian packages of {_SUITE} for its root, with commas (default: the command's name)",
     )
-    add("--root", type=Path, metavar="PATH", help="a folder or tar of yours in place of packages")
+    add("--root", type=Path, metavar="PATH", help="a folder or tar of yours instead of packages")
     add(
         "--copy",
         action="append",
@@ -154,6 +154,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         program=program_of(options),
         out=options.out,
     )
+    if limits and len(before) + len(request.arms) * max(1, len(options.release)) < 2:
+        raise UserError("--fail-if compares: give --against FILE, or two arms or releases.")
     contract = parse_contract(ftbench_list(reporter))
     counted, status = list(before), 0
     reasons: dict[str, str] = {}
@@ -237,8 +239,6 @@ def _limit(text: str) -> tuple[str, float]:
 
 def _exceeds(counted: Sequence[Counted], name: str, percent: float) -> str:
     """Return a sentence if the count of the last kernel is above the limit; "" if it is not."""
-    if len(counted) < 2:
-        raise UserError("--fail-if compares: give --against FILE, or two arms or releases.")
 
     def count(of: Counted) -> float:
         if name == "instructions":
@@ -257,11 +257,10 @@ def _read(file: Path) -> list[Counted]:
     """Return what `--json` printed; UserError if it is something else."""
     try:
         document = parse_json(file.read_text("utf-8"), file)
-    except OSError as error:
-        raise UserError(
-            f"{file} cannot be read ({error.strerror}): give an answer of --json."
-        ) from None
-    return [
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UserError(f"{file} cannot be read ({why}): give an answer of --json.") from None
+    kernels = [
         Counted(
             kernel.take("release", str),
             kernel.take("arm", str),
@@ -269,3 +268,6 @@ def _read(file: Path) -> list[Counted]:
         )
         for kernel in document.tables("kernels")
     ]
+    if not kernels or not all(each.counts.keys() >= {*_STATE} for each in kernels):
+        raise UserError(f"{file} has no counts of a program: give an answer of --json.")
+    return kernels
