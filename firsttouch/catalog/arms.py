@@ -215,7 +215,7 @@ class Setting:
 
     `boot` are
     words for the kernel's command line, `board` properties of QEMU's board,
-    `machine` is run in place of the one that was asked for, `cpus` is the
+    `machine` is run instead of the one that was asked for, `cpus` is the
     guest's number of CPUs, for experiments that do not ask for one. `fragment`
     is the path in this repository of a file that is laid over the configuration,
     for which the kernels are built. `quick` settings belong to the quick matrix.
