@@ -69,7 +69,7 @@ def _on_terminal(dataset: Dataset, _: Path) -> str:
 
 def _on_page(dataset: Dataset, folder: Path) -> str:
     """Return the text of the page, a line for each block; what is folded away is in the tables."""
-    page = write_report(dataset, folder, []).read_text()
+    page = write_report(dataset, folder).read_text()
     text = re.sub(r"<(style|details|defs)\b.*?</\1>|<wbr>", "", page, flags=re.S)
     text = re.sub(r"<(?!/?(?:span|b|i|em|strong|code|a|tspan|td|th)\b)[^>]*>", "\n", text)
     lines = (

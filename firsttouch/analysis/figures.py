@@ -22,15 +22,12 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist, median, quantiles
+from statistics import median, quantiles
 from typing import NamedTuple
 
 # With fewer boots no interval has this confidence: 2 / 2 ** 6 = 3 %.
 LEAST_BOOTS = 6
 CONFIDENCE = 0.95
-# The change, as a fraction, that `Change.needed` is about, and how often it is to be shown.
-SMALL_CHANGE, POWER = 0.02, 0.8
-_MOST_BOOTS = 10_000
 # What a few ticks more or less make of a cell. Measured on 6.12: one has one DSB, one ISB and
 # 2,300 instructions; with what it wakes, 17,900, 5 DSB and 25 ISB. A small cell has no time for
 # ticks: of its instructions only a part.
@@ -69,16 +66,13 @@ def noise_of(metric: str, value: float, apart: float, unseen: int = 0) -> float:
 class Change:
     """The change of `boots` boots of an arm against as many of another, in per cent.
 
-    `percent` is the median change, `low` and `high` its interval of 95 %. `needed`
-    is how many boots of each arm show a change of 2 %, in four runs of five; None
-    if 10,000 do not.
+    `percent` is the median change, `low` and `high` its interval of 95 %.
     """
 
     boots: int
     percent: float
     low: float
     high: float
-    needed: int | None
 
     @property
     def shown(self) -> bool:
@@ -174,7 +168,7 @@ class Figure:
         middle = median(averages)
         low, high = averages[cut - 1], averages[-cut]
         percent, least, most = (100 * math.expm1(at) for at in (middle, low, high))
-        return Change(len(steps), percent, least, most, _needed(len(steps), (high - low) / 2))
+        return Change(len(steps), percent, least, most)
 
 
 def _averages(steps: Sequence[float]) -> list[float]:
@@ -202,15 +196,3 @@ def _cut(number: int) -> int:
         if tail > allowed:
             return max(place, 1)
     raise AssertionError("half of all sums are more than a tail")
-
-
-def _needed(boots: int, half: float) -> int | None:
-    """Return how many boots would show a small change, if so many give an interval of 2 x `half`.
-
-    An interval narrows with the root of the number of boots, and the estimate in it varies. Of few
-    boots it is wider than that: two more make up for it.
-    """
-    normal = NormalDist()
-    error, power = normal.inv_cdf((1 + CONFIDENCE) / 2), normal.inv_cdf(POWER)
-    needed = boots * (half * (1 + power / error) / math.log1p(SMALL_CHANGE)) ** 2
-    return max(LEAST_BOOTS, math.ceil(needed) + 2) if needed <= _MOST_BOOTS else None

@@ -25,12 +25,10 @@ from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
 from firsttouch.views.comparison import compare, comparison_document, print_comparison
-from firsttouch.views.html.figures import times_figure
 from firsttouch.views.html.page import write_figures, write_report
 from firsttouch.views.profile import folded
 from firsttouch.views.rows import FORMATS, export
 from firsttouch.views.terminal import output_console
-from firsttouch.views.times import compared_times
 
 # Besides the formats of tables.
 _FIGURES, _FOLDED = "svg", "folded"
@@ -92,14 +90,12 @@ def _report(options: argparse.Namespace, reporter: Reporter) -> int:
     if "host" in timings:
         findings = examine(read_survey(options.directory))
         print_survey(findings, conclude(findings), output_console())
-    times = read_times(options.directory) if "kvm" in timings else None
-    if times:
-        show_times(times)
+    if "kvm" in timings:
+        show_times(read_times(options.directory))
     if timings and "icount" not in timings:
         return 0
     dataset = read_dataset(options.directory)
-    hardware = [times_figure("this run", times, dataset.catalog)] if times else []
-    print(write_report(dataset, options.directory, hardware))
+    print(write_report(dataset, options.directory))
     for note in dataset.notes:
         reporter.say(f"firsttouch: {note}")
     return 1 if dataset.notes else 0
@@ -153,8 +149,11 @@ def _compare(options: argparse.Namespace, reporter: Reporter) -> int:
     if comparison is None:
         timing = _common_timing(a, b)
         if timing == "kvm":
-            comparison = compared_times(a, b)
-        elif timing == "host":
+            raise UserError(
+                "times of two runs have different disturbances: measure both kernels in one run, "
+                "by `firsttouch try PATCH --time`."
+            )
+        if timing == "host":
             comparison = compared_surveys(a, b)
         else:
             first, second = read_dataset(a), read_dataset(b)

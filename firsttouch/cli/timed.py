@@ -6,8 +6,6 @@ from __future__ import annotations
 import argparse
 
 from firsttouch.analysis.times import timed_rows
-from firsttouch.catalog.arms import arm_names
-from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.cli.running import forecast, planned_source
 from firsttouch.lab.plan import Request
@@ -40,8 +38,7 @@ def run_times(
 
 
 def show_times(times: Times, *, json: bool = False, every: bool = False) -> None:
-    names = [each.cell.experiment for each in times]
-    rows = timed_rows(times, load_catalog(names, (), arm_names()))
+    rows = timed_rows(times)
     if json:
         print(dump_json(times_document(times, rows)), end="")
         return

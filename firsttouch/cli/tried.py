@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from firsttouch.analysis.changes import CellChange, Changes, changes, matrix_of
+from firsttouch.analysis.changes import CellChange, changes
 from firsttouch.analysis.dataset import Dataset, make_dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.building.patches import read_fragment, read_patches
@@ -38,7 +38,7 @@ from firsttouch.lab.run import release_of, run_lab
 from firsttouch.progress import Reporter
 from firsttouch.tables import dump_json
 from firsttouch.terminal import spelled
-from firsttouch.views.changes import changes_document, compared_arms, compared_in_settings, reply
+from firsttouch.views.changes import changes_document, compared_arms, reply
 from firsttouch.views.comparison import print_comparison
 from firsttouch.views.html.page import write_flame_graphs, write_report
 from firsttouch.views.profile import function_tables
@@ -216,7 +216,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     profiled = [
         profile(request, contract, arm_of[changed.base], arm_of[changed.arm], side, cell, reporter)
         for changed in tried
-        for side, cell in (_examples(changed) if options.matrix else changed.examples()).items()
+        for side, cell in changed.examples().items()
     ]
     cases = {
         changed.arm: [case for each in profiled if each.arm == changed.arm for case in each.cases]
@@ -236,12 +236,7 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         if options.table:
             print_dataset(dataset, console)
         for changed in tried:
-            print_comparison(
-                compared_in_settings(matrix_of(changed), cases[changed.arm], len(tried))
-                if options.matrix
-                else compared_arms(changed, len(tried)),
-                console,
-            )
+            print_comparison(compared_arms(changed, len(tried)), console)
             for each in profiled:
                 if each.arm == changed.arm:
                     print_profiled(each, console)
@@ -258,17 +253,6 @@ def _check_baseline(options: argparse.Namespace, arms: Sequence[Arm]) -> None:
         raise UserError(f"--baseline {name}: no other arm is tried; give one by --arm NAME PATCH.")
     if options.time and name != BASE:
         raise UserError(f"--time compares with {BASE}: leave out --baseline.")
-
-
-def _examples(changed: Changes) -> dict[str, CellChange]:
-    """Return a cell of the case that moved most to each side, without a setting if it moved so."""
-    matrix = matrix_of(changed)
-    sides = {"more": matrix.worse, "less": matrix.better}
-    examples = {
-        side: next((each.example for each in moved if each.example.can_be_profiled), None)
-        for side, moved in sides.items()
-    }
-    return {side: cell for side, cell in examples.items() if cell}
 
 
 def _plain(wanted: Wanted) -> Wanted:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What an arm changes, as a Comparison of the cells that cost more and less: in settings, or one.
+"""What an arm changes, as a Comparison of the cells that cost more and less.
 
 Also that as JSON, and as a mail in 72 columns: figures, and how to repeat them.
 """
@@ -23,8 +23,6 @@ from firsttouch.analysis.changes import (
     PATH,
     CellChange,
     Changes,
-    Matrix,
-    MovedCase,
 )
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import change_percent
@@ -40,7 +38,6 @@ from firsttouch.views.profile import (
     format_per,
     format_signed,
     function_tables,
-    signed,
 )
 from firsttouch.views.tables import print_tables
 
@@ -49,7 +46,6 @@ SCHEMA = 1
 _CELLS = 12
 # What stands for no setting.
 PLAIN = "as it is"
-_FUNCTIONS = 3
 _MORE, _LESS = "costs more", "costs less"
 
 
@@ -57,25 +53,35 @@ def compared_arms(changes: Changes, arms: int | None = None) -> Comparison:
     """Return what an arm changes; with few lines if the tables of `arms` share a terminal.
 
     Each table has the kernel instructions of its cells in their unit, and each count's change. A
-    count that changes in none of the cells, but by noise, has no column.
+    count that changes in none of the cells, but by noise, has no column. A cell that ran in several
+    settings has one line on each side, of the setting in which it changes most.
     """
-    platforms = sorted({str(cell.case.platform) for cell in changes.cells})
+    platforms = {cell.case.platform for cell in changes.cells}
+    settings = sorted({platform.setting for platform in platforms})
     lines, columns, hidden = list[Line](), dict[str, tuple[str, ...]](), 0
     for side, more in ((_MORE, True), (_LESS, False)):
-        cells = changes.changed(more=more)
-        shown = cells[: _most(arms)]
-        hidden += len(cells) - len(shown)
-        for unit in dict.fromkeys(cell.unit for cell in shown):
-            alike = [cell for cell in shown if cell.unit == unit]
+        by_cell: dict[str, list[CellChange]] = {}
+        for cell in changes.changed(more=more):
+            where = "" if len(settings) > 1 else cell.case.platform
+            by_cell.setdefault(f"{_name(cell)} {where}", []).append(cell)
+        every = [(cells[0], len(cells)) for cells in by_cell.values()]
+        shown = every[: max(3, _CELLS // (2 * arms)) if arms else None]
+        hidden += len(every) - len(shown)
+        for unit in dict.fromkeys(cell.unit for cell, _ in shown):
+            alike = [(cell, times) for cell, times in shown if cell.unit == unit]
             others = [
                 metric
                 for metric in JUDGED
-                if metric != INSTRUCTIONS and any(cell.moved(metric) for cell in alike)
+                if metric != INSTRUCTIONS and any(cell.moved(metric) for cell, _ in alike)
             ]
             title = f"{side}, {UNITS[unit]}"
-            columns[title] = ("change", "of all", *(JUDGED[metric] for metric in others))
-            for cell in alike:
-                where = f", {cell.case.platform}" if len(platforms) > 1 else ""
+            heads = ["settings"] * (len(settings) > 1)
+            columns[title] = ("change", "of all", *(JUDGED[metric] for metric in others), *heads)
+            for cell, times in alike:
+                platform = cell.case.platform
+                where = f", {platform}" if len(platforms) > 1 else ""
+                if len(settings) > 1:
+                    where = f", {platform.setting or PLAIN}"
                 noise = not cell.weight and cell.percent
                 texts = (
                     "noise" if noise else format_change(cell.percent),
@@ -83,28 +89,30 @@ def compared_arms(changes: Changes, arms: int | None = None) -> Comparison:
                         format_signed(cell.change(metric)) if metric in cell.figures else "-"
                         for metric in others
                     ),
+                    *(f"{times} of {len(settings)}" for _ in heads),
                 )
-                lines.append(_line(cell, INSTRUCTIONS, f"{_name(cell)}{where}", texts, title))
+                lines.append(_line(cell, f"{_name(cell)}{where}", texts, title))
+    where = (
+        f"{len(settings)} settings"
+        if len(settings) > 1
+        else format_list(sorted(map(str, platforms)))
+    )
     return Comparison(
         COMPARABLE, (), (), (), tuple(lines),
         notes=tuple(_sentences(changes, hidden)),
-        title=f"{changes.arm} against {changes.base}, {format_list(platforms)}: {changes.meaning}",
+        title=f"{changes.arm} against {changes.base}, {where}: {changes.meaning}",
         sides=(changes.base, changes.arm),
         changes=columns,
     )  # fmt: skip
 
 
-def _line(cell: CellChange, metric: str, name: str, texts: tuple[str, ...], title: str) -> Line:
-    base, value = cell.per_unit(metric)
+def _line(cell: CellChange, name: str, texts: tuple[str, ...], title: str) -> Line:
+    base, value = cell.per_unit(INSTRUCTIONS)
     both = (format_per(base), format_per(value), format_signed(value - base))
     return Line(
-        {**cell.case.document(), "metric": metric}, (name,), base, value,
-        change_percent(base, value), (*both, *texts), cell.moved(metric), (title, ""),
+        {**cell.case.document(), "metric": INSTRUCTIONS}, (name,), base, value,
+        change_percent(base, value), (*both, *texts), cell.moved(INSTRUCTIONS), (title, ""),
     )  # fmt: skip
-
-
-def _most(arms: int | None) -> int | None:
-    return max(3, _CELLS // (2 * arms)) if arms else None
 
 
 def _sentences(changes: Changes, hidden: int) -> Iterator[str]:
@@ -151,80 +159,6 @@ def _within(changes: Changes) -> Iterator[str]:
 
 def _name(cell: CellChange) -> str:
     return cell_name(cell.case.experiment, cell.case.params)
-
-
-def compared_in_settings(
-    matrix: Matrix, profiled: Sequence[Case], arms: int | None = None
-) -> Comparison:
-    """Return what got worse, what got better and what did not move, in settings.
-
-    It has few lines if the tables of `arms` share a terminal. `profiled` are the cells that ran
-    again with counts by function. A line is a case in the setting that moves it most; if its
-    instructions did not move, it names the count that did.
-    """
-    changes, lines, hidden = matrix.changes, list[Line](), list[str]()
-    sides = (("worse", matrix.worse), ("better", matrix.better))
-    for side, moved in sides:
-        shown = moved[: _most(arms)]
-        if len(moved) > len(shown):
-            hidden.append(f"{format_number_of(len(moved) - len(shown), 'more cells')} got {side}")
-        lines += [
-            _setting_line(case, f"{side}, {UNITS[unit]}")
-            for unit in dict.fromkeys(case.most.unit for case in shown)
-            for case in shown
-            if case.most.unit == unit
-        ]
-    notes = [f"and {', '.join(hidden)}: --json has them."] if hidden else []
-    if matrix.still:
-        still = [cell_name(case.experiment, case.params) for case in matrix.still]
-        notes.append(f"Did not move in any setting: {format_list(still, most=12)}.")
-    if names := [name for name in matrix.settings if name]:
-        notes.append(f"Settings: {PLAIN}, {format_list(names, most=len(names))}.")
-    number = format_number_of(len(matrix.settings), "settings")
-    columns = ("change", "of all", PLAIN, "settings", "most in")
-    return Comparison(
-        COMPARABLE,
-        tuple(f"{side.title()}: {_headline(moved, changes, profiled)}" for side, moved in sides),
-        (), (), tuple(lines),
-        notes=tuple(notes),
-        title=f"{changes.arm} against {changes.base} in {number}: {changes.meaning}",
-        sides=(changes.base, changes.arm),
-        changes=dict.fromkeys((title for line in lines for title in line.group[:1]), columns),
-        words=1,
-    )  # fmt: skip
-
-
-def _setting_line(case: MovedCase, title: str) -> Line:
-    cell, bare = case.most, case.plain
-    metric = cell.decisive
-    name = _name(cell) + ("" if metric == INSTRUCTIONS else f", {JUDGED[metric]}")
-    texts = (
-        format_change(change_percent(*cell.per_unit(metric))),
-        format_signed(bare.change(metric)) if bare and metric in bare.figures else "-",
-        f"{len(case.cells)} of {case.of}",
-        cell.case.platform.setting or PLAIN,
-    )
-    return _line(cell, metric, name, texts, title)
-
-
-def _headline(moved: Sequence[MovedCase], changes: Changes, profiled: Sequence[Case]) -> str:
-    if not moved:
-        return "nothing."
-    first = moved[0].most
-    base, value = first.per_unit(first.decisive)
-    setting = first.case.platform.setting
-    words = (
-        f"{_name(first)} {f'in {setting}' if setting else PLAIN}: {format_per(base)} to "
-        f"{format_per(value)} {JUDGED[first.decisive]} {UNITS[first.unit]} "
-        f"({format_change(change_percent(base, value))})"
-    )
-    example = moved[0].example.case
-    for case in profiled:
-        if (case.experiment.name, case.params) == (example.experiment.name, example.params):
-            rows = changed_in(case, changes.base, changes.arm)[:_FUNCTIONS]
-            words += "".join(f", {row.function} {signed(row.change or 0)}" for row in rows)
-            break
-    return f"{words}."
 
 
 def changes_document(

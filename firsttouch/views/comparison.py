@@ -79,9 +79,9 @@ class Comparison:
     """The comparison of two `sides`; the first of its `sentences` says whether it holds.
 
     `columns` head the names of its lines, `changes` what follows both sides, by the heading of
-    a table if tables differ in it; the last `words` columns are no figures. Without `columns`,
-    the heading of a table heads the names in it. `contradictory`: the sides should be equal, and
-    are not. `notes` follow the tables. With a `title`, the sides are arms.
+    a table if tables differ in it. Without `columns`, that heading heads the names in the table.
+    `contradictory`: the sides should be equal, and are not. `notes` follow the tables. With a
+    `title`, the sides are arms.
     """
 
     kind: str
@@ -94,7 +94,6 @@ class Comparison:
     title: str = ""
     sides: tuple[str, str] = ("A", "B")
     changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    words: int = 0
 
 
 def kind_of(differences: Iterable[Difference], subjects: Iterable[str], most: int) -> str:
@@ -148,7 +147,6 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
             [(*line.names, *line.texts) for line in lines],
             about=about,
             names=len(names) or 1,
-            more=comparison.words,
             wraps={0: 12} if names else {},
         )
         for (title, about), lines in groups.items()

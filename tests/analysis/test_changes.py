@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from firsttouch.analysis.changes import PATH, Changes, Matrix, _order, changes, matrix_of
+from firsttouch.analysis.changes import PATH, Changes, _order, changes
 from firsttouch.analysis.dataset import make_dataset
 from firsttouch.catalog.arms import tried_arm
 from firsttouch.catalog.collection import load_catalog
 from firsttouch.tables import Json
-from firsttouch.views.changes import compared_arms, compared_in_settings
+from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import print_comparison
 from tests.support.golden import Golden
-from tests.support.results import POPULATE, make_profiled, make_region, make_result
+from tests.support.results import POPULATE, make_region, make_result
 
 _STOCK: Mapping[str, float] = {
     "page_faults": 1000, "instructions_kernel": 2_500_000, "tlbi": 0, "dsb": 40, "isb": 50,
@@ -186,7 +186,7 @@ _COUNTS: Mapping[str, Mapping[str, int]] = {
 }
 
 
-def _matrix() -> Matrix:
+def _in_settings() -> Changes:
     results = []
     for by, settings in _COUNTS.items():
         for setting, tried in settings.items():
@@ -195,27 +195,8 @@ def _matrix() -> Matrix:
                 result = make_result(metrics, arm, params={**POPULATE, "by": by})
                 results.append(replace(result, cell=replace(result.cell, setting=setting)))
     (changed,) = changes(make_dataset(results, _CATALOG))
-    return matrix_of(changed)
+    return changed
 
 
-def test_a_case_stands_with_the_setting_that_moves_it_most() -> None:
-    matrix = _matrix()
-    store, swp = matrix.worse
-    assert store.most.case.platform.setting == "memcg-off"
-    assert (store.example.case.platform.setting, len(store.cells), store.of) == ("", 4, 4)
-    # It loses in a setting that its author did not try, and gains in another.
-    assert (set(swp.cells), set(matrix.better[0].cells)) == ({"kpti-off"}, {"memcg-off"})
-    assert swp.example.case.platform.setting == "kpti-off"
-    assert [case.params["by"] for case in matrix.still] == ["ldadd"]
-
-
-def test_what_got_worse_is_the_first_line(golden: Golden) -> None:
-    profiled = [make_profiled([100, 200, 300, more], arm)
-                for arm, more in (("stock", 400), ("mine", 700))]  # fmt: skip
-    (case,) = make_dataset(profiled, _CATALOG).cases
-    (same, *_) = _matrix().worse
-    case = replace(case, params=same.example.case.params)
-    console = Console(file=io.StringIO(), width=100)
-    print_comparison(compared_in_settings(_matrix(), [case]), console)
-    assert isinstance(console.file, io.StringIO)
-    golden("\n".join(line.rstrip() for line in console.file.getvalue().splitlines()))
+def test_a_cell_stands_once_with_the_setting_that_moves_it_most(golden: Golden) -> None:
+    golden(_printed(_in_settings()))

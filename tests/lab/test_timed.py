@@ -167,17 +167,13 @@ def test_guests_have_the_huge_zero_page_as_those_of_emulation(
     assert {guest.memory > 600 << 20 for guest in machine.booted} == {True}
 
 
-def test_the_default_plan_shows_what_touches_of_several_cpus_take(
+def test_the_default_plan_has_touches_of_several_cpus(
     machine: _Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(timed, "choose_cpus", lambda _allowed: [1, 2, 3, 0])
     assert main(["lab", "--time", "--boots", "6"]) == 0
-    said = capsys.readouterr().out
     assert {guest.cpus for guest in machine.booted} == {1, 2, 4}
     assert [guest.pinned for guest in machine.booted[:3]] == [(1,), (1, 2), (1, 2, 3, 0)]
-    # Of 64 MiB in 2 ms: 122 ns a page for one CPU, four times that for four.
-    line = r"several-cpus ldadd, .*: stock on 1: 12\d ns, 0.12 faults, 2: 24\d ns.*, 4: 4[89]\d ns"
-    assert re.search(line, said)
     capsys.readouterr()
     assert main(["lab", "--time", "--dry-run"]) == 0
     assert "this host has 4 CPUs of one kind, and several-cpus has" in capsys.readouterr().out
@@ -210,22 +206,18 @@ def test_the_first_guest_that_fails_is_kvms_fault_a_later_one_is_its_own(
 _LAB = ["lab", "--time", "--experiment", "populate", "--set", "page=4k", "--quick"]
 
 
-def test_the_answer_has_changes_with_intervals_and_the_verdict_on_the_published_time(
+def test_the_answer_has_changes_with_intervals(
     machine: _Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*_LAB, "--boots", "8"]) == 0
     said = capsys.readouterr().out
     assert "Stock against stock: 0 of 3 cells differ." in said
     assert "on against stock: 3 of 3 cells take less time, 0 more" in said
-    assert re.search(
-        r"system time -60 % .*: reproduced; again \S+ % \(.*\) none; on -6[01]\.", said
-    )
     assert re.search(r"populate ldadd .*2\.\d+ ms .* none +-\d+\.\d % \(-\d", said)
-    assert re.search(r"A change of 2% would show in each cell with \d+ boots", said)
     assert main(["report", "out"]) == 0
     assert "on against stock: 3 of 3" in capsys.readouterr().out
-    assert main(["compare", "out", "out"]) == 0
-    assert "0 of 6 changes" in capsys.readouterr().out
+    assert main(["compare", "out", "out"]) == 2
+    assert "measure both kernels in one run" in capsys.readouterr().err
     assert main([*_LAB, "--boots", "8", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["timing"] == "kvm"
@@ -275,8 +267,6 @@ def test_a_patch_is_timed_against_stock_in_turn(
     assert arms[:6] == ["stock", "again", "tried", "tried", "again", "stock"]
     assert f"tried: patch {_PATCH.name} (SHA-256 {digest_file(_PATCH)[:16]})" in said
     assert "tried against stock: 3 of 3 cells take less time, 0 more" in said
-    # A figure published about another arm is none about the patch.
-    assert "Published" not in said
     times = read_times(Path("out/try"))
     assert times[-1].provenance.digests[f"patch {_PATCH.name}"] == digest_file(_PATCH)
     assert main(["report", "out/try"]) == 0

@@ -10,13 +10,9 @@ from statistics import fmean
 from firsttouch.analysis.cache_statistics import Spread, alike
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import Case
-from firsttouch.analysis.times import ELAPSED, timed_rows
-from firsttouch.catalog.arms import BASE
-from firsttouch.catalog.collection import Catalog, load_catalog
 from firsttouch.catalog.experiments import PAGES, Drawn, Metric, Params
 from firsttouch.catalog.machines import expand
 from firsttouch.errors import UserError
-from firsttouch.lab.results import Times, host_of
 from firsttouch.quantities import format_compact, format_ratio
 from firsttouch.views.answers import mean_words
 from firsttouch.views.html.charts import Bar, Group, describe, draw_dumbbells, draw_lines, timeline
@@ -24,9 +20,7 @@ from firsttouch.views.html.figure import Chart, cell_table, pictures
 from firsttouch.views.html.style import symbols
 from firsttouch.views.names import as_number, format_param, format_params, metric_words
 from firsttouch.views.tables import Table
-from firsttouch.views.times import cell_title, change_words, sentences
 
-_TIMES = "Elapsed time of each cell, not a count: medians of boots, changes with intervals of 95 %."
 # For an axis: the divisor of a unit's values, and the unit after division.
 _AXES = {"ns": (1e6, "ms"), "bytes": (float(1 << 20), "MiB")}
 
@@ -224,34 +218,3 @@ def _axis(metric: Metric) -> str:
 def _varying(cases: Sequence[Case]) -> list[str]:
     names = dict.fromkeys(name for case in cases for name in case.params)
     return [name for name in names if len({case.params.get(name) for case in cases}) > 1]
-
-
-def times_figure(name: str, times: Times, catalog: Catalog) -> Chart:
-    """Return the figure of the times that `firsttouch lab --time` measured on a machine."""
-    every = timed_rows(times, load_catalog([each.cell.experiment for each in times], (), ()))
-    rows = [row for row in every if row.metric == ELAPSED]
-    arms = list(rows[0].results)
-    bars = tuple(
-        Bar(cell_title(row.cell, times), {arm: value / 1e6 for arm, value in row.medians.items()})
-        for row in rows
-    )
-    groups = (Group("", bars),)
-    processor, kernel = host_of(times).processor, times[0].provenance.kernel_version
-    wide, narrow = pictures(
-        f"times-{name}",
-        f"Times on {processor}",
-        f"{describe(groups)}.",
-        lambda width: draw_dumbbells(width, groups, symbols(catalog, arms), "ms"),
-    )
-    others = [arm for arm in arms if arm != BASE]
-    table = tuple(
-        (cell_title(row.cell, times), *(change_words(row.changes.get(arm)) for arm in others))
-        for row in rows
-    )
-    return Chart(
-        f"{name}: {processor}, guests of KVM with Linux {kernel}",
-        " ".join([_TIMES, *sentences(times, rows)]),
-        wide,
-        narrow,
-        Table("", ("change against stock", *others), table),
-    )

@@ -84,26 +84,26 @@ class Section:
 
 
 def write_report(
-    dataset: Dataset, directory: Path, hardware: Sequence[Chart] = (), base: str = BASE,
+    dataset: Dataset, directory: Path, base: str = BASE,
     profiled: Mapping[str, Sequence[Case]] | None = None,
 ) -> Path:  # fmt: skip
     """Write `directory`/report.html; return the file. The same arguments give the same bytes."""
     file = directory / FILE_NAME
-    write_atomically(file, render(dataset, hardware, base, profiled))
+    write_atomically(file, render(dataset, base, profiled))
     return file
 
 
 def render(
-    dataset: Dataset, hardware: Sequence[Chart] = (), base: str = BASE,
+    dataset: Dataset, base: str = BASE,
     profiled: Mapping[str, Sequence[Case]] | None = None,
 ) -> str:  # fmt: skip
     """Return report.html for `dataset`: one file that loads nothing else.
 
-    `hardware` are the figures of real machines, `base` is the arm with which tried arms are
-    compared, and `profiled` has by arm the cells that ran again with counts by function.
+    Tried arms are compared with the arm `base`. `profiled` has, by arm, the cells that ran again
+    with counts by function.
     """
     tried = changes(dataset, base)
-    sections = list(_tried(tried, profiled or {}) if tried else _sections(dataset, hardware))
+    sections = list(_tried(tried, profiled or {}) if tried else _sections(dataset))
     sections.append(Section("provenance", "Provenance", [_ORIGINS], tables=[origins(dataset)]))
     title = f"{'; '.join(each.meaning for each in tried)} against {base}" if tried else _TITLE
     return page_template("report.html.j2").render(
@@ -135,7 +135,7 @@ def _tried(tried: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]) -> 
             )  # fmt: skip
 
 
-def _sections(dataset: Dataset, hardware: Sequence[Chart]) -> Iterator[Section]:
+def _sections(dataset: Dataset) -> Iterator[Section]:
     published = dataset.published()
     for number, platform in enumerate(answering(dataset)):
         if said := answer(dataset, platform, published):
@@ -149,13 +149,6 @@ def _sections(dataset: Dataset, hardware: Sequence[Chart]) -> Iterator[Section]:
         alike = [cases for cases in measured if cases[0].experiment.name == experiment.name]
         if alike:
             yield _experiment(dataset, alike, f"figure-{number}")
-    if hardware:
-        yield Section(
-            "hardware",
-            "On real machines",
-            ["How long does the first touch of a page take? `firsttouch lab --time` measured it."],
-            hardware,
-        )
     gaps = [gap_table(dataset)] if dataset.gaps else []
     yield Section("not-modelled", "What is not modelled", _NOT_MODELLED, tables=gaps)
 
