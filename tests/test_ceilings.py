@@ -11,9 +11,9 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 126),
-    ("firsttouch/*.py", "lines", 22_269),
+    ("firsttouch/*.py", "lines", 22_138),
     ("docs/evidence/draw/*.py", "lines", 798),
-    ("tests/*.py", "lines", 22_208),
+    ("tests/*.py", "lines", 22_069),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

@@ -29,9 +29,8 @@ from firsttouch.tables import dump_json, parse_json, read
 
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _URI = re.compile(r"'[^']+' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
-# The path tells Debian's archives from others before their lists are fetched.
-_DEBIANS = re.compile(r"/debian(-security)?/?$")
-_LIST = "mirror+file:"
+# The last part of the path, such as "debian-security" or "debian.list", tells Debian's archives.
+_DEBIANS = re.compile(r"/debian[^/]*/?$")
 _SIGNED = (
     "-oAcquire::AllowInsecureRepositories=false",
     "-oAcquire::AllowWeakRepositories=false",
@@ -81,46 +80,26 @@ def _apt_get(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
 def host_archives() -> list[Archive]:
     """Return the Debian archives of the host's own configuration; HostError if it has none.
 
-    An archive is Debian's if its URL ends in /debian or /debian-security, or if a
-    Release file that is here has Debian as its origin. Others are not contacted.
+    An archive is Debian's if its URL, or the name of its list of mirrors, says so. Others are
+    not contacted.
     """
-    of_debian = {(uri, suite) for uri, suite, name in _indexes("$(ORIGIN)") if name == "Debian"}
-    archives = {}
-    for uri, suite, keyring in _indexes("$(SIGNED_BY)", "--no-release-info"):
-        if (uri, suite) in of_debian or any(_DEBIANS.search(mirror) for mirror in _mirrors(uri)):
-            name = keyring if keyring.startswith("/") else _KEYRING
-            archives[uri, suite] = Archive(uri, suite, name)
+    listed = _apt_get(
+        ["indextargets", "--no-release-info", "--format", "$(REPO_URI)|$(RELEASE)|$(SIGNED_BY)",
+         "Created-By: Packages", "Component: main"]
+    ).stdout.splitlines()  # fmt: skip
+    archives = []
+    for line in listed:
+        uri, suite, keyring = (*line.split("|"), "", "")[:3]
+        if _DEBIANS.search(uri):
+            # apt ends a list's name in a slash, as that of a folder.
+            uri = uri.rstrip("/") if uri.startswith("mirror+file:") else uri
+            archives.append(Archive(uri, suite, keyring if keyring.startswith("/") else _KEYRING))
     if not archives:
         raise HostError(
             "this host's package sources name no Debian mirror: add one to /etc/apt, run "
             "`apt-get update` as root, or use --source TREE."
         )
-    return list(archives.values())
-
-
-def _indexes(field: str, *options: str) -> list[tuple[str, str, str]]:
-    """Return the URI, the suite and one more field of each archive of the host's configuration."""
-    listed = _apt_get(
-        ["indextargets", *options, "--format", f"$(REPO_URI)|$(RELEASE)|{field}",
-         "Created-By: Packages", "Component: main"]
-    ).stdout.splitlines()  # fmt: skip
-    indexes = []
-    for line in listed:
-        uri, suite, value = (*line.split("|"), "", "")[:3]
-        # apt ends a list's name in a slash, as that of a folder.
-        indexes.append((uri.rstrip("/") if uri.startswith(_LIST) else uri, suite, value))
-    return indexes
-
-
-def _mirrors(uri: str) -> list[str]:
-    """Return the mirrors that an archive's URI stands for: those of its list, or itself."""
-    if not uri.startswith(_LIST):
-        return [uri]
-    try:
-        lines = Path("/", uri.removeprefix(_LIST).lstrip("/")).read_text().splitlines()
-    except (OSError, UnicodeDecodeError):
-        return []
-    return [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+    return list(dict.fromkeys(archives))
 
 
 def mirror_archive(suite: str) -> Archive:

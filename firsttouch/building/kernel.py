@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 import shutil
 import subprocess
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from firsttouch.building import host_tools, overlay, patches
@@ -49,11 +48,8 @@ _REPRODUCIBLE = {
 _OBJECTS = "firsttouch-objects"
 # The addresses of the kernel's functions.
 SYMBOLS = "System.map"
-VMLINUX = "vmlinux"
 # What make says, among what is made and in the workplace of a build that failed.
 _LOG = "build.log"
-# Debug information names this folder in place of the tree, which is gone after the build.
-_DEBUG = "-g -fdebug-prefix-map={tree}=/usr/src/linux"
 # make names each object that it builds: "  CC      mm/memory.o".
 _OBJECT = re.compile(r"  [A-Z0-9]+(?: \[M\])? +\S+\.o$")
 _ERROR = re.compile(
@@ -70,8 +66,7 @@ class KernelImage:
 
     If `changed`, linux/ is laid over the source, or `series` of it alone, and `patches` after
     it. Its configuration starts from Debian's for the cloud, or from tinyconfig if `tiny`;
-    `fragments` are laid over it. `label` stands for both in messages. With `debug` it is built
-    to vmlinux with debug information, which has the addresses of the image without.
+    `fragments` are laid over it. `label` stands for both in messages.
 
     A package is in Debian's configuration of `flavour`, with the modules, and has no headers
     and no debug information. If it is changed, boot parameters choose the features.
@@ -83,7 +78,6 @@ class KernelImage:
     fragments: tuple[Path, ...] = ()
     patches: tuple[Path, ...] = ()
     label: str = ""
-    debug: bool = False
     architecture: str = DEFAULT_ARCHITECTURE
     series: str = ""
     flavour: str = ""
@@ -96,7 +90,6 @@ class KernelImage:
     def title(self) -> str:
         kind = "with linux/" if self.changed else "stock"
         more = ["tiny"] * self.tiny + [self.label] * bool(self.label)
-        more += ["with debug information"] * self.debug
         more += [f"for {self.architecture}"] * bool(self._arch.suffix)
         name = " ".join([self.source.version, kind, *more])
         return f"{name}, {self.flavour}" if self.flavour else name
@@ -104,7 +97,7 @@ class KernelImage:
     @property
     def target(self) -> tuple[str, ...]:
         if not self.flavour:
-            return (VMLINUX if self.debug else self._arch.target,)
+            return (self._arch.target,)
         # What uname -r prints after the version.
         suffix = f"-{'first-touch' if self.changed else 'stock'}-{self.flavour}"
         return (
@@ -145,8 +138,6 @@ class KernelImage:
             "environment": _REPRODUCIBLE,
             "objects": _OBJECTS,
         }
-        if self.debug:
-            recipe["debug"] = _DEBUG
         if self.flavour:
             recipe["target"] = list(self.target)
         return Entry("images", recipe, f"{'package of ' * bool(self.flavour)}kernel {self.title}")
@@ -187,7 +178,7 @@ class KernelImage:
             # dpkg-buildpackage writes packages beside the directory that it builds in.
             products = list(tree.glob("linux-image-*.deb"))
         else:
-            products = [objects / (VMLINUX if self.debug else self._arch.image), objects / SYMBOLS]
+            products = [objects / self._arch.image, objects / SYMBOLS]
         for file in products:
             # The store has the image of each architecture by one name.
             name = "Image" if file.name == self._arch.target else file.name
@@ -197,7 +188,7 @@ class KernelImage:
 
     def _make_tree(self, tree: Path) -> None:
         there = self.source.tree()
-        files = [name for patch in self.patches for name in patches.files_of(patch, there)]
+        files = [name for patch in self.patches for name in patches.read_diff(patch).names]
         if self.changed:
             overlay.lay_over(self.source, tree, files, self.architecture, self.series)
         else:
@@ -262,7 +253,6 @@ class KernelImage:
             f"ARCH={self._arch.arch}",
             f"CROSS_COMPILE={cross_compile(self.architecture)}",
             *compilers(tree, self.architecture),
-            *([f"KCFLAGS={_DEBUG.format(tree=tree)}"] if self.debug else []),
             *target,
             # Otherwise the revision of a package grows with each run of make.
             *([f"KDEB_PKGVERSION={self.source.version}-1"] if self.flavour else []),
@@ -330,34 +320,3 @@ def obtain_image(
     arch = load_architecture(kernel.architecture).suffix
     log = logs / f"build-{source.version}{arch}-{kernel.kind}{digest}.log" if logs else None
     return image.obtain(reporter, log) / "Image"
-
-
-def keep_vmlinux(kernel: Kernel, source: KernelSource, reporter: Reporter) -> Path | None:
-    """Return vmlinux with debug information beside the image of `kernel`, built if necessary.
-
-    It has the image's code at the image's addresses. Returns None for a kernel
-    that is not built here. Raises BuildError also if the addresses differ.
-    """
-    made = kernel_of(kernel, source)
-    if isinstance(made, DebianKernel):
-        return None
-    image = made.obtain(reporter)
-    debug = replace(made, debug=True).obtain(reporter)
-    if addresses(image / SYMBOLS) != addresses(debug / SYMBOLS):
-        raise BuildError(
-            f"{made.title} has other addresses when it is built with debug information: "
-            "remove --keep-vmlinux."
-        )
-    beside = image / VMLINUX
-    with contextlib.suppress(FileExistsError):
-        beside.hardlink_to(debug / VMLINUX)
-    return beside
-
-
-def addresses(symbols: Path) -> list[str]:
-    """Return the lines of a System.map, without the numbers that ld gives its own symbols.
-
-    Such a symbol is a veneer for erratum 843419, as ``e843419@02f6_000029af_f0``:
-    its number counts the sections of the input, of which debug information has more.
-    """
-    return [re.sub(r" e843419@\w+$", " e843419", line) for line in symbols.read_text().splitlines()]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,17 +31,6 @@ _NOT_BUILT = ("Documentation/", "tools/")
 _LINKED_WHOLE = (
     "Documentation", "samples", "tools", "LICENSES", "arch/arm/boot/dts", "arch/arm64/boot/dts",
 )  # fmt: skip
-# Large folders of sources that include no file outside them by "..", but files of these folders.
-# Behind a link, ".." leads into the unchanged tree.
-LARGE_FOLDERS: Mapping[str, tuple[str, ...]] = {
-    "drivers/clk": (),
-    "drivers/gpu": (),
-    "drivers/iio": (),
-    "drivers/media": (),
-    "drivers/net": ("drivers/scsi",),
-    "drivers/staging": ("arch/arm/mach-omap2",),
-    "sound": ("drivers/soundwire",),
-}
 # In each folder of a linked tree: a link to the same folder of the unchanged tree, through which
 # the folder's other links lead. Of a link with a target of 60 bytes or more, ext4 keeps the target
 # in a block of its own: one takes 200 times as long to remove.
@@ -179,8 +168,7 @@ def link_tree(
     """Make a copy of `tree` at `destination`: real directories, symbolic links for files.
 
     For a tree in which only the files `changed` will be, a folder is one link if
-    no image for `architecture` needs it, or if it is large and includes none of
-    these files by "..", unless one of them is there.
+    no image for `architecture` needs it, unless one of them is there.
     """
     whole: set[str] = set()
     if changed is not None:
@@ -191,11 +179,10 @@ def link_tree(
             for folder in (tree / "arch").glob("*/")
             if folder.name not in needed
         }
-        reads = {**dict.fromkeys([*others, *_LINKED_WHOLE], ()), **LARGE_FOLDERS}
         whole = {
             str(tree / folder)
-            for folder, more in reads.items()
-            if not any(name.startswith(f"{read}/") for read in (folder, *more) for name in names)
+            for folder in (*others, *_LINKED_WHOLE)
+            if not any(name.startswith(f"{folder}/") for name in names)
         }
     top, to = str(tree), str(destination)
     # A kernel has 90,000 files, so this makes no Path of each.

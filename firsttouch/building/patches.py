@@ -6,7 +6,6 @@ What is read is kept in the store, so that an edit during a build changes nothin
 
 from __future__ import annotations
 
-import contextlib
 import email
 import email.policy
 import gzip
@@ -66,11 +65,11 @@ class Diff:
     edits: bool
 
 
-def read_diff(patch: Path, level: int = 1) -> Diff:
-    """Read the headers of a patch, without `level` folders; UserError if git cannot read it."""
+def read_diff(patch: Path) -> Diff:
+    """Read the headers of a patch; UserError if git cannot read it."""
     done = subprocess.run(
         ["git", "-c", "core.quotePath=false", "apply", "--numstat", "--summary", "-z",
-         f"-p{level}", patch.resolve()],
+         patch.resolve()],
         # In a repository git would leave out what is not below the current directory.
         cwd="/", env={**os.environ, "LC_ALL": "C", "GIT_CONFIG_GLOBAL": os.devnull},
         capture_output=True, text=True, errors="replace", check=False,
@@ -120,7 +119,7 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
                 )
         for file in files:
             patches += _patches_in(file)
-    if patches and not any(_diff_at_any_level(patch).edits for patch in patches):
+    if patches and not any(read_diff(patch).edits for patch in patches):
         raise UserError(
             f"{patches[0].name} changes no line of a file, as a rename or a change of modes does "
             "not: give a patch that changes what the kernel does."
@@ -131,15 +130,6 @@ def read_patches(given: Sequence[Path]) -> tuple[Path, ...]:
 def read_fragment(given: Path) -> Path:
     text, plain = _read(given)
     return _keep(given.name if plain else f"{_name(given, '')}.config", text)
-
-
-def _diff_at_any_level(patch: Path) -> Diff:
-    try:
-        return read_diff(patch)
-    except UserError:
-        with contextlib.suppress(UserError):
-            return read_diff(patch, 0)
-        raise
 
 
 def _patches_in(file: Path) -> list[Path]:
@@ -258,57 +248,30 @@ def check_patches(patches: Sequence[Path], source: KernelSource) -> None:
     """
     tree = source.tree()
     with tempfile.TemporaryDirectory(prefix="firsttouch-patches-") as scratch:
-        for name in {name for patch in patches for name in files_of(patch, tree)}:
+        for name in {name for patch in patches for name in read_diff(patch).names}:
             if (tree / name).is_file():
                 copy = Path(scratch, name)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(tree / name, copy)
         for patch in patches:
-            apply_patch(patch, source.version, Path(scratch), strip_level(patch, tree))
+            apply_patch(patch, source.version, Path(scratch))
 
 
-def apply_patch(patch: Path, version: str, tree: Path, level: int | None = None) -> None:
+def apply_patch(patch: Path, version: str, tree: Path) -> None:
     """Apply a user's patch to the linked tree `tree` of Linux `version`.
 
-    `level` is its `strip_level`, if the tree alone cannot tell it. Raises
-    UserError if it does not apply; it names the file and the hunk.
+    Raises UserError if it does not apply; it names the file and the hunk.
     """
-    if why := fit(patch, tree, strip_level(patch, tree) if level is None else level):
+    if why := fit(patch, tree):
         raise UserError(
             f"{patch.name} does not apply to Linux {version} ({why}): rebase it, or give the tree "
             "that it was made for by --source."
         )
 
 
-def strip_level(patch: Path, tree: Path) -> int:
-    """Return how many folders patch(1) strips from the names in `patch`: 1, or 0.
-
-    Git and diff -r write a folder before each path of the tree. Git with
-    diff.noprefix, and quilt with -p0, do not.
-    """
-    diffs: dict[int, Diff] = {}
-    for level in (1, 0):
-        with contextlib.suppress(UserError):
-            diffs[level] = read_diff(patch, level)
-    if len(diffs) < 2 or diffs[0].names == diffs[1].names:
-        # git reads the names of a moved file alike.
-        return max(diffs, default=1)
-    there = [sum((tree / name).is_file() for name in diffs[level].names) for level in (0, 1)]
-    if any(there):
-        # mm/Makefile is a file of the tree without its folder, too.
-        return int(there[1] > there[0])
-    # It only adds files, and most likely to folders that exist.
-    return int(not all((tree / name).parent.is_dir() for name in diffs[0].names))
-
-
-def files_of(patch: Path, tree: Path) -> list[str]:
-    """Return the files of `tree` that a user's patch changes, adds or removes."""
-    return list(read_diff(patch, strip_level(patch, tree)).names)
-
-
-def fit(patch: Path, tree: Path, level: int = 1) -> str:
+def fit(patch: Path, tree: Path) -> str:
     """Apply a patch to the linked tree `tree`; return why it does not apply, empty if it does."""
-    diff = read_diff(patch, level)
+    diff = read_diff(patch)
     for name in diff.names:
         _replace_link(tree / name)
     for name in diff.needed:
@@ -316,7 +279,7 @@ def fit(patch: Path, tree: Path, level: int = 1) -> str:
             return f"it has no {name}"
     # No fuzz: a hunk may be wrong where the lines around it have changed.
     done = subprocess.run(
-        ["patch", f"-p{level}", "-F0", "-N", "-r-", "--no-backup-if-mismatch", "-i", str(patch)],
+        ["patch", "-p1", "-F0", "-N", "-r-", "--no-backup-if-mismatch", "-i", str(patch)],
         cwd=tree,
         capture_output=True,
         text=True,

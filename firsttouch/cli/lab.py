@@ -89,11 +89,6 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
     add_architecture(parser)
     parser.add_argument("--table", action="store_true", help="print every row")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
-    parser.add_argument(
-        "--keep-vmlinux",
-        action="store_true",
-        help="also build each kernel with debug information, and print the path of its vmlinux",
-    )
     only = parser.add_mutually_exclusive_group()
     only.add_argument(
         "--dry-run",

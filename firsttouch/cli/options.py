@@ -22,7 +22,7 @@ from firsttouch.quantities import parse_size
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 # What needs counts, other guests, or many at once.
-_NOT_TIMED = ("show_qemu", "keep_vmlinux", "jobs", "matrix", "setting", "reply", "bisect")
+_NOT_TIMED = ("show_qemu", "jobs", "matrix", "setting", "reply", "bisect")
 
 
 class Once(argparse.Action):
@@ -160,7 +160,6 @@ def request_of(
         jobs=options.jobs,
         quick=quick,
         profile=profile,
-        vmlinux=getattr(options, "keep_vmlinux", False),
         out=options.out,
         architecture=load_architecture(getattr(options, "arch", DEFAULT_ARCHITECTURE)).name,
     )

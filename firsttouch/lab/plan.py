@@ -55,8 +55,7 @@ class Request:
     the experiment's file says, and one alone for a profile or for `tried` arms.
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
-    form; `profile` for counts by function. `vmlinux` asks for that of each kernel,
-    with debug information.
+    form; `profile` for counts by function.
     `workers` is how many Slurm starts; None means as many as it has CPUs.
     `architecture` is that of guests of KVM. `program` is what the experiment `COUNT` runs.
     """
@@ -78,7 +77,6 @@ class Request:
     out: Path = Path("out")
     on: str = HERE
     workers: int | None = None
-    vmlinux: bool = False
     architecture: str = DEFAULT_ARCHITECTURE
     program: UserProgram | None = None
 

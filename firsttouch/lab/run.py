@@ -23,7 +23,6 @@ from firsttouch.building.host_tools import (
     qemu_cpus,
     qemu_version,
 )
-from firsttouch.building.kernel import keep_vmlinux
 from firsttouch.building.source import (
     KernelSource,
     debian_source,
@@ -38,7 +37,7 @@ from firsttouch.catalog.releases import Release, load_release
 from firsttouch.errors import GuestError, UserError
 from firsttouch.files import check_writable
 from firsttouch.lab.cells import Cell
-from firsttouch.lab.guests import Job, build_parts, kernels_of, make_jobs
+from firsttouch.lab.guests import Job, build_parts, make_jobs
 from firsttouch.lab.outcomes import guard, measure_job, results_of
 from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result, check_replaceable, write_results
@@ -144,8 +143,6 @@ def run_lab(
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
         source = source_of(request, release, reporter)
         parts = build_parts(source, plan, logs, reporter)
-        if request.vmlinux:
-            _keep_vmlinux(plan, source, reporter)
         measured = Measured(plan, make_jobs(plan, parts))
         try:
             guard(measured.missing, plan, logs, reporter)
@@ -281,14 +278,6 @@ def _check_host(plan: Plan) -> None:
     qemu_version()
     compiler_version()
     check_path(store_root())
-
-
-def _keep_vmlinux(plan: Plan, source: KernelSource, reporter: Reporter) -> None:
-    """Build vmlinux of the user's kernels, or else of all, and say where it is."""
-    kernels = kernels_of(plan, plan.cells)
-    for kernel in [kernel for kernel in kernels if kernel.label] or kernels:
-        if vmlinux := keep_vmlinux(kernel, source, reporter):
-            reporter.say(f"vmlinux {kernel.label or kernel.kind}: {vmlinux}")
 
 
 def release_of(request: Request, reporter: Reporter) -> Release:

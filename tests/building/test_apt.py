@@ -130,40 +130,19 @@ def test_lists_that_cannot_be_fetched_are_reported(configure: Configure, tmp_pat
         find_package("linux-source-6.12", ())
 
 
-def test_a_list_of_mirrors_is_debians_if_they_are(configure: Configure, tmp_path: Path) -> None:
-    for name in ("debian", "debian-security", "others"):
-        (tmp_path / f"{name}.list").write_text(
-            f"# mirrors\nhttps://one.example.org/{name}\tpriority:1\n"
-            f"http://two.example.org/{name}/\n"
-        )
+def test_a_list_of_mirrors_is_debians_by_its_name(configure: Configure, tmp_path: Path) -> None:
     configure("\n".join(
         f"Types: deb\nURIs: mirror+file:{slashes}{tmp_path}/{name}.list\nSuites: {suite}\n"
         "Components: main\n"
         for name, suite, slashes in (
             ("others", "bookworm", ""), ("debian-security", "bookworm-security", "//"),
-            ("debian", "bookworm", "//"), ("gone", "bookworm", ""),
+            ("debian", "bookworm", "//"),
         )
     ))  # fmt: skip
     assert [archive.uri.rpartition("/")[2] for archive in host_archives()] == [
         "debian-security.list", "debian.list",
     ]  # fmt: skip
     assert mirror_archive("trixie").uri.endswith("/debian.list")
-
-
-def test_a_mirror_in_a_folder_of_another_name_is_known_by_its_lists(
-    configure: Configure, mirror: str, tmp_path: Path
-) -> None:
-    (tmp_path / "mirrors.list").write_text(f"{mirror}\n")
-    (tmp_path / "pub").mkdir()
-    (tmp_path / "pub/linux").symlink_to(tmp_path / "mirrors.list")
-    configure(
-        _STABLE.format(mirror=f"mirror+file:{tmp_path}/pub/linux", suite="bookworm-updates")
-        + "\nTypes: deb\nURIs: http://mirror.example.org/pub/else\nSuites: bookworm\n"
-        "Components: main\n"
-    )
-    subprocess.run(["apt-get", "update", "-qq"], check=False)
-    (tmp_path / "mirrors.list").unlink()
-    assert [archive.uri for archive in host_archives()] == [f"mirror+file:{tmp_path}/pub/linux"]
 
 
 def test_what_is_not_to_be_had_is_one_sentence(configure: Configure) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from firsttouch.building import host_tools
 from firsttouch.building.host_tools import cache_environment, compilers
-from firsttouch.building.overlay import link_tree
 from firsttouch.building.store import items, prune
 
 _SOURCE = "mm/x.c"
@@ -97,25 +96,6 @@ def test_a_new_header_that_is_found_earlier_is_seen(own_cache: Path, tmp_path: P
     shadow.parent.mkdir()
     shadow.write_text("int shadow = 3;\n")
     assert _compile(other)[0] == _compile(other, cached=False)[0] != first
-
-
-def test_linked_trees_of_the_same_headers_share_the_direct_mode(
-    own_cache: Path, tmp_path: Path
-) -> None:
-    source = _make(tmp_path / "source", "")
-    for name in ("drivers/gpu/mm.h", "sound/mm.h"):
-        (source / name).parent.mkdir(parents=True)
-        (source / name).write_text("int mm = 4;\n")
-    # One of these trees has links to both folders, the other to one of them.
-    link_tree(source, tmp_path / "tree", ["mm/x.c"])
-    link_tree(source, tmp_path / "other", ["sound/new.c"])
-    assert (tmp_path / "tree/sound").is_symlink() and not (tmp_path / "other/sound").is_symlink()
-
-    trees = [tmp_path / name for name in ("source", "tree", "other")]
-    (before,) = {compilers(tree)[0] for tree in trees}
-    new = shutil.copytree(source, tmp_path / "new")
-    (new / "sound/internal.h").touch()
-    assert compilers(new)[0] != before
 
 
 def test_settings_of_the_users_do_not_count(

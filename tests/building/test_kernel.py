@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.debian import FLAVOURS
-from firsttouch.building.kernel import KernelImage, addresses
+from firsttouch.building.kernel import KernelImage
 from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import release_names
 from firsttouch.files import LINUX
@@ -19,8 +19,8 @@ def test_each_kernel_has_a_place_of_its_own(configured_cache: Path, tmp_path: Pa
     image = KernelImage(fake_source(tmp_path), changed=True)
     (tmp_path / "a.patch").write_text("a patch\n")
     kernels = [
-        image, replace(image, tiny=True), replace(image, debug=True),
-        replace(image, series="fault-ahead"), replace(image, fragments=(tmp_path / "a.patch",)),
+        image, replace(image, tiny=True), replace(image, series="fault-ahead"),
+        replace(image, fragments=(tmp_path / "a.patch",)),
         replace(image, patches=(tmp_path / "a.patch",)),
         replace(image, source=replace(image.source, sha256="1" * 64)),
         *(replace(image, flavour=flavour) for flavour in FLAVOURS),
@@ -49,26 +49,6 @@ def test_a_package_has_the_features_and_none_of_the_laboratorys_options() -> Non
     assert not set(options) & set(stock.splitlines())
     assert "KUNIT" not in text
     assert "COLOR_ZERO_PAGE_MAX" not in text
-
-
-_MAP = """\
-ffff800080010000 T _stext
-ffff8000805758c0 t e843419@02f6_{number}_f0
-ffff800080575900 T vm_normal_page
-"""
-
-
-def test_the_number_of_a_veneer_is_no_address(tmp_path: Path) -> None:
-    """A vmlinux with debug information has other numbers, and the image's code."""
-
-    def read(text: str) -> list[str]:
-        (tmp_path / "System.map").write_text(text)
-        return addresses(tmp_path / "System.map")
-
-    plain = _MAP.format(number="000029af")
-    assert read(plain) == read(_MAP.format(number="00004362"))
-    assert read(plain) != read(plain.replace("58c0", "58c8"))
-    assert read(plain) != read(plain.replace("vm_", "vma_"))
 
 
 @pytest.mark.kernel

@@ -162,16 +162,6 @@ def test_the_qemu_command_is_that_of_the_guest_that_is_tried(
     )
 
 
-def test_vmlinux_is_kept_beside_the_image(
-    tried: Callable[..., str], ran: list[Guest], configured_cache: Path
-) -> None:
-    tried(_PATCH, "--keep-vmlinux")
-    (image,) = (path for path in {guest.image for guest in ran} if "isb();" in path.read_text())
-    assert (image.with_name("vmlinux")).read_text() == "vmlinux with -g\n"
-    # Stock is as it was.
-    assert len(list((configured_cache / "images").glob("*/vmlinux"))) == 2
-
-
 def test_a_matrix_runs_the_same_cells_in_each_setting(
     tried: Callable[..., str], ran: list[Guest], tmp_path: Path
 ) -> None:
