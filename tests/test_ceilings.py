@@ -10,10 +10,10 @@ from firsttouch.files import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 126),
-    ("firsttouch/*.py", "lines", 22_138),
+    ("firsttouch/*.py", "files", 125),
+    ("firsttouch/*.py", "lines", 21_811),
     ("docs/evidence/draw/*.py", "lines", 798),
-    ("tests/*.py", "lines", 22_069),
+    ("tests/*.py", "lines", 22_047),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

@@ -8,7 +8,7 @@ explains each count of the PMU.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from firsttouch.catalog.arms import BASE
@@ -32,36 +32,19 @@ _WHOLE_TICKS = (
 
 
 @dataclass(frozen=True)
-class FaultSample:
-    """One page fault: nanoseconds since the first touch began, base page, read or write."""
-
-    time: int
-    page: int
-    write: bool
-
-
-@dataclass(frozen=True)
-class FaultSamples:
-    """Each fault, if the experiment asked for samples; `absent` says why there are none."""
-
-    samples: tuple[FaultSample, ...] = ()
-    lost: int = 0
-    absent: str = ""
-
-
-@dataclass(frozen=True)
 class Measurement:
     """The figures of one result: metrics by name, and why others are not available.
 
     `misses` are the cache misses of the accesses that the model saw, by the
     name of their metric, also where these are too few for the metric; it did
-    not see `unseen` accesses.
+    not see `unseen` accesses. `timeline` has each fault, if the experiment asked for
+    samples: nanoseconds since the first touch began, and the base page.
     """
 
     result: Result
     metrics: Mapping[str, float]
     missing: Mapping[str, str]
-    timeline: FaultSamples = field(default_factory=FaultSamples)
+    timeline: Sequence[tuple[int, int]] = ()
     misses: Mapping[str, float] = field(default_factory=dict)
     unseen: int = 0
 
@@ -137,16 +120,11 @@ def _why_not(metric: str, metrics: Mapping[str, float], missing: Mapping[str, st
     return f"neither ftbench nor the PMU plugin reported {metric}"
 
 
-def _timeline(line: Fields) -> FaultSamples:
-    samples = line.take("timeline", list, [])
-    return FaultSamples(
-        tuple(
-            FaultSample(int(entry[0]), int(entry[1]), bool(entry[2]))
-            for entry in samples
-            if isinstance(entry, list) and len(entry) == 3
-        ),
-        line.take("timeline_lost", int, 0),
-        line.take("timeline_absent", str, ""),
+def _timeline(line: Fields) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (int(entry[0]), int(entry[1]))
+        for entry in line.take("timeline", list, [])
+        if isinstance(entry, list) and len(entry) == 3
     )
 
 

@@ -19,8 +19,6 @@ from firsttouch.files import EXPERIMENTS
 from firsttouch.quantities import parse_size
 from firsttouch.tables import Fields, names_in, read, read_named
 
-# What a figure may mark: properties of a machine (catalog/machines.py).
-_MARKS = ("@l1d.ways", "@l2.ways", "@level.ways")
 Value = str | int
 Params = Mapping[str, Value]
 
@@ -62,9 +60,7 @@ class Drawn:
     `per` is `PAGES` as in `Derived`, another metric, or a parameter that is a number.
     Each cell has a row, and `groups` are the parameters whose values each have a heading;
     or the values are drawn `across` a parameter that is a number, in a figure for each
-    combination of the others. A line joins an arm's values if they are `joined`;
-    otherwise the numbers are names, and a table has the spread of each arm's values.
-    `mark` names a property of the machine, such as ``@l1d.ways``, which is marked.
+    combination of the others.
     """
 
     metric: str
@@ -73,8 +69,6 @@ class Drawn:
     groups: tuple[str, ...] = ()
     where: Params = field(default_factory=dict)
     across: str = ""
-    joined: bool = True
-    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -326,8 +320,6 @@ def _references(experiment: Experiment) -> Iterator[tuple[str, str, Sequence[str
             yield f"figure[{number}].per", drawn.per, [PAGES, *metrics, *parameters]
         if drawn.across:
             yield f"figure[{number}].across", drawn.across, parameters
-        if drawn.mark:
-            yield f"figure[{number}].mark", drawn.mark, _MARKS
         yield from ((f"figure[{number}].groups", name, parameters) for name in drawn.groups)
         yield from ((f"figure[{number}].where.{key}", key, parameters) for key in drawn.where)
     yield from ((f"quick.{name}", name, parameters) for name in experiment.quick or ())

@@ -22,7 +22,7 @@ from firsttouch.trace.sentences import between, command_line, named_threads, sha
 from firsttouch.trace.sites import Trace
 from firsttouch.trace.symbols import Symbols
 from firsttouch.trace.totals import Totals
-from firsttouch.views.html.figure import Chart, pictures
+from firsttouch.views.html.charts import Chart, pictures
 from firsttouch.views.html.page import page_template
 from firsttouch.views.html.style import armless_style
 from firsttouch.views.tables import Table

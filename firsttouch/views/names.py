@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from firsttouch.analysis.changes import JUDGED
 from firsttouch.analysis.dataset import NOT_PUBLISHED, Distribution, Row
-from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.arms import BASE
 from firsttouch.catalog.experiments import Experiment, Params, Value
-from firsttouch.quantities import format_change, format_count, format_size, format_value, parse_size
+from firsttouch.quantities import format_change, format_size, parse_size
 
 _SIZES = ("size", "heap")
 # The label of results of `firsttouch lab --quick`.
 QUICK = "quick: smaller sizes and fewer cells, a first answer"
-_ONE = {"faults": "fault", "misses": "miss", "instructions": "instruction", "pages": "page"}
 
 
 def format_params(params: Mapping[str, Value]) -> str:
@@ -58,24 +56,6 @@ def cell_name(experiment: Experiment, params: Params) -> str:
     telling = varying(experiment, params)
     shown = {name: value for name, value in params.items() if name in telling or name == "size"}
     return f"{experiment.name} {format_params(shown)}".replace(" size ", " ").rstrip()
-
-
-def case_label(case: Case, among: Sequence[Case]) -> str:
-    """Return the parameters in which `case` differs from the others in `among`."""
-    telling = {
-        name: value
-        for name, value in case.params.items()
-        if len({str(other.params.get(name)) for other in among}) > 1
-    }
-    return format_params(telling) if telling else cell_name(case.experiment, case.params)
-
-
-def value_label(value: float | None, unit: str) -> str:
-    if value is None:
-        return "not measured"
-    if unit == "ns":
-        return format_value(value, unit)
-    return f"{format_count(value)} {_ONE.get(unit, unit) if value == 1 else unit}"
 
 
 def metric_words(name: str) -> str:

@@ -128,7 +128,7 @@ def result(experiment: Experiment, params: Params, arm: str, release: str = "6.1
         metrics, missing = {}, dict.fromkeys(sorted(wanted), "this CPU has no CASP")
     more: dict[str, Json] = {}
     if experiment.name == "fault-timeline":
-        more = {"timeline": _timeline(str(params["page"]), arm), "timeline_lost": 0}
+        more = {"timeline": _timeline(str(params["page"]), arm)}
     return Made(
         experiment.name, params, arm, metrics, missing, release,
         kernel_version=f"{release}.1", more=more,

@@ -60,27 +60,6 @@ def test_the_report_of_try_has_what_changed_its_functions_and_nothing_else() -> 
     assert 'class="flame more m3"' in functions
 
 
-def test_a_mean_that_lacks_colours_is_marked(tmp_path: Path, folder: Path) -> None:
-    results = [
-        made_results.without_metrics(made, {"l2_misses": "not seen"})
-        if made.arm == "color" and made.params["hot_color"] == 0
-        else made
-        for made in made_results.plan(folder, ["zero-conflict"], level="l2")
-    ]
-    text = text_of(render(made_results.dataset(tmp_path, results, folder)))
-    assert "stock 0.01 2.26 9 4 of 4" in text
-    assert "color 2.25 ≈ 2.25 2.25 3 of 4" in text
-
-
-def test_faults_that_could_not_be_sampled_have_their_reason(tmp_path: Path, folder: Path) -> None:
-    results = [
-        replace(made, more={"timeline_absent": "this kernel has no perf events"})
-        for made in made_results.plan(folder, ["fault-timeline"])
-    ]
-    text = text_of(render(made_results.dataset(tmp_path, results, folder)))
-    assert "There is no timeline: this kernel has no perf events." in text
-
-
 def test_provenance_that_differs_in_every_cell_is_counted(tmp_path: Path) -> None:
     results = [
         replace(made, digests={"initramfs": f"{number:064}"})

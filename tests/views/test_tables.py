@@ -18,7 +18,7 @@ from firsttouch.progress import Reporter
 from firsttouch.quantities import format_change, format_compact, format_number_of, format_value
 from firsttouch.views.answers import print_answers
 from firsttouch.views.comparison import compare, print_comparison
-from firsttouch.views.names import group_by_reason, page_label, value_label
+from firsttouch.views.names import group_by_reason, page_label
 from firsttouch.views.rows import export, print_dataset
 from firsttouch.views.tables import Table, as_csv, as_html, markdown, print_table
 from firsttouch.views.terminal import output_console
@@ -179,8 +179,7 @@ def test_reasons_that_name_what_is_missing_are_one() -> None:
         (format_number_of(1, "cells"), "1 cell"), (format_number_of(0, "cells"), "0 cells"),
         (format_number_of(2048, "MiB"), "2,048 MiB"), (format_number_of(1, "s"), "1 s"),
         (format_value(None), "-"), (format_value(1234567), "1,234,567"), (format_value(2.5), "2.5"),
-        (format_value(1_234_567, "ns"), "1.23 ms"), (value_label(1, "faults"), "1 fault"),
-        (value_label(None, "faults"), "not measured"), (format_compact(3.2e9), "3.2 G"),
+        (format_value(1_234_567, "ns"), "1.23 ms"), (format_compact(3.2e9), "3.2 G"),
         (format_compact(645170987), "645.2 M"), (page_label("64k"), "64 KiB"),
         (page_label("huge"), "huge"),
     ],

@@ -4,22 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from statistics import fmean
 
-from firsttouch.analysis.cache_statistics import Spread, alike
+from firsttouch.analysis.cache_statistics import alike
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.experiments import PAGES, Drawn, Metric, Params
-from firsttouch.catalog.machines import expand
-from firsttouch.errors import UserError
-from firsttouch.quantities import format_compact, format_ratio
-from firsttouch.views.answers import mean_words
-from firsttouch.views.html.charts import Bar, Group, describe, draw_dumbbells, draw_lines, timeline
-from firsttouch.views.html.figure import Chart, cell_table, pictures
+from firsttouch.quantities import format_compact, format_number_of
+from firsttouch.views.html.charts import Chart, describe, draw_dumbbells, draw_lines, pictures
 from firsttouch.views.html.style import symbols
-from firsttouch.views.names import as_number, format_param, format_params, metric_words
-from firsttouch.views.tables import Table
+from firsttouch.views.names import as_number, format_param, format_params, metric_words, page_label
 
 # For an axis: the divisor of a unit's values, and the unit after division.
 _AXES = {"ns": (1e6, "ms"), "bytes": (float(1 << 20), "MiB")}
@@ -63,6 +56,48 @@ def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
     return described(dataset, cases, name, Drawn(metric.name, caption, across=numbers[0]))
 
 
+def timeline(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
+    """Return a figure for each case whose faults were sampled: pages against time."""
+    return [
+        _timeline(dataset, case, f"{name}-{index}")
+        for index, case in enumerate(cases)
+        if any(arm.timeline for arm in case.arms.values())
+    ]
+
+
+# Base pages that a phone can show apart.
+_PAGES = 16
+
+
+def _timeline(dataset: Dataset, case: Case, name: str) -> Chart:
+    series = {
+        arm: [(time / 1000, page) for time, page in measured.timeline if page < _PAGES]
+        for arm, measured in case.arms.items()
+        if measured.timeline
+    }
+    page = page_label(case.params.get("page", "4k"))
+    what = f"first touch by {case.params.get('by', '')}, {page} pages"
+    counted = "; ".join(
+        f"{arm}: {format_number_of(len(points), 'faults')}, the last after {max(points)[0]:,.0f} µs"
+        for arm, points in series.items()
+    )
+    wide, narrow = pictures(
+        name,
+        f"Page faults over time, {what}, {case.platform}",
+        f"Pages touched against time, the first {_PAGES}. {counted}.",
+        lambda width: draw_lines(
+            width, series, symbols(dataset.catalog, series), ("µs since the first touch", "page"),
+            "{:,.0f}".format, scatter=True,
+        ),
+    )  # fmt: skip
+    caption = (
+        f"A mark for each page fault of the first {_PAGES} base pages, {what}. They are samples of "
+        "perf's page-faults event, which add to the cost of each fault: the times show the order "
+        "of faults and not their cost."
+    )
+    return Chart(f"{page} pages, {case.platform}", caption, wide, narrow)
+
+
 # The charts by their names in an experiment's `chart`. A chart draws the cases of one experiment
 # on one platform; `str` names its pictures.
 CHARTS: Mapping[str, Callable[[Dataset, Sequence[Case], str], list[Chart]]] = {
@@ -82,31 +117,29 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
             for index, (rest, members) in enumerate(alike(cases, drawn.across))
             if sum(len(_divided(case, drawn) or ()) for case in members) > 1
         ]
-    values = [(case, of) for case in cases if (of := _divided(case, drawn)) is not None]
+    values = [(case, of) for case in cases if (of := _divided(case, drawn))]
     if sum(len(of) for _, of in values) < 2:
         return []
     shown = [case for case, _ in values]
     arms = [arm for arm in dataset.arms(shown) if any(arm in of for _, of in values)]
-    groups: dict[str, list[Bar]] = {}
+    groups: dict[str, list[tuple[str, Mapping[str, float]]]] = {}
     names = _varying(shown)
     for case, of in values:
         telling = {each: case.params[each] for each in names if each in case.params}
         heading = ", ".join(
             f"{each} {_value(each, telling.pop(each))}" for each in drawn.groups if each in telling
         )
-        groups.setdefault(heading, []).append(Bar(format_params(telling), of))
-    bars = [Group(heading, tuple(members)) for heading, members in groups.items()]
-    metric, what = _drawn_metric(cases[0], drawn)
+        groups.setdefault(heading, []).append((format_params(telling), of))
+    _, what = _drawn_metric(cases[0], drawn)
     platform = str(cases[0].platform)
     wide, narrow = pictures(
         name,
         f"{cases[0].experiment.title}: {what}, {platform}",
-        f"{describe(bars)}.",
-        lambda width: draw_dumbbells(width, bars, symbols(dataset.catalog, arms), what),
+        f"{describe(groups)}.",
+        lambda width: draw_dumbbells(width, groups, symbols(dataset.catalog, arms), what),
     )
     heading = f"{what}, {platform}" if len(cases[0].experiment.figures) > 1 else platform
-    cells = cell_table(shown, arms, metric.name, metric.unit)
-    return [Chart(heading, drawn.caption, wide, narrow, cells=cells)]
+    return [Chart(heading, drawn.caption, wide, narrow)]
 
 
 def _drawn_metric(case: Case, drawn: Drawn) -> tuple[Metric, str]:
@@ -131,7 +164,7 @@ def _divided(case: Case, drawn: Drawn) -> dict[str, float] | None:
 
 def _lines(dataset: Dataset, cases: Sequence[Case], drawn: Drawn, rest: Params, name: str) -> Chart:
     """Return the figure of cases that differ in the parameter `across` alone."""
-    metric, what = _drawn_metric(cases[0], drawn)
+    _, what = _drawn_metric(cases[0], drawn)
     series: dict[str, list[tuple[float, float]]] = {}
     for case in cases:
         for arm, value in (_divided(case, drawn) or {}).items():
@@ -150,39 +183,11 @@ def _lines(dataset: Dataset, cases: Sequence[Case], drawn: Drawn, rest: Params, 
             series,
             symbols(dataset.catalog, series),
             (drawn.across.replace("_", " "), what),
-            mark=_mark(dataset, platform.machine, drawn, rest),
-            joined=drawn.joined,
-            tick_of=lambda value: _tick(drawn.across, value),
+            lambda value: _tick(drawn.across, value),
         ),
     )
-    figure = Chart(
-        f"{platform} ({words})" if words else str(platform), drawn.caption, wide, narrow,
-        cells=cell_table(cases, dataset.arms(cases), metric.name, metric.unit),
-    )  # fmt: skip
-    if drawn.joined:
-        return figure
-    # The spread of each arm's values; a mean that lacks cases has a ≈.
-    rows = []
-    for arm, points in series.items():
-        values = [value for _, value in points]
-        spread = Spread(min(values), fmean(values), max(values), len(values), len(cases))
-        least, most = format_ratio(spread.best), format_ratio(spread.worst)
-        rows.append((arm, least, mean_words(spread), most, f"{len(values):,} of {len(cases):,}"))
-    table = Table("", ("arm", "least", "mean", "most", drawn.across), rows)
-    return replace(figure, table=table)
-
-
-def _mark(dataset: Dataset, machine: str, drawn: Drawn, rest: Params) -> tuple[str, float] | None:
-    """Return what a figure marks, and the words; None if it marks nothing here."""
-    entry = dataset.catalog.machines.get(machine)
-    if entry is None or not drawn.mark:
-        return None
-    try:
-        (params,) = expand({**rest, "mark": drawn.mark}, entry)
-    except UserError:
-        # A machine without this cache.
-        return None
-    return f"{drawn.mark[1:].replace('.', ' ')}: {params['mark']}", float(params["mark"])
+    heading = f"{platform} ({words})" if words else str(platform)
+    return Chart(heading, drawn.caption, wide, narrow)
 
 
 def _place(case: Case, across: str) -> float | None:

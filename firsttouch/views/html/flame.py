@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from firsttouch.analysis.measurement import Case
 from firsttouch.analysis.profile import INSTRUCTIONS, USER, basis_of, profiles_of
-from firsttouch.views.html.figure import Picture
+from firsttouch.views.html.charts import Picture
 from firsttouch.views.html.svg import CHARACTER, Drawing, shorten
 from firsttouch.views.profile import case_title, frame_label, signed, unit_label
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,15 +16,12 @@ from firsttouch.analysis.changes import Changes, changes
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.arms import BASE
-from firsttouch.catalog.machines import Cache
 from firsttouch.files import write_atomically
-from firsttouch.lab.results import Provenance
-from firsttouch.quantities import format_number_of, format_size
+from firsttouch.quantities import format_number_of
 from firsttouch.views.answers import answer, answering, published_table
 from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import comparison_tables
-from firsttouch.views.html.charts import why_not_sampled
-from firsttouch.views.html.figure import Chart, Picture
+from firsttouch.views.html.charts import Chart, Picture
 from firsttouch.views.html.figures import figures_of
 from firsttouch.views.html.flame import profile_flames
 from firsttouch.views.html.style import page_style, picture_style
@@ -54,32 +51,25 @@ _NOT_MODELLED = (
     "what instructions load and store, in order.",
 )
 _ORIGINS = (
-    "These inputs decided the figures. Hashes are SHA-256. A machine is a CPU of QEMU with these "
-    "caches. The same inputs give the same counts on every host."
+    "These inputs decided the figures. Hashes are SHA-256. The same inputs give the same counts "
+    "on every host."
 )
 # More values than this are only counted; results.jsonl has the value of each cell.
 _MOST = 12
-_WORDS: Mapping[str, Callable[[Provenance], str]] = {
-    "kernel": lambda made: made.kernel_version,
-    "QEMU": lambda made: made.qemu,
-    "compiler": lambda made: made.compiler,
-    "kernel command line": lambda made: made.boot,
-}
 # Digests that have a clearer name for people.
 _NAMES = {"PMU": "modelled PMU", "QEMU": "QEMU's program"}
-# It differs for each cell, because it contains the cell's command.
-_LEFT_OUT = "initial RAM disk"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page: sentences, figures, tables; `folded` tables open by a click."""
+    """A section of the page; `commands` and `folded` tables open by a click."""
 
     anchor: str
     title: str
     words: Sequence[str] = ()
     figures: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
+    commands: Sequence[str] = ()
     folded: bool = False
 
 
@@ -157,7 +147,7 @@ def _experiment(dataset: Dataset, platforms: Sequence[Sequence[Case]], name: str
     experiment = platforms[0][0].experiment
     words = [experiment.question, *(f"Published: {each}." for each in experiment.cited)]
     figures: list[Chart] = []
-    tables = []
+    tables, commands = [], []
     for index, cases in enumerate(platforms):
         figures += figures_of(dataset, cases, f"{name}-{index}")
         every = [row for row in dataset.rows if row.case in cases]
@@ -166,70 +156,36 @@ def _experiment(dataset: Dataset, platforms: Sequence[Sequence[Case]], name: str
             table = row_table(dataset, rows, by_arm=len(arms) > _COLUMNS)
             title = str(cases[0].platform) if len(platforms) > 1 else ""
             tables.append(replace(table, title=title, about=""))
-        words += [f"There is no timeline: {why}." for why in why_not_sampled(cases)]
+        commands.append(f"`{measuring_command(cases, dataset.further)}`")
     rows_of_all = sum(len(table.rows) for table in tables)
     return Section(
-        experiment.name, experiment.title, words, figures, tables, folded=rows_of_all > _LONG
+        experiment.name, experiment.title, words, figures, tables, commands, rows_of_all > _LONG
     )
 
 
 def origins(dataset: Dataset) -> Table:
-    """Return what decided the figures: a line for each value of each fact, and which have it."""
-    digests = dict.fromkeys(
-        name
-        for result in dataset.results()
-        for name in result.provenance.digests
-        if name != _LEFT_OUT
-    )
-    facts = dict(_WORDS)
-    for name in digests:
-        facts[_NAMES.get(name, name)] = functools.partial(
-            lambda name, made: made.digests.get(name, ""), name
+    """Return what decided the figures: a line for each value of each fact."""
+    facts: dict[str, dict[str, None]] = {}
+    for result in dataset.results():
+        made = result.provenance
+        named = {"kernel": made.kernel_version, "QEMU": made.qemu, "compiler": made.compiler,
+                 "kernel command line": made.boot}  # fmt: skip
+        named |= {_NAMES.get(name, name): value for name, value in made.digests.items()}
+        # It differs for each cell, because it contains the cell's command.
+        named.pop("initial RAM disk", None)
+        for name, value in named.items():
+            if value:
+                facts.setdefault(name, {})[value] = None
+    rows = [
+        (name, value)
+        for name, values in facts.items()
+        for value in (
+            values
+            if len(values) <= _MOST
+            else [f"{len(values):,} values; results.jsonl has that of each cell"]
         )
-    rows = [row for name, read in facts.items() for row in _lines(dataset, name, read)]
-    return Table("", ("what", "value", "of"), [*rows, *_machines(dataset)], names=3)
-
-
-def _lines(
-    dataset: Dataset, name: str, read: Callable[[Provenance], str]
-) -> Iterator[tuple[str, str, str]]:
-    where: dict[str, list[tuple[str, str]]] = {}
-    for case in dataset.cases:
-        for arm, measured in case.arms.items():
-            if value := read(measured.result.provenance):
-                where.setdefault(value, []).append((arm, str(case.platform)))
-    if len(where) > _MOST:
-        yield name, f"{len(where):,} values; results.jsonl has that of each cell", "all"
-        return
-    arms, platforms = dataset.arms(dataset.cases), [str(each) for each in dataset.platforms()]
-    for value, places in where.items():
-        of = [
-            ", ".join(each for each in every if each in have)
-            for every, have in zip((arms, platforms), map(set, zip(*places, strict=True)),
-                                   strict=True)
-            if len(have) < len(every)
-        ]  # fmt: skip
-        yield name, value, "; ".join(of) or "all"
-
-
-def _machines(dataset: Dataset) -> Iterator[tuple[str, str, str]]:
-    for name in dict.fromkeys(platform.machine for platform in dataset.platforms()):
-        machine = dataset.catalog.machines.get(name)
-        value = dataset.catalog.broken.get(name, "not recorded")
-        if machine:
-            kind = machine.cpus[0]
-            caches = {"L1D": kind.l1d, "L2": kind.l2, "L3": machine.l3}
-            words = [f"{level} {_cache(cache)}" for level, cache in caches.items() if cache]
-            value = f"{machine.title}; {'; '.join(words)}"
-        yield f"machine {name}", value, "all"
-
-
-def _cache(cache: Cache) -> str:
-    return (
-        f"{format_size(cache.size)}, {format_number_of(cache.ways, 'ways')} of "
-        f"{format_size(cache.way_size)}, {cache.policy.upper()}, "
-        f"{format_number_of(cache.colors, 'colours')}"
-    )
+    ]
+    return Table("", ("what", "value"), rows, names=2)
 
 
 @functools.cache

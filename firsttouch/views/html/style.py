@@ -16,11 +16,11 @@ _TEMPLATES = Path(__file__).parent / "templates"
 Colors = Mapping[str, str]
 _LIGHT: Colors = {
     "paper": "#fff", "ink": "#1b1f24", "dim": "#57606a", "rule": "#d0d7de", "field": "#f6f8fa",
-    "link": "#0b5cad", "read": "#0b5cad", "write": "#b44a00", "good": "#1a6b34", "bad": "#b3261e",
+    "link": "#0b5cad", "good": "#1a6b34", "bad": "#b3261e",
 }  # fmt: skip
 _DARK: Colors = {
     "paper": "#14171b", "ink": "#e4e7eb", "dim": "#9aa4af", "rule": "#363c44", "field": "#1d2127",
-    "link": "#6cb2f5", "read": "#6cb2f5", "write": "#f5a04c", "good": "#6fcf8b", "bad": "#ff8a80",
+    "link": "#6cb2f5", "good": "#6fcf8b", "bad": "#ff8a80",
 }  # fmt: skip
 _PRINT: Colors = {**_LIGHT, "ink": "#000", "dim": "#444", "rule": "#bbb", "field": "#fff"}
 # The mark of an arm without a file here, from results of others.

@@ -127,13 +127,6 @@ class Drawing:
             f'<path class="m {symbol.kind}" d="{outline(symbol.shape, x, y, r)}">{title}</path>'
         )
 
-    def marks(
-        self, shape: Shape, points: Sequence[tuple[float, float]], r: float, kind: str
-    ) -> None:
-        """Draw many marks of one kind as one path, which keeps a file with thousands small."""
-        path = "".join(outline(shape, x, y, r) for x, y in points)
-        self._parts.append(f'<path class="{kind}" d="{path}"/>')
-
     def legend(self, left: float, y: float, symbols: Symbols) -> float:
         """Draw the legend from (`left`, `y`); return the height of its lines after the first."""
         x, first = left, y
