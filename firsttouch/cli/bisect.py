@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch try --bisect`: the first commit of a git tree that makes a count too large.
 
-Counts are exact, so each commit is measured once and no statistics are needed. git chooses the
-commits, the store has their trees.
+Counts are exact, so each commit is measured once and no statistics are needed.
 """
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 from firsttouch.analysis.changes import INSTRUCTIONS, units_of
 from firsttouch.analysis.dataset import make_dataset
@@ -76,14 +72,12 @@ def run_bisect(
     contract: Contract,
     commits: str,
     metric: str,
-    limit: float | None,
     reporter: Reporter,
 ) -> int:
     """Print the first bad commit of ``GOOD..BAD`` and its functions; return the exit status.
 
-    A commit is bad if `metric` of the cell that `request` selects is beyond
-    `limit`, by default halfway between those of GOOD and BAD. What was measured
-    is in the store, so the same command resumes.
+    A commit is bad if `metric` of the cell that `request` selects is nearer to that of BAD
+    than to that of GOOD. The store has what was measured: the same command resumes.
     """
     good, dots, bad = commits.partition("..")
     if not (good and dots and bad):
@@ -101,28 +95,27 @@ def run_bisect(
             f"--bisect follows one cell, and {len(plan.cells)} are selected: select one by "
             "--experiment, --set and --size."
         )
-    ends = judge.value(good), judge.value(bad)
-    if limit is None:
-        limit = sum(ends) / 2
-    # A count that falls may be what is looked for, too.
-    grows = ends[1] > ends[0]
-    if not (ends[0] <= limit < ends[1] if grows else ends[1] < limit <= ends[0]):
+    before, since = judge.value(good), judge.value(bad)
+    if before == since:
         raise UserError(
-            f"{metric} is {format_count(ends[0])} at GOOD and {format_count(ends[1])} at BAD: "
-            "give commits between which it changes, and a --limit between these two."
+            f"{metric} is {format_count(before)} at GOOD and at BAD: give commits between which "
+            "it changes."
         )
 
-    def verdict(commit: str) -> Verdict:
+    def is_bad(commit: str) -> bool | None:
         try:
             value = judge.value(commit)
         except BuildError as error:
             reporter.say(f"{repository.subject(commit)}: skipped: {error}")
-            return "skip"
-        judgement: Verdict = "bad" if (value > limit if grows else value < limit) else "good"
-        reporter.say(f"{repository.subject(commit)}: {metric} {format_count(value)}: {judgement}")
-        return judgement
+            return None
+        bad = abs(value - since) < abs(value - before)
+        reporter.say(
+            f"{repository.subject(commit)}: {metric} {format_count(value)}: "
+            f"{'bad' if bad else 'good'}"
+        )
+        return bad
 
-    culprit, sure = repository.first_bad(good, bad, verdict)
+    culprit, sure = repository.first_bad(good, bad, is_bad)
     _print_culprit(judge, culprit, sure=sure)
     return 0
 
@@ -130,10 +123,8 @@ def run_bisect(
 def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
     repository, console = judge.repository, output_console()
     if not sure:
-        console.print(plain(
-            f"One of the commits before {repository.subject(culprit)}, which do not build, or "
-            "itself, is the first bad commit."
-        ), soft_wrap=True)  # fmt: skip
+        said = f"The first bad commit is {repository.subject(culprit)} or one of those before it"
+        console.print(plain(f"{said} that do not build."), soft_wrap=True)
         return
     parent = repository.commit(f"{culprit}^")
     try:
@@ -153,84 +144,70 @@ def _print_culprit(judge: _Judge, culprit: str, *, sure: bool) -> None:
     if profiled:
         profiles = {side: profiles_of(each)[BASE] for side, each in profiled.items()}
         unit, units = units_of(profiled["before"])
-        rows = changed_functions(profiles, units)
-        if not rows:
-            console.print("No function executes more instructions, or fewer.")
-        else:
+        if rows := changed_functions(profiles, units):
             title, sides = f"functions of {name}", ("before", "after")
             print_table(functions_table(title, sides, rows, unit), console)
-
-
-Verdict = Literal["good", "bad", "skip"]
 
 
 class Repository:
     """A git repository, which is only read."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         try:
-            output(["git", "-C", path, "rev-parse", "--git-dir"])
+            self._git("rev-parse", "--git-dir")
         except HostError:
             raise UserError(
                 f"{path} is no git repository: give --source a kernel's git tree."
             ) from None
-        self.path = path
+
+    def _git(self, *words: str | Path) -> str:
+        return output(["git", "-C", self.path, *words]).strip()
 
     def commit(self, name: str) -> str:
         try:
-            words = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
-            return output(["git", "-C", self.path, *words]).strip()
+            return self._git(
+                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+            )
         except HostError:
             raise UserError(f"{self.path} has no commit {name}: check --bisect.") from None
 
     def subject(self, commit: str) -> str:
-        return output(["git", "-C", self.path, "show", "-s", "--format=%h %s", commit]).strip()
+        return self._git("show", "-s", "--format=%h %s", commit)
 
     def tree(self, commit: str, reporter: Reporter) -> Path:
-        tree = output(["git", "-C", self.path, "rev-parse", f"{commit}^{{tree}}"]).strip()
+        tree = self._git("rev-parse", f"{commit}^{{tree}}")
 
         def make(workplace: Path, product: Path) -> None:
             archive = workplace / "tree.tar"
-            output(["git", "-C", self.path, "archive", "-o", archive, tree])
+            self._git("archive", "-o", archive, tree)
             output(["tar", "-xf", archive, "--no-same-owner", "-C", product])
 
         entry = Entry("trees", {"git tree": tree}, f"kernel tree of commit {commit[:12]}",
                       deep=False)  # fmt: skip
         return entry.obtain(make, reporter.say)
 
-    def first_bad(self, good: str, bad: str, judge: Callable[[str], Verdict]) -> tuple[str, bool]:
-        """Return the first bad commit after `good`, by git bisect, and whether it is sure.
+    def first_bad(
+        self, good: str, bad: str, is_bad: Callable[[str], bool | None]
+    ) -> tuple[str, bool]:
+        """Return the first bad commit after `good`, and whether it is sure.
 
-        It is not sure if the commits before it had to be skipped. The bisection
-        runs in a clone that shares the repository's objects.
+        It is not sure if commits before it were skipped, for which `is_bad` is None.
         """
-        with tempfile.TemporaryDirectory(prefix="firsttouch-bisect-") as scratch:
-            clone = Path(scratch, "clone.git")
-            output(["git", "clone", "-q", "--shared", "--bare", self.path.resolve(), clone])
-            _bisect(clone, "start", "--no-checkout", bad, good)
-            while True:
-                bad = _git(clone, "rev-parse", "refs/bisect/bad")[0]
-                form = "--format=%(objectname) %(refname:lstrip=2)"
-                listed = _git(clone, "for-each-ref", form, "refs/bisect")
-                judged = dict(line.split() for line in listed)
-                good_ones = [at for at, name in judged.items() if name.startswith("good-")]
-                left = _git(clone, "rev-list", bad, "--not", *good_ones)
-                if not [at for at in left if at not in judged]:
-                    # The others had to be skipped.
-                    return bad, len(left) == 1
-                at = _git(clone, "rev-parse", "BISECT_HEAD")[0]
-                _bisect(clone, judge(at))
-
-
-def _git(clone: Path, *words: str) -> list[str]:
-    return output(["git", "-C", clone, *words]).split("\n")[:-1]
-
-
-def _bisect(clone: Path, *words: str) -> None:
-    done = subprocess.run(
-        ["git", "-C", clone, "bisect", *words],
-        capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
-    # 2: only skipped commits are left.
-    if done.returncode not in (0, 2):
-        raise HostError("git bisect failed: see its message below.", done.stderr.splitlines()[-5:])
+        good_ones: list[str] = [good]
+        skipped: set[str] = set()
+        while True:
+            # Those first that leave the fewest.
+            listed = self._git("rev-list", "--bisect-all", bad, "--not", *good_ones).splitlines()
+            left = [line.split()[0] for line in listed]
+            untried = [commit for commit in left if commit not in {bad, *skipped}]
+            if not untried:
+                return bad, len(left) == 1
+            at = untried[0]
+            judged = is_bad(at)
+            if judged is None:
+                skipped.add(at)
+            elif judged:
+                bad = at
+            else:
+                good_ones.append(at)

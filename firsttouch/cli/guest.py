@@ -53,10 +53,7 @@ def add_options(guest: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     arm, machine = load_arm(options.arm), load_machine(options.machine)
     if not sys.stdin.isatty():
-        raise UserError(
-            "standard input is no terminal: run `firsttouch guest` in one, or a guest's QEMU "
-            "command by `firsttouch lab --show-qemu`."
-        )
+        raise UserError("standard input is no terminal: run `firsttouch guest` in one.")
     if options.source:
         source = user_source(options.source, reporter)
     else:

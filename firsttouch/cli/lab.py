@@ -11,15 +11,13 @@ from firsttouch.analysis.dataset import Dataset
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli.options import (
-    Once,
     add_architecture,
     add_selection,
     check_time,
     request_of,
     where_of,
-    workers_of,
 )
-from firsttouch.cli.running import measure, print_list, print_plan, print_problems, show_qemu
+from firsttouch.cli.running import measure, print_list, print_plan, print_problems
 from firsttouch.lab.cells import parse_layouts
 from firsttouch.lab.plan import HERE, SLURM, TASK
 from firsttouch.lab.run import run_task
@@ -38,24 +36,15 @@ def add_options(lab: argparse.ArgumentParser) -> None:
     add_selection(lab, Path("out"))
     lab.add_argument(
         "--layouts",
-        action=Once,
         metavar="N",
         help="run each cell in the first N layouts of kernel and program, or in layouts A-B, and "
         "print the distribution of its figures (default: the experiment's, mostly 1)",
     )
     lab.add_argument(
         "--on",
-        action=Once,
         default=HERE,
         metavar="WHERE",
         help=f"where guests run: {HERE} (default), {SLURM} or {SLURM}:PARTITION",
-    )
-    lab.add_argument(
-        "--workers",
-        action=Once,
-        type=int,
-        metavar="N",
-        help="number of Slurm tasks (default: as many as CPUs in service)",
     )
     only = add_form(lab)
     only.add_argument(
@@ -81,7 +70,6 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
     )
     parser.add_argument(
         "--boots",
-        action=Once,
         type=int,
         metavar="N",
         help="with --time: boots of each arm (default 20, with --quick 8)",
@@ -95,12 +83,6 @@ def add_form(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGrou
         action="store_true",
         help="print the plan and run nothing",
     )
-    only.add_argument(
-        "--show-qemu",
-        action="store_true",
-        help="print the QEMU command of the one guest that the other options select, and write "
-        "the files that it needs to DIR/qemu; run nothing",
-    )
     return only
 
 
@@ -109,11 +91,8 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         return 0 if print_list(output_console()) else 2
     check_time(options)
     layouts = parse_layouts(options.layouts) if options.layouts is not None else ()
-    request = replace(
-        request_of(options, quick=options.quick, layouts=layouts),
-        on=where_of(options.on),
-        workers=workers_of(options.workers, options.on),
-    )
+    request = request_of(options, quick=options.quick, layouts=layouts)
+    request = replace(request, on=where_of(options.on))
     contract = parse_contract(ftbench_list(reporter))
     if options.time:
         from firsttouch.cli.timed import run_times
@@ -125,8 +104,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         return 0
     if options.dry_run:
         return print_plan(request, contract, reporter)
-    if options.show_qemu:
-        return show_qemu(request, contract, reporter)
     measured = measure(request, contract, reporter)
     _show(measured.dataset, measured.report, options, reporter)
     return print_problems(measured, request, reporter)

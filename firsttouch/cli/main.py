@@ -33,7 +33,6 @@ _EXAMPLES = """examples:
   firsttouch lab --experiment populate --set by=ldadd --set page=4k --arm stock --arm rmw
   firsttouch lab --release 7.3 --machine cortex-a72
   firsttouch lab --source ~/linux                  your own kernel tree
-  firsttouch lab --experiment boot --arm on --show-qemu
   firsttouch lab --on slurm                        the same, on the nodes of a cluster
   firsttouch try ~/my.patch                        the cost of a patch, per fault
   firsttouch try --boot init_on_alloc=0            the same for a boot parameter

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from firsttouch.catalog.architectures import (
     DEFAULT_ARCHITECTURE,
@@ -19,41 +18,19 @@ from firsttouch.errors import UserError
 from firsttouch.lab.plan import DEFAULT_RELEASE, HERE, SLURM, TASK, Request
 from firsttouch.quantities import parse_size
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
 # What needs counts, other guests, or many at once.
-_NOT_TIMED = ("show_qemu", "jobs", "matrix", "setting", "reply", "bisect")
-
-
-class Once(argparse.Action):
-    """Takes the value of an option; UserError if the option has another value already."""
-
-    def __call__(
-        self,
-        _parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[object] | None,
-        option: str | None = None,
-    ) -> None:
-        """Set the option's value in `namespace`, as argparse asks of an action."""
-        given: dict[str, object] = getattr(namespace, "given_once", {})
-        if given.setdefault(self.dest, values) != values:
-            raise UserError(f"{option} has two values, {given[self.dest]} and {values}: give one.")
-        namespace.given_once = given
-        setattr(namespace, self.dest, values)
+_NOT_TIMED = ("jobs", "matrix", "setting", "reply", "bisect")
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--release",
-        action=Once,
         default=None,
         metavar="R",
         help=f"a kernel release with hooks (default {DEFAULT_RELEASE})",
     )
     parser.add_argument(
         "--source",
-        action=Once,
         type=Path,
         metavar="TREE",
         help="your own kernel source: a tree, a tarball or Debian's linux-source package; patched "
@@ -64,7 +41,6 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 def add_architecture(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arch",
-        action=Once,
         default=DEFAULT_ARCHITECTURE,
         metavar="NAME",
         help=f"one of {', '.join(architecture_names())} (default: %(default)s)",
@@ -101,7 +77,6 @@ def add_selection(parser: argparse.ArgumentParser, out: Path, *, arms: bool = Tr
         )
     parser.add_argument(
         "--size",
-        action=Once,
         metavar="BYTES",
         help="bytes to map; K, M and G are accepted",
     )
@@ -122,14 +97,12 @@ def add_selection(parser: argparse.ArgumentParser, out: Path, *, arms: bool = Tr
     )
     parser.add_argument(
         "--jobs",
-        action=Once,
         type=int,
         metavar="N",
         help="number of parallel guests (default: as many as CPUs and memory allow)",
     )
     parser.add_argument(
         "--out",
-        action=Once,
         type=Path,
         default=out,
         metavar="DIR",
@@ -210,11 +183,3 @@ def where_of(text: str) -> str:
     if text in (HERE, SLURM) or (name in (SLURM, TASK) and rest):
         return text
     raise UserError(f"--on {text}: write {HERE}, {SLURM} or {SLURM}:PARTITION.")
-
-
-def workers_of(number: int | None, where: str) -> int | None:
-    if number is not None and where.partition(":")[0] != SLURM:
-        raise UserError(f"--workers {number} starts jobs of Slurm: give --on {SLURM}, too.")
-    if number is not None and number < 1:
-        raise UserError(f"--workers {number} is too few: give at least 1.")
-    return number

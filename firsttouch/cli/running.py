@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -22,15 +21,13 @@ from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import experiment_names
 from firsttouch.catalog.machines import machine_names
 from firsttouch.catalog.releases import Release, load_release, release_names
-from firsttouch.errors import GuestError, UserError
-from firsttouch.files import check_writable, write_atomically
+from firsttouch.errors import GuestError
+from firsttouch.files import write_atomically
 from firsttouch.lab.cells import Cell
 from firsttouch.lab.guests import (
     Parts,
-    build_parts,
     check_changes,
     make_job,
-    make_jobs,
     parts_of,
     stored_part,
 )
@@ -45,7 +42,6 @@ from firsttouch.views.answers import first_figure
 from firsttouch.views.html.page import write_report
 from firsttouch.views.rows import summary
 from firsttouch.views.terminal import heading, output_console, plain
-from firsttouch.vm.qemu import command
 
 
 def print_list(console: Console) -> bool:
@@ -110,53 +106,6 @@ def planned_source(
     return source
 
 
-def show_qemu(request: Request, contract: Contract, reporter: Reporter) -> int:
-    """Print the QEMU command of the guest that `request` selects; return the exit status.
-
-    Of a request that tries something, the guests of that count alone.
-    """
-    release = release_of_request(request, reporter)
-    plan = make_plan(request, release.name, contract)
-    tried = {arm.name for arm in request.tried} or set(plan.catalog.arms)
-    plan = replace(
-        plan,
-        cells=tuple(cell for cell in plan.cells if cell.arm in tried),
-        groups=tuple(group for group in plan.groups if group[0].arm in tried),
-    )
-    if len(plan.groups) > 1:
-        raise UserError(_several_guests(plan))
-    check_writable(request.out)
-    out = request.out.resolve()
-    source = source_of(request, release, reporter)
-    (job,) = make_jobs(plan, build_parts(source, plan, out / "log", reporter))
-    folder = out / "qemu" / job.cells[0].log_name.removesuffix(".log")
-    folder.mkdir(parents=True, exist_ok=True)
-    print(shlex.join(command(job.guest, folder, folder / "kernel.log")))
-    reporter.say(f"The guest writes kernel.log and its results to {folder}.")
-    return 0
-
-
-def _several_guests(plan: Plan) -> str:
-    """Return an error about a plan with several guests; it names the options that select one."""
-    first = [group[0] for group in plan.groups]
-    options = []
-    for option, values in (
-        ("--machine", {cell.machine for cell in first}),
-        ("--experiment", {cell.experiment for cell in first}),
-        ("--arm", {cell.arm for cell in first}),
-    ):
-        if len(values) > 1:
-            options.append(option)
-    names = {name for cell in first for name in cell.params}
-    for name in sorted(names):
-        if len({cell.params[name] for cell in first if name in cell.params}) > 1:
-            options.append(f"--set {name}=...")
-    return (
-        f"--show-qemu prints the command of one guest, but {len(plan.groups)} are selected: "
-        f"select one by {' '.join(options)}."
-    )
-
-
 @dataclass(frozen=True)
 class LabReport:
     """What a run measured: `report` is the path of its page, empty if nothing was measured."""
@@ -197,10 +146,7 @@ def print_failures(outcome: RunResults, logs: Path, source: Path | None) -> int:
 
 
 def _failures(outcome: RunResults, logs: Path, source: Path | None) -> Iterator[str]:
-    """Return lines about what failed: each reason once, its first cell, and the end of one log.
-
-    The last line is the command that prints how QEMU was started for that cell.
-    """
+    """Return lines about what failed: each reason once, its first cell, and the end of one log."""
     reasons: dict[str, list[tuple[Cell, GuestError]]] = {}
     for cell, error in outcome.failures:
         reasons.setdefault(str(error), []).append((cell, error))
@@ -221,7 +167,7 @@ def _failures(outcome: RunResults, logs: Path, source: Path | None) -> Iterator[
             arm if arm.tried else None,
             several=outcome.catalog.experiments[first.experiment].layouts > 1,
         )
-        yield f"    Its QEMU command: {words} --show-qemu"
+        yield f"    It alone: {words}"
 
 
 # Seconds that a CPU takes for an object of a kernel, and that a guest takes. Rounded from an

@@ -30,8 +30,8 @@ from firsttouch.catalog.contract import Contract, parse_contract
 from firsttouch.cli.bisect import METRIC, run_bisect
 from firsttouch.cli.count import add_program, program_of
 from firsttouch.cli.lab import add_form
-from firsttouch.cli.options import Once, add_selection, check_time, request_of
-from firsttouch.cli.running import measure, print_failures, print_plan, print_problems, show_qemu
+from firsttouch.cli.options import add_selection, check_time, request_of
+from firsttouch.cli.running import measure, print_failures, print_plan, print_problems
 from firsttouch.errors import UserError, nearest
 from firsttouch.lab.plan import COUNT, Request
 from firsttouch.lab.run import release_of, run_lab
@@ -99,23 +99,14 @@ def add_options(tried: argparse.ArgumentParser) -> None:
     )
     tried.add_argument(
         "--bisect",
-        action=Once,
         metavar="GOOD..BAD",
         help="find the first commit of the git tree --source that changes --metric of one cell",
     )
     tried.add_argument(
         "--metric",
-        action=Once,
         default=METRIC,
         metavar="M",
         help="the metric of --bisect (default %(default)s)",
-    )
-    tried.add_argument(
-        "--limit",
-        action=Once,
-        type=float,
-        metavar="N",
-        help="a commit is bad beyond this value (default: halfway between GOOD and BAD)",
     )
     add_selection(tried, Path("out/try"), arms=False)
     tried.add_argument(
@@ -125,7 +116,6 @@ def add_options(tried: argparse.ArgumentParser) -> None:
     )
     tried.add_argument(
         "--baseline",
-        action=Once,
         default=BASE,
         metavar="NAME",
         help="compare with this arm, such as the first patch of a series (default: %(default)s)",
@@ -171,21 +161,20 @@ class _ArmOption(argparse.Action):
 def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     check_time(options)
     if options.bisect:
-        if options.wanted or options.dry_run or options.show_qemu or options.baseline != BASE:
+        if options.wanted or options.dry_run or options.baseline != BASE:
             raise UserError(
                 "--bisect builds commits as they are, and decides on the way which: leave out "
-                "patches, --config, --boot, --baseline, --dry-run and --show-qemu."
+                "patches, --config, --boot, --baseline and --dry-run."
             )
         return run_bisect(
             request_of(options, quick=options.quick),
             parse_contract(ftbench_list(reporter)),
             options.bisect,
             options.metric,
-            options.limit,
             reporter,
         )
-    if options.limit is not None or options.metric != METRIC:
-        raise UserError("--metric and --limit belong to --bisect: give it GOOD..BAD.")
+    if options.metric != METRIC:
+        raise UserError("--metric belongs to --bisect: give it GOOD..BAD.")
     for this, other in (("json", "reply"), ("matrix", "setting")):
         if getattr(options, this) and getattr(options, other):
             raise UserError(f"--{this} and --{other} exclude each other: give one of them.")
@@ -207,8 +196,6 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
         return run_times(options, request, contract, reporter)
     if options.dry_run:
         return print_plan(request, contract, reporter)
-    if options.show_qemu:
-        return show_qemu(request, contract, reporter)
     measured = measure(request, contract, reporter)
     tried = changes(measured.dataset, request.baseline)
     dataset = measured.dataset

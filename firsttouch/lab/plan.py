@@ -56,7 +56,6 @@ class Request:
     `jobs` is the number of guests that run at once; None means as many as this
     host's CPUs and memory allow. `quick` asks for experiments in their quick
     form; `profile` for counts by function.
-    `workers` is how many Slurm starts; None means as many as it has CPUs.
     `architecture` is that of guests of KVM. `program` is what the experiment `COUNT` runs.
     """
 
@@ -76,7 +75,6 @@ class Request:
     profile: bool = False
     out: Path = Path("out")
     on: str = HERE
-    workers: int | None = None
     architecture: str = DEFAULT_ARCHITECTURE
     program: UserProgram | None = None
 

@@ -41,7 +41,7 @@ from firsttouch.lab.guests import Job, build_parts, make_jobs
 from firsttouch.lab.outcomes import guard, measure_job, results_of
 from firsttouch.lab.plan import SLURM, Plan, Request, make_plan
 from firsttouch.lab.results import Result, check_replaceable, write_results
-from firsttouch.lab.slurm import find_partition, run_on_nodes, share_of_task
+from firsttouch.lab.slurm import check_slurm, run_on_nodes, share_of_task
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of, format_size
 from firsttouch.vm.guest import MEMORY
@@ -136,8 +136,9 @@ def run_lab(
     _check_host(plan)
     check_writable(request.out)
     check_replaceable(request.out)
-    where, _, name = request.on.partition(":")
-    partition = find_partition(name) if where == SLURM else None
+    where, _, partition = request.on.partition(":")
+    if where == SLURM:
+        check_slurm()
     logs = request.out / "log"
     waiting = f"Another run is writing to {request.out}; waiting for it."
     with locked(request.out / ".lock", lambda: reporter.say(waiting)):
@@ -147,7 +148,7 @@ def run_lab(
         try:
             guard(measured.missing, plan, logs, reporter)
             if measured.missing:
-                if partition:
+                if where == SLURM:
                     keys = {job.key for job in measured.missing}
                     run_on_nodes(sorted(keys), partition, request, logs / "slurm", reporter)
                 _run_missing(measured, at_once, logs, reporter, finished)

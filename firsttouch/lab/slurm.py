@@ -15,14 +15,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from firsttouch.building.store import outcome_place
-from firsttouch.errors import HostError, UserError, nearest
+from firsttouch.errors import HostError, UserError
 from firsttouch.lab.plan import TASK, Request
-from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
 from firsttouch.vm.guest import MEMORY
@@ -30,57 +28,29 @@ from firsttouch.vm.guest import MEMORY
 _T = TypeVar("_T")
 # Bytes: a guest, and QEMU's translated code.
 _GUEST_MEMORY = MEMORY + (1 << 30)
-# Slurm's default MaxArraySize is 1,001.
-_MOST_TASKS = 1000
+# Each task takes seconds to begin.
+_MOST_TASKS = 64
 # Seconds between two looks at which outcomes the store has.
 _POLL = 1.0
 
 
-@dataclass(frozen=True)
-class Partition:
-    """A partition of Slurm: the options of sbatch for a guest, and its CPUs in service."""
-
-    options: tuple[str, ...]
-    cpus: int
-
-
-def find_partition(name: str) -> Partition:
-    """Return the partition called `name`, or the default one if it is empty."""
+def check_slurm() -> None:
     if shutil.which("sbatch") is None:
         raise UserError(
             "--on slurm needs Slurm's commands, and sbatch is not on PATH: run this on a front "
             "end of the cluster."
         )
-    lines = [line.split("|") for line in output(["sinfo", "-h", "-o", "%P|%C|%m"]).splitlines()]
-    partitions = {line[0].rstrip("*") for line in lines}
-    if name and name not in partitions:
-        raise UserError(f"--on slurm:{name}: no such partition; {nearest(name, partitions)}")
-    # Several lines are nodes of different kinds.
-    nodes = [line for line in lines if line[0] in (name, f"{name}*")] if name else [
-        line for line in lines if line[0].endswith("*")
-    ]  # fmt: skip
-    if not nodes:
-        names = ", ".join(sorted(partitions))
-        raise UserError(f"Slurm has no default partition: name one by --on slurm:NAME ({names}).")
-    # Allocated, idle, other and all CPUs.
-    cpus = sum(sum(map(int, line[1].split("/")[:2])) for line in nodes)
-    options = [f"--partition={name}"] * bool(name)
-    # A node whose memory Slurm was not told has 1 MiB for it.
-    if min(int(line[2].rstrip("+")) << 20 for line in nodes) >= _GUEST_MEMORY:
-        options.append(f"--mem={_GUEST_MEMORY >> 20}M")
-    return Partition(tuple(options), cpus)
 
 
 def run_on_nodes(
-    keys: Collection[str], partition: Partition, request: Request, logs: Path, reporter: Reporter
+    keys: Collection[str], partition: str, request: Request, logs: Path, reporter: Reporter
 ) -> None:
     """Run the guests with these keys as an array of jobs, and wait until the array has ended.
 
-    There are `request.workers` tasks, or as many as CPUs are in service, and no
-    more than guests. `logs` gets what they print. Raises HostError if Slurm
-    refuses the array. An interrupt cancels it.
+    Without a name the `partition` is Slurm's default. `logs` gets what the tasks print. Raises
+    HostError if Slurm refuses the array. An interrupt cancels it.
     """
-    tasks = max(1, min(request.workers or partition.cpus, len(keys), _MOST_TASKS))
+    tasks = min(len(keys), _MOST_TASKS)
     logs.mkdir(parents=True, exist_ok=True)
     share = logs.absolute() / "guests"
     share.write_text("\n".join(keys))
@@ -90,7 +60,8 @@ def run_on_nodes(
     ]  # fmt: skip
     submit = [
         "sbatch", "--wait", "--parsable", "--job-name=firsttouch", f"--array=0-{tasks - 1}",
-        "--ntasks=1", "--cpus-per-task=1", *partition.options,
+        "--ntasks=1", "--cpus-per-task=1", f"--mem={_GUEST_MEMORY >> 20}M",
+        *[f"--partition={partition}"] * bool(partition),
         f"--output={str(share.parent).replace('%', '%%')}/%A-%a.log",
         "--wrap", f"exec {shlex.join(task)}",
     ]  # fmt: skip

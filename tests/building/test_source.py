@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.source import source_tree, tree_digest, user_source
-from firsttouch.cli.bisect import Repository, Verdict
+from firsttouch.cli.bisect import Repository
 from firsttouch.errors import UserError
 from firsttouch.files import digest_file
 from firsttouch.progress import Reporter
@@ -143,7 +143,7 @@ def test_the_files_of_a_tree_are_read_once(
 @pytest.mark.parametrize(
     ("skipped", "found", "sure"), [((), 4, True), ((1, 6), 4, True), ((3,), 4, False)]
 )
-def test_git_bisect_finds_the_first_bad_commit(
+def test_a_bisection_finds_the_first_bad_commit(
     checkout: Path, skipped: tuple[int, ...], found: int, sure: bool
 ) -> None:
     for number in range(2, 9):
@@ -152,10 +152,10 @@ def test_git_bisect_finds_the_first_bad_commit(
     commits = _git(checkout, "rev-list", "--reverse", "HEAD").split()
     judged: list[str] = []
 
-    def judge(commit: str) -> Verdict:
+    def judge(commit: str) -> bool | None:
         judged.append(commit)
         place = commits.index(commit)
-        return "skip" if place in skipped else "bad" if place >= 4 else "good"
+        return None if place in skipped else place >= 4
 
     culprit = Repository(checkout).first_bad(commits[0], commits[-1], judge)
     assert culprit == (commits[found], sure)

@@ -2,7 +2,6 @@
 """A guest by hand: its QEMU command pasted into a shell, and a shell in it."""
 
 import contextlib
-import json
 import os
 import pty
 import re
@@ -69,21 +68,3 @@ def _until(terminal: int, pattern: bytes) -> None:
     while not re.search(pattern, seen, re.S):
         assert select.select([terminal], [], [], _PATIENCE)[0], seen
         seen += os.read(terminal, 4096)
-
-
-def test_the_command_that_is_printed_measures_what_the_lab_measures(
-    firsttouch: Firsttouch, tmp_path: Path
-) -> None:
-    out = "out, too"
-    shown = firsttouch("lab", *_CELL, "--arm", "on", "--out", out, "--show-qemu")
-    assert shown.returncode == 0, shown.stderr
-    (line,) = shown.stdout.splitlines()
-    # Pasted into another shell, in another directory.
-    subprocess.run(["bash", "-c", line], cwd="/", check=True)
-    (results,) = (tmp_path / out / "qemu").glob("*/results")
-    (printed,) = (
-        json.loads(line) for line in results.read_text().splitlines() if '"metrics"' in line
-    )
-    assert firsttouch("lab", *_CELL, "--arm", "on", "--out", "measured").returncode == 0
-    measured = json.loads((tmp_path / "measured/results.jsonl").read_text())
-    assert measured["lines"] == [printed]

@@ -10,19 +10,16 @@ from rich.console import Console
 from firsttouch.errors import HostError, UserError
 from firsttouch.lab import slurm
 from firsttouch.lab.plan import Request
-from firsttouch.lab.slurm import Partition, find_partition, run_on_nodes, share_of_task
+from firsttouch.lab.slurm import check_slurm, run_on_nodes, share_of_task
 from firsttouch.progress import Reporter
-
-_SINFO = "cells*|0/4/0/4|24000\nminute|2/1/1/4|64000+\nminute|0/4/4/8|1\n"
 
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of programs, before all others on PATH: sbatch prints `job`, sinfo `sinfo`."""
+    """A folder of programs, before all others on PATH: sbatch prints `job`."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, script in (
-        ("sinfo", f"printf '%s' '{_SINFO}'"),
         ("sbatch", 'for word; do echo "$word"; done >"$0.given"; cat "$0.job"; exec sleep 60'),
         ("scancel", 'echo "$@" >"$0.given"'),
     ):
@@ -33,23 +30,12 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_partition_is_the_named_or_the_default_one(programs: Path) -> None:
-    assert find_partition("") == Partition(("--mem=5120M",), 4)
-    # A node for whose memory Slurm has 1 MiB: it was not told.
-    assert find_partition("minute") == Partition(("--partition=minute",), 7)
-    with pytest.raises(UserError, match=r"slurm:minutes: no such partition; did you mean 'minute'"):
-        find_partition("minutes")
-    (programs / "sinfo").write_text("#!/bin/sh\necho 'a|0/1/0/1|1'\n")
-    with pytest.raises(UserError, match=r"--on slurm:NAME \(a\)"):
-        find_partition("")
-
-
 def test_a_host_without_slurm_is_told_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="sbatch is not on PATH"):
-        find_partition("")
+        check_slurm()
 
 
 def test_an_interrupt_cancels_the_array(
@@ -64,7 +50,7 @@ def test_an_interrupt_cancels_the_array(
     said = io.StringIO()
     with pytest.raises(KeyboardInterrupt):
         run_on_nodes(
-            ["aa", "bb"], Partition(("--partition=p",), 4), Request(experiments=("populate",)),
+            ["aa", "bb"], "p", Request(experiments=("populate",)),
             tmp_path / "a%b", Reporter(Console(file=said, width=1000)),
         )  # fmt: skip
     words = (programs / "sbatch.given").read_text().splitlines()
@@ -79,7 +65,7 @@ def test_an_interrupt_cancels_the_array(
 def test_what_sbatch_refuses_is_shown(programs: Path, tmp_path: Path) -> None:
     (programs / "sbatch").write_text("#!/bin/sh\necho 'error: no such account' >&2; exit 1\n")
     with pytest.raises(HostError, match="SBATCH_ACCOUNT") as raised:
-        run_on_nodes(["aa"], Partition((), 1), Request(), tmp_path, Reporter())
+        run_on_nodes(["aa"], "", Request(), tmp_path, Reporter())
     assert raised.value.detail == ["error: no such account"]
 
 

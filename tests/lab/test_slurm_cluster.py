@@ -43,9 +43,7 @@ def test_a_plan_on_two_nodes_gives_the_same_bytes_although_one_is_killed(
             **cluster.environment, "XDG_CACHE_HOME": str(tmp_path / "there"),
             "PYTHONPATH": str(REPOSITORY), "FAKE_IMAGE": stock,
         }  # fmt: skip
-        there = firsttouch.start(
-            *words, "--out", "there", "--on", "slurm", "--workers", "2", **environment
-        )
+        there = firsttouch.start(*words, "--out", "there", "--on", "slurm", **environment)
         while not cluster.run("squeue", "-h", "-t", "R", "-o", "%N").split():
             assert there.poll() is None, there.communicate()[1]
             time.sleep(0.05)

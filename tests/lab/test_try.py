@@ -149,19 +149,6 @@ def test_a_patch_that_does_not_apply_is_named_before_anything_is_built(
     assert not (configured_cache / "images").exists()
 
 
-def test_the_qemu_command_is_that_of_the_guest_that_is_tried(
-    tried: Callable[..., str], ran: list[Guest]
-) -> None:
-    command = shlex.split(tried(_PATCH, "--show-qemu"))
-    assert command[0].endswith("qemu-system-aarch64")
-    image = Path(command[command.index("-kernel") + 1])
-    assert "isb();" in image.read_text()
-    assert not ran
-    assert "but 2 are selected: select one by --arm" in tried(
-        "--arm", "a", _PATCH, "--arm", "b", "--boot", "quiet", "--show-qemu", status=2
-    )
-
-
 def test_a_matrix_runs_the_same_cells_in_each_setting(
     tried: Callable[..., str], ran: list[Guest], tmp_path: Path
 ) -> None:

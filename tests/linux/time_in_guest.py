@@ -42,7 +42,7 @@ def _source(request: Request, release: Release, _reporter: Reporter) -> KernelSo
 def main() -> int:
     """Run the command in its quick form, with small mappings."""
     options = argparse.Namespace(
-        join=False, show_qemu=False, dry_run=False, json=False, table=True, boots=int(sys.argv[1])
+        join=False, dry_run=False, json=False, table=True, boots=int(sys.argv[1])
     )
     request = Request(
         release=load_release("6.12").name,
