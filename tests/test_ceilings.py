@@ -11,9 +11,9 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 125),
-    ("firsttouch/*.py", "lines", 21_629),
-    ("docs/evidence/draw/*.py", "lines", 798),
-    ("tests/*.py", "lines", 21_984),
+    ("firsttouch/*.py", "lines", 21_484),
+    ("docs/evidence/draw/*.py", "lines", 795),
+    ("tests/*.py", "lines", 21_938),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

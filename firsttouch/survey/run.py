@@ -18,7 +18,7 @@ from firsttouch.files import digest_file
 from firsttouch.lab.cells import Cell
 from firsttouch.progress import Reporter
 from firsttouch.survey.samples import Sample, Survey
-from firsttouch.survey.tasks import FLOOR, SETTLE, Task, all_tasks, touch_name
+from firsttouch.survey.tasks import SETTLE, Task, all_tasks, touch_name
 from firsttouch.tables import parse_json
 from firsttouch.vm.host import choose_cpus, read_host
 
@@ -27,7 +27,7 @@ DEFAULT_SECONDS = 20
 _LEAST_SECONDS, _MOST_SECONDS = 5, 3600
 # The tasks that price the faults of a trace.
 PRICES = frozenset(
-    [touch_name(kind, "base") for kind in ("store", "load-store", "read", FLOOR)]
+    [touch_name(kind, "base") for kind in ("store", "load-store", "read")]
     + [name for page in ("64k", "2m") for name in (f"{SETTLE} {page}", touch_name("store", page))]
 )
 # Seconds after which a task counts as hung; the longest takes a fraction of one.

@@ -13,9 +13,8 @@ from pathlib import Path
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_number_of, format_share
 from firsttouch.trace.allocators import GLIBC, allocator
-from firsttouch.trace.kinds import AGAIN, FIRST_WRITE, IN_KERNEL, NAMES, ZERO_PAGE
+from firsttouch.trace.kinds import AGAIN, NAMES
 from firsttouch.trace.remedies import (
-    FILLED,
     FOLIOS,
     HEAP,
     KEEP,
@@ -32,8 +31,6 @@ LEAST = 0.02
 _MANY = 0.1
 # Of the memory that the program touches: huge pages may bring as much in vain.
 _TOO_MUCH = 0.25
-# The kernel's own are those of a call such as read(2).
-_FIRST_TOUCHES = NAMES[FIRST_WRITE], NAMES[ZERO_PAGE], NAMES[IN_KERNEL]
 # Linux has sizes of anonymous memory between a page and a huge page from this release on.
 _MTHP_SINCE = (6, 8)
 _THP = "/sys/kernel/mm/transparent_hugepage"
@@ -94,12 +91,6 @@ def _candidates(trace: Trace) -> Iterator[Advice]:
         whole = FOLIOS[huge.name] == table_bytes(trace.page_size)
         size = "" if whole else f"hugepages-{FOLIOS[huge.name] // 1024}kB/"
         yield Advice(huge, huge.name, f"echo always >{_THP}/{size}enabled")
-    # Who writes a program for a runtime does not map its memory.
-    if (filled := remedies.get(FILLED)) and not (used and used.beside):
-        places = (p.where for p in trace.fault_places if p.kind in _FIRST_TOUCHES)
-        where = next((f"; most first touches: {place}" for place in places), "")
-        how = f"MADV_POPULATE_WRITE or MAP_POPULATE where it is mapped{where}"
-        yield Advice(filled, filled.name, how)
 
 
 def _huge(trace: Trace, remedies: Mapping[str, Remedy], variable: str) -> Remedy | None:
@@ -189,13 +180,6 @@ def notes(trace: Trace) -> Iterator[str]:
             f"{format_number_of(others, 'faults')} ({format_share(others, trace.faults)}) were on "
             f"memory that the program maps itself, gives back and maps again: no setting of "
             f"{used.name} keeps that."
-        )
-    if trace.no_huge >= _MANY * trace.faults and trace.no_huge:
-        yield (
-            f"{format_number_of(trace.no_huge, 'faults')} "
-            f"({format_share(trace.no_huge, trace.faults)}) were first touches by processes that "
-            "forbid huge pages for themselves, by prctl(PR_SET_THP_DISABLE): no setting of the "
-            "host gives them any."
         )
 
 

@@ -13,10 +13,9 @@ class Allocator:
 
     `environment` makes it keep what is freed, `advice` says it if no variable does.
     `huge` makes it ask for huge pages, where the kernel gives them to who asks, from the
-    version `huge_since` on. One with a `heap` takes memory by brk(2), the others map it; and
-    beside it the program may have allocators that map theirs, which it does nothing for.
-    One that is `beside` malloc(3) of the C library leaves that in use. One that `unmaps`
-    large blocks does so whatever its setting.
+    version `huge_since` on. One with a `heap` takes memory by brk(2), the others map it. One
+    that is `beside` malloc(3) of the C library leaves that in use. `keeps` tells whether its
+    setting keeps memory of the C library's malloc(3), and other memory.
     """
 
     name: str
@@ -27,7 +26,7 @@ class Allocator:
     huge_since: str = ""
     heap: bool = False
     beside: bool = False
-    unmaps: bool = False
+    keeps: tuple[bool, bool] = (True, True)
 
 
 # Neither mmap(2) for large blocks, nor a top of the heap that shrinks: 1 TiB is never free.
@@ -38,11 +37,12 @@ GLIBC = Allocator(
     huge={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
     huge_since="2.35",
     heap=True,
+    keeps=(True, False),
 )
 
 # Its program is known by a section, too: memory has names where the kernel has them, from 1.25 on.
 # The setting makes it give back by MADV_FREE, after which a page stays until memory is short.
-GO = Allocator("Go", "[anon: Go", {"GODEBUG": "madvdontneed=0"}, beside=True)
+GO = Allocator("Go", "[anon: Go", {"GODEBUG": "madvdontneed=0"}, beside=True, keeps=(False, True))
 
 # The first whose mark there is counts: these replace malloc of the C library, the last one.
 ALLOCATORS = (
@@ -53,6 +53,7 @@ ALLOCATORS = (
         "java with -Xms as large as -Xmx",
         huge={"JAVA_TOOL_OPTIONS": "-XX:+UseTransparentHugePages"},
         beside=True,
+        keeps=(False, True),
     ),
     GO,
     Allocator(
@@ -61,7 +62,8 @@ ALLOCATORS = (
         {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1"},
         huge={"MALLOC_CONF": "thp:always"},
     ),
-    Allocator("mimalloc", "libmimalloc", {"MIMALLOC_PURGE_DELAY": "-1"}, unmaps=True),
+    # It unmaps large blocks whatever its setting.
+    Allocator("mimalloc", "libmimalloc", keeps=(False, False)),
     Allocator("tcmalloc", "libtcmalloc", {"TCMALLOC_RELEASE_RATE": "0"}),
     GLIBC,
 )

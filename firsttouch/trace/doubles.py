@@ -14,7 +14,6 @@ from pathlib import Path
 from firsttouch.trace.allocators import GO, allocator_with
 from firsttouch.trace.debug_files import MappedFiles
 from firsttouch.trace.events import (
-    Advised,
     Call,
     Ended,
     Executed,
@@ -39,12 +38,14 @@ from firsttouch.trace.kinds import (
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
-from firsttouch.trace.spaces import PROT_EXEC, Place, Space, memory_kind
+from firsttouch.trace.spaces import PROT_EXEC, Place, Space, is_anonymous, memory_kind
 from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
 from firsttouch.trace.unwinding import Unwinder
 
 # "A few instructions" between a load and the store to the same address.
 _FEW = 16
+# vm.mmap_min_addr, its usual value.
+_LOWEST = 65536
 
 
 def find(
@@ -96,8 +97,6 @@ class Finder:
                 self._process(event.pid).thread_names[event.tid] = event.name
             elif isinstance(event, Forbade):
                 self._process(event.pid).replay.forbid_huge()
-            elif isinstance(event, Advised):
-                self._process(event.pid).replay.advise(event.start, event.end, large=event.large)
             else:
                 self._end(event)
         for process in self._processes.values():
@@ -140,7 +139,7 @@ class Finder:
             self._totals.detached.append(self._totals.names[process.name])
         # Where others go on after the first thread, and of a process with threads from before.
         if process.threaded or (event.pid == self._recording.pid and self._recording.attached):
-            process.replay.close()
+            process.replay.close(process.touched.pages)
             return
         process.close(self._totals)
         del self._processes[event.pid]
@@ -182,16 +181,14 @@ class Finder:
         page = address >> self._shift
         if process.executing and fault.user:
             process.start()
-        # mremap(2) of a program of 32 bits is not seen.
-        process.areas.whole = self._recording.says_calls and fault.bits == 64
         if mapped == 0:
             process.first.pop(page, None)
         instruction = self._code.instruction(process, fault)
-        area = process.areas.at(address, user=fault.user)
-        if area.missing:
+        mapping = process.space.at(address)
+        if mapping is None and self._nowhere(fault):
             self._missing(process, fault)
             return
-        mapping, anonymous = area.mapping, area.anonymous
+        anonymous = is_anonymous(mapping)
         if process.new:
             process.begin(fault)
         access = instruction.access
@@ -212,7 +209,7 @@ class Finder:
             )  # fmt: skip
         if anonymous and (kind == SECOND or not mapped):
             process.replay.touch(
-                page, area.limits, write=access.may_write, missing=kind != SECOND,
+                page, mapping, write=access.may_write, missing=kind != SECOND,
                 again=before and mapped == 0,
             )  # fmt: skip
         totals.in_kernel += not fault.user
@@ -224,6 +221,14 @@ class Finder:
         if kind == AGAIN and process.givers:
             giver = process.givers.take(page // self._block, 1 << page % self._block)
             totals.givers[stack, giver] += 1
+
+    def _nowhere(self, fault: Fault) -> bool:
+        """Tell whether nothing can be mapped where no mapping is recorded.
+
+        mremap(2) is recorded of programs of 64 bits; what exec maps, after the kernel's faults.
+        """
+        whole = self._recording.says_calls and fault.bits == 64
+        return fault.user and (whole or fault.address < _LOWEST)
 
     def _missing(self, process: Process, fault: Fault) -> None:
         """Take a fault that brings no page, where nothing is mapped."""

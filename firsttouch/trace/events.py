@@ -153,18 +153,8 @@ class Moved(NamedTuple):
     frame: StackTop | None = None
 
 
-class Advised(NamedTuple):
-    """madvise(2) with MADV_HUGEPAGE (`large`) or MADV_NOHUGEPAGE."""
-
-    time: int
-    pid: int
-    start: int
-    end: int
-    large: bool
-
-
 # System calls that change what is there; a recording may have none.
 Call = GaveBack | Moved
 # What is no fault.
-Change = Mapped | Forked | Threaded | Executed | Named | Ended | Forbade | Advised | Call
+Change = Mapped | Forked | Threaded | Executed | Named | Ended | Forbade | Call
 Event = Fault | Change

@@ -159,7 +159,7 @@ class Code:
         if not fault.user:
             return UNKNOWN
         if 0 <= fault.address - fault.pc <= _LONGEST and fault.address >> self._shift:
-            mapping = process.areas.at(fault.address).mapping
+            mapping = process.space.at(fault.address)
             if mapping and mapping.prot & PROT_EXEC:
                 return _FETCH
         pc = fault.pc

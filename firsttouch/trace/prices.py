@@ -18,9 +18,8 @@ from firsttouch.survey.findings import Findings, examine
 from firsttouch.survey.run import PRICES as TASKS
 from firsttouch.survey.run import survey_host
 from firsttouch.survey.samples import Survey
-from firsttouch.survey.tasks import FLOOR
 from firsttouch.trace.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
-from firsttouch.trace.remedies import FILLED, HEAP, KEEP, MTHP_64, THP
+from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, THP
 from firsttouch.trace.sites import Cost, Remedy, Trace
 
 # What `surveying` puts beside a trace that has no survey.
@@ -83,17 +82,13 @@ def _busy(findings: Findings, kind: str, page: str = "base") -> Middle | None:
 def _saved(remedy: Remedy, findings: Findings, page_size: int) -> float | None:
     """Return the ns that a remedy saves; None if the survey has no basis for it.
 
-    What is kept costs nothing more. What is populated takes its time at once, and a huge
-    page is cleared as a whole, with what is brought in vain.
+    What is kept costs nothing more; a huge page is cleared as a whole, with what is wasted.
     """
     store = _busy(findings, "store")
     if store is None:
         return None
     if remedy.name == KEEP:
         return remedy.saved * store.median
-    if remedy.name == FILLED:
-        floor = _busy(findings, FLOOR)
-        return remedy.saved * (store.median - floor.median) if floor else None
     name = _HUGE.get(remedy.name)
     huge = findings.touch("store", name) if name else None
     if huge is None or huge.busy is None:

@@ -22,7 +22,6 @@ from firsttouch.trace.spaces import (
     EXEC,
     HEAP,
     PROT_EXEC,
-    Areas,
     Place,
     Space,
     is_anonymous,
@@ -77,7 +76,6 @@ class Process:
         self._break = 0
         # Pages of a block.
         self._block = block
-        self.areas = Areas(space, BLOCK // block)
 
     def place(self, pid: int, pc: int) -> Place:
         """Return the place of a pc."""
@@ -119,15 +117,12 @@ class Process:
         if 0 <= event.end - self._break < BLOCK // self._block and is_anonymous(event):
             # What brk(2) maps first has no name yet.
             event = event._replace(path=HEAP)
-        self.areas.forget()
         fresh = self.space.map(event)
         self.allocator = allocator_with(self.allocator, event.path)
         used = self.allocator
         malloc = used is not None and (used.heap or used.beside)
-        if used and used.heap:
-            self.replay.keeps = True, False
-        elif used and used.beside:
-            self.replay.keeps = False, True
+        if used:
+            self.replay.keeps = used.keeps
         heap = event.path == HEAP
         # brk(2) has one user, malloc(3), whoever touches the memory first.
         if malloc and is_anonymous(event) and not heap and not event.prot & PROT_EXEC:
@@ -136,8 +131,6 @@ class Process:
             self._fresh = fresh[0][0] if fresh else event.start
         for start, end in fresh:
             self.replay.map(start, end, heap=heap)
-            if used and used.unmaps:
-                self.replay.unmapped(start, end, self.touched.pages)
         return fresh
 
     def call(self, event: Call) -> tuple[int, int]:
@@ -158,7 +151,6 @@ class Process:
         self.givers.give_back(Limits(first, last), self.touched.pages, Giver(stack, call))
         self.replay.give_back(start, end, call)
         if call != "madvise":
-            self.areas.forget()
             self.space.unmap(start, end)
 
     def forget_reads(self, first: int, last: int) -> None:
@@ -174,7 +166,6 @@ class Process:
 
     def _move(self, event: Moved) -> None:
         """Take what mremap(2) moves or lets grow."""
-        self.areas.forget()
         page = BLOCK // self._block
         old, new_size = (-(-size // page) * page for size in (event.size, event.new_size))
         size = min(old, new_size)
@@ -234,8 +225,8 @@ class Process:
 
     def close(self, totals: Totals) -> None:
         """Count in `totals` what an address space is in the end, and pages that were only read."""
-        self.replay.close()
         touched = self.touched
+        self.replay.close(touched.pages)
         name = totals.names[self.name]
         for tid, of_thread in self._threads.items():
             totals.threads[0, self.thread_names.get(tid, name)].add(of_thread)
@@ -243,9 +234,9 @@ class Process:
         totals.programs[0, name].add(kinds or [0] * len(NAMES))
         if kinds:
             totals.processes[self.pid, name].add(kinds)
-        if kinds and (touches := kinds[FIRST_WRITE] + kinds[ZERO_PAGE] + kinds[AGAIN]):
+        if kinds:
+            touches = kinds[FIRST_WRITE] + kinds[ZERO_PAGE] + kinds[AGAIN]
             totals.allocators[self.allocator.name if self.allocator else ""] += touches
-            totals.no_huge += touches if self.replay.no_huge else 0
         totals.unwritten += sum(
             first.anonymous and first.instruction.access is Access.READ
             for first in self.first.values()

@@ -9,18 +9,13 @@ from collections.abc import Mapping
 from firsttouch.trace.blocks import Limits, Ranges, blocks_of, move_pages, pages_in
 from firsttouch.trace.events import Mapped
 from firsttouch.trace.kept_blocks import KeptBlocks
+from firsttouch.trace.spaces import HEAP as BRK
 from firsttouch.trace.totals import BLOCK, Outcome
 
 # The remedies by their names in trace.json. Of 64 KiB and 2 MiB: sizes of large folios.
 FOLIOS = {"huge pages of 64 KiB": 64 << 10, "huge pages of 2 MiB": 2 << 20}
 MTHP_64, THP = FOLIOS
-HEAP, KEEP, FILLED = (
-    "huge pages for the heap",
-    "keep what is given back",
-    "populate what is filled",
-)
-# Where a program touches this share of a block, populating it brings little in vain.
-_FILLED = 0.9
+HEAP, KEEP = "huge pages for the heap", "keep what is given back"
 # Of glibc: the bytes at the beginning of a large block, in which it writes how large that is;
 # and the largest size of a thread's heap (malloc/arena.c, HEAP_MAX_SIZE).
 _HEADER = 16
@@ -141,18 +136,10 @@ class Replay:
             if size >= 4 * page_size and (zero or name != HEAP):
                 pages = size // page_size
                 self._folios[name] = Folios(outcomes[name], pages, self._block, zero=zero)
-        # By block: the pages that are there, those that had a fault before they were given back,
-        # those of them that were written, and the number of these faults.
+        # By block, the pages that are there.
         self._there: dict[int, int] = {}
-        self._pages: dict[int, int] = defaultdict(int)
-        self._written: dict[int, int] = defaultdict(int)
-        self._faults: dict[int, int] = defaultdict(int)
         # The pages of malloc(3) of the C library, and its large blocks, which it maps.
         self._allocated, self._large = Ranges(), Ranges()
-        # Pages for which the program wants no large folio.
-        self._single = Ranges()
-        # By block, pages that an allocator unmapped, which its setting does not keep.
-        self._unmapped: dict[int, int] = {}
         # Whether these pages are kept if they are given back, and others.
         self.keeps = True, True
         # What a setting keeps, and by block the pages of it; of malloc's, if that is not asked.
@@ -172,9 +159,8 @@ class Replay:
         """Return that of a child."""
         child = Replay(self._outcomes, self._page_size)
         child._folios = {name: folios.fork() for name, folios in self._folios.items()}
-        child._there, child._unmapped = self._there.copy(), self._unmapped.copy()
+        child._there = self._there.copy()
         child._allocated, child._large = self._allocated.copy(), self._large.copy()
-        child._single = self._single.copy()
         child.keeps, child.no_huge = self.keeps, self.no_huge
         return child
 
@@ -186,17 +172,26 @@ class Replay:
         self._folios = {}
 
     def touch(
-        self, page: int, limits: Limits, *, write: bool, missing: bool = True, again: bool = False
+        self,
+        page: int,
+        mapping: Mapped | None,
+        *,
+        write: bool,
+        missing: bool = True,
+        again: bool = False,
     ) -> None:
         """Take a fault in anonymous memory; `again` if its page was there and was given back.
 
-        `limits` are those of its mapping. If not `missing`, the zero page is there.
+        If not `missing`, the zero page is there.
         """
+        limits = Limits(page, page + 1)
+        if mapping:
+            first, end = mapping.start >> self._shift, mapping.end >> self._shift
+            limits = Limits(first, end, mapping.path == BRK)
         block, number = divmod(page, self._block)
         bit, first = 1 << number, page - number
         low, high = max(limits.first - first, 0), min(limits.end - first, self._block)
         inside = (1 << high) - (1 << low) if low < high else 0
-        inside &= ~self._single.of_block(block, self._block)
         for name, folios in self._folios.items():
             if name == HEAP:
                 large = limits.heap or page in self._large
@@ -208,11 +203,6 @@ class Replay:
         self._there[block] = self._there.get(block, 0) | bit
         if again:
             self._keep(block, bit)
-        else:
-            self._faults[block] += 1
-            self._pages[block] |= bit
-        if write:
-            self._written[block] |= bit
 
     def _heap_inside(self, block: int, inside: int, limits: Limits) -> int:
         """Return where malloc(3) has huge pages in a block, if it asks for them.
@@ -224,7 +214,6 @@ class Replay:
         return (1 << self._block) - 1 if block * self._block >= limits.first + self._block else 0
 
     def _keep(self, block: int, again: int) -> None:
-        again &= ~self._unmapped.get(block, 0)
         if self._unmaps:
             again &= ~self._large.of_block(block, self._block)
         allocated = again & self._allocated.of_block(block, self._block)
@@ -239,18 +228,12 @@ class Replay:
         """Take a new mapping between two addresses, or what a heap has grown by."""
         limits = Limits(start >> self._shift, end >> self._shift, heap)
         self._forget(limits)
-        self._single.mark(limits, marked=False)
         for name, folios in self._folios.items():
             if not (heap and name == HEAP):
                 folios.map(limits)
         if heap:
             self._allocated.mark(limits, marked=True)
             self._blocks.take(limits, self._malloc)
-
-    def advise(self, start: int, end: int, *, large: bool) -> None:
-        """Take a call that says where the program wants large folios, or none."""
-        limits = Limits(start >> self._shift, -(-end >> self._shift))
-        self._single.mark(limits, marked=not large)
 
     def give_back(self, start: int, end: int, call: str) -> None:
         """Take what a system call gives back between two addresses."""
@@ -290,17 +273,11 @@ class Replay:
             for folios in self._folios.values():
                 folios.give_back(grown)
                 folios.move(first, count, target)
-            for pages_of in (self._allocated, self._large, self._single):
+            for pages_of in (self._allocated, self._large):
                 pages_of.move(first, count, target)
         if grows:
             for pages_of in (self._allocated, self._large):
                 pages_of.mark(Limits(target + count, end), marked=True)
-
-    def unmapped(self, start: int, end: int, touched: Mapping[int, int]) -> None:
-        """Take what was `touched`, by block, where memory is mapped again, for unmapped before."""
-        limits = Limits(start >> self._shift, end >> self._shift)
-        for block, pages in blocks_of(limits, self._block, touched):
-            self._unmapped[block] = self._unmapped.get(block, 0) | pages & touched[block]
 
     def begin(self, address: int, new: Mapped, *, allocator: bool) -> None:
         """Take a new mapping that the `allocator`, or other code, touches first at an address.
@@ -321,27 +298,18 @@ class Replay:
         if large:
             self._blocks.take(limits, self._malloc)
 
-    def close(self) -> None:
-        """End the process."""
+    def close(self, touched: Mapping[int, int]) -> None:
+        """End the process, of which these pages had faults, by block."""
         before = self._outcomes[HEAP].saved
         for folios in self._folios.values():
             folios.close()
         if HEAP in self._folios:
             self._close_heap(before)
         self._kept.bring(-sum(pages.bit_count() for pages in self._again.values()))
-        self._blocks.close(self._touched_in, self._malloc)
-        spare, filled = 0, self._outcomes[FILLED]
-        for block, pages in self._pages.items():
-            # A program that takes memory from malloc(3) does not know where that is mapped.
-            pages &= ~self._allocated.of_block(block, self._block)
-            if pages.bit_count() >= _FILLED * self._block:
-                filled.saved += self._faults[block]
-                # What is only read has the zero page without.
-                spare += self._block - (pages & self._written[block]).bit_count()
-        filled.bring(spare)
-        filled.bring(-spare)
-        for counts in (self._again, self._faults, self._pages, self._written):
-            counts.clear()
+        self._again.clear()
+        self._blocks.close(
+            lambda first, end: self._count(touched, Limits(first, end)), self._malloc
+        )
 
     def _close_heap(self, before: int) -> None:
         """Count what huge pages save at most: where malloc(3) maps nothing, for there is room.
@@ -358,15 +326,10 @@ class Replay:
             heap.chance += more
         self._malloc_faults = self._malloc_there = self._malloc_most = 0
 
-    def _touched_in(self, first: int, end: int) -> int:
-        """Return how many pages have had faults: those there, and what a heap gave back since."""
-        limits = Limits(first, end)
-        return max(self._count(pages, limits) for pages in (self._there, self._pages))
-
     def _count(self, pages: Mapping[int, int], limits: Limits) -> int:
         return pages_in(pages, limits.first, limits.end, self._block)
 
 
 def new_outcomes() -> dict[str, Outcome]:
     """Return an outcome for each remedy."""
-    return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP, FILLED)}
+    return {name: Outcome() for name in (*FOLIOS, HEAP, KEEP)}

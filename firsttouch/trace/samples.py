@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from firsttouch.trace.events import WORKER_PC, Advised, Call, Fault, GaveBack, Moved, StackTop
+from firsttouch.trace.events import WORKER_PC, Call, Fault, GaveBack, Moved, StackTop
 
 _MODES, _USER = 7, 2
 # In a chain of calls, where the kernel's part ends and the user's begins.
@@ -26,7 +26,6 @@ _MUNMAP, _BRK, _MADVISE, _MREMAP, _MREMAPPED = range(5)
 _VALUES = 2, 1, 3, 5, 1
 # MADV_DONTNEED and MADV_DONTNEED_LOCKED. Pages of MADV_FREE may stay.
 _DONTNEED = 4, 24
-_HUGEPAGE, _NOHUGEPAGE = 14, 15
 _DONTUNMAP = 4
 # Behind the end of user space, or the number of an error.
 _NOWHERE = 1 << 63
@@ -90,7 +89,7 @@ class Samples:
         fp, back, sp = (values[2], 0, values[3]) if self.machine == "x86_64" else values[:3]
         return abi, values, StackTop(fp, back, sp, stack), at
 
-    def calls(self, data: bytes, call: int) -> Iterator[Call | Advised]:
+    def calls(self, data: bytes, call: int) -> Iterator[Call]:
         """Yield what a system call does, if it does anything.
 
         Raises struct.error or ValueError if the bytes are damaged.
@@ -125,8 +124,6 @@ class Samples:
         elif call == _MUNMAP or values[2] in _DONTNEED:
             name = "munmap" if call == _MUNMAP else "madvise"
             yield GaveBack(time, pid, pc, chain, name, values[0], end, frame)
-        elif values[2] in (_HUGEPAGE, _NOHUGEPAGE):
-            yield Advised(time, pid, values[0], end, values[2] == _HUGEPAGE)
 
     def _chain(self, data: bytes, at: int) -> tuple[tuple[int, ...], int]:
         """Return the callers in a chain of calls, and what is behind it."""

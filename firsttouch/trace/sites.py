@@ -169,7 +169,6 @@ class Trace:
     `fault_kinds` counts all `faults`, `fault_places`, `programs`, `threads` and
     `processes` say whose they are.
     `allocator` is that of the processes with most first touches of anonymous memory.
-    `no_huge` are first touches of processes that forbid huge pages for themselves.
     `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
     `nameless` faults are in code that a JIT compiler made and gave no names.
     `calls` tells whether the system calls that give memory back were recorded.
@@ -204,7 +203,6 @@ class Trace:
     fault_places: tuple[FaultPlace, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     allocator: str = ""
-    no_huge: int = 0
     costs: tuple[Cost, ...] = ()
     basis: str = ""
     unpriced: str = ""

@@ -6,7 +6,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
-from firsttouch.trace.blocks import Limits
 from firsttouch.trace.events import WORKER_PC, Mapped
 
 PROT_EXEC = 4
@@ -15,8 +14,6 @@ _MAP_SHARED = 1
 _STACK = "[stack]"
 _STACK_ROOM = 64 << 20
 HEAP = "[heap]"
-# What mremap(2) moved, where no record says it.
-_MOVED = "//anon (moved)"
 _VDSO = "[vdso]"
 # Names of memory without a file. Shared anonymous memory has a file of shmem.
 _ANONYMOUS = ("//anon", HEAP, _STACK, "[anon:", "[stack:")
@@ -54,8 +51,8 @@ class Space:
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._mapped: list[Mapped] = []
-        # Where memory that mremap(2) moved begins, as far as faults show it; by its end.
-        self._moved: dict[int, int] = {}
+        # Of the last answer.
+        self._last: Mapped | None = None
 
     def __bool__(self) -> bool:
         """Tell whether anything is mapped."""
@@ -65,24 +62,20 @@ class Space:
         """Return the space of a child."""
         child = Space()
         child._starts, child._mapped = self._starts.copy(), self._mapped.copy()
-        child._moved = self._moved.copy()
         return child
 
     def at(self, address: int) -> Mapped | None:
-        """Return what is mapped at `address`, if that is known.
-
-        What has a fault and no record was moved by mremap(2). The kernel looks for room from
-        high addresses down, so that memory ends where the next mapping begins.
-        """
+        """Return what is mapped at `address`; None also for what mremap(2) moved unseen."""
+        last = self._last
+        if last and last.start <= address < last.end:
+            return last
         index = bisect_right(self._starts, address)
         if index and address < self._mapped[index - 1].end:
-            return self._mapped[index - 1]
-        if index < len(self._mapped):
-            above = self._mapped[index]
-            if above.path == _STACK:
-                return above if above.start - address < _STACK_ROOM else None
-            start = self._moved[above.start] = min(address, self._moved.get(above.start, address))
-            return Mapped(above.time, above.pid, start, above.start, 0, 3, 0, _MOVED)
+            self._last = self._mapped[index - 1]
+            return self._last
+        above = self._mapped[index] if index < len(self._mapped) else None
+        if above and above.path == _STACK and above.start - address < _STACK_ROOM:
+            return above
         return None
 
     def name_at(self, start: int, end: int) -> str:
@@ -136,6 +129,7 @@ class Space:
         if old and old[-1].end > end:
             offset = old[-1].offset + end - old[-1].start
             pieces = [*pieces, old[-1]._replace(start=end, offset=offset)]
+        self._last = None
         self._mapped[first:last] = pieces
         self._starts[first:last] = [mapping.start for mapping in pieces]
         return old
@@ -191,64 +185,3 @@ def place_of(space: Space, pid: int, pc: int) -> Place:
     if not mapping.path.startswith("/") or mapping.path.startswith("//"):
         return Place("", pc, pid)
     return Place(mapping.path, pc - mapping.start + mapping.offset, 0, mapping.identity)
-
-
-class Area(NamedTuple):
-    """What is mapped from an address to another, and what its faults have in common.
-
-    Where no mapping is recorded, it has the page of one fault, and no address; `missing` if
-    nothing can be mapped there.
-    """
-
-    start: int
-    end: int
-    mapping: Mapped | None
-    anonymous: bool
-    limits: Limits
-    missing: bool = False
-
-
-class Areas:
-    """The areas of a space in which its last faults were; `page` is a page's size in bytes."""
-
-    def __init__(self, space: Space, page: int) -> None:
-        # Whether each call is recorded that maps memory or moves it.
-        self.whole = False
-        self._space = space
-        self._page = page
-        self.forget()
-
-    def forget(self) -> None:
-        """Take the space for changed."""
-        self._last = self._before = _NONE
-
-    def at(self, address: int, *, user: bool = True) -> Area:
-        """Return the area of an address, for a fault of the program or else of the kernel."""
-        area = self._last
-        if not area.start <= address < area.end:
-            area, self._before = self._before, area
-            if not area.start <= address < area.end:
-                area = self._find(address, user)
-            self._last = area
-        return area
-
-    def _find(self, address: int, user: bool) -> Area:
-        mapping = self._space.at(address)
-        # What exec maps is recorded after the kernel's faults there.
-        nowhere = user and (mapping is None or mapping.path == _MOVED)
-        if nowhere and (self.whole or address < _LOWEST):
-            return _NONE._replace(missing=True)
-        page = address // self._page
-        limits = Limits(page, page + 1)
-        start = end = address
-        if mapping:
-            # A stack grows below what is recorded.
-            mapping = mapping._replace(start=min(mapping.start, address))
-            start, end = mapping.start, mapping.end
-            limits = Limits(start // self._page, end // self._page, mapping.path == HEAP)
-        return Area(start, end, mapping, is_anonymous(mapping), limits)
-
-
-# vm.mmap_min_addr, its usual value.
-_LOWEST = 65536
-_NONE = Area(0, 0, None, True, Limits(0, 0))

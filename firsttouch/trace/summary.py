@@ -178,7 +178,6 @@ def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
             for name, outcome in totals.outcomes.items()
         ),
         allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
-        no_huge=totals.no_huge,
         fault_places=places,
         calls=recording.says_calls,
         nameless=sum(

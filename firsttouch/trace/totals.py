@@ -157,7 +157,6 @@ class Totals:
     the page back, if that was seen. `programs` and `threads` do so by name,
     `processes` by number and program. `outcomes` has what remedies would have saved, and
     `allocators` counts the first touches of anonymous memory by the allocator of the process.
-    `no_huge` are such touches of processes that forbid huge pages for themselves.
     `largest` is the address space with most faults; `unwritten` counts the pages of anonymous
     memory, of all, that were read and not written. `names` are those of the address
     spaces: the command, or the program executed. `in_kernel` counts the faults taken
@@ -178,7 +177,6 @@ class Totals:
     names: list[str] = field(default_factory=list)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
     unwritten: int = 0
-    no_huge: int = 0
     detached: list[str] = field(default_factory=list)
     anonymous: int = 0
     in_kernel: int = 0

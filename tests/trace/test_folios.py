@@ -4,7 +4,8 @@
 import pytest
 
 from firsttouch.trace.blocks import Limits
-from firsttouch.trace.remedies import FILLED, HEAP, MTHP_64, THP, Folios, Replay, new_outcomes
+from firsttouch.trace.events import Mapped
+from firsttouch.trace.remedies import HEAP, MTHP_64, THP, Folios, Replay, new_outcomes
 from firsttouch.trace.totals import Outcome
 
 PAGE, BLOCK = 4096, 512
@@ -78,10 +79,16 @@ def test_a_folio_lies_in_one_mapping(first: int, end: int, faults: int) -> None:
     assert left(BLOCK, [("W", first, end - first)], limits)[0] == end - first
 
 
-def touched(replay: Replay, limits: Limits, *, write: bool = True) -> None:
+def mapped(limits: Limits, page_size: int = PAGE) -> Mapped:
+    path = "[heap]" if limits.heap else "//anon"
+    return Mapped(0, 1, limits.first * page_size, limits.end * page_size, 0, 3, 2, path)
+
+
+def touched(replay: Replay, limits: Limits) -> None:
     """Touch each page of a mapping once."""
+    mapping = mapped(limits)
     for page in range(limits.first, limits.end):
-        replay.touch(page, limits, write=write)
+        replay.touch(page, mapping, write=True)
 
 
 @pytest.mark.parametrize(
@@ -109,19 +116,10 @@ def test_malloc_has_huge_pages_behind_the_first_of_its_heap(
         replay._large.mark(block, marked=True)
         touched(replay, block)
         replay.give_back(block.first * PAGE, block.end * PAGE, "munmap")
-    replay.close()
+    replay.close({})
     heaped = outcomes[HEAP]
     assert heaped.saved == saved
     assert heaped.saved + heaped.chance == pytest.approx(most, abs=1)
-
-
-@pytest.mark.parametrize(("write", "memory"), [(True, 0), (False, 2 * BLOCK)])
-def test_populating_costs_the_memory_that_is_only_read(write: bool, memory: int) -> None:
-    outcomes = new_outcomes()
-    replay = Replay(outcomes, PAGE)
-    touched(replay, Limits(START, START + 2 * BLOCK), write=write)
-    replay.close()
-    assert (outcomes[FILLED].saved, outcomes[FILLED].most) == (2 * BLOCK, memory)
 
 
 def test_a_process_that_forbids_huge_pages_has_had_none() -> None:
@@ -130,7 +128,7 @@ def test_a_process_that_forbids_huge_pages_has_had_none() -> None:
     touched(replay, LIMITS)
     replay.forbid_huge()
     touched(replay.fork(), LIMITS)
-    replay.close()
+    replay.close({})
     assert [outcomes[name] for name in (MTHP_64, THP)] == [
         Outcome(most=outcomes[name].most) for name in (MTHP_64, THP)
     ]
@@ -144,7 +142,8 @@ def test_a_process_that_forbids_huge_pages_has_had_none() -> None:
 def test_sizes_of_two_pages_are_none(page_size: int, names: set[str]) -> None:
     outcomes = new_outcomes()
     replay, pages = Replay(outcomes, page_size), (2 << 20) // page_size
+    heap = mapped(Limits(0, 99 * pages, heap=True), page_size)
     for page in range(8 * pages, 11 * pages):
-        replay.touch(page, Limits(0, 99 * pages, heap=True), write=True)
-    replay.close()
-    assert {name for name, outcome in outcomes.items() if outcome.saved} - {FILLED} == names
+        replay.touch(page, heap, write=True)
+    replay.close({})
+    assert {name for name, outcome in outcomes.items() if outcome.saved} == names

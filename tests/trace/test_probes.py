@@ -9,7 +9,6 @@ import pytest
 
 from firsttouch.trace.advice import advise
 from firsttouch.trace.reading import read_recording
-from firsttouch.trace.remedies import FILLED
 from firsttouch.trace.sites import Trace
 
 PROBES = Path(__file__).parents[1] / "data/probes"
@@ -48,11 +47,3 @@ def test_code_without_names_is_counted_before_the_cut(recorder: Path, tmp_path: 
     trace = traced(recorder, tmp_path, "jitcode")
     assert trace.nameless >= 4000
     assert sum(p.faults for p in trace.fault_places if p.place.object == "[JIT]") >= 3900
-
-
-def test_malloc_is_not_populated(recorder: Path, tmp_path: Path) -> None:
-    """Neither a table that is only read nor a buffer that read(2) fills."""
-    for probe, kind in (("zerotable", "zero page"), ("readbuf", "in the kernel")):
-        trace = traced(recorder, tmp_path, probe)
-        assert trace.fault_kinds[kind] > 8000
-        assert FILLED not in [advice.remedy.name for advice in advise(trace)]

@@ -11,7 +11,6 @@ import pytest
 
 from firsttouch.trace.reading import read_recording
 from firsttouch.trace.remedies import (
-    FILLED,
     HEAP,
     KEEP,
     MTHP_64,
@@ -205,12 +204,8 @@ def test_no_huge_page_is_predicted_for_a_program_that_forbids_them(
     done = firsttouch("trace", "--out", "out", "--", program, "huge", "base", *then)
     assert done.returncode == 0, done.stderr
     traced = read_trace(firsttouch.directory / "out" / FILE_NAME)
-    assert traced.no_huge > 16384
     # A process may end before it is looked at.
     assert all(remedies(traced)[name].saved < 100 for name in (THP, MTHP_64))
-    assert remedies(traced)[FILLED].saved > 15000
-    page = (firsttouch.directory / "out" / "trace.html").read_text()
-    assert "no setting of the host gives them any" in " ".join(page.split())
 
 
 @pytest.mark.long
@@ -229,8 +224,6 @@ def test_what_is_predicted_of_huge_pages_for_the_heap_is_measured(
     after = read_trace(firsttouch.directory / "out" / "tried" / FILE_NAME)
     predicted = before.faults - remedies(before)[HEAP].saved
     assert before.faults > 16384 > 8 * predicted
-    # Of small blocks a program does not know where they will be.
-    assert (remedies(before)[FILLED].saved > 15000) is (kind == "huge")
     # A heap begins at random, and up to two blocks of 512 pages at its beginning are small pages.
     assert after.faults == pytest.approx(predicted, abs=520)
 

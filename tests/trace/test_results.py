@@ -14,11 +14,10 @@ import pytest
 from firsttouch.errors import UserError
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
-from firsttouch.trace.advice import advise
 from firsttouch.trace.charts import draw_calls
 from firsttouch.trace.prices import price
 from firsttouch.trace.records import Recording
-from firsttouch.trace.remedies import FILLED, KEEP, MTHP_64, THP
+from firsttouch.trace.remedies import KEEP, MTHP_64, THP
 from firsttouch.trace.sentences import between, conclude, doubles_line, print_programs, print_trace
 from firsttouch.trace.sites import (
     FILE_NAME,
@@ -77,7 +76,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         trace(site(40), site(2, "load-store")),
         costs=(Cost("again", 9, 500.0),),
         basis="prices.jsonl",
-        remedies=(Remedy(KEEP, 9, 0, 4500.0), Remedy(FILLED, 9, 0)),
+        remedies=(Remedy(KEEP, 9, 0, 4500.0), Remedy(THP, 9, 0)),
         system=0.5,
         processor="a CPU",
         calls=True,
@@ -122,7 +121,7 @@ def test_the_first_screen_has_14_lines_of_80_columns(
     monkeypatch.setenv("COLUMNS", "80")
     kinds = {"first write": 700, "again": 200, "read, then written": 100}
     places = (FaultPlace("again", replace(HERE, function="f" * 90), 100, 0, ("main",)),) * 9
-    remedies = (Remedy(KEEP, 500, 9 << 20, 45e6), Remedy(FILLED, 300, 0), Remedy(MTHP_64, 200, 0))
+    remedies = (Remedy(KEEP, 500, 9 << 20, 45e6), Remedy(MTHP_64, 200, 0))
     costs = (Cost("again", 200, 500.0),)
     for doubles, many in ((60, True), (40, False)):
         traced = replace(
@@ -320,33 +319,22 @@ def test_each_kind_is_priced_that_a_survey_measured_and_the_others_are_named(
 ) -> None:
     shutil.copy(_SURVEYED, tmp_path / "prices.jsonl")
     kinds = {"first write": 1000, "again": 500, "zero page": 10, "file": 7, "in the kernel": 3}
-    remedies = (Remedy(KEEP, 500, 0), Remedy(FILLED, 900, 0), Remedy(MTHP_64, 900, 0))
+    remedies = (Remedy(KEEP, 500, 0), Remedy(MTHP_64, 900, 0))
     traced = price(replace(on_host(_SURVEYED, kinds), remedies=remedies, system=0.5), tmp_path)
     findings = examine(read_survey(_SURVEYED))
-    store, floor, read = (findings.touch(kind) for kind in ("store", "madvise", "read"))
-    assert store and store.busy and floor and floor.busy and read and read.busy
+    store, read = (findings.touch(kind) for kind in ("store", "read"))
+    assert store and store.busy and read and read.busy
     assert {cost.kind: (cost.faults, cost.each) for cost in traced.costs} == {
         "first write": (1000, store.busy.median),
         "again": (500, store.busy.median),
         "zero page": (10, read.busy.median),
     }
-    keep, filled, folios = (remedy.ns for remedy in traced.remedies)
+    keep, folios = (remedy.ns for remedy in traced.remedies)
     assert keep == 500 * store.busy.median
-    assert filled == 900 * (store.busy.median - floor.busy.median)
     assert folios is None
     said = " ".join(conclude(traced))
     middle = 1500 * store.busy.median + 10 * read.busy.median
     assert f"1,000 page faults, about {middle / 1e6:,.1f} ms of 2.00 s" in said
-
-
-def test_the_place_to_populate_is_that_of_most_first_touches_by_calls_too() -> None:
-    places = (
-        FaultPlace("read, then written", HERE, 900, 0, ()),
-        FaultPlace("in the kernel", THERE, 800, 0, ()),
-        FaultPlace("first write", HERE, 50, 0, ()),
-    )
-    (advice,) = advise(replace(trace(), remedies=(Remedy(FILLED, 800, 0),), fault_places=places))
-    assert advice.how.endswith("most first touches: insert (table.c:40)")
 
 
 @pytest.mark.parametrize("memory", [ANONYMOUS, PRIVATE_FILE, SHARED])

@@ -88,9 +88,6 @@ def measure() -> None:
                 setting = assignments(variables)
                 changed = f"export {setting}\n{script}" if variables else script
                 after = trace_script(name, changed, root, reporter, huge=remedy == THP)
-                if after.no_huge and remedy == THP:
-                    # The program forbids them itself, as Ruby: a user's trace predicts none.
-                    continue
                 tried.append(Tried(remedy, setting or _POLICY, faults, after.faults))
             programs.append(Program(name, trace.kernel, trace.fault_kinds, tuple(tried)))
     text = json.dumps({"programs": [asdict(program) for program in programs]}, indent=1)
