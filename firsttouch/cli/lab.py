@@ -21,12 +21,9 @@ from firsttouch.cli.running import measure, print_list, print_plan, print_proble
 from firsttouch.lab.cells import parse_layouts
 from firsttouch.lab.plan import HERE, SLURM, TASK
 from firsttouch.lab.run import run_task
-from firsttouch.lab.traces import trace_of
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_number_of
 from firsttouch.tables import dump_json
-from firsttouch.trace.sentences import print_programs
-from firsttouch.trace.sites import Trace
 from firsttouch.views.answers import print_answers
 from firsttouch.views.rows import print_dataset, summary
 from firsttouch.views.terminal import output_console
@@ -110,27 +107,11 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _show(dataset: Dataset, report: str, options: argparse.Namespace, reporter: Reporter) -> None:
-    programs = _programs(dataset)
     if options.json:
         print(dump_json(summary(dataset)), end="")
     elif options.table:
         print_dataset(dataset, output_console())
-    elif programs:
-        print_programs(programs, output_console())
-        reporter.say("Every count: the same command with --table.")
     elif dataset.cases:
         print_answers(dataset, report, output_console())
-    if report and (options.json or options.table or programs):
+    if report and (options.json or options.table):
         reporter.say(f"Report: {report}")
-
-
-def _programs(dataset: Dataset) -> dict[str, dict[str, Trace]]:
-    """Return traces by program and arm; none if anything else was measured, too."""
-    programs: dict[str, dict[str, Trace]] = {}
-    for case in dataset.cases:
-        for arm, measured in case.arms.items():
-            trace = trace_of(measured.result)
-            if trace is None:
-                return {}
-            programs.setdefault(str(case.params["program"]), {})[arm] = trace
-    return programs

@@ -20,7 +20,7 @@ from firsttouch.survey.printing import print_survey
 from firsttouch.survey.sentences import conclude
 from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
-from firsttouch.trace.charts import folded_trace
+from firsttouch.trace.page import folded_trace
 from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces

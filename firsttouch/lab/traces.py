@@ -52,7 +52,7 @@ def with_traces(outcome: Fields, root: Path) -> dict[str, Json]:
 def _traced(line: Fields, root: Path) -> Mapping[str, Json]:
     # The libraries that they use take longer to import than all that reads a result.
     from firsttouch.trace.doubles import find
-    from firsttouch.trace.summary import summarize
+    from firsttouch.trace.reading import summarize
     from firsttouch.trace.symbols import Symbols
 
     with tempfile.TemporaryDirectory(prefix="firsttouch-recording-") as scratch:

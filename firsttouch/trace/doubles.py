@@ -12,7 +12,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from firsttouch.trace.allocators import GO, allocator_with
-from firsttouch.trace.debug_files import MappedFiles
 from firsttouch.trace.events import (
     Call,
     Ended,
@@ -32,13 +31,13 @@ from firsttouch.trace.kinds import (
     SECOND,
     Access,
     First,
-    Instruction,
     kind_of,
 )
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.spaces import PROT_EXEC, Place, Space, is_anonymous, memory_kind
+from firsttouch.trace.symbols import MappedFiles
 from firsttouch.trace.totals import APART, ATOMIC, BLOCK, EXCLUSIVE, LOAD_STORE, Pair, Totals
 from firsttouch.trace.unwinding import Unwinder
 
@@ -72,7 +71,6 @@ class Finder:
         self._totals = Totals()
         self._totals.outcomes = new_outcomes()
         self._processes: dict[int, Process] = {}
-        self._pairs: dict[Pair, int] = {}
         self._stacks: dict[tuple[Place, ...], int] = {}
         self._start = recording.time
         self._shift = recording.page_size.bit_length() - 1
@@ -199,7 +197,7 @@ class Finder:
         if mapped != 0 and access.may_write and process.first:
             first = self._first(process, fault, anonymous)
         if first:
-            self._double(process, first, fault, instruction, memory_kind(mapping))
+            self._double(process, first, fault, memory_kind(mapping))
         else:
             if access.may_read and not mapped:
                 process.first[page] = First(fault.pc, address, instruction, anonymous)
@@ -212,7 +210,6 @@ class Finder:
                 page, mapping, write=access.may_write, missing=kind != SECOND,
                 again=before and mapped == 0,
             )  # fmt: skip
-        totals.in_kernel += not fault.user
         totals.anonymous += anonymous
         totals.timeline.add(fault.time - self._start, kind)
         process.count(fault.tid, page, kind)
@@ -220,7 +217,8 @@ class Finder:
         totals.stack_kinds[stack][kind] += 1
         if kind == AGAIN and process.givers:
             giver = process.givers.take(page // self._block, 1 << page % self._block)
-            totals.givers[stack, giver] += 1
+            if giver:
+                totals.givers[stack][giver] += 1
 
     def _nowhere(self, fault: Fault) -> bool:
         """Tell whether nothing can be mapped where no mapping is recorded.
@@ -246,22 +244,10 @@ class Finder:
             page = next((page for page in pages if page in process.first), page)
         return process.first.pop(page, None)
 
-    def _double(
-        self, process: Process, first: First, fault: Fault, second: Instruction, memory: str
-    ) -> None:
+    def _double(self, process: Process, first: First, fault: Fault, memory: str) -> None:
         read = process.place(fault.pid, first.pc)
-        pair = Pair(
-            self._kind(first, fault),
-            memory,
-            read,
-            process.place(fault.pid, fault.pc),
-            first.instruction.text,
-            second.text,
-        )
-        index = self._pairs.setdefault(pair, len(self._pairs))
-        if index == len(self._totals.pairs):
-            self._totals.pairs.append(pair)
-        self._totals.counts[index] += 1
+        write = process.place(fault.pid, fault.pc)
+        self._totals.pairs[Pair(self._kind(first, fault), memory, read, write)] += 1
 
     def _kind(self, first: First, fault: Fault) -> str:
         access = first.instruction.access

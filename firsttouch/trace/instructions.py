@@ -10,12 +10,12 @@ from dataclasses import replace
 import capstone
 from capstone import x86_const
 
-from firsttouch.trace.debug_files import MappedFiles
 from firsttouch.trace.events import Fault
 from firsttouch.trace.kinds import UNKNOWN, Access, Instruction
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording
 from firsttouch.trace.spaces import PROT_EXEC, Place
+from firsttouch.trace.symbols import MappedFiles
 
 
 def decode(machine: str, code: bytes, pc: int) -> Instruction:

@@ -1,42 +1,78 @@
 # SPDX-License-Identifier: GPL-2.0
-"""trace.html: pictures, remedies to copy, places, doubles, and whose the faults are."""
+"""trace.html: pictures, remedies to copy, places, doubles, and whose the faults are.
+
+The pictures have faults over time, by chain of calls (also as folded stacks), and by page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from firsttouch.quantities import format_share
 from firsttouch.trace.advice import advise, memory_of, saved_share, saved_time, tried_by
-from firsttouch.trace.charts import (
-    DARK,
-    LIGHT,
-    draw_calls,
-    draw_map,
-    draw_timeline,
-    kind_chains,
-    patterns,
-)
-from firsttouch.trace.sentences import between, command_line, named_threads, shares
+from firsttouch.trace.kinds import NAMES
+from firsttouch.trace.sentences import between, command_line, shares
 from firsttouch.trace.sites import Trace
 from firsttouch.trace.symbols import Symbols
-from firsttouch.trace.totals import Totals
+from firsttouch.trace.totals import BLOCK, Totals
 from firsttouch.views.html.charts import Chart, pictures
+from firsttouch.views.html.flame import Box, Look, draw_flames, tree_of
 from firsttouch.views.html.page import page_template
 from firsttouch.views.html.style import armless_style
+from firsttouch.views.html.svg import CHARACTER, Drawing, Scale, round_up, shorten, tick_label
 from firsttouch.views.tables import Table
 
 FILE_NAME = "trace.html"
 # Doubles and processes that the page lists.
 _SITES, _PROCESSES = 50, 20
+_LEFT, _BOTTOM, _TALL, _ROW = 52.0, 34.0, 180.0, 18.0
+# Units of a bar of the timeline, and of a strip and a cell of the map.
+_BAR, _STRIP, _CELL = 3.0, 18.0, 3.0
+# A gap of that many pages begins another region of the map, which has those with most faults.
+_GAP, _REGIONS = 1024, 24
+
+
+class _Look(NamedTuple):
+    """How kinds look that pictures do not tell apart: their words, by day and by night."""
+
+    words: str
+    kinds: str
+    light: str
+    dark: str
+
+
+_LOOKS = (
+    _Look("first write", "first write", "#0b5cad", "#6cb2f5"),
+    _Look("zero page", "zero page", "#00838f", "#4dd0e1"),
+    _Look("read, then written", "read, then written", "#b44a00", "#f5a04c"),
+    _Look("again", "again", "#8e2f8f", "#e08ee0"),
+    _Look("after fork", "after fork", "#1a6b34", "#6fcf8b"),
+    _Look("files, shared memory", "file;private file;shared", "#6b6f00", "#cdd26a"),
+    _Look("in the kernel", "in the kernel", "#3d444d", "#c9d1d9"),
+    _Look("other", "stack;vdso;no memory;unknown", "#7d858e", "#868e98"),
+)
+_STYLES = [f"kind-{number}" for number in range(len(_LOOKS))]
+# Where each kind is in _LOOKS.
+_PLACES = [
+    next(place for place, look in enumerate(_LOOKS) if kind in look.kinds.split(";"))
+    for kind in NAMES
+]
 
 
 def render_trace(trace: Trace, totals: Totals, symbols: Symbols, sentences: Sequence[str]) -> str:
     """Return trace.html: one file that loads nothing else."""
+    light, dark = (
+        dict(zip(_STYLES, colors, strict=True))
+        for colors in ([look.light for look in _LOOKS], [look.dark for look in _LOOKS])
+    )
+    rules = "".join(f".{style} {{ fill: var(--{style}); }}\n" for style in _STYLES)
+    rules += '[class^="kind-"] + .flame-t { stroke-width: 3px; }'
     return page_template("trace.html.j2").render(
-        style=Markup(armless_style(LIGHT, DARK)),
-        patterns=patterns(),
+        style=Markup(armless_style(light, dark) + "\n" + rules),
         command=command_line(trace),
         machine=trace.machine,
         kernel=trace.kernel,
@@ -82,15 +118,14 @@ def _sites(trace: Trace) -> Table:
 
 
 def _members(trace: Trace) -> Iterator[Table]:
-    """Yield the kinds, and the programs, threads and processes that tell more than these."""
+    """Yield the kinds, and where there are several, the programs, threads and processes."""
     kinds = [(name, f"{n:,}", format_share(n, trace.faults)) for name, n in shares(trace)]
     yield Table("", ("Kind", "Faults", "Share"), kinds)
-    programs = trace.programs if len(trace.programs) > 1 else ()
-    for head, members in (("Program", programs), ("Thread", named_threads(trace))):
-        if members:
+    for head, members in (("Program", trace.programs), ("Thread", trace.threads)):
+        if len(members) > 1:
             rows = [(each.name, f"{each.members:,}", f"{each.faults:,}") for each in members]
             yield Table("", (head, f"{head}s", "Faults"), rows)
-    if any(program.members > 1 for program in trace.programs):
+    if len(trace.processes) > 1:
         rows = [(str(p.pid), f"{p.faults:,}", p.name) for p in trace.processes[:_PROCESSES]]
         yield Table("", ("Process", "Faults", "Program"), rows, more=1)
 
@@ -116,10 +151,149 @@ def _figures(trace: Trace, totals: Totals, symbols: Symbols) -> Iterator[Chart]:
     yield Chart(
         "The address space",
         "The process with most faults; each strip is a part of its addresses that it touched, "
-        "with no large gap, by the kinds of faults that its pages had. "
-        f"{trace.untouched:,} pages were read and never written.",
+        "with no large gap, by the kinds of faults that its pages had.",
         *pictures(
             "map", "The address space", counts,
             lambda width: draw_map(totals, trace.page_size, width),
         ),
     )  # fmt: skip
+
+
+def draw_timeline(totals: Totals, width: float) -> Drawing:
+    """Return faults over time, in bars of their kinds."""
+    line = totals.timeline
+    bars = int((width - _LEFT) / _BAR)
+    counted: dict[int, Counter[int]] = {}
+    for kind, counts in enumerate(line.kinds):
+        for part, count in enumerate(counts):
+            if count:
+                bar = min((part << line.shift) * bars // (line.last + 1), bars - 1)
+                counted.setdefault(_PLACES[kind], Counter())[bar] += count
+    places = sorted(counted)
+    head = _legend_height(places, width)
+    drawing = Drawing(width, head + _TALL + _BOTTOM)
+    _draw_legend(drawing, places)
+    every = sum(counted.values(), Counter[int]())
+    top = round_up(max(every.values(), default=1))
+    height = Scale(0, top, head + _TALL, head + 4)
+    for tick in (0, top / 2, top):
+        drawing.line(_LEFT, height.at(tick), width, height.at(tick), "grid")
+        drawing.text(_LEFT - 6, height.at(tick) + 4, tick_label(tick), "t dim", "end")
+    below: Counter[int] = Counter()
+    for place in places:
+        for bar, count in sorted(counted[place].items()):
+            bottom, y = height.at(below[bar]), height.at(below[bar] + count)
+            drawing.rect(_LEFT + bar * _BAR, y, _BAR - 0.5, bottom - y, _STYLES[place])
+        below += counted[place]
+    axis = Scale(0, (line.last + 1) / 1e6, _LEFT, width)
+    for tick in axis.ticks(5):
+        x = min(max(axis.at(tick), _LEFT + 8), width - 20)
+        drawing.text(x, head + _TALL + 15, tick_label(tick), "t dim", "middle")
+    drawing.text(width, head + _TALL + 30, "ms since the start", "t dim", "end")
+    return drawing
+
+
+def kind_chains(totals: Totals, symbols: Symbols) -> Counter[tuple[str, ...]]:
+    """Return the faults by functions, the outermost first, with their kind in brackets."""
+    symbols.demangle(place for chain in totals.stacks for place in chain)
+    counts: Counter[tuple[str, ...]] = Counter()
+    for places, kinds in zip(totals.stacks, totals.stack_kinds, strict=True):
+        chain = tuple(symbols.caller(place) for place in reversed(places))
+        for name, count in zip(NAMES, kinds, strict=True):
+            if count:
+                counts[*chain, f"[{name}]"] += count
+    return counts
+
+
+def draw_calls(faults: Mapping[tuple[str, ...], int], width: float) -> Drawing:
+    """Return the flame graph of faults as `kind_chains` counts them."""
+    root = tree_of("all faults", {chain: (count, 0.0) for chain, count in faults.items()})
+    of_kind = {f"[{name}]": place for name, place in zip(NAMES, _PLACES, strict=True)}
+
+    def look(box: Box) -> Look:
+        share = format_share(box.total[0], root.total[0])
+        tip = f"{box.name}: {box.total[0]:,.0f} faults ({share})"
+        # A file without symbols may have the name of a kind.
+        kind = _STYLES[of_kind[box.name]] if box.name in of_kind and not box.called else "flame"
+        return Look(kind, box.name, tip)
+
+    places = sorted({of_kind[chain[-1]] for chain in faults})
+    drawing = draw_flames(root, width, _legend_height(places, width), look)
+    _draw_legend(drawing, places)
+    return drawing
+
+
+def folded_trace(totals: Totals, symbols: Symbols) -> str:
+    """Return the faults by stack: the outermost function first, the kind in brackets last."""
+    stacks = sorted(kind_chains(totals, symbols).items())
+    return "".join(f"{';'.join(map(_folded, chain))} {count}\n" for chain, count in stacks)
+
+
+def _folded(function: str) -> str:
+    """Return a name without what separates names and lines in folded stacks."""
+    return function.replace(";", ":").replace("\n", " ")
+
+
+def draw_map(totals: Totals, page_size: int, width: float) -> Drawing:
+    """Return the address space with most faults: a strip for each region that was touched.
+
+    A cell of a strip has the kind that most of its pages had.
+    """
+    block = BLOCK // page_size
+    # Of a page that was read and then written the latter counts: it comes last.
+    kind_at = {
+        number * block + bit: place
+        for place, pages_of in zip(_PLACES, totals.largest.kinds, strict=True)
+        for number, pages in pages_of.items()
+        for bit in range(block)
+        if pages >> bit & 1
+    }
+    regions = sorted(_runs(sorted(kind_at)), key=len)[-_REGIONS:]
+    places = sorted(set(kind_at.values()))
+    head = _legend_height(places, width)
+    drawing = Drawing(width, head + len(regions) * (_STRIP + 18))
+    _draw_legend(drawing, places)
+    for number, region in enumerate(sorted(regions, key=min)):
+        first, size = region[0], region[-1] - region[0] + 1
+        cells: dict[int, Counter[int]] = {}
+        count = min(int(width / _CELL), size)
+        for page in region:
+            cells.setdefault((page - first) * count // size, Counter())[kind_at[page]] += 1
+        top = head + number * (_STRIP + 18)
+        name = totals.largest.space.name_at(first * page_size, region[-1] * page_size)
+        words = f"{first * page_size:#x}: {len(region):,} of {size:,} pages, {name}"
+        drawing.text(0, top + 12, shorten(words, width), "t dim")
+        for index, cell in cells.items():
+            ((place, _),) = cell.most_common(1)
+            drawing.rect(index * _CELL, top + 17, _CELL, _STRIP, _STYLES[place])
+    return drawing
+
+
+def _runs(pages: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Yield the parts of sorted pages that have no large gap."""
+    begin = 0
+    for index in range(1, len(pages) + 1):
+        if index == len(pages) or pages[index] - pages[index - 1] > _GAP:
+            yield pages[begin:index]
+            begin = index
+
+
+def _legend_height(places: Sequence[int], width: float) -> float:
+    return 8 + _ROW * (1 + max((row for _, _, row in _legend(places, width)), default=0))
+
+
+def _draw_legend(drawing: Drawing, places: Sequence[int]) -> None:
+    for place, x, row in _legend(places, drawing.width):
+        drawing.rect(x, 4 + _ROW * row, 12, 12, _STYLES[place])
+        drawing.text(x + 17, 14 + _ROW * row, _LOOKS[place].words)
+
+
+def _legend(places: Sequence[int], width: float) -> Iterator[tuple[int, float, int]]:
+    """Yield where each name of a legend goes: how far to the right, and in which row."""
+    x, row = 0.0, 0
+    for place in places:
+        wide = 32 + CHARACTER * len(_LOOKS[place].words)
+        if x and x + wide > width:
+            x, row = 0.0, row + 1
+        yield place, x, row
+        x += wide

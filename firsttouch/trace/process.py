@@ -13,7 +13,6 @@ from firsttouch.trace.kinds import (
     FIRST_WRITE,
     NAMES,
     ZERO_PAGE,
-    Access,
     First,
     Instruction,
 )
@@ -224,22 +223,16 @@ class Process:
         return kinds
 
     def close(self, totals: Totals) -> None:
-        """Count in `totals` what an address space is in the end, and pages that were only read."""
-        touched = self.touched
-        self.replay.close(touched.pages)
+        """Count in `totals` what an address space is in the end."""
+        self.replay.close(self.touched.pages)
         name = totals.names[self.name]
         for tid, of_thread in self._threads.items():
-            totals.threads[0, self.thread_names.get(tid, name)].add(of_thread)
+            totals.tallies["thread", 0, self.thread_names.get(tid, name)].add(of_thread)
         kinds = [sum(of_kind) for of_kind in zip(*self._threads.values(), strict=True)]
-        totals.programs[0, name].add(kinds or [0] * len(NAMES))
+        totals.tallies["program", 0, name].add(kinds or [0] * len(NAMES))
         if kinds:
-            totals.processes[self.pid, name].add(kinds)
-        if kinds:
+            totals.tallies["process", self.pid, name].add(kinds)
             touches = kinds[FIRST_WRITE] + kinds[ZERO_PAGE] + kinds[AGAIN]
             totals.allocators[self.allocator.name if self.allocator else ""] += touches
-        totals.unwritten += sum(
-            first.anonymous and first.instruction.access is Access.READ
-            for first in self.first.values()
-        )
-        if touched.faults > totals.largest.faults:
-            totals.largest = touched
+        if self.touched.faults > totals.largest.faults:
+            totals.largest = self.touched

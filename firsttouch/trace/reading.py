@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From a recorder's file to what people see: sentences, trace.json, trace.html."""
+"""From a recorder's file to what people see: a trace, its sentences, trace.json, trace.html."""
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,15 +17,38 @@ from rich.console import Console
 from firsttouch.errors import UserError
 from firsttouch.files import write_atomically
 from firsttouch.trace.doubles import find
+from firsttouch.trace.kinds import AGAIN, NAMES
 from firsttouch.trace.page import FILE_NAME as PAGE_NAME
 from firsttouch.trace.page import render_trace
 from firsttouch.trace.prices import price
-from firsttouch.trace.records import open_recording
+from firsttouch.trace.records import Recording, open_recording
 from firsttouch.trace.sentences import conclude, print_trace
-from firsttouch.trace.sites import FILE_NAME, Trace, read_trace, trace_document
-from firsttouch.trace.summary import summarize
+from firsttouch.trace.sites import (
+    FILE_NAME,
+    FaultPlace,
+    GiverPlace,
+    Members,
+    Remedy,
+    Site,
+    Trace,
+    read_trace,
+    trace_document,
+)
+from firsttouch.trace.spaces import Place
 from firsttouch.trace.symbols import Symbols
-from firsttouch.trace.totals import Totals
+from firsttouch.trace.totals import Giver, Totals
+
+# Places, programs and so on that a trace lists, those with most faults; others have few each.
+_MOST = 100
+_CALLERS = 3
+# Libraries whose faults are their callers': of C and C++, the dynamic linker, allocators.
+_RUNTIME = re.compile(
+    r"(lib(c|pthread|stdc\+\+|gcc_s|jemalloc|mimalloc|tcmalloc\w*)|ld-(linux|musl))(-\S+)?\.so.*"
+)
+# What a function of the C library that calls main is not.
+_BELOW_MAIN = re.compile(r"(?!__libc_start|_start)").match
+# Of an implementation in assembly: what it implements.
+_VARIANT = re.compile(r"__(\w+?)_(avx|evex|sse|erms|mops|sve|generic|zva|thunderx|oryon|a64fx)\w*")
 
 
 @dataclass(frozen=True)
@@ -48,11 +74,9 @@ def read_recording(
 ) -> Reading:
     """Return what a recorder's file shows; `root` is where the program's files are.
 
-    `numbers` are those by which processes of containers know themselves.
-    Prices are from the survey
-    and the laboratory's results beside the file. `processor` is the CPU that it was
-    recorded on; without, a trace.json beside the file tells.
-    Raises UserError with the reason if there is no trace in it.
+    `numbers` are those by which processes of containers know themselves. `processor` is the CPU
+    that it was recorded on; without, a trace.json beside the file tells. Prices are from the
+    survey beside the file. Raises UserError with the reason if there is no trace in it.
     """
     recording = open_recording(file)
     totals = find(recording, root)
@@ -78,3 +102,131 @@ def write_results(reading: Reading, directory: Path) -> str:
     page = render_trace(reading.trace, reading.totals, reading.symbols, reading.sentences)
     write_atomically(directory / PAGE_NAME, page)
     return text
+
+
+def summarize(recording: Recording, totals: Totals, symbols: Symbols) -> Trace:
+    """Return the trace of a recording whose events were read."""
+    ending = recording.ending
+    unseen = None
+    if ending and not totals.detached and ending.minor + ending.major and not recording.attached:
+        unseen = max(0, ending.minor + ending.major - ending.faults)
+    kinds = _kinds([sum(counts) for counts in zip(*totals.stack_kinds, strict=True)])
+    sites = tuple(_sites(totals, symbols))
+    places = tuple(_fault_places(totals, symbols, recording.page_size))
+    return Trace(
+        command=recording.command,
+        machine=recording.machine,
+        kernel=recording.kernel_release,
+        page_size=recording.page_size,
+        complete=ending is not None,
+        status=ending.status if ending else None,
+        seconds=(ending.time - recording.time if ending else totals.timeline.last) / 1e9,
+        faults=sum(kinds.values()),
+        anonymous=totals.anonymous,
+        lost=max(0, ending.faults - totals.count) if ending else 0,
+        unseen=unseen,
+        undecoded=totals.undecoded,
+        sites=sites,
+        resident=ending.resident * 1024 if ending else 0,
+        unnamed=symbols.troubles(),
+        system=ending.system / 1e9 if ending and ending.system else None,
+        detached=tuple(dict.fromkeys(totals.detached)),
+        fault_kinds=kinds,
+        programs=_members(totals, "program"),
+        threads=_members(totals, "thread"),
+        processes=_members(totals, "process"),
+        remedies=tuple(
+            Remedy(
+                name,
+                outcome.saved,
+                outcome.most * recording.page_size,
+                most=outcome.saved + outcome.chance if outcome.chance else 0,
+            )
+            for name, outcome in totals.outcomes.items()
+        ),
+        allocator=max(totals.allocators, key=lambda name: totals.allocators[name], default=""),
+        fault_places=places,
+        calls=recording.says_calls,
+        nameless=sum(
+            sum(counts)
+            for stack, counts in zip(totals.stacks, totals.stack_kinds, strict=True)
+            if not stack[0].path and not symbols.function(stack[0])
+        ),
+    )
+
+
+def _kinds(counts: Sequence[int]) -> dict[str, int]:
+    """Return the counts of the kinds that there are, by name."""
+    return {name: count for name, count in zip(NAMES, counts, strict=False) if count}
+
+
+def _members(totals: Totals, what: str) -> tuple[Members, ...]:
+    """Return the programs, threads or processes that have faults, the one with most first."""
+    members = [
+        Members(name, sum(tally.kinds), _kinds(tally.kinds), tally.members, pid)
+        for (of, pid, name), tally in totals.tallies.items()
+        if of == what and any(tally.kinds)
+    ]
+    return tuple(sorted(members, key=lambda each: (-each.faults, each.pid, each.name))[:_MOST])
+
+
+def _sites(totals: Totals, symbols: Symbols) -> Iterator[Site]:
+    """Yield the sites, the one with most doubles first; pairs of the same lines are one."""
+    locations = symbols.locate(place for pair in totals.pairs for place in (pair.read, pair.write))
+    sites: dict[tuple[str, ...], Site] = {}
+    for pair, doubles in totals.pairs.most_common():
+        read, write = locations[pair.read], locations[pair.write]
+        key = (pair.kind, pair.memory, read.object, str(read), write.object, str(write))
+        site = sites.setdefault(key, Site(pair.kind, pair.memory, read, write, 0))
+        sites[key] = replace(site, doubles=site.doubles + doubles)
+    yield from sorted(sites.values(), key=lambda s: (-s.doubles, str(s.read), str(s.write)))
+
+
+def is_runtime(place: Place) -> bool:
+    """Tell whether a place is in a library whose faults are its callers'."""
+    return _RUNTIME.fullmatch(place.path.rpartition("/")[2]) is not None
+
+
+def own_place(stack: Sequence[Place]) -> Place:
+    """Return the first place in the program's own code, or the pc's."""
+    return next((place for place in stack if not is_runtime(place)), stack[0])
+
+
+def _fault_places(totals: Totals, symbols: Symbols, page_size: int) -> Iterator[FaultPlace]:
+    """Yield the functions with most faults, by kind; each has the line of its commonest chain."""
+    symbols.demangle(place for stack in totals.stacks for place in stack)
+    groups: dict[tuple[int, str, str, str], Counter[int]] = defaultdict(Counter)
+    for number, (stack, counts) in enumerate(zip(totals.stacks, totals.stack_kinds, strict=True)):
+        place = own_place(stack)
+        leaf = "" if place is stack[0] else _VARIANT.sub(r"\1", symbols.caller(stack[0]))
+        # What a JIT compiler made and gave no name is one place.
+        function = symbols.function(place) or (f"{place.offset:#x}" if place.path else "")
+        for kind, count in enumerate(counts):
+            if count:
+                groups[kind, place.path, function, leaf][number] += count
+    largest = sorted(groups.items(), key=lambda entry: (-entry[1].total(), entry[0]))[:_MOST]
+    chains = [totals.stacks[numbers.most_common(1)[0][0]] for _, numbers in largest]
+    locations = symbols.locate(map(own_place, chains))
+    for ((kind, _, _, leaf), numbers), chain in zip(largest, chains, strict=True):
+        place = own_place(chain)
+        behind = chain[chain.index(place) + 1 :]
+        callers = takewhile(_BELOW_MAIN, map(symbols.caller, behind))
+        gave: Counter[Giver] = Counter()
+        for number in numbers if kind == AGAIN else ():
+            gave.update(totals.givers.get(number, {}))
+        yield FaultPlace(
+            NAMES[kind],
+            locations[place],
+            numbers.total(),
+            numbers.total() * page_size,
+            tuple(islice(callers, _CALLERS)),
+            tuple(
+                GiverPlace(
+                    giver.call,
+                    tuple(map(symbols.caller, totals.stacks[giver.stack][: 1 + _CALLERS])),
+                    faults,
+                )
+                for giver, faults in gave.most_common(_CALLERS)
+            ),
+            leaf,
+        )

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePath
 from signal import strsignal
 
@@ -22,9 +21,7 @@ from firsttouch.trace.advice import (
     saved_time,
     tried_by,
 )
-from firsttouch.trace.sites import Members, Site, Trace, shortened
-from firsttouch.trace.spaces import ANONYMOUS
-from firsttouch.views.tables import Table, print_table
+from firsttouch.trace.sites import Site, Trace, shortened
 from firsttouch.views.terminal import plain
 
 # Kinds that a line names: the largest, and those above a share.
@@ -101,17 +98,6 @@ def between(site: Site) -> str:
     return f"{read}, written by {write}"
 
 
-def named_threads(trace: Trace) -> tuple[Members, ...]:
-    """Return the threads' names, unless they say no more than those of the programs."""
-    names = {program.name for program in trace.programs}
-    return trace.threads if any(thread.name not in names for thread in trace.threads) else ()
-
-
-def several_processes(trace: Trace) -> tuple[Members, ...]:
-    """Return the processes, unless they say no more than the programs: one for each."""
-    return trace.processes if any(program.members > 1 for program in trace.programs) else ()
-
-
 def doubts(trace: Trace) -> Iterator[str]:
     """Say why a trace is not that of the whole program."""
     if trace.status:
@@ -147,24 +133,15 @@ def _limits(trace: Trace) -> Iterator[str]:
             f"The time is by the survey in {trace.basis}: {priced}. "
             f"{format_number_of(left, 'faults')} of other kinds have no price."
         )
-    if trace.in_kernel:
-        yield f"{format_number_of(trace.in_kernel, 'faults')} were taken in the kernel."
-        if trace.unseen and trace.unseen > trace.faults / 100:
-            yield (
-                f"{format_number_of(trace.unseen, 'more faults')} are in no event of perf: "
-                "execve(2) makes such when it copies the words of a command, direct input and "
-                "output does, and a CPU that comes online meanwhile."
-            )
-    elif trace.unseen:
+    if trace.unseen and trace.unseen > _LEAST * trace.faults:
         yield (
-            f"{format_number_of(trace.unseen, 'more faults')} were taken in the kernel, where "
-            "only root may see them."
+            f"{format_number_of(trace.unseen, 'more faults')} were taken in the kernel and are in "
+            "no event of perf, or only root may see them."
         )
     if trace.undecoded:
         yield (
-            f"The code of {format_number_of(trace.undecoded, 'faults')} could not be read, or "
-            "not decoded, as that of 32-bit Arm programs: the order of the faults decided what "
-            "they were."
+            f"The code of {format_number_of(trace.undecoded, 'faults')} could not be decoded: the "
+            "order of the faults decided what they were."
         )
     if trace.nameless > _LEAST * trace.faults:
         runtime = trace.programs[0].name if trace.programs else ""
@@ -176,12 +153,6 @@ def _limits(trace: Trace) -> Iterator[str]:
         )
     if trace.unnamed:
         yield f"Names are missing: {'; '.join(trace.unnamed)}."
-    if trace.doubles and not trace.exact:
-        yield (
-            "Some may be none: a page that was given back between the read and the write looks "
-            "like a double to this kernel's events or to an old recorder. Trace on Linux 5.11 or "
-            "later."
-        )
 
 
 def _end(status: int) -> str:
@@ -197,8 +168,6 @@ def _end(status: int) -> str:
 # Places and lines that are printed, and faults of a program that has too few to say more.
 _PLACES, _LINES = 5, 14
 _TINY = 100
-# Characters of a place in the table of programs, for three arms beside it.
-_LONG = re.compile(r"(.{15}).{4,}(.{18})")
 
 
 def print_trace(trace: Trace, console: Console, more: str) -> None:
@@ -238,23 +207,3 @@ def _cut(line: str, console: Console) -> Text:
     text = plain(line)
     text.truncate(console.width, overflow="ellipsis")
     return text
-
-
-def print_programs(programs: Mapping[str, Mapping[str, Trace]], console: Console) -> None:
-    """Print the doubles of programs on each arm, by program and arm; the largest share first.
-
-    The place is the first in anonymous memory, on the first arm.
-    """
-    arms = list(dict.fromkeys(arm for traces in programs.values() for arm in traces))
-    first = {name: next(iter(traces.values())) for name, traces in programs.items()}
-    rows = []
-    for name in sorted(first, key=lambda name: -first[name].doubles / max(first[name].faults, 1)):
-        trace, traces = first[name], programs[name]
-        site = next((site for site in trace.sites if site.memory == ANONYMOUS), None)
-        doubles = (f"{traces[arm].doubles:,}" if arm in traces else "" for arm in arms)
-        # The two ends of a long name.
-        place = _LONG.sub(r"\1...\2", f"{site.doubles:,} {site.read}") if site else "none"
-        share = format_share(trace.doubles, trace.faults)
-        rows.append((name, f"{trace.faults:,}", *doubles, share, place))
-    heads = ("program", "faults", *(f"doubles, {arm}" for arm in arms), "share", "first place")
-    print_table(Table("", heads, rows, more=1), console)

@@ -35,17 +35,12 @@ class Location:
 
     def __str__(self) -> str:
         """Return function, file and line, as far as they are known."""
-        if is_nameless(self):
+        if self.object == JIT and not self.function:
             return "code that a JIT compiler made"
         name = shortened(self.function) or f"{PurePath(self.object).name}+{self.offset:#x}"
         # A C library's functions in assembly have a line for each of their loops.
         line = self.line and not self.file.endswith(".S")
         return f"{name} ({PurePath(self.file).name}:{self.line})" if line else name
-
-
-def is_nameless(location: Location) -> bool:
-    """Tell whether a place is in no file, and no JIT compiler named it."""
-    return location.object == JIT and not location.function
 
 
 def shortened(function: str) -> str:
@@ -117,8 +112,6 @@ class Site:
     memory: str
     read: Location
     write: Location
-    reading: str
-    writing: str
     doubles: int
 
 
@@ -155,25 +148,18 @@ class Remedy:
 class Trace:
     """What a trace found, without its faults.
 
-    `status` is that of waitpid(2), None if the program goes on or the recorder
-    was killed (then `complete` is false). `lost` faults were counted and not
-    recorded. `unseen` were taken in the kernel, which may not be recorded
-    without privileges; None if that is not known. `seconds` is the time from
-    start to end. `untouched` counts pages of anonymous memory that were read
-    and never written.
-    `resident` is the most memory in bytes that a process of the command had at
-    a time; 0 if that is not known. `unnamed` says why files have faults without names, a clause
-    each. `exact` is false if the kernel did not tell whether a page was mapped at its
-    faults, so that some doubles may be none. `detached` names programs that were not
-    traced, with their children, since they have other rights than the tracer.
-    `fault_kinds` counts all `faults`, `fault_places`, `programs`, `threads` and
-    `processes` say whose they are.
-    `allocator` is that of the processes with most first touches of anonymous memory.
-    `costs` are by the survey in the file `basis`; `unpriced` is why one gives none.
-    `nameless` faults are in code that a JIT compiler made and gave no names.
-    `calls` tells whether the system calls that give memory back were recorded.
-    `system` is the system time in seconds, None if it is not known, `processor` the CPU,
-    "" if it is not known.
+    `status` is that of waitpid(2), None if the program goes on or the recorder was killed (then
+    `complete` is false). `seconds` is the time from start to end. `lost` faults were counted and
+    not recorded. `unseen` were taken in the kernel and may not be recorded without privileges;
+    None if that is not known. `resident` is the most memory in bytes that a process of the command
+    had; 0 if that is not known. `unnamed` says why files have faults without names, a clause each.
+    `detached` names programs that were not traced, with their children, since they have other
+    rights than the tracer. `fault_kinds` counts all `faults`; `fault_places`, `programs`,
+    `threads` and `processes` say whose they are. `allocator` is that of the processes with most
+    first touches of anonymous memory. `costs` are by the survey in the file `basis`; `unpriced`
+    is why one gives none. `nameless` faults are in code that a JIT compiler gave no names. `calls`
+    tells whether the system calls that give memory back were recorded. `system` is the system
+    time in seconds, None if it is not known, `processor` the CPU, "" if it is not known.
     """
 
     command: tuple[str, ...]
@@ -184,17 +170,13 @@ class Trace:
     status: int | None
     seconds: float
     faults: int
-    in_kernel: int
     anonymous: int
     lost: int
     unseen: int | None
-    major: int
     undecoded: int
-    untouched: int
     sites: tuple[Site, ...]
     resident: int = 0
     unnamed: tuple[str, ...] = ()
-    exact: bool = True
     detached: tuple[str, ...] = ()
     fault_kinds: Mapping[str, int] = field(default_factory=dict)
     programs: tuple[Members, ...] = ()

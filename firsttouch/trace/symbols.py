@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Names places: function, file and line, from ELF files, debug files and perf's maps."""
+"""Names places: function, file and line, from the mapped files, debug files and perf's maps."""
 
 from __future__ import annotations
 
@@ -14,17 +14,13 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import NoteSection, SymbolTableSection
 
-from firsttouch.trace.debug_files import (
-    MappedFiles,
-    UnusableError,
-    debug_file,
-    debug_names,
-)
+from firsttouch.trace.events import INODE
 from firsttouch.trace.sites import JIT, Location
 from firsttouch.trace.spaces import NAMED, Place
 
+_DEBUG = "usr/lib/debug/.build-id"
 _LINES, _NAMES = "addr2line", "c++filt"
 # An answer of addr2line; a discriminator may follow the line's number.
 _LINE = re.compile(r"(.+):([1-9]\d*)(?: .*)?")
@@ -98,18 +94,14 @@ class Object:
             (s["p_offset"], s["p_filesz"], s["p_vaddr"]) for s in elf.iter_segments("PT_LOAD")
         ]
         self._table = FunctionTable(_functions(elf))
+        identity = build_id(elf)
+        debug = root / _DEBUG / identity[:2] / f"{identity[2:]}.debug"
         if elf.has_dwarf_info(strict=True):
             self._with_lines = path
-            return
-        debug, self.trouble = debug_file(root, path, debug_names(elf))
-        if debug is None:
-            return
-        try:
+        elif identity and debug.is_file():
             with debug.open("rb") as file:
                 self._table = FunctionTable(_functions(ELFFile(file))) or self._table
             self._with_lines = debug
-        except Exception:
-            self.trouble = f"has a debug file that cannot be read, {debug}"
 
     def _address(self, offset: int) -> int:
         """Return the address, as the file counts them, of an offset in it."""
@@ -130,8 +122,6 @@ class Object:
             answers = _ask([tool, "-e", str(self._with_lines)], addresses)
             if answers is None:
                 self.trouble = f"has debug information that {_LINES} cannot read"
-        elif self._with_lines:
-            self.trouble = f"has source lines, which {_LINES} reads: install binutils"
         matches = map(_LINE.fullmatch, answers or [""] * len(offsets))
         return [(match[1], int(match[2])) if match else ("", 0) for match in matches]
 
@@ -273,3 +263,90 @@ def _perf_map(file: Path) -> FunctionTable:
         except ValueError:
             continue
     return FunctionTable(functions)
+
+
+def build_id(elf: ELFFile) -> str:
+    """Return the build ID of a file in hexadecimal; "" if it has none."""
+    for section in elf.iter_sections("SHT_NOTE"):
+        if isinstance(section, NoteSection):
+            for note in section.iter_notes():
+                if note["n_type"] == "NT_GNU_BUILD_ID":
+                    return str(note["n_desc"])
+    return ""
+
+
+# A section that every program of Go has, stripped or not, from Go 1.13 on.
+_OF_GO = ".go.buildinfo"
+
+
+class UnusableError(Exception):
+    """Why a file is not used, as the end of a sentence that begins with the file."""
+
+
+class MappedFiles:
+    """Files below `root`, where the program's are, or `copies` of them, with other inodes."""
+
+    def __init__(self, root: Path, *, copies: bool = False) -> None:
+        self._root = root
+        self._copies = copies
+        self._troubles: dict[tuple[str, str], str] = {}
+        self._go: dict[tuple[str, str], bool] = {}
+
+    def path(self, place: Place) -> Path:
+        """Return the file of a place. Raises UnusableError."""
+        path = self._root / place.path.lstrip("/")
+        key = place.path, place.identity
+        if key not in self._troubles:
+            ignored = self._copies and place.identity.startswith(INODE)
+            try:
+                self._troubles[key] = _trouble(path, "" if ignored else place.identity)
+            except OSError as error:
+                # A folder that may not be searched, or a name that is too long.
+                self._troubles[key] = f"cannot be read ({error.strerror})"
+        if self._troubles[key]:
+            raise UnusableError(self._troubles[key])
+        return path
+
+    def read(self, place: Place, size: int) -> bytes:
+        """Return the first bytes at a place; none if they cannot be read."""
+        try:
+            with self.path(place).open("rb", buffering=0) as file:
+                file.seek(place.offset)
+                return file.read(size)
+        except (OSError, UnusableError):
+            return b""
+
+    def is_go(self, place: Place) -> bool:
+        """Tell whether the file of a place is a program that Go's linker made."""
+        key = place.path, place.identity
+        if key not in self._go:
+            # The reader raises whatever a damaged file makes of it.
+            try:
+                with self.path(place).open("rb") as file:
+                    self._go[key] = ELFFile(file).get_section_by_name(_OF_GO) is not None
+            except Exception:
+                self._go[key] = False
+        return self._go[key]
+
+
+def _trouble(path: Path, expected: str) -> str:
+    """Return why a file is not used; "" for one that is, or that is not there."""
+    if not path.exists():
+        return "is not there now"
+    # To read a device or a FIFO may have effects, and no end.
+    if not path.is_file():
+        return "is no regular file"
+    if expected.startswith(INODE):
+        same = expected == f"{INODE} {path.stat().st_ino}"
+        return "" if same else "is not the file that was traced, by its inode"
+    if expected and not _is_of(path, expected):
+        return "is not the file that was traced, by its build ID"
+    return ""
+
+
+def _is_of(path: Path, expected: str) -> bool:
+    try:
+        with path.open("rb") as file:
+            return build_id(ELFFile(file)) == expected
+    except Exception:
+        return False

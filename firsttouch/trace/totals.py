@@ -74,14 +74,12 @@ class Outcome:
 
 
 class Pair(NamedTuple):
-    """What the doubles of one site have in common: both places, what they are, which memory."""
+    """What the doubles of one site have in common: both places and which memory."""
 
     kind: str
     memory: str
     read: Place
     write: Place
-    reading: str
-    writing: str
 
 
 class Timeline:
@@ -133,53 +131,37 @@ class Tally:
     members: int = 0
     kinds: list[int] = field(default_factory=lambda: [0] * len(NAMES))
 
-    @property
-    def faults(self) -> int:
-        """The number of faults of all kinds."""
-        return sum(self.kinds)
-
     def add(self, kinds: Sequence[int]) -> None:
         """Add a member with its faults by kind."""
         self.members += 1
         self.kinds = [a + b for a, b in zip(self.kinds, kinds, strict=True)]
 
 
-# By number and name; 0 for all of a name.
-Tallies = dict[tuple[int, str], Tally]
-
-
 @dataclass
 class Totals:
     """All that the faults of a recording show.
 
-    `stacks` are chains of places, the pc first;
-    `stack_kinds` counts the faults of each by kind, `givers` those of kind `again` by who gave
-    the page back, if that was seen. `programs` and `threads` do so by name,
-    `processes` by number and program. `outcomes` has what remedies would have saved, and
-    `allocators` counts the first touches of anonymous memory by the allocator of the process.
-    `largest` is the address space with most faults; `unwritten` counts the pages of anonymous
-    memory, of all, that were read and not written. `names` are those of the address
-    spaces: the command, or the program executed. `in_kernel` counts the faults taken
-    in the kernel. `detached` are the programs that the kernel lets nobody watch.
+    `pairs` counts doubles. `stacks` are chains of places, the pc first; `stack_kinds` counts the
+    faults of each by kind, and `givers`, by stack, those of kind `again` by who gave the page
+    back, if that was seen. `tallies` are of each "program", "thread" and "process", by number (0
+    for all of a name) and name. `outcomes` has what remedies would have saved, and `allocators`
+    counts the first touches of anonymous memory by the allocator of the process. `largest` is the
+    address space with most faults. `names` are those of the address spaces: the command, or the
+    program executed. `detached` are the programs that the kernel lets nobody watch.
     """
 
     timeline: Timeline = field(default_factory=Timeline)
-    pairs: list[Pair] = field(default_factory=list)
-    counts: Counter[int] = field(default_factory=Counter)
+    pairs: Counter[Pair] = field(default_factory=Counter)
     stacks: list[tuple[Place, ...]] = field(default_factory=list)
     stack_kinds: list[list[int]] = field(default_factory=list)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    givers: Counter[tuple[int, Giver | None]] = field(default_factory=Counter)
+    givers: dict[int, Counter[Giver]] = field(default_factory=lambda: defaultdict(Counter))
     allocators: Counter[str] = field(default_factory=Counter)
-    programs: Tallies = field(default_factory=lambda: defaultdict(Tally))
-    threads: Tallies = field(default_factory=lambda: defaultdict(Tally))
-    processes: Tallies = field(default_factory=lambda: defaultdict(Tally))
+    tallies: dict[tuple[str, int, str], Tally] = field(default_factory=lambda: defaultdict(Tally))
     names: list[str] = field(default_factory=list)
     largest: Touched = field(default_factory=lambda: Touched(Space()))
-    unwritten: int = 0
     detached: list[str] = field(default_factory=list)
     anonymous: int = 0
-    in_kernel: int = 0
     undecoded: int = 0
 
     @property

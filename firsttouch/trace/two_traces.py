@@ -11,15 +11,13 @@ from pathlib import Path, PurePath
 from firsttouch.analysis.figures import change_percent
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change
-from firsttouch.trace.kinds import NAMES as FAULT_NAMES
-from firsttouch.trace.kinds import SECOND
+from firsttouch.trace.kinds import NAMES, SECOND
 from firsttouch.trace.sentences import command_line
 from firsttouch.trace.sites import FILE_NAME, Location, Trace, read_trace
-from firsttouch.trace.totals import KINDS
 from firsttouch.views.comparison import COMPARABLE, WITH_CARE, Comparison, Line
 
-# Sites that are printed.
-_SITES = 15
+# Places that are printed.
+_PLACES = 15
 
 
 def compared_traces(a: Path, b: Path) -> Comparison | None:
@@ -47,29 +45,26 @@ def compare_traces(a: Trace, b: Trace) -> Comparison:
     """Return the comparison of two traces."""
     counts = [
         _line("page faults", a.faults, b.faults),
+        *(_line(f"  {name}", a.fault_kinds.get(name, 0), b.fault_kinds.get(name, 0))
+          for name in NAMES),
         _line("doubles", a.doubles, b.doubles),
-        *(_line(f"  {kind}", a.of_kind(kind), b.of_kind(kind)) for kind in KINDS),
-    ]
-    counts[1:1] = [
-        _line(f"  {name}", a.fault_kinds.get(name, 0), b.fault_kinds.get(name, 0))
-        for name in FAULT_NAMES
-    ]
-    ours, theirs = _by_site(a), _by_site(b)
-    sites = [_line(site, ours[site], theirs[site]) for site in {**ours, **theirs}]
-    changed = [line for line in sites if line.changed]
+    ]  # fmt: skip
+    ours, theirs = _by_place(a), _by_place(b)
+    places = [_line(place, ours[place], theirs[place]) for place in {**ours, **theirs}]
+    changed = [line for line in places if line.changed]
     changed.sort(key=lambda line: (-abs(line.a - line.b), line.names))
     lines = [
         *(line for line in counts if line.a or line.b),
-        *changed[:_SITES],
-        *(replace(line, shown=False) for line in changed[_SITES:]),
+        *(replace(line, shown=number < _PLACES) for number, line in enumerate(changed)),
     ]
-    care = a.machine != b.machine or a.command != b.command or a.lower_bound or b.lower_bound
-    kind = WITH_CARE if care else COMPARABLE
     sentences = list(_sentences(a, b))
+    care = len(sentences) > 0
+    sentences.append(f"{a.faults:,} page faults before, {b.faults:,} after.")
     if changed:
         before, after, _ = changed[0].texts
         where = changed[0].names[0]
         sentences.append(f"The largest change: {before} before and {after} after in {where}.")
+    kind = WITH_CARE if care else COMPARABLE
     return Comparison(kind, tuple(sentences), (), ("what",), tuple(lines))
 
 
@@ -79,7 +74,7 @@ def _line(what: str, a: int, b: int) -> Line:
     return Line({"what": what.strip()}, (what,), a, b, change, texts, a != b)
 
 
-def _by_site(trace: Trace) -> Counter[str]:
+def _by_place(trace: Trace) -> Counter[str]:
     """Return the doubles by site, and other faults by place and kind.
 
     A fix moves lines and addresses, so only functions count.
@@ -90,7 +85,7 @@ def _by_site(trace: Trace) -> Counter[str]:
         where = read if read == write else f"{read}, written by {write}"
         counted[f"{where} ({site.kind})"] += site.doubles
     for place in trace.fault_places:
-        if place.kind != FAULT_NAMES[SECOND]:
+        if place.kind != NAMES[SECOND]:
             leaf = f", {place.leaf}" if place.leaf else ""
             counted[f"{_function(place.place)} ({place.kind}{leaf})"] += place.faults
     return counted
@@ -101,6 +96,7 @@ def _function(location: Location) -> str:
 
 
 def _sentences(a: Trace, b: Trace) -> Iterator[str]:
+    """Yield what speaks against a comparison."""
     for trace, letter in ((a, "A"), (b, "B")):
         if trace.lower_bound:
             yield f"{letter} lost faults or was cut off: its number of doubles is a lower bound."
@@ -108,11 +104,3 @@ def _sentences(a: Trace, b: Trace) -> Iterator[str]:
         yield f"A is of {a.machine}, B of {b.machine}: the compiler chose other instructions."
     if a.command != b.command:
         yield f"The commands differ: A is {command_line(a)}, B is {command_line(b)}."
-    change = f" ({format_change(change_percent(a.faults, b.faults))})" if a.faults else ""
-    yield f"{a.faults:,} page faults before, {b.faults:,} after{change}."
-    kinds = [(a.fault_kinds.get(name, 0), b.fault_kinds.get(name, 0), name) for name in FAULT_NAMES]
-    before, after, name = max(kinds, key=lambda entry: abs(entry[0] - entry[1]))
-    if before != after:
-        yield f"The kind that changed most: {name}, {before:,} before and {after:,} after."
-    if a.doubles or b.doubles:
-        yield f"{a.doubles:,} double faults before, {b.doubles:,} after."

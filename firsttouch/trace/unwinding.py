@@ -12,9 +12,9 @@ from elftools.dwarf.callframe import FDE, CallFrameInfo, RegisterRule
 from elftools.dwarf.structs import DWARFStructs
 from elftools.elf.elffile import ELFFile
 
-from firsttouch.trace.debug_files import MappedFiles
 from firsttouch.trace.events import Call, Fault
 from firsttouch.trace.spaces import Place
+from firsttouch.trace.symbols import MappedFiles
 
 if TYPE_CHECKING:
     from firsttouch.trace.process import Process

@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from firsttouch.building.programs import build_recorder
 from firsttouch.progress import Reporter
-from firsttouch.trace.debug_files import MappedFiles
 from firsttouch.trace.doubles import Finder
 from firsttouch.trace.events import Fault
-from firsttouch.trace.kinds import First, Instruction
+from firsttouch.trace.kinds import First
 from firsttouch.trace.process import Process
 from firsttouch.trace.records import Recording, open_recording
+from firsttouch.trace.symbols import MappedFiles
 
 _NOBODY = 65534
 _EVENTS = "exceptions:page_fault_user,exceptions:page_fault_kernel"
@@ -125,10 +125,8 @@ class Watching(Finder):
         super().__init__(recording, mapped_files)
         self.seconds: list[Fault] = []
 
-    def _double(
-        self, process: Process, first: First, fault: Fault, second: Instruction, memory: str
-    ) -> None:
-        super()._double(process, first, fault, second, memory)
+    def _double(self, process: Process, first: First, fault: Fault, memory: str) -> None:
+        super()._double(process, first, fault, memory)
         self.seconds.append(fault)
 
 

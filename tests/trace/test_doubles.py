@@ -14,12 +14,11 @@ import pytest
 from firsttouch.trace.doubles import find
 from firsttouch.trace.events import Event, Fault
 from firsttouch.trace.process import Process
+from firsttouch.trace.reading import summarize
 from firsttouch.trace.records import open_recording
-from firsttouch.trace.summary import fault_kinds
 from firsttouch.trace.symbols import Symbols
 
 _EXIT, _FORK, _SAMPLE, _MMAP2, _START, _CODE = 4, 7, 9, 10, 100, 102
-_UPGRADE, _UPGRADES = 108, 16
 _CALLS = 113
 MUNMAP, BRK, MADVISE, MREMAP, MREMAPPED, MMAP = range(6)
 _KERNEL, _USER, _IN_KERNEL, _SAYS_MAPPED, _SAYS_CALLS = 1, 2, 2, 32, 128
@@ -149,12 +148,13 @@ def test_what_was_mapped_at_a_fault_decides(name: str, tmp_path: Path) -> None:
     events, doubles = CASES[name]
     file = tmp_path / "trace.data"
     file.write_bytes(start() + b"".join(events))
-    assert find(open_recording(file)).counts.total() == doubles
+    assert find(open_recording(file)).pairs.total() == doubles
 
 
 def _kinds(file: Path, *events: bytes, flags: int = _SAYS_MAPPED) -> dict[str, int]:
     file.write_bytes(start(flags=flags) + b"".join(events))
-    return fault_kinds(find(open_recording(file)))
+    recording = open_recording(file)
+    return dict(summarize(recording, find(recording), Symbols()).fault_kinds)
 
 
 def test_a_fault_where_nothing_is_mapped_brings_no_page(tmp_path: Path) -> None:
@@ -194,18 +194,8 @@ def test_before_linux_5_11_the_order_decides(tmp_path: Path) -> None:
     file = tmp_path / "trace.data"
     file.write_bytes(start(0) + old_sample(LOAD, AT, registers) + old_sample(STORE, AT, registers))
     recording = open_recording(file)
-    assert find(recording).counts.total() == 1
+    assert find(recording).pairs.total() == 1
     assert not recording.says_mapped
-
-
-def test_what_an_older_recorder_wrote_of_upgrades_is_passed_over(tmp_path: Path) -> None:
-    upgrade = record(_UPGRADE, struct.pack("<IIQQ", 1, 1, next(times), AT))
-    file = tmp_path / "trace.data"
-    file.write_bytes(
-        start(flags=_SAYS_MAPPED | _UPGRADES)
-        + (sample(LOAD, AT, 0) + upgrade + sample(STORE, AT, PAGE))
-    )
-    assert find(open_recording(file)).counts.total() == 1
 
 
 def test_a_process_that_has_ended_takes_no_memory(
@@ -222,7 +212,8 @@ def test_a_process_that_has_ended_takes_no_memory(
         alive.append(sum(isinstance(each, Process) for each in gc.get_objects()))
 
     monkeypatch.setattr(recording, "events", counted)
-    assert len(find(recording).processes) == 39
+    tallies = find(recording).tallies
+    assert sum(what == "process" for what, _, _ in tallies) == 39
     assert alive == [1]
 
 

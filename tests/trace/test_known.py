@@ -52,8 +52,6 @@ def test_all_known_doubles_are_found_at_their_lines_and_no_other(
     others = trace.doubles - sum(KNOWN.values())
     assert others <= 12
     assert trace.lost == 0
-    # Those of the part "only_read"; the C library may have read one more.
-    assert 127 <= trace.untouched <= 129
 
 
 def test_the_most_memory_of_a_process_is_told(firsttouch: Firsttouch, compile_c: Compile) -> None:
@@ -82,4 +80,3 @@ def test_code_that_is_in_no_file_is_decoded_and_named(
     ]
     assert (site.kind, site.doubles) == ("load-store", 331)
     assert site.read.function == site.write.function == "compiled table.js:3"
-    assert site.reading and site.writing

@@ -68,25 +68,6 @@ def test_lines_come_from_the_file_itself(compile_c: Compile, dwarf: int) -> None
     _check(locate(Symbols(), Place(str(program), offset_of(program, "write_all"), 0)))
 
 
-def test_names_come_without_binutils_and_what_the_lines_need_is_said(
-    compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = compile_c("known.c")
-    place = Place(str(program), offset_of(program, "write_all"), 0)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    symbols = Symbols()
-    location = locate(symbols, place)
-    assert (location.function, location.line) == ("write_all", 0)
-    (trouble,) = symbols.troubles()
-    assert trouble.startswith(str(program)) and trouble.endswith("install binutils")
-    # One that is there and fails.
-    (tmp_path / "addr2line").symlink_to("/bin/false")
-    symbols = Symbols()
-    assert locate(symbols, place) == location
-    (trouble,) = symbols.troubles()
-    assert trouble == f"{program} has debug information that addr2line cannot read"
-
-
 def test_lines_come_from_a_debug_file_by_its_build_id(compile_c: Compile, tmp_path: Path) -> None:
     program = compile_c("known.c", "-Wl,--build-id")
     offset = offset_of(program, "write_all")

@@ -12,14 +12,13 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from firsttouch.trace.debug_files import MappedFiles
 from firsttouch.trace.events import Fault, Mapped, StackTop
 from firsttouch.trace.process import Process
-from firsttouch.trace.reading import read_recording
+from firsttouch.trace.reading import own_place, read_recording
 from firsttouch.trace.remedies import Replay, new_outcomes
 from firsttouch.trace.sites import Trace
 from firsttouch.trace.spaces import Place, Space
-from firsttouch.trace.summary import own_place
+from firsttouch.trace.symbols import MappedFiles
 from firsttouch.trace.unwinding import Frames, Rule, Unwinder
 
 CHAIN = Path(__file__).parents[1] / "data/probes/chain.c"
