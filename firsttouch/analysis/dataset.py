@@ -11,7 +11,8 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
+from typing import NamedTuple
 
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import BASE_PAGE, Case, Measurement, Platform, measure
@@ -21,6 +22,7 @@ from firsttouch.catalog.experiments import (
     BASE_PAGES,
     PAGES,
     Derived,
+    Params,
     Published,
     Value,
     experiment_names,
@@ -348,3 +350,46 @@ def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]
         if value is not None and per:
             arms[arm] = round(value / per, 2)
     return arms
+
+
+def alike(cases: Iterable[Case], name: str) -> list[tuple[Params, list[Case]]]:
+    """Return groups of cases that differ only in parameter `name`, each with the other values."""
+    groups: dict[tuple[tuple[str, Value], ...], list[Case]] = {}
+    for case in cases:
+        rest = tuple((key, value) for key, value in case.params.items() if key != name)
+        groups.setdefault(rest, []).append(case)
+    return [(dict(rest), members) for rest, members in groups.items()]
+
+
+class Spread(NamedTuple):
+    """Misses of a cache per round of ``zero-conflict``, over the `colors` of the hot lines."""
+
+    level: str
+    colors: int
+    arm: str
+    mean: float
+    worst: float
+
+
+def spreads(dataset: Dataset, platform: Platform) -> list[Spread]:
+    """Return the spread of each arm in the cache of which the hot lines fill a set, L2 first.
+
+    An arm that lacks a colour has none: it might be the worst.
+    """
+    swept = [
+        case
+        for case in dataset.cases
+        if case.platform == platform
+        and case.experiment.runs == "zero-conflict"
+        and case.number("rounds") > 0
+    ]
+    found = []
+    for rest, members in alike(swept, "hot_color"):
+        level = str(rest.get("level", ""))
+        for arm in dataset.arms(members):
+            misses = [case.value(arm, f"{level}_misses") for case in members]
+            rounds = members[0].number("rounds")
+            each = [count / rounds for count in misses if count is not None]
+            if len(each) == len(members):
+                found.append(Spread(level.upper(), len(each), arm, fmean(each), max(each)))
+    return sorted(found, key=lambda spread: spread.level != "L2")

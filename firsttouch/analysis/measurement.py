@@ -117,7 +117,7 @@ def _why_not(metric: str, metrics: Mapping[str, float], missing: Mapping[str, st
         # The CPU lacks the instruction, or the kernel the page size: all metrics
         # are missing for that reason.
         return next(iter(missing.values()))
-    return f"neither ftbench nor the PMU plugin reported {metric}"
+    return "neither ftbench nor the PMU plugin reported it"
 
 
 def _timeline(line: Fields) -> tuple[tuple[int, int], ...]:

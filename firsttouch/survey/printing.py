@@ -13,7 +13,6 @@ from firsttouch.quantities import format_number_of, format_size
 from firsttouch.survey.findings import Findings
 from firsttouch.survey.sentences import PLUS_MINUS, Sentence
 from firsttouch.survey.tasks import FLOOR, kind_name
-from firsttouch.views.names import group_by_reason
 from firsttouch.views.tables import Table, print_tables
 from firsttouch.views.terminal import plain
 from firsttouch.vm.host import Host
@@ -86,13 +85,13 @@ def _print_touches(findings: Findings, console: Console) -> None:
     print_tables([Table(title, (*names, *figures), rows, names=2)], console)
     floor = kind_name(FLOOR, findings.host)
     console.print(f"The floor is {floor}, by processor time.", style="dim")
-    missing = (
-        (f"{kind_name(touch.kind, findings.host)} in {format_size(touch.page_size)} pages", touch)
-        for touch in findings.touches
-        if touch.unavailable
-    )
-    for group in group_by_reason((name, touch.unavailable, "") for name, touch in missing):
-        console.print(plain(f"Unavailable: {', '.join(group.names)}: {group.reason}."))
+    missing: dict[str, list[str]] = {}
+    for touch in findings.touches:
+        if touch.unavailable:
+            name = f"{kind_name(touch.kind, findings.host)} in {format_size(touch.page_size)} pages"
+            missing.setdefault(touch.unavailable, []).append(name)
+    for why, unavailable in missing.items():
+        console.print(plain(f"Unavailable: {', '.join(sorted(unavailable))}: {why}."))
 
 
 def _time(time: Figure) -> tuple[str, str]:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 
 from firsttouch.analysis.changes import JUDGED
 from firsttouch.analysis.dataset import NOT_PUBLISHED, Distribution, Row
@@ -91,42 +90,3 @@ def verdict_words(row: Row) -> str:
     held = row.holds_in()
     words = f"{row.verdict}, holds in {held[0]} of {held[1]}" if held else row.verdict
     return "" if row.verdict == NOT_PUBLISHED else words
-
-
-def page_label(page: str | int) -> str:
-    """Return a page size for people: ``4 KiB``."""
-    try:
-        return format_size(parse_size(page))
-    except ValueError:
-        return str(page)
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why something is not available: the `names`, sorted, and `where` it is missing."""
-
-    reason: str
-    names: tuple[str, ...]
-    where: tuple[str, ...]
-
-
-def group_by_reason(items: Iterable[tuple[str, str, str]]) -> list[Reason]:
-    """Return each reason once, from items of (what is missing, why, where).
-
-    Two reasons that differ only in the name of what is missing are the same.
-    """
-    blank = "\0"
-    names: dict[str, set[str]] = {}
-    where: dict[str, set[str]] = {}
-    for name, reason, place in items:
-        form = reason.replace(name, blank)
-        names.setdefault(form, set()).add(name)
-        where.setdefault(form, set()).add(place)
-    return [
-        Reason(
-            form.replace(blank, next(iter(missing)) if len(missing) == 1 else "them"),
-            tuple(sorted(missing)),
-            tuple(sorted(where[form] - {""})),
-        )
-        for form, missing in names.items()
-    ]

@@ -9,8 +9,7 @@ from contextlib import suppress
 
 from rich.console import Console
 
-from firsttouch.analysis.cache_statistics import MISSES, colored_caches, running, sweeps
-from firsttouch.analysis.dataset import NOT_PUBLISHED, Dataset, Distribution, Row
+from firsttouch.analysis.dataset import NOT_PUBLISHED, Dataset, Distribution, Row, Spread, spreads
 from firsttouch.analysis.measurement import Case
 from firsttouch.quantities import format_change, format_fixed, format_value
 from firsttouch.tables import Json
@@ -19,7 +18,6 @@ from firsttouch.views.names import (
     SPREAD,
     change_head,
     format_params,
-    group_by_reason,
     spread_words,
     varying,
     verdict_words,
@@ -36,9 +34,9 @@ _COLUMNS = (
 def print_dataset(dataset: Dataset, console: Console) -> None:
     """Print every row: its value on each arm, the change, the verdict on a published figure."""
     print_tables(row_tables(dataset), console)
-    print_tables(cache_tables(dataset), console)
-    if dataset.gaps:
-        print_tables([gap_table(dataset)], console)
+    spread = spread_table(dataset)
+    gaps = [gap_table(dataset)] if dataset.gaps else []
+    print_tables([*([spread] if spread else []), *gaps], console)
 
 
 def row_tables(dataset: Dataset) -> Iterator[Table]:
@@ -116,75 +114,41 @@ def change_words(percent: float | None) -> str:
     return "" if text in (format_change(None), format_change(0)) else text
 
 
-def cache_tables(dataset: Dataset) -> Iterator[Table]:
-    """Yield the spread over the colours of hot lines on each platform, and what colours change."""
-    for platform in dataset.platforms():
-        rows = [
-            (
-                f"a set of {sweep.level}, {sweep.cases[0].number('rounds'):,} rounds",
-                metric.removesuffix("_misses"),
-                arm,
-                *(format_fixed(value, 3) for value in (spread.best, spread.mean, spread.worst)),
-            )
-            for sweep in sweeps(running(dataset, platform, "zero-conflict"))
-            for metric in MISSES
-            for arm, spread in sweep.spreads(metric).items()
-            # If a colour was not measured, which may be the worst, there is no spread.
-            if spread.whole
-        ]
-        if rows:
-            yield Table(
-                "Misses per round, over all colours of the hot lines",
-                ("hot lines fill", "misses of", "arm", "best", "mean", "worst"),
-                tuple(rows), about=f"({platform})", names=3,
-            )  # fmt: skip
-    if len(dataset.platforms()) > 1 and (colored := colored_rows(dataset)):
-        lines = [
-            (*row[:3], *(f"{row[at]} -> {row[at + 1]}" for at in (3, 5, 7))) for row in colored
-        ]
-        head = ("machine", "level", "colours", "worst", "mean", "beside a set")
-        yield Table("Effect of colours, by machine", head, lines, _COLORED, names=2)
-
-
-COLORED = (
-    "machine", "level", "colours", "worst, stock", "worst, colours", "mean, stock",
-    "mean, colours", "beside a set, stock", "beside a set, colours",
-)  # fmt: skip
-_COLORED = (
-    "Misses per round on stock and with a zero page per colour: of zero-conflict, and of a dense "
-    "zero-scan beside a working set that just fits."
-)
-
-
-def colored_rows(dataset: Dataset) -> tuple[tuple[str, ...], ...]:
-    """Return what colours change in each machine's caches; `COLORED` heads the columns."""
+def spread_table(dataset: Dataset) -> Table | None:
+    """Return what colours change in the caches of each machine; None if it was not measured."""
     several = len({platform.release for platform in dataset.platforms()}) > 1
-    return tuple(
+    found: dict[tuple[str, str, str], dict[str, Spread]] = {}
+    for platform in dataset.platforms():
+        for each in spreads(dataset, platform):
+            of = str(platform) if several else platform.machine, each.level, str(each.colors)
+            found.setdefault(of, {})[each.arm] = each
+    arms = dict.fromkeys(arm for by_arm in found.values() for arm in by_arm)
+    rows = [
         (
-            str(cache.platform) if several else cache.platform.machine,
-            cache.level.upper(),
-            str(cache.colors),
-            *(format_fixed(spread.worst, 2) for spread in (cache.stock, cache.colored)),
-            *(format_fixed(spread.mean, 2) for spread in (cache.stock, cache.colored)),
-            *(format_fixed(misses, 0) for misses in cache.beside),
+            *of,
+            *(
+                format_fixed(value, 2)
+                for arm in arms
+                for value in (
+                    (by_arm[arm].mean, by_arm[arm].worst) if arm in by_arm else (None,) * 2
+                )
+            ),
         )
-        for cache in colored_caches(dataset)
-    )
+        for of, by_arm in found.items()
+    ]
+    heads = (f"{arm}, {what}" for arm in arms for what in ("mean", "worst"))
+    title = "Misses per round of zero-conflict, over the colours of the hot lines"
+    return Table(title, ("machine", "level", "colours", *heads), rows, names=2) if rows else None
 
 
 def gap_table(dataset: Dataset) -> Table:
-    reasons = group_by_reason(
-        (gap.metric, reason, gap.case.experiment.name)
-        for gap in dataset.gaps
-        for reason in gap.reasons.values()
-    )
-    return Table(
-        "Not available",
-        ("metrics", "why", "where"),
-        tuple((", ".join(r.names), r.reason, ", ".join(r.where)) for r in reasons),
-        names=3,
-        wraps={0: 20, 1: 20, 2: 20},
-    )
+    missing: dict[tuple[str, str], dict[str, None]] = {}
+    for gap in dataset.gaps:
+        for reason in gap.reasons.values():
+            missing.setdefault((gap.case.experiment.name, reason), {})[gap.metric] = None
+    rows = [(name, ", ".join(metrics), why) for (name, why), metrics in missing.items()]
+    head = ("experiment", "metrics", "why")
+    return Table("Not available", head, rows, names=3, wraps={1: 20, 2: 20})
 
 
 def export(dataset: Dataset, form: str) -> str:
@@ -243,19 +207,21 @@ def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> st
     `further` has their other layouts, and may have more.
     """
     first = cases[0]
-    tried = tried_options(first)
-    words = [
-        "firsttouch", "try" if tried else "lab", *_kernel(first),
-        "--machine", first.platform.machine, "--experiment", first.experiment.name,
-    ]  # fmt: skip
-    settings = dict.fromkeys(case.platform.setting for case in cases)
-    words += [word for name in settings if name for word in ("--setting", name)]
+    name, platform, tried = first.experiment.name, first.platform, tried_options(first)
+    kernel = ["--release", platform.release]
+    # A command in results from others may be anything.
+    with suppress(ValueError):
+        words = shlex.split(first.command(next(iter(first.arms))))
+        kernel = words[2:4] if words[2:3] == ["--source"] else kernel
+    words = ["firsttouch", "try" if tried else "lab", *kernel]
+    words += ["--machine", platform.machine, "--experiment", name]
+    words += ["--setting", platform.setting] if platform.setting else []
     sizes = {case.params["size"] for case in cases if "size" in case.params}
     if len(sizes) == 1 and sizes != set(first.experiment.parameters["size"]):
         words += ["--size", str(sizes.pop())]
-    here = (first.platform, first.experiment.name)
-    layouts = {case.layout for case in further if (case.platform, case.experiment.name) == here}
-    layouts |= {case.layout for case in cases}
+    layouts = {case.layout for case in cases} | {
+        case.layout for case in further if (case.platform, case.experiment.name) == (platform, name)
+    }
     if layouts != {0} or first.experiment.layouts > 1:
         words += ["--layouts", f"{min(layouts)}-{max(layouts)}"]
     return shlex.join([*words, *tried])
@@ -268,15 +234,6 @@ def tried_options(case: Case) -> list[str]:
             words = shlex.split(case.command(arm))
             options += words[words.index("--arm") :]
     return options
-
-
-def _kernel(case: Case) -> list[str]:
-    """Return the option that names the kernel of a case: --source where it was the user's own."""
-    with suppress(ValueError):
-        words = shlex.split(case.command(next(iter(case.arms))))
-        if words[2:3] == ["--source"]:
-            return words[2:4]
-    return ["--release", case.platform.release]
 
 
 SCHEMA = 2

@@ -18,7 +18,6 @@ from firsttouch.progress import Reporter
 from firsttouch.quantities import format_change, format_compact, format_number_of, format_value
 from firsttouch.views.answers import print_answers
 from firsttouch.views.comparison import compare, print_comparison
-from firsttouch.views.names import group_by_reason, page_label
 from firsttouch.views.rows import export, print_dataset
 from firsttouch.views.tables import Table, as_csv, as_html, markdown, print_table
 from firsttouch.views.terminal import output_console
@@ -69,24 +68,25 @@ def test_four_printers_of_one_table() -> None:
     assert _TABLE.most(1).note == "and 2 more: the same command with --table"
 
 
-def test_several_machines_are_set_side_by_side(tmp_path: Path) -> None:
-    results = []
-    for machine in ("neoverse-n1", "thunderx2"):
-        l1d = load_machine(machine).cpus[0].l1d
-        for arm, misses in (("stock", 9000), ("color", 4500)):
-            results += [
-                Made("zero-conflict", {"level": "l1d", "hot_color": color, "rounds": 1000}, arm,
-                     {"l1d_misses": misses * (color + 1)}, machine=machine)
-                for color in range(2)
-            ]  # fmt: skip
-            params = {"stride": 64, "working_set": l1d.size, "rounds": 10}
-            scan = Made("zero-scan", params, arm, {"l1d_misses": misses}, machine=machine)
-            results.append(scan)
+def test_the_spread_over_colours_of_each_machine_and_none_of_an_arm_that_lacks_one(
+    tmp_path: Path,
+) -> None:
+    results = [
+        Made("zero-conflict", {"level": "l1d", "hot_color": color, "rounds": 1000}, arm,
+             {"l1d_misses": misses * (color + 1)}, machine=machine)
+        for machine in ("neoverse-n1", "thunderx2")
+        for arm, misses, colors in (("stock", 9000, 2), ("color", 4500, 2), ("on", 1, 1))
+        for color in range(colors)
+    ]  # fmt: skip
     dataset = made_results.dataset(tmp_path, results)
     text = _printed(lambda console: print_dataset(dataset, console))
-    assert "Effect of colours, by machine" in text
-    (line,) = (line.split() for line in text.splitlines() if line.startswith("thunderx2 "))
-    assert " ".join(line[1:]) == "L1D 1 18.00 -> 9.00 13.50 -> 6.75 900 -> 450"
+    _, _, spread = text.partition("Misses per round")
+    lines = [" ".join(line.split()) for line in spread.splitlines()]
+    assert lines[1:4] == [
+        "machine level colours stock, mean stock, worst color, mean color, worst",
+        "neoverse-n1 L1D 2 13.50 18.00 6.75 9.00",
+        "thunderx2 L1D 2 13.50 18.00 6.75 9.00",
+    ]
 
 
 @pytest.mark.parametrize("name", ["[bold]", "[/red]", "a\\", "\x1b[31mred", "two\nlines"])
@@ -160,17 +160,6 @@ def test_a_kernel_of_ones_own_is_in_the_command(populate: Path) -> None:
     assert "`firsttouch lab --source '/home/me/my linux' --machine neoverse-n1" in text
 
 
-def test_reasons_that_name_what_is_missing_are_one() -> None:
-    grouped = group_by_reason(
-        [("tlbi", "no model of tlbi", "a"), ("dsb", "no model of dsb", "b"), ("x", "gone", ""),
-         ("dsb", "no model of dsb", "a")]
-    )  # fmt: skip
-    assert [(g.reason, g.names, g.where) for g in grouped] == [
-        ("no model of them", ("dsb", "tlbi"), ("a", "b")),
-        ("gone", ("x",), ()),
-    ]
-
-
 @pytest.mark.parametrize(
     ("printed", "text"),
     [
@@ -180,8 +169,7 @@ def test_reasons_that_name_what_is_missing_are_one() -> None:
         (format_number_of(2048, "MiB"), "2,048 MiB"), (format_number_of(1, "s"), "1 s"),
         (format_value(None), "-"), (format_value(1234567), "1,234,567"), (format_value(2.5), "2.5"),
         (format_value(1_234_567, "ns"), "1.23 ms"), (format_compact(3.2e9), "3.2 G"),
-        (format_compact(645170987), "645.2 M"), (page_label("64k"), "64 KiB"),
-        (page_label("huge"), "huge"),
+        (format_compact(645170987), "645.2 M"),
     ],
 )  # fmt: skip
 def test_values_in_words(printed: str, text: str) -> None:

@@ -23,7 +23,7 @@ from firsttouch.catalog.arms import BASE
 from firsttouch.errors import UserError
 from firsttouch.quantities import format_change, format_fixed, format_value
 from firsttouch.views.names import changes_of, format_params, varying, verdict_words
-from firsttouch.views.rows import COLORED, colored_rows, kernel_versions
+from firsttouch.views.rows import kernel_versions, spread_table
 from firsttouch.views.tables import Table, markdown
 
 # Rows of a set with `changes`, and functions with fewer instructions per fault share one.
@@ -68,9 +68,8 @@ def _release(of: ResultSet, dataset: Dataset) -> Iterator[str]:
             yield from _over_layouts(dataset, cases, metrics)
         else:
             yield from _cases(of, dataset, cases, metrics)
-    if rows := colored_rows(dataset):
-        yield from ("", f"## Misses per round ({release})", "")
-        yield from markdown(Table("", COLORED, rows, names=2))
+    if spread := spread_table(dataset):
+        yield from ("", f"## {spread.title} ({release})", "", *markdown(spread))
 
 
 def _cases(

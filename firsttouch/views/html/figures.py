@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from firsttouch.analysis.cache_statistics import alike
-from firsttouch.analysis.dataset import Dataset
+from firsttouch.analysis.dataset import Dataset, alike
 from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.experiments import PAGES, Drawn, Metric, Params
 from firsttouch.quantities import format_compact, format_number_of
 from firsttouch.views.html.charts import Chart, describe, draw_dumbbells, draw_lines, pictures
 from firsttouch.views.html.style import symbols
-from firsttouch.views.names import as_number, format_param, format_params, metric_words, page_label
+from firsttouch.views.names import as_number, format_param, format_params, metric_words
 
 # For an axis: the divisor of a unit's values, and the unit after division.
 _AXES = {"ns": (1e6, "ms"), "bytes": (float(1 << 20), "MiB")}
@@ -75,7 +74,7 @@ def _timeline(dataset: Dataset, case: Case, name: str) -> Chart:
         for arm, measured in case.arms.items()
         if measured.timeline
     }
-    page = page_label(case.params.get("page", "4k"))
+    page = _value("size", case.params.get("page", "4k"))
     what = f"first touch by {case.params.get('by', '')}, {page} pages"
     counted = "; ".join(
         f"{arm}: {format_number_of(len(points), 'faults')}, the last after {max(points)[0]:,.0f} µs"

@@ -18,7 +18,7 @@ from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.arms import BASE
 from firsttouch.files import write_atomically
 from firsttouch.quantities import format_number_of
-from firsttouch.views.answers import answer, answering, published_table
+from firsttouch.views.answers import answer, published_table
 from firsttouch.views.changes import compared_arms
 from firsttouch.views.comparison import comparison_tables
 from firsttouch.views.html.charts import Chart, Picture
@@ -127,11 +127,11 @@ def _tried(tried: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]) -> 
 
 def _sections(dataset: Dataset) -> Iterator[Section]:
     published = dataset.published()
-    for number, platform in enumerate(answering(dataset)):
-        if said := answer(dataset, platform, published):
+    for number, platform in enumerate(dataset.platforms()):
+        if said := answer(dataset, platform):
             yield Section(f"answer-{number}", f"The answer: {platform}", said)
     if published:
-        table = published_table([[each] for each in published], whole=True)
+        table = published_table(published, whole=True)
         yield Section("claims", "Published figures, and whether they are reproduced",
                       [_PUBLISHED], tables=[table])  # fmt: skip
     measured = list(by_experiment(dataset))
