@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from firsttouch.analysis.measurement import Case, Measurement
-from firsttouch.errors import UserError
 from firsttouch.tables import Fields, Json
 
 INSTRUCTIONS = "instructions"
@@ -25,7 +24,6 @@ MISSES = ("l1d_misses", "l2_misses")
 # Names that stand for what is no function of the kernel.
 USER, UNKNOWN = "user code", "code without a symbol"
 CELL = "cell"
-UNITS = ("fault", "page", CELL)
 # Arms whose numbers of faults differ by less take as many.
 _ALIKE = 0.01
 
@@ -126,30 +124,18 @@ def profiles_of(case: Case) -> dict[str, Profile]:
     return {arm: profile for arm, profile in profiles.items() if profile is not None}
 
 
-def basis_of(case: Case, profiles: Mapping[str, Profile], unit: str | None = None) -> Basis:
+def basis_of(case: Case, profiles: Mapping[str, Profile]) -> Basis:
     """Return the basis on which the arms of `case` are compared.
 
-    Without `unit` that is the page fault, if each page takes one and all arms
-    take as many. Else it is the page, or the whole cell if that touches no
-    pages. Raises UserError if the cell does not count the `unit` asked for.
+    It is the page fault, if each page takes one and all arms take as many. Else it is the page, or
+    the whole cell if that touches no pages.
     """
     faults = {arm: profile.faults or 0 for arm, profile in profiles.items()}
     pages = case.pages()
-    bases = {CELL: Basis(CELL, dict.fromkeys(profiles, 1.0))}
-    if pages:
-        bases["page"] = Basis("page", dict.fromkeys(profiles, pages))
-    if all(faults.values()):
-        bases["fault"] = Basis("fault", faults)
-    if unit is None:
-        least, most = min(faults.values()), max(faults.values())
-        alike = most - least <= most * _ALIKE and least >= (pages or 0)
-        return bases["fault"] if "fault" in bases and alike else bases.get("page", bases[CELL])
-    if unit not in bases:
-        raise UserError(
-            f"{case.experiment.name} counts no {unit}s, so that --per {unit} is not possible: "
-            f"use --per {' or '.join(bases)}."
-        )
-    return bases[unit]
+    least, most = min(faults.values()), max(faults.values())
+    if least and most - least <= most * _ALIKE and least >= (pages or 0):
+        return Basis("fault", faults)
+    return Basis("page" if pages else CELL, dict.fromkeys(profiles, pages or 1.0))
 
 
 def compare_functions(

@@ -161,9 +161,9 @@ class Experiment:
     `scripts`: what a shell runs, by the value of the parameter ``program``.
     `cited`: published figures that are not a change from stock to `compare`;
     the report shows them, with their source, beside what is measured.
-    `chart`: the picture in the report, unless `figures` say what it shows. `quick`: the
-    values that `firsttouch lab --quick` uses instead of those in `parameters`; an experiment
-    where it is None has no quick form.
+    `figures`: the pictures in the report; without any, it has the first metric that differs
+    between arms. `quick`: the values that `firsttouch lab --quick` uses instead of those in
+    `parameters`; an experiment where it is None has no quick form.
     `layouts`: how many layouts (lab/cells.py) each cell runs in.
     `program`: the user's, which is in no file.
     """
@@ -180,7 +180,6 @@ class Experiment:
     scripts: Mapping[str, str]
     metrics: tuple[Metric, ...]
     published: tuple[Published, ...]
-    chart: str
     order: int = _LAST
     default: bool = False
     options: tuple[str, ...] = ()
@@ -235,10 +234,6 @@ class Experiment:
         return places
 
 
-# The first two draw any experiment, the last one samples of faults.
-CHARTS = ("dumbbells", "lines", "timeline")
-
-
 def experiment_names(folder: Path = EXPERIMENTS) -> list[str]:
     return names_in(folder)
 
@@ -273,12 +268,9 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         scripts=scripts,
         metrics=tuple(read(entry, Metric) for entry in table.tables("metrics")),
         published=tuple(_published(table)),
-        chart=table.choice("chart", CHARTS, CHARTS[0]),
         quick=_parameters(table.table("quick")) if table.has("quick") else None,
         figures=tuple(read(entry, Drawn) for entry in table.tables("figure")),
     )
-    if experiment.figures and table.has("chart"):
-        raise table.error("chart", "chooses the figure that [[figure]] describes: leave one out.")
     if experiment.layouts < 1:
         raise table.error("layouts", f"is {experiment.layouts}: give how many, at least 1.")
     if scripts and not experiment.root:

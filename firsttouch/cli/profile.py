@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from firsttouch.analysis.dataset import make_dataset
-from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, UNITS, profiles_of
+from firsttouch.analysis.profile import COUNTS, INSTRUCTIONS, profiles_of
 from firsttouch.building.programs import ftbench_list
 from firsttouch.catalog.contract import parse_contract
 from firsttouch.cli.options import add_selection, request_of
@@ -15,7 +15,7 @@ from firsttouch.cli.running import print_failures
 from firsttouch.errors import UserError
 from firsttouch.lab.run import run_lab
 from firsttouch.progress import Reporter
-from firsttouch.views.html.page import write_flame_graphs
+from firsttouch.views.html.page import flame_graphs, write_figures
 from firsttouch.views.profile import print_profile
 from firsttouch.views.terminal import output_console
 
@@ -33,11 +33,6 @@ def add_options(profile: argparse.ArgumentParser) -> None:
         default=INSTRUCTIONS,
         help=f"the count to print by function (default {INSTRUCTIONS})",
     )
-    profile.add_argument(
-        "--per",
-        choices=UNITS,
-        help="the divisor (default: fault, or page if arms take different numbers of faults)",
-    )
     profile.add_argument("--table", action="store_true", help="print every function")
     profile.set_defaults(
         run=_run, at_interrupt="finished cells are kept; run the same command to resume"
@@ -50,14 +45,14 @@ def _run(options: argparse.Namespace, reporter: Reporter) -> int:
     contract = parse_contract(ftbench_list(reporter))
     outcome = run_lab(request_of(options, profile=True), contract, reporter)
     dataset = make_dataset(outcome.results, outcome.catalog)
-    pictures = write_flame_graphs(dataset, options.out)
+    pictures = write_figures(flame_graphs(dataset), options.out)
     console = output_console()
     for case in dataset.cases:
         if not any(profile.total() for profile in profiles_of(case).values()):
             raise UserError(
                 f"{case.experiment.name} marks no region to count in: name another experiment."
             )
-        print_profile(case, options.count, options.per, console, whole=options.table)
+        print_profile(case, options.count, console, whole=options.table)
         console.print()
     for file in pictures:
         print(f"Flame graph: {file}")

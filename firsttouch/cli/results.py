@@ -25,7 +25,7 @@ from firsttouch.trace.reading import read_recording, write_results
 from firsttouch.trace.recording import DATA_FILE
 from firsttouch.trace.two_traces import compared_traces
 from firsttouch.views.comparison import compare, comparison_document, print_comparison
-from firsttouch.views.html.page import write_figures, write_report
+from firsttouch.views.html.page import figure_files, write_figures, write_report
 from firsttouch.views.profile import folded
 from firsttouch.views.rows import FORMATS, export
 from firsttouch.views.terminal import output_console
@@ -115,7 +115,7 @@ def _export(options: argparse.Namespace, reporter: Reporter) -> int:
         raise UserError(f"{options.directory} has a trace: use --format folded.")
     dataset = _only(read_dataset(options.directory), options.experiment)
     if options.out:
-        for file in write_figures(dataset, options.out):
+        for file in write_figures(figure_files(dataset), options.out):
             print(file)
     elif options.format == _FOLDED:
         print(_folded(dataset, options.directory), end="")

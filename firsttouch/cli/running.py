@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from firsttouch.building.host_tools import processors
 from firsttouch.building.source import KernelSource
 from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.arms import Kernel, all_settings, arm_names
-from firsttouch.catalog.collection import Catalog, load_catalog
+from firsttouch.catalog.collection import load_catalog
 from firsttouch.catalog.contract import Contract
 from firsttouch.catalog.experiments import experiment_names
 from firsttouch.catalog.machines import machine_names
@@ -32,13 +32,11 @@ from firsttouch.lab.guests import (
     stored_part,
 )
 from firsttouch.lab.plan import Plan, Request, make_plan
-from firsttouch.lab.results import Result
 from firsttouch.lab.run import RunResults, guests_at_once, run_lab, source_of
 from firsttouch.lab.run import release_of as release_of_request
 from firsttouch.progress import Reporter
 from firsttouch.quantities import format_duration, format_number_of
 from firsttouch.tables import dump_json
-from firsttouch.views.answers import first_figure
 from firsttouch.views.html.page import write_report
 from firsttouch.views.rows import summary
 from firsttouch.views.terminal import heading, output_console, plain
@@ -118,12 +116,7 @@ class LabReport:
 def measure(request: Request, contract: Contract, reporter: Reporter) -> LabReport:
     """Run `request`, and write summary.json and the report."""
 
-    def tell(results: Sequence[Result], catalog: Catalog) -> None:
-        figure = first_figure(make_dataset(results, catalog))
-        if figure:
-            reporter.say(figure)
-
-    outcome = run_lab(request, contract, reporter, tell)
+    outcome = run_lab(request, contract, reporter)
     dataset = make_dataset(outcome.results, outcome.catalog)
     write_atomically(request.out / "summary.json", dump_json(summary(dataset)))
     report = ""

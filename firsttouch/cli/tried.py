@@ -40,7 +40,7 @@ from firsttouch.tables import dump_json
 from firsttouch.terminal import spelled
 from firsttouch.views.changes import changes_document, compared_arms, reply
 from firsttouch.views.comparison import print_comparison
-from firsttouch.views.html.page import write_flame_graphs, write_report
+from firsttouch.views.html.page import flame_graphs, write_figures, write_report
 from firsttouch.views.profile import function_tables
 from firsttouch.views.rows import print_dataset
 from firsttouch.views.tables import print_table
@@ -309,5 +309,5 @@ def profile(
 def print_profiled(each: Profiled, console: Console) -> None:
     for table in function_tables(each.cases, each.base, each.arm):
         print_table(table, console)
-    for file in write_flame_graphs(each.dataset, each.folder):
+    for file in write_figures(flame_graphs(each.dataset), each.folder):
         console.print(f"Flame graph: {file}", soft_wrap=True)

@@ -171,10 +171,6 @@ class Job:
     several: bool = False
     program: UserProgram | None = None
 
-    @property
-    def owner(self) -> tuple[str, str]:
-        return self.cells[0].machine, self.cells[0].experiment
-
     def provenance(self, cell: Cell) -> Provenance:
         return Provenance(
             kernel_version=self.source.version,

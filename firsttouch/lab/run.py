@@ -6,7 +6,6 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -115,15 +114,11 @@ class RunResults:
 
 # Called when the last guest of an experiment on a machine has ended, with the
 # results of all of them and the catalogue.
-Finished = Callable[[Sequence[Result], Catalog], None]
 
 
-def run_lab(
-    request: Request, contract: Contract, reporter: Reporter, finished: Finished | None = None
-) -> RunResults:
+def run_lab(request: Request, contract: Contract, reporter: Reporter) -> RunResults:
     """Measure the cells of `request` that the store does not have; return the results of all.
 
-    `finished` is called for each experiment and machine that had guests to run.
     `request.out` gets the guests' logs, and results.jsonl with only the results
     of the request. Raises UserError if the request cannot be carried out,
     HostError if the host lacks something, BuildError, and GuestError if the
@@ -151,7 +146,7 @@ def run_lab(
                 if where == SLURM:
                     keys = {job.key for job in measured.missing}
                     run_on_nodes(sorted(keys), partition, request, logs / "slurm", reporter)
-                _run_missing(measured, at_once, logs, reporter, finished)
+                _run_missing(measured, at_once, logs, reporter)
         finally:
             # An interrupted run leaves the results that it has.
             results = measured.results()
@@ -209,15 +204,11 @@ class Measured:
         return tuple((cell, error) for cell, error in errors if isinstance(error, GuestError))
 
 
-def _run_missing(
-    measured: Measured, at_once: int, logs: Path, reporter: Reporter, finished: Finished | None
-) -> None:
-    """Run the missing guests; call `finished` as the last one of its experiment has ended."""
+def _run_missing(measured: Measured, at_once: int, logs: Path, reporter: Reporter) -> None:
     # Cells that differ in name only have one key.
     jobs: dict[str, list[Job]] = {}
     for job in measured.missing:
         jobs.setdefault(job.key, []).append(job)
-    left = Counter(job.owner for job in measured.missing)
     done: dict[str, GuestOutcome] = {}
     said: set[str] = set()
 
@@ -231,12 +222,6 @@ def _run_missing(
         for job in jobs[key]:
             for _ in job.cells:
                 step.advance()
-            left[job.owner] -= 1
-            if finished and not left[job.owner]:
-                results = measured.results()
-                owned = [each for each in results
-                         if (each.cell.machine, each.cell.experiment) == job.owner]  # fmt: skip
-                finished(owned, measured.plan.catalog)
 
     at_once = min(at_once, len(jobs))
     number = format_number_of(at_once, "guests")

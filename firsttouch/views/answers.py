@@ -72,22 +72,6 @@ def own_tables(dataset: Dataset, figures: Iterable[Row]) -> Iterator[Table]:
             yield row_table(dataset, rows).most(max(4, _ROWS // len(own)))
 
 
-def first_figure(dataset: Dataset) -> str:
-    """Return the first figure of an experiment's results, in one line; empty if it has none.
-
-    It is the first figure with a published counterpart, or else the first shown one.
-    """
-    rows = [row for row in dataset.rows if row.metric in row.case.experiment.shown()]
-    rows = rows or list(dataset.rows)
-    row = next((row for row in rows if row.published), rows[0] if rows else None)
-    if row is None:
-        return ""
-    values = ", ".join(f"{arm} {format_value(value, row.unit)}" for arm, value in row.arms.items())
-    change = f", {format_change(row.change_percent)}" if row.change_percent is not None else ""
-    where = f"{cell_name(row.case.experiment, row.case.params)} on {row.case.platform.machine}"
-    return f"{where}: {row.metric} {values}{change}"
-
-
 def answer(dataset: Dataset, platform: Platform) -> list[str]:
     """Return a sentence each on write-intent faults and on colour zero pages, if measured."""
     return [each for each in (_faults(dataset, platform), _colors(dataset, platform)) if each]

@@ -19,7 +19,6 @@ from firsttouch.analysis.changes import (
     FAULTS,
     INSTRUCTIONS,
     JUDGED,
-    MISSES,
     PATH,
     CellChange,
     Changes,
@@ -130,31 +129,11 @@ def _sentences(changes: Changes, hidden: int) -> Iterator[str]:
         yield f"Within noise, as stock booted twice differs as much: {_cells(chance)}."
     if left := changes.of_kind("not judged"):
         yield f"Not judged, because they count no instructions: {_cells(left)}."
-    if moved := list(_within(changes)):
-        yield f"Cache misses within what code that moves explains: {'; '.join(moved)}."
 
 
 def _cells(cells: Sequence[CellChange]) -> str:
     names = sorted({cell.case.experiment.name for cell in cells})
     return f"{format_number_of(len(cells), 'cells')} of {format_list(names, most=12)}"
-
-
-def _within(changes: Changes) -> Iterator[str]:
-    """Return how far each level's misses changed by chance, and in how many cells."""
-    for metric, words in MISSES.items():
-        cells = [cell for cell in changes.cells if metric in cell.figures]
-        both = [
-            (base.median, value.median)
-            for cell in cells
-            for base, value in [cell.figures[metric]]
-            if not base.differs(value)
-        ]
-        changed = [100 * (value - base) / base for base, value in both if base and value != base]
-        if changed:
-            yield (
-                f"{words} in {len(changed):,} of {format_number_of(len(both), 'cells')}, "
-                f"from {min(changed):+.2f} % to {max(changed):+.2f} %"
-            )
 
 
 def _name(cell: CellChange) -> str:
@@ -267,20 +246,14 @@ def _options(arm: Arm) -> Sequence[str]:
 
 
 def _command(words: Sequence[str]) -> Iterator[str]:
-    """Return a shell command as lines that can be pasted together; options keep their values."""
-    parts: list[str] = []
-    for word in words:
-        if parts and not word.startswith("--") and parts[-1].startswith("--"):
-            parts[-1] += f" {shlex.quote(word)}"
-        else:
-            parts.append(shlex.quote(word))
-    line = " "
-    for part in parts:
-        if len(line) + len(part) > _WIDTH - len("  \\") and line.strip():
-            yield f"{line} \\"
-            line = "   "
-        line = f"{line} {part}"
-    yield line
+    """Return a shell command as lines that can be pasted together."""
+    text = " ".join(shlex.quote(word).replace(" ", "\0") for word in words)
+    lines = textwrap.wrap(
+        text, _WIDTH - 2, initial_indent="  ", subsequent_indent="    ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    yield from (f"{line} \\".replace("\0", " ") for line in lines[:-1])
+    yield lines[-1].replace("\0", " ")
 
 
 def _made(dataset: Dataset) -> Iterator[str]:

@@ -7,8 +7,7 @@ results: first whether they are comparable, then what changed.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from rich.console import Console
@@ -16,11 +15,11 @@ from rich.console import Console
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.figures import change_percent
 from firsttouch.analysis.measurement import Case, Measurement
-from firsttouch.catalog.experiments import Params, Value
+from firsttouch.catalog.experiments import Value
 from firsttouch.errors import UserError
-from firsttouch.quantities import format_change, format_number_of, format_size, format_value
+from firsttouch.quantities import format_change, format_number_of, format_value
 from firsttouch.tables import Json
-from firsttouch.views.names import format_params
+from firsttouch.views.names import cell_name
 from firsttouch.views.tables import Table, print_table, print_tables
 from firsttouch.views.terminal import heading, plain
 
@@ -201,7 +200,10 @@ def compare(a: Dataset, b: Dataset) -> Comparison:
         if key in theirs
     ]
     if not pairs:
-        raise UserError(_nothing_in_common(a, b))
+        raise UserError(
+            "A and B are not comparable: they have no cell in common; measure the same "
+            "experiments, arms and --size on both sides."
+        )
     differences = tuple(_differences(pairs))
     lines = tuple(_lines(pairs))
     kind = kind_of(differences, _SUBJECTS, 1)
@@ -274,17 +276,9 @@ def _facts(measured: Measurement) -> dict[str, str]:
 
 
 def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
-    """Yield each metric of each pair; a cell's name has the parameters that vary in its table."""
-    params: dict[tuple[str, str], list[Params]] = defaultdict(list)
-    for pair in pairs:
-        params[_group(pair)].append(pair.case.params)
     for pair in pairs:
         group, cell = _group(pair), pair.a.result.cell
-        telling = {
-            name: value
-            for name, value in pair.case.params.items()
-            if name == "size" or len({each.get(name) for each in params[group]}) > 1
-        }
+        name = cell_name(pair.case.experiment, pair.case.params)
         for metric in pair.case.experiment.metrics:
             before, after = pair.a.metrics.get(metric.name), pair.b.metrics.get(metric.name)
             if before is None or after is None:
@@ -300,7 +294,7 @@ def _lines(pairs: Sequence[_Pair]) -> Iterator[Line]:
                     "metric": metric.name,
                     "unit": metric.unit,
                 },
-                (format_params(telling), cell.arm, metric.name),
+                (name, cell.arm, metric.name),
                 before,
                 after,
                 change,
@@ -335,34 +329,7 @@ def _judge(kind: str, differences: Iterable[Difference], lines: Sequence[Line], 
             else f"and all {len(lines):,} figures are equal"
         )
         return f"The same: {common} made from the same parts, {outcome}."
-    kinds = {difference.what for difference in differences}
-    subjects = [what for what in _SUBJECTS if what in kinds]
-    named = ", ".join([*subjects, *sorted(kinds.difference(subjects))])
+    named = ", ".join(dict.fromkeys(difference.what for difference in differences))
     if kind == COMPARABLE:
-        return (
-            f"Comparable: {common} in common that differ in the {named}; "
-            "the changes below come from that."
-        )
-    return (
-        f"Comparable with care: {common} in common, but they differ in the {named}; "
-        "the changes below may come from any of these."
-    )
-
-
-def _nothing_in_common(a: Dataset, b: Dataset) -> str:
-    sentence = "A and B are not comparable: they have no cell in common"
-    for what, read in _PARTS.items():
-        ours, theirs = ({word for case in each.cases for word in read(case)} for each in (a, b))
-        if ours and theirs and not ours & theirs:
-            return (
-                f"{sentence}, because A has {what} {', '.join(sorted(ours))} and B "
-                f"{', '.join(sorted(theirs))}; measure the same on both sides."
-            )
-    return f"{sentence}; measure the same experiments with the same --size on both sides."
-
-
-_PARTS: Mapping[str, Callable[[Case], Iterable[str]]] = {
-    "experiment": lambda case: [case.experiment.name],
-    "arm": lambda case: case.arms,
-    "size": lambda case: [format_size(size)] if (size := case.number("size")) else [],
-}
+        return f"Comparable: {common} in common; the changes come from the {named}."
+    return f"Comparable with care: {common} in common; the changes may come from {named}."

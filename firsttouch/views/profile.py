@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
@@ -25,7 +24,6 @@ from firsttouch.analysis.profile import (
     profiles_of,
 )
 from firsttouch.views.names import cell_name, format_params
-from firsttouch.views.rows import tried_options
 from firsttouch.views.tables import Table, print_table
 from firsttouch.views.terminal import heading, plain
 
@@ -46,14 +44,6 @@ UNITS: Mapping[Unit, str] = {
 
 def case_title(case: Case) -> str:
     return f"{case.experiment.name} {format_params(case.params)}, {case.platform}"
-
-
-def profile_command(case: Case) -> str:
-    first, *others = case.arms
-    if tried := tried_options(case):
-        words = shlex.split(case.command(others[-1]))
-        return shlex.join([*words[: words.index("--arm")], *tried])
-    return " ".join([case.command(first), *(f"--arm {arm}" for arm in others)])
 
 
 def frame_label(frame: Frame) -> str:
@@ -82,16 +72,13 @@ def unit_label(basis: Basis, count: str = INSTRUCTIONS) -> str:
     return COUNTS[count] if basis.unit == CELL else f"{COUNTS[count]} per {basis.unit}"
 
 
-def print_profile(
-    case: Case, count: str, unit: str | None, console: Console, *, whole: bool
-) -> None:
-    """Print the functions of a case with `count` per `unit` on each arm, and the change.
+def print_profile(case: Case, count: str, console: Console, *, whole: bool) -> None:
+    """Print the functions of a case with `count` on each arm, and the change.
 
-    Prints every function if `whole`, or else the first of them. Raises
-    UserError as `basis_of` does.
+    Prints every function if `whole`, or else the first of them.
     """
     profiles = profiles_of(case)
-    basis = basis_of(case, profiles, unit)
+    basis = basis_of(case, profiles)
     functions = compare_functions(profiles, basis, count)
     rows = [row for row in functions if row.function != USER]
     shown = rows if whole else rows[:_FIRST]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from rich.console import Console
@@ -52,56 +52,36 @@ def by_experiment(dataset: Dataset) -> Iterator[list[Case]]:
                 yield cases
 
 
-def row_table(dataset: Dataset, rows: Sequence[Row], *, by_arm: bool = False) -> Table:
-    """Return the rows of one experiment on one platform; `by_arm`: a line for each arm."""
+def row_table(dataset: Dataset, rows: Sequence[Row]) -> Table:
+    """Return the rows of one experiment on one platform."""
     case = rows[0].case
     arms = [arm for arm in dataset.arms(r.case for r in rows) if any(arm in r.arms for r in rows)]
     pairs = {row.case.pair() for row in rows} - {None}
     spread = SPREAD if any(row.changes_over() for row in rows) else ()
-    judged = any(row.verdict != NOT_PUBLISHED for row in rows)
     change = (change_head(pairs, case.experiment),) if pairs else ()
-    figures = ("value", "change") if by_arm else (*arms, *change, *spread)
+    judged = ("verdict",) if any(row.verdict != NOT_PUBLISHED for row in rows) else ()
     lines = [
         (
             format_params(varying(case.experiment, row.case.params)),
             row.metric,
             "ms" if row.unit == "ns" else row.unit,
-            *values,
-            *([verdict] if judged else []),
+            *(_value(row, arm) for arm in arms),
+            *(change_words(row.change_percent) for _ in change),
+            *(spread_words(row) if spread else ()),
+            *(verdict_words(row) for _ in judged),
         )
         for row in rows
-        for values, verdict in (
-            _by_arm(row, arms) if by_arm else [(_values(row, arms, len(change), spread),
-                                                verdict_words(row))]
-        )
-    ]  # fmt: skip
-    names = (*(("cell",) if any(line[0] for line in lines) else ()), "metric", "unit")
+    ]
+    cells = ("cell",) if any(line[0] for line in lines) else ()
     return Table(
         case.experiment.title,
-        (*names, *(("arm",) if by_arm else ()), *figures, *(("verdict",) if judged else ())),
-        tuple(line if len(names) == 3 else line[1:] for line in lines),
+        (*cells, "metric", "unit", *arms, *change, *spread, *judged),
+        [line if cells else line[1:] for line in lines],
         about=f"({case.experiment.name}, {case.platform})",
-        names=len(names) + by_arm,
-        more=judged,
-        wraps={len(names) - 1: 12},
+        names=len(cells) + 2,
+        more=len(judged),
+        wraps={len(cells) + 1: 12},
     )
-
-
-def _values(
-    row: Row, arms: Sequence[str], changes: int, spread: Collection[str]
-) -> tuple[str, ...]:
-    return (
-        *(_value(row, arm) for arm in arms),
-        *[change_words(row.change_percent)][:changes],
-        *(spread_words(row) if spread else ()),
-    )
-
-
-def _by_arm(row: Row, arms: Sequence[str]) -> Iterator[tuple[tuple[str, ...], str]]:
-    for arm in arms:
-        if arm in row.arms:
-            verdict = verdict_words(row) if arm == row.case.experiment.compare else ""
-            yield (arm, _value(row, arm), change_words(row.change(arm))), verdict
 
 
 def _value(row: Row, arm: str) -> str:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import csv
 import io
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from markupsafe import Markup, escape
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from firsttouch.views.terminal import fits, heading, lines_of, may_wrap, plain, plain_table
+from firsttouch.views.terminal import heading, plain
 
+_SHORTEST = 20
 # What begins the cells of a column of verdicts: their sign, and their colour on the terminal.
 _VERDICTS: Mapping[str, tuple[str, str]] = {
     "reproduced": ("✓", "green"),
@@ -64,19 +67,20 @@ def print_table(table: Table, console: Console) -> None:
     if table.title:
         console.print(heading(table.title, table.about))
     nested = [_nested(table)] if table.names > 1 and any(row[1] for row in table.rows) else []
-    forms = [_filled(form, gap) for form in (_blanked(table), *nested) for gap in (2, 1)]
-    fitting = next((form for form in forms if fits(form, console)), None)
+    forms = [(form, gap) for form in (_blanked(table), *nested) for gap in (2, 1)]
+    fitting = next((each for each in forms if _width(*each) <= console.width), None)
     if fitting and table.rows:
         with console.capture() as printed:
-            console.print(fitting)
+            console.print(_filled(*fitting))
         for line in printed.get().splitlines():
             console.print(Text.from_ansi(line.rstrip()), soft_wrap=True)
     elif table.rows:
-        if not table.title and table.head[0]:
+        form, _ = forms[-1]
+        if not table.title and form.head[0]:
             console.print(plain(table.head[0]))
         # The terminal itself wraps a line that is still too long.
-        for text in lines_of(forms[-1], console.width):
-            console.print(text, soft_wrap=True)
+        for line in _lines(form, max(console.width, _SHORTEST)):
+            console.print(plain(line), soft_wrap=True)
     if table.note:
         console.print(plain(table.note, "dim"))
 
@@ -89,18 +93,48 @@ def print_tables(tables: Iterable[Table], console: Console) -> None:
 
 
 def _filled(table: Table, gap: int) -> RichTable:
-    head = table.head
-    filled = plain_table(
-        head[: table.names],
-        [head[column] for column in table.figures],
-        head[len(head) - table.more :],
-        gap=gap,
-    )
-    for column, width in table.wraps.items():
-        may_wrap(filled, column, width)
+    filled = RichTable(box=None, padding=(0, gap, 0, 0), header_style="dim")
+    for place, head in enumerate(table.head):
+        filled.add_column(
+            plain(head),
+            justify="right" if place in table.figures else "left",
+            no_wrap=place not in table.wraps,
+            min_width=table.wraps.get(place),
+        )
     for row in table.rows:
         filled.add_row(*(plain(cell, _style(cell)) for cell in row))
     return filled
+
+
+def _width(table: Table, gap: int) -> int:
+    """Return the smallest width of a table, if only the columns that may wrap do so."""
+    width = 0
+    for place, cells in enumerate(zip(table.head, *table.rows, strict=True)):
+        wraps = table.wraps.get(place, 0)
+        texts = [word for cell in cells for word in (cell.split() if wraps else [cell])]
+        width += gap + max(wraps, *(cell_len(plain(text).plain) for text in texts), 0)
+    return width
+
+
+def _lines(table: Table, width: int) -> Iterator[str]:
+    """Yield each row as lines: its names, then its figures, each after its column's head."""
+    for row in table.rows:
+        names = " ".join(filter(None, row[: table.names]))
+        if names.strip():
+            yield from textwrap.wrap(names, width)
+        items = [
+            f"{table.head[place]} {cell}".strip() if place in table.figures else cell
+            for place, cell in enumerate(row)
+            if cell and place >= table.names
+        ]
+        indent = "  " + " " * (len(names) - len(names.lstrip()))
+        # Nothing is broken within an item.
+        text = "  ".join(item.replace(" ", "\0") for item in items)
+        wrapped = textwrap.wrap(
+            text, width, initial_indent=indent, subsequent_indent=indent,
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+        yield from (line.replace("\0", " ") for line in wrapped)
 
 
 def _blanked(table: Table) -> Table:

@@ -11,24 +11,12 @@ from rich.console import Console
 from firsttouch.analysis.figures import LEAST_BOOTS, Change
 from firsttouch.analysis.times import ELAPSED, TimedRow
 from firsttouch.catalog.arms import BASE, CONTROL
-from firsttouch.lab.cells import Cell
 from firsttouch.lab.results import Times, host_of, results_by_arm
 from firsttouch.quantities import format_number_of, format_value
 from firsttouch.tables import Json
 from firsttouch.views.names import format_params
 from firsttouch.views.tables import Table, print_table
 from firsttouch.views.terminal import heading, plain
-
-
-def cell_title(cell: Cell, among: Times) -> str:
-    """Return a cell's name for people: its size, and in what it differs from others `among`."""
-    alike = [each.cell.params for each in among if each.cell.experiment == cell.experiment]
-    telling = {
-        name: value
-        for name, value in cell.params.items()
-        if name == "size" or any(params.get(name) != value for params in alike)
-    }
-    return f"{cell.experiment} {format_params(telling)}".replace(" size ", " ").strip()
 
 
 def change_words(change: Change | None) -> str:
@@ -63,7 +51,7 @@ def print_times(
     names = ("cell", "metric") if every else ("cell",)
     lines = [
         (
-            *(cell_title(row.cell, times), row.metric)[: len(names)],
+            *(f"{row.cell.experiment} {format_params(row.cell.params)}", row.metric)[: len(names)],
             row.missing
             if BASE not in row.figures
             else format_value(row.medians[BASE], "ns" if row.metric.endswith("_ns") else ""),

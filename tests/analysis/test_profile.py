@@ -98,16 +98,6 @@ def test_arms_are_compared_per_page_if_they_take_different_numbers_of_faults() -
     profiles = profiles_of(case)
     assert basis_of(case, profiles).unit == "page"
     assert basis_of(case, profiles).divisors == {"stock": 20, "on": 20}
-    assert basis_of(case, profiles, "fault").divisors == {"stock": 20, "on": 10}
-    assert basis_of(case, profiles, "cell").divisors == {"stock": 1, "on": 1}
-
-
-def test_what_a_cell_does_not_count_is_refused() -> None:
-    result = make_profiled(STOCK)
-    line = {**result.lines[0], "metrics": {}, "unavailable": {"page_faults": "no counter"}}
-    case = case_of(replace(result, lines=(line,)))
-    with pytest.raises(UserError, match=r"counts no faults, .*: use --per cell or page"):
-        basis_of(case, profiles_of(case), "fault")
 
 
 @pytest.mark.parametrize("entry", [["vectors"], ["vectors", 1.5, 0], "vectors"])

@@ -18,20 +18,6 @@ def _lab(fake_lab: FakeLab, *arguments: str) -> int:
     return main(["lab", "--out", str(fake_lab.out), *arguments])
 
 
-def test_each_experiment_says_its_first_figure_as_it_ends(
-    fake_lab: FakeLab, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _lab(fake_lab, "--experiment", "populate", "--experiment", "boot") == 0
-    said = capsys.readouterr().err.splitlines()
-    (figure,) = (line for line in said if line.startswith("populate "))
-    assert figure.startswith(
-        "populate ldadd 4k 256 MiB on neoverse-n1: page_faults stock 2,048, on"
-    )
-    # Nothing runs, so no step ends.
-    assert _lab(fake_lab, "--experiment", "populate", "--experiment", "boot") == 0
-    assert not any(line.startswith("populate ") for line in capsys.readouterr().err.splitlines())
-
-
 @pytest.mark.parametrize("columns", ["100", "80", "60", "40"])
 def test_columns_count_for_a_pipe(
     fake_lab: FakeLab,

@@ -13,7 +13,7 @@ from docs.evidence.draw.sets import load_sets
 from firsttouch.analysis.dataset import Dataset
 from firsttouch.catalog.experiments import load_experiment
 from firsttouch.files import EXPERIMENTS
-from firsttouch.views.answers import first_figure, print_answers
+from firsttouch.views.answers import print_answers
 from firsttouch.views.rows import print_dataset
 from tests.support import made_results
 from tests.support.golden import Golden
@@ -84,9 +84,3 @@ def test_what_was_asked_for_is_the_answer(
         for arm in arms
     ]
     golden(_answers(made_results.dataset(tmp_path, results), 100))
-
-
-def test_the_first_figure_is_one_that_was_published(full: Dataset) -> None:
-    assert first_figure(full) == (
-        "populate ldadd 4k 256 MiB on neoverse-n1: page_faults stock 131,072, on 65,536, -50.00 %"
-    )

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.analysis.dataset import Dataset
-from firsttouch.catalog.experiments import CHARTS as KNOWN_CHARTS
 from firsttouch.files import REPOSITORY
-from firsttouch.views.html.figures import CHARTS
 from firsttouch.views.html.page import figure_files, render
 from firsttouch.views.html.svg import Scale, round_up, scale_for
 from tests.support import made_results
@@ -70,11 +68,12 @@ def test_an_experiment_of_ones_own_has_section_figure_and_table_without_code(
     folder = made_results.experiments(tmp_path)
     (folder / "populate-threads.toml").write_text(
         'title = "First touch by several threads"\nquestion = "Do threads fault more?"\n'
-        'runs = "populate"\norder = 2\nchart = "lines"\narms = ["stock", "on"]\n'
+        'runs = "populate"\norder = 2\narms = ["stock", "on"]\n'
         '[parameters]\nby = ["ldadd", "swp"]\nthreads = [1, 2, 4]\n'
         '[[metrics]]\nname = "page_faults"\nunit = "faults"\nshown = true\n'
         '[[derived]]\nname = "faults_twice"\nunit = "faults"\nof = "page_faults"\n'
         'per = "page_faults"\n'
+        '[[figure]]\nmetric = "page_faults"\nacross = "threads"\ncaption = "By threads."\n'
     )
     results = [
         Made("populate-threads", {"by": by, "threads": threads}, arm, {"page_faults": faults})
@@ -93,9 +92,8 @@ def test_an_experiment_of_ones_own_has_section_figure_and_table_without_code(
     assert "ldadd threads 4 page_faults faults 8,000 4,000 -50.00 %" in text_of(section)
     assert "ldadd threads 4 faults_twice faults 1 1" in text_of(section)
 
-    (folder / "populate-threads.toml").write_text(
-        (folder / "populate-threads.toml").read_text().replace('"lines"', '"dumbbells"')
-    )
+    text = (folder / "populate-threads.toml").read_text().partition("[[figure]]")[0]
+    (folder / "populate-threads.toml").write_text(text)
     page = render(made_results.read(tmp_path / "out", folder))
     section = section_of(page, "populate-threads")
     assert section.count("<figure>") == 1
@@ -121,39 +119,6 @@ def test_a_file_may_say_what_its_figure_shows(tmp_path: Path) -> None:
     assert section.count("<figure>") == 1 and "As said." in section
     (picture, *_) = re.findall(r"<svg\b.*?</svg>", section, flags=re.DOTALL)
     assert "by swp: rounds 4 stock 50 on 25, rounds 5 stock 40 on 20; by cas" in picture
-
-
-def test_every_chart_that_a_file_may_name_is_there() -> None:
-    assert set(CHARTS) == set(KNOWN_CHARTS)
-
-
-def test_a_chart_without_what_it_needs_leaves_the_table(tmp_path: Path) -> None:
-    """Lines need a number that varies, a timeline samples."""
-    folder = made_results.experiments(tmp_path)
-    for chart in CHARTS:
-        (folder / "own.toml").write_text(
-            f'title = "Own"\nquestion = "?"\nchart = "{chart}"\n'
-            '[parameters]\nprogram = ["a", "b"]\n'
-            '[[metrics]]\nname = "boot_us"\nunit = "us"\nshown = true\n'
-        )
-        results = [
-            Made("own", {"program": program}, arm, {"boot_us": 7})
-            for program in ("a", "b")
-            for arm in ("stock", "on")
-        ]
-        page = render(made_results.dataset(tmp_path / "out", results, folder))
-        assert "a boot_us us 7 7" in text_of(section_of(page, "own")), chart
-
-
-def test_more_arms_than_columns_have_a_line_each(tmp_path: Path) -> None:
-    arms = ("stock", "off", "color", "rmw", "tiny", "on", "mine")
-    results = [
-        Made("populate", {"by": "ldadd", "page": "4k", "size": 1 << 20}, arm, {"page_faults": n})
-        for n, arm in enumerate(arms, 100)
-    ]
-    text = text_of(section_of(render(made_results.dataset(tmp_path, results)), "populate"))
-    assert "ldadd 4k page_faults faults mine 106 +6.00 %" in text
-    assert "page_faults faults on 105 +5.00 % ✗ not reproduced" in text
 
 
 def test_marks_come_from_the_arms_files_and_a_foreign_arm_gets_a_cross(tmp_path: Path) -> None:
@@ -182,7 +147,8 @@ def test_a_parameter_that_is_a_size_in_words_is_drawn(tmp_path: Path) -> None:
     folder = made_results.experiments(tmp_path)
     file = folder / "openjdk-pretouch.toml"
     text = file.read_text().replace('heap = "512M"', 'heap = ["256M", "512M"]')
-    file.write_text(text.replace('chart = "dumbbells"', 'chart = "lines"'))
+    figure = '[[figure]]\nmetric = "page_faults"\nacross = "heap"\ncaption = "By heap."\n'
+    file.write_text(text + figure)
     results = made_results.plan(folder, ["openjdk-pretouch"], java="21", collector="g1")
     section = section_of(
         render(made_results.dataset(tmp_path / "out", results, folder)), "openjdk-pretouch"

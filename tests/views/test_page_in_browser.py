@@ -41,6 +41,7 @@ _BOXES = """(() => {
 })()"""
 
 _WIDER = """[...document.querySelectorAll('body *')]
+  .filter(element => !element.parentElement.closest('.scroll'))
   .filter(element => element.getBoundingClientRect().right > innerWidth + 0.5)
   .map(element => element.tagName + ' ' + element.textContent.slice(0, 40))"""
 
@@ -92,7 +93,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for size in (1 << 20, 1 << 24, 1 << 30)
     ]
     (folder / "many-arms.toml").write_text(
-        'title = "Many arms"\nquestion = "?"\nchart = "lines"\n[parameters]\nsize = [1, 2]\n'
+        'title = "Many arms"\nquestion = "?"\n[parameters]\nsize = [1, 2]\n'
         '[[metrics]]\nname = "boot_us"\nunit = "us"\nshown = true\n'
         '[[metrics]]\nname = "tlbi"\nunit = "instructions"\nshown = true\n'
     )

@@ -33,7 +33,7 @@ def flame() -> str:
 
 def _printed(dataset: Dataset, count: str = "instructions", *, whole: bool = True) -> list[str]:
     console = Console(file=io.StringIO(), width=100)
-    print_profile(dataset.cases[0], count, None, console, whole=whole)
+    print_profile(dataset.cases[0], count, console, whole=whole)
     assert isinstance(console.file, io.StringIO)
     return [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
 

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The figures of an experiment: ``dumbbells``, ``lines``, and what its file describes."""
+"""The figures of an experiment: what its file describes, or its first metric that differs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from firsttouch.analysis.dataset import Dataset, alike
 from firsttouch.analysis.measurement import Case
 from firsttouch.catalog.experiments import PAGES, Drawn, Metric, Params
 from firsttouch.quantities import format_compact, format_number_of
-from firsttouch.views.html.charts import Chart, describe, draw_dumbbells, draw_lines, pictures
+from firsttouch.views.html.charts import (
+    Chart,
+    Points,
+    describe,
+    draw_dumbbells,
+    draw_lines,
+    pictures,
+)
 from firsttouch.views.html.style import symbols
 from firsttouch.views.names import as_number, format_param, format_params, metric_words
 
@@ -18,10 +25,21 @@ _AXES = {"ns": (1e6, "ms"), "bytes": (float(1 << 20), "MiB")}
 
 
 def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
-    """Return the figures of an experiment's cases on one platform; `name` names their pictures."""
+    """Return the figures of an experiment's cases on one platform; `name` names their pictures.
+
+    They are those of its file, or else a row for each case, and the faults that were sampled.
+    """
     drawn = cases[0].experiment.figures
-    if not drawn:
-        return CHARTS[cases[0].experiment.chart](dataset, cases, name)
+    if not drawn and len(cases) > 1 and (metric := _metric(cases)):
+        names = _varying(cases)
+        groups = tuple(names[:1]) if len(names) > 1 else ()
+        drawn = (Drawn(metric.name, f"{_axis(metric)} of each cell.", groups=groups),)
+    sampled = [(case, series) for case in cases if (series := _sampled(case))]
+    if sampled:
+        return [
+            _timeline(dataset, case, series, f"{name}-{number}")
+            for number, (case, series) in enumerate(sampled)
+        ]
     return [
         figure
         for number, each in enumerate(drawn)
@@ -29,51 +47,20 @@ def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart
     ]
 
 
-def dumbbells(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
-    """Return a figure with a row for each case; none for a single case."""
-    metric = _metric(cases)
-    if metric is None or len(cases) < 2:
-        return []
-    names = _varying(cases)
-    groups = tuple(names[:1]) if len(names) > 1 else ()
-    caption = f"{_axis(metric)} of each cell."
-    return described(dataset, cases, name, Drawn(metric.name, caption, groups=groups))
-
-
-def lines(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
-    """Return figures of a metric against the first parameter that is a number and varies.
-
-    If no number varies, the chart is that of `dumbbells`.
-    """
-    metric = _metric(cases)
-    numbers = [
-        each for each in _varying(cases) if all(_place(case, each) is not None for case in cases)
-    ]
-    if metric is None or not numbers:
-        return dumbbells(dataset, cases, name)
-    caption = f"{_axis(metric)}, by {numbers[0]}."
-    return described(dataset, cases, name, Drawn(metric.name, caption, across=numbers[0]))
-
-
-def timeline(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
-    """Return a figure for each case whose faults were sampled: pages against time."""
-    return [
-        _timeline(dataset, case, f"{name}-{index}")
-        for index, case in enumerate(cases)
-        if any(arm.timeline for arm in case.arms.values())
-    ]
-
-
 # Base pages that a phone can show apart.
 _PAGES = 16
 
 
-def _timeline(dataset: Dataset, case: Case, name: str) -> Chart:
-    series = {
+def _sampled(case: Case) -> dict[str, Points]:
+    """Return the time in microseconds and the page of the sampled faults of each arm."""
+    points = {
         arm: [(time / 1000, page) for time, page in measured.timeline if page < _PAGES]
         for arm, measured in case.arms.items()
-        if measured.timeline
     }
+    return {arm: faults for arm, faults in points.items() if faults}
+
+
+def _timeline(dataset: Dataset, case: Case, series: Mapping[str, Points], name: str) -> Chart:
     page = _value("size", case.params.get("page", "4k"))
     what = f"first touch by {case.params.get('by', '')}, {page} pages"
     counted = "; ".join(
@@ -95,15 +82,6 @@ def _timeline(dataset: Dataset, case: Case, name: str) -> Chart:
         "of faults and not their cost."
     )
     return Chart(f"{page} pages, {case.platform}", caption, wide, narrow)
-
-
-# The charts by their names in an experiment's `chart`. A chart draws the cases of one experiment
-# on one platform; `str` names its pictures.
-CHARTS: Mapping[str, Callable[[Dataset, Sequence[Case], str], list[Chart]]] = {
-    "dumbbells": dumbbells,
-    "lines": lines,
-    "timeline": timeline,
-}
 
 
 def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) -> list[Chart]:

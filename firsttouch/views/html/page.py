@@ -26,15 +26,13 @@ from firsttouch.views.html.figures import figures_of
 from firsttouch.views.html.flame import profile_flames
 from firsttouch.views.html.style import page_style, picture_style
 from firsttouch.views.names import QUICK
-from firsttouch.views.profile import case_title, function_tables, profile_command
+from firsttouch.views.profile import case_title, function_tables
 from firsttouch.views.rows import by_experiment, gap_table, measuring_command, row_table
 from firsttouch.views.tables import Table, as_html, html_command
 
 FILE_NAME = "report.html"
 _TEMPLATES = Path(__file__).parent / "templates"
 _TITLE = "What the first touch of a page costs"
-# The number of columns of counts that fit on a page. With more arms, each arm has a line.
-_COLUMNS = 4
 # Longer tables are folded.
 _LONG = 16
 _PUBLISHED = (
@@ -152,10 +150,8 @@ def _experiment(dataset: Dataset, platforms: Sequence[Sequence[Case]], name: str
         figures += figures_of(dataset, cases, f"{name}-{index}")
         every = [row for row in dataset.rows if row.case in cases]
         if rows := [row for row in every if row.metric in experiment.shown()] or every:
-            arms = {arm for row in rows for arm in row.arms}
-            table = row_table(dataset, rows, by_arm=len(arms) > _COLUMNS)
             title = str(cases[0].platform) if len(platforms) > 1 else ""
-            tables.append(replace(table, title=title, about=""))
+            tables.append(replace(row_table(dataset, rows), title=title, about=""))
         commands.append(f"`{measuring_command(cases, dataset.further)}`")
     rows_of_all = sum(len(table.rows) for table in tables)
     return Section(
@@ -209,20 +205,8 @@ def _words(text: str) -> Markup:
     )
 
 
-def write_figures(dataset: Dataset, directory: Path) -> list[Path]:
-    """Write each figure of the report to `directory`; return the files.
-
-    The same dataset gives the same names and bytes.
-    """
-    return _write(figure_files(dataset), directory)
-
-
-def write_flame_graphs(dataset: Dataset, directory: Path) -> list[Path]:
-    """Write the flame graph of each case that has profiles to `directory`; return the files."""
-    return _write(_flame_graphs(dataset), directory)
-
-
-def _write(files: Mapping[str, str], directory: Path) -> list[Path]:
+def write_figures(files: Mapping[str, str], directory: Path) -> list[Path]:
+    """Write figures by their names to `directory`; return the files."""
     for name, text in files.items():
         write_atomically(directory / name, text)
     return [directory / name for name in files]
@@ -234,7 +218,7 @@ def figure_files(dataset: Dataset) -> dict[str, str]:
     Each asks for nothing outside itself, has a light and a dark form, and
     ends in the command that measures it. Names stay when others are measured, too.
     """
-    files = _flame_graphs(dataset)
+    files = flame_graphs(dataset)
     for cases in by_experiment(dataset):
         command, name = measuring_command(cases, dataset.further), cases[0].experiment.name
         for figure in figures_of(dataset, cases, name):
@@ -244,10 +228,11 @@ def figure_files(dataset: Dataset) -> dict[str, str]:
     return files
 
 
-def _flame_graphs(dataset: Dataset) -> dict[str, str]:
+def flame_graphs(dataset: Dataset) -> dict[str, str]:
+    """Return the flame graph of each case that has profiles, by the name of its file."""
     return {
         f"profile-{_slug(case_title(case))}.svg": _picture(
-            dataset, picture, profile_command(case), picture.description
+            dataset, picture, case.command(list(case.arms)[-1]), picture.description
         )
         for case in dataset.cases
         if (picture := profile_flames(case))
@@ -260,6 +245,5 @@ def _slug(words: str) -> str:
 
 def _picture(dataset: Dataset, picture: Picture, command: str, description: str) -> str:
     foot = f"{command} --quick" if dataset.quick else command
-    drawing = picture.drawing.framed(picture.title, foot)
-    style = picture_style(dataset.catalog, drawing.shapes)
-    return drawing.document(picture.title, description, style)
+    style = picture_style(dataset.catalog, picture.drawing.shapes)
+    return picture.drawing.document(picture.title, foot, description, style)

@@ -67,6 +67,7 @@ def picture_style(catalog: Catalog, shapes: str) -> str:
     It has only the rules that apply to them, so that a new arm changes no
     picture it is not in, and no variables, which viewers of pictures lack.
     """
+    shapes += ' class="paper t strong dim"'
     used = {kind for kinds in re.findall(r'class="([^"]*)"', shapes) for kind in kinds.split()}
     # A comment would become part of the selector behind it.
     sheet = re.sub(r"/\*.*?\*/", "", _sheet("figure.css") + _arm_rules(catalog), flags=re.DOTALL)

@@ -152,31 +152,25 @@ class Drawing:
     def shapes(self) -> str:
         return "".join(self._parts)
 
-    def framed(self, title: str, foot: str) -> Drawing:
-        """Return the drawing on a background of its own, between a title and a last line."""
-        width = self.width + 2 * _MARGIN
-        frame = Drawing(width, self.height + 2 * (_MARGIN + _TEXT_LINE))
-        frame._parts.append(
-            f'<rect class="paper" width="{number(width)}" height="{number(frame.height)}"/>'
-        )
-        frame.text(_MARGIN, _MARGIN + 12, shorten(title, self.width), "t strong")
-        frame._parts.append(
-            f'<g transform="translate({number(_MARGIN)} {number(_MARGIN + _TEXT_LINE)})">'
-            f"{self.shapes}</g>"
-        )
-        frame.text(_MARGIN, frame.height - _MARGIN, shorten(foot, self.width), "t dim")
-        return frame
+    def document(self, title: str, foot: str, description: str, style: str) -> str:
+        """Return the picture as a file, between a title and a last line.
 
-    def document(self, title: str, description: str, style: str) -> str:
-        """Return the picture as a file that asks for nothing outside itself."""
-        width, height = number(self.width), number(self.height)
+        It asks for nothing outside itself.
+        """
+        frame = Drawing(self.width + 2 * _MARGIN, self.height + 2 * (_MARGIN + _TEXT_LINE))
+        width, height = number(frame.width), number(frame.height)
+        frame._parts.append(f'<rect class="paper" width="{width}" height="{height}"/>')
+        frame.text(_MARGIN, _MARGIN + 12, shorten(title, self.width), "t strong")
+        at = f"{number(_MARGIN)} {number(_MARGIN + _TEXT_LINE)}"
+        frame._parts.append(f'<g transform="translate({at})">{self.shapes}</g>')
+        frame.text(_MARGIN, frame.height - _MARGIN, shorten(foot, self.width), "t dim")
         return (
             "<!-- SPDX-License-Identifier: GPL-2.0 -->\n"
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" aria-labelledby="title description">\n'
             f'<title id="title">{_escape(title)}</title>\n'
             f'<desc id="description">{_escape(description)}</desc>\n'
-            f"<style>\n{_escape(style)}\n</style>\n" + "\n".join(self._parts) + "\n</svg>\n"
+            f"<style>\n{_escape(style)}\n</style>\n" + "\n".join(frame._parts) + "\n</svg>\n"
         )
 
 
