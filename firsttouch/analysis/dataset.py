@@ -22,7 +22,6 @@ from firsttouch.catalog.experiments import (
     BASE_PAGES,
     PAGES,
     Derived,
-    Params,
     Published,
     Value,
     experiment_names,
@@ -352,15 +351,6 @@ def _derive(figure: Derived, case: Case, floor: Case | None) -> dict[str, float]
     return arms
 
 
-def alike(cases: Iterable[Case], name: str) -> list[tuple[Params, list[Case]]]:
-    """Return groups of cases that differ only in parameter `name`, each with the other values."""
-    groups: dict[tuple[tuple[str, Value], ...], list[Case]] = {}
-    for case in cases:
-        rest = tuple((key, value) for key, value in case.params.items() if key != name)
-        groups.setdefault(rest, []).append(case)
-    return [(dict(rest), members) for rest, members in groups.items()]
-
-
 class Spread(NamedTuple):
     """Misses of a cache per round of ``zero-conflict``, over the `colors` of the hot lines."""
 
@@ -376,20 +366,17 @@ def spreads(dataset: Dataset, platform: Platform) -> list[Spread]:
 
     An arm that lacks a colour has none: it might be the worst.
     """
-    swept = [
-        case
-        for case in dataset.cases
-        if case.platform == platform
-        and case.experiment.runs == "zero-conflict"
-        and case.number("rounds") > 0
-    ]
+    swept: dict[str, list[Case]] = {}
+    for case in dataset.cases:
+        if (case.platform, case.experiment.runs) == (platform, "zero-conflict"):
+            rest = str({key: value for key, value in case.params.items() if key != "hot_color"})
+            swept.setdefault(rest, []).append(case)
     found = []
-    for rest, members in alike(swept, "hot_color"):
-        level = str(rest.get("level", ""))
-        for arm in dataset.arms(members):
-            misses = [case.value(arm, f"{level}_misses") for case in members]
-            rounds = members[0].number("rounds")
-            each = [count / rounds for count in misses if count is not None]
-            if len(each) == len(members):
+    for cases in swept.values():
+        level, rounds = str(cases[0].params.get("level", "")), cases[0].number("rounds")
+        for arm in dataset.arms(cases):
+            misses = [case.value(arm, f"{level}_misses") for case in cases]
+            each = [count / rounds for count in misses if count is not None and rounds > 0]
+            if len(each) == len(cases):
                 found.append(Spread(level.upper(), len(each), arm, fmean(each), max(each)))
     return sorted(found, key=lambda spread: spread.level != "L2")

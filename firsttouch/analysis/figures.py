@@ -6,13 +6,10 @@ earlier or later: ticks, and what they wake, fall elsewhere, and cache misses de
 `noise_of` is how much that is. Times have a sample for each boot of a guest (`change`) or for each
 run of a program on the host (`differs`).
 
-A boot is the unit, not an iteration: iterations of one boot share its layout of
-memory. Both arms boot in each round, in turn forwards and backwards, so that a
-drift of the machine falls on both. The difference of the logarithms of a round is
-then symmetric about the change, whatever the distribution of a boot is: with two
-modes, with outliers, on a machine that becomes slower half way. Wilcoxon's signed
-ranks need no more: Hollander, Wolfe, Chicken, Nonparametric Statistical Methods,
-3rd edition, 3.1 to 3.3.
+A boot is the unit, not an iteration: iterations of one boot share its layout of memory. Both arms
+boot in each round, in turn forwards and backwards, so that a drift of the machine falls on both:
+the difference of the logarithms of a round is symmetric about the change. Wilcoxon's signed ranks
+need no more: Hollander, Wolfe, Chicken, Nonparametric Statistical Methods, 3rd edition, 3.1-3.3.
 """
 
 from __future__ import annotations
@@ -64,12 +61,8 @@ def noise_of(metric: str, value: float, apart: float, unseen: int = 0) -> float:
 
 @dataclass(frozen=True)
 class Change:
-    """The change of `boots` boots of an arm against as many of another, in per cent.
+    """The median change of boots of an arm against another, in per cent: an interval of 95 %."""
 
-    `percent` is the median change, `low` and `high` its interval of 95 %.
-    """
-
-    boots: int
     percent: float
     low: float
     high: float
@@ -168,7 +161,7 @@ class Figure:
         middle = median(averages)
         low, high = averages[cut - 1], averages[-cut]
         percent, least, most = (100 * math.expm1(at) for at in (middle, low, high))
-        return Change(len(steps), percent, least, most)
+        return Change(percent, least, most)
 
 
 def _averages(steps: Sequence[float]) -> list[float]:

@@ -58,9 +58,7 @@ class Drawn:
     """A figure of the report: a metric of the cells that match `where`, divided by `per` if set.
 
     `per` is `PAGES` as in `Derived`, another metric, or a parameter that is a number.
-    Each cell has a row, and `groups` are the parameters whose values each have a heading;
-    or the values are drawn `across` a parameter that is a number, in a figure for each
-    combination of the others.
+    Each cell has a row, and `groups` are the parameters whose values each have a heading.
     """
 
     metric: str
@@ -68,7 +66,6 @@ class Drawn:
     per: str = ""
     groups: tuple[str, ...] = ()
     where: Params = field(default_factory=dict)
-    across: str = ""
 
 
 @dataclass(frozen=True)
@@ -279,14 +276,6 @@ def load_experiment(name: str, folder: Path = EXPERIMENTS) -> Experiment:
         if wanted not in allowed:
             what = "is not a parameter" if place.endswith(f".{wanted}") else f"is {wanted!r}"
             raise table.error(place, f"{what}: {nearest(wanted, allowed)}")
-    for number, drawn in enumerate(experiment.figures):
-        if drawn.across and all(
-            isinstance(value, str) and not value.startswith("@") and not value[:1].isdigit()
-            for value in experiment.parameters[drawn.across]
-        ):
-            raise table.error(
-                f"figure[{number}].across", f"is {drawn.across!r}, which has no numbers."
-            )
     return experiment
 
 
@@ -310,8 +299,6 @@ def _references(experiment: Experiment) -> Iterator[tuple[str, str, Sequence[str
         yield f"figure[{number}].metric", drawn.metric, metrics
         if drawn.per:
             yield f"figure[{number}].per", drawn.per, [PAGES, *metrics, *parameters]
-        if drawn.across:
-            yield f"figure[{number}].across", drawn.across, parameters
         yield from ((f"figure[{number}].groups", name, parameters) for name in drawn.groups)
         yield from ((f"figure[{number}].where.{key}", key, parameters) for key in drawn.where)
     yield from ((f"quick.{name}", name, parameters) for name in experiment.quick or ())

@@ -13,7 +13,7 @@ from firsttouch.analysis.measurement import Case, Platform
 from firsttouch.catalog.arms import BASE
 from firsttouch.quantities import format_change, format_list, format_ratio, format_value
 from firsttouch.views.names import QUICK, SPREAD, cell_name, spread_words, verdict_words
-from firsttouch.views.rows import by_experiment, change_words, row_table
+from firsttouch.views.rows import by_experiment, change_words, row_table, spread_table
 from firsttouch.views.tables import Table, print_table, print_tables
 from firsttouch.views.terminal import heading, plain
 
@@ -33,10 +33,12 @@ def print_answers(dataset: Dataset, report: str, console: Console) -> None:
         quick = f"  ({QUICK})" if dataset.quick else ""
         platforms = format_list([str(platform) for platform in dataset.platforms()], most=1)
         console.print(heading(f"First touch, {platforms}{quick}"))
-        for sentence in answer(dataset, dataset.platforms()[0]):
+        if sentence := answer(dataset, dataset.platforms()[0]):
             console.print(plain(sentence))
     if figures:
         print_table(published_table(figures).most(_FIGURES), console)
+    if spread := spread_table(dataset):
+        print_table(spread.most(_FIGURES), console)
     if own:
         print_tables(own, console)
         console.print()
@@ -54,8 +56,8 @@ def own_tables(dataset: Dataset, figures: Iterable[Row]) -> Iterator[Table]:
     """
     answered = {figure.case.experiment.name for figure in figures}
     for platform in dataset.platforms():
-        answered |= {_FAULTS} if _faults(dataset, platform) else set()
-        answered |= {_COLORS} if _colors(dataset, platform) else set()
+        answered |= {_FAULTS} if answer(dataset, platform) else set()
+        answered |= {_COLORS} if spreads(dataset, platform) else set()
     own = [
         cases
         for cases in by_experiment(dataset)
@@ -72,38 +74,22 @@ def own_tables(dataset: Dataset, figures: Iterable[Row]) -> Iterator[Table]:
             yield row_table(dataset, rows).most(max(4, _ROWS // len(own)))
 
 
-def answer(dataset: Dataset, platform: Platform) -> list[str]:
-    """Return a sentence each on write-intent faults and on colour zero pages, if measured."""
-    return [each for each in (_faults(dataset, platform), _colors(dataset, platform)) if each]
-
-
-def _faults(dataset: Dataset, platform: Platform) -> str:
+def answer(dataset: Dataset, platform: Platform) -> str:
+    """Return what write-intent faults do on a platform, in a sentence; empty if not measured."""
     base, huge = (
         dataset.find(platform, _FAULTS, "page_faults", {"by": "ldadd", "page": page})
         for page in ("4k", "2m")
     )
     if base is None:
         return ""
-    arms = (BASE, base.experiment.compare)
-    of = {
-        metric: [base.value(arm, metric) for arm in arms]
-        for metric in ("page_faults", "tlbi", "instructions_kernel")
-    }
     before, after = _per_page(base)
     sentence = (
         f"The first touch of a 4 KiB page by an atomic add takes {before} faults on the stock "
         f"kernel and {after} with both features on"
     )
-    changes = {
-        name: format_change(change_percent(*of[metric]))
-        for metric, name in (
-            ("page_faults", "faults"),
-            ("tlbi", "TLB invalidations"),
-            ("instructions_kernel", "kernel instructions"),
-        )
-        if None not in of[metric]
-    }
-    sentence += f" ({', '.join(f'{name} {change}' for name, change in changes.items())})"
+    of = (base.value(arm, "instructions_kernel") for arm in (BASE, base.experiment.compare))
+    if (change := change_percent(*of)) is not None:
+        sentence += f" ({format_change(change)} kernel instructions)"
     if huge:
         before, after = _per_page(huge)
         sentence += f"; that of a 2 MiB page takes {before} and {after}"
@@ -114,22 +100,6 @@ def _per_page(case: Case) -> list[str]:
     """Return the faults per page on stock and on the arm that the experiment compares."""
     arms = (BASE, case.experiment.compare)
     return [format_ratio(case.per_page(arm, "page_faults") or 0) for arm in arms]
-
-
-def _colors(dataset: Dataset, platform: Platform) -> str:
-    found = [spread for spread in spreads(dataset, platform) if spread.level == "L2"]
-    before = next((spread for spread in found if spread.arm == BASE), None)
-    others = [spread for spread in found if spread.arm != BASE]
-    if before is None or not others:
-        return ""
-    # The arm with the best worst case: the most that the feature can do.
-    after = min(others, key=lambda spread: spread.worst)
-    means = [format_ratio(spread.mean) for spread in (before, after)]
-    mean = "" if means[0] == means[1] else f", and the mean from {means[0]} to {means[1]}"
-    return (
-        f"Colour zero pages (arm {after.arm}) cut the worst case of a full L2 set from "
-        f"{format_ratio(before.worst)} to {format_ratio(after.worst)} misses per round{mean}."
-    )
 
 
 def published_table(figures: Sequence[Row], *, whole: bool = False) -> Table:

@@ -26,7 +26,6 @@ from firsttouch.views.terminal import heading, plain
 SCHEMA = 2
 # Made from the same parts; different in what a comparison can be about; different in more.
 SAME, COMPARABLE, WITH_CARE = "same", "comparable", "with care"
-_STYLES = {SAME: "green", COMPARABLE: "green", WITH_CARE: "yellow"}
 # What a comparison can be about. Anything else is an instrument; a difference in
 # an instrument can change counts for reasons that are not in the kernel.
 _SUBJECTS = ("kernel", "machine", "kernel source", "kernel build", "kernel command line")
@@ -113,15 +112,11 @@ def print_comparison(comparison: Comparison, console: Console, a: str = "", b: s
     else:
         console.print(plain(f"A: {a}"))
         console.print(plain(f"B: {b}"))
-    style = "" if comparison.title else _STYLES[comparison.kind]
-    style = "red" if comparison.contradictory else style
     for sentence in comparison.sentences:
-        console.print(plain(sentence, style))
-        style = ""
-    for what in dict.fromkeys(difference.what for difference in comparison.differences):
-        first, *more = (each for each in comparison.differences if each.what == what)
-        console.print(plain(f"  {what}" + (f" (and {len(more):,} more)" if more else "")))
-        for side, value in (("A", first.a), ("B", first.b)):
+        console.print(plain(sentence))
+    for each in comparison.differences:
+        console.print(plain(f"  {each.what}"))
+        for side, value in (("A", each.a), ("B", each.b)):
             console.print(plain(f"    {side} {value}", "dim"))
     if comparison.title:
         for table in comparison_tables(comparison):

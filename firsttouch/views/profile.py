@@ -97,9 +97,10 @@ def print_profile(case: Case, count: str, console: Console, *, whole: bool) -> N
     divisors = [f"{number:,.0f} {basis.unit}s on {arm}" for arm, number in basis.divisors.items()]
     about = "" if basis.unit == CELL else f": {', '.join(divisors)}"
     console.print(plain(f"{unit_label(basis, count)}{about}"), soft_wrap=True)
-    for arm, profile in profiles.items():
-        if count in profile.missing:
-            console.print(plain(f"Not on {arm}: {profile.missing[count]}."), soft_wrap=True)
+    for why in {
+        profile.missing[count] for profile in profiles.values() if count in profile.missing
+    }:
+        console.print(plain(f"Not available: {why}."), soft_wrap=True)
     left = len(rows) - len(shown)
     note = f"{left:,} more functions: --table prints each." if left else ""
     head = ("function", *profiles, *(["change"] if others else []))

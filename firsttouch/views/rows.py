@@ -11,7 +11,7 @@ from rich.console import Console
 
 from firsttouch.analysis.dataset import NOT_PUBLISHED, Dataset, Distribution, Row, Spread, spreads
 from firsttouch.analysis.measurement import Case
-from firsttouch.quantities import format_change, format_fixed, format_value
+from firsttouch.quantities import format_change, format_value
 from firsttouch.tables import Json
 from firsttouch.views.names import (
     QUICK,
@@ -107,18 +107,14 @@ def spread_table(dataset: Dataset) -> Table | None:
         (
             *of,
             *(
-                format_fixed(value, 2)
+                f"{by_arm[arm].mean:.2f} ({by_arm[arm].worst:.2f})" if arm in by_arm else "-"
                 for arm in arms
-                for value in (
-                    (by_arm[arm].mean, by_arm[arm].worst) if arm in by_arm else (None,) * 2
-                )
             ),
         )
         for of, by_arm in found.items()
     ]
-    heads = (f"{arm}, {what}" for arm in arms for what in ("mean", "worst"))
-    title = "Misses per round of zero-conflict, over the colours of the hot lines"
-    return Table(title, ("machine", "level", "colours", *heads), rows, names=2) if rows else None
+    title = "Misses per round of zero-conflict: mean (worst) over the colours of the hot lines"
+    return Table(title, ("machine", "level", "colours", *arms), rows, names=2) if rows else None
 
 
 def gap_table(dataset: Dataset) -> Table:
@@ -187,14 +183,16 @@ def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> st
     `further` has their other layouts, and may have more.
     """
     first = cases[0]
-    name, platform, tried = first.experiment.name, first.platform, tried_options(first)
+    name, platform = first.experiment.name, first.platform
+    last = list(first.arms)[-1]
+    if first.arms[last].result.provenance.tried:
+        return first.command(last)
     kernel = ["--release", platform.release]
     # A command in results from others may be anything.
     with suppress(ValueError):
-        words = shlex.split(first.command(next(iter(first.arms))))
+        words = shlex.split(first.command(last))
         kernel = words[2:4] if words[2:3] == ["--source"] else kernel
-    words = ["firsttouch", "try" if tried else "lab", *kernel]
-    words += ["--machine", platform.machine, "--experiment", name]
+    words = ["firsttouch", "lab", *kernel, "--machine", platform.machine, "--experiment", name]
     words += ["--setting", platform.setting] if platform.setting else []
     sizes = {case.params["size"] for case in cases if "size" in case.params}
     if len(sizes) == 1 and sizes != set(first.experiment.parameters["size"]):
@@ -204,16 +202,7 @@ def measuring_command(cases: Sequence[Case], further: Iterable[Case] = ()) -> st
     }
     if layouts != {0} or first.experiment.layouts > 1:
         words += ["--layouts", f"{min(layouts)}-{max(layouts)}"]
-    return shlex.join([*words, *tried])
-
-
-def tried_options(case: Case) -> list[str]:
-    options = []
-    for arm, measured in case.arms.items():
-        if measured.result.provenance.tried:
-            words = shlex.split(case.command(arm))
-            options += words[words.index("--arm") :]
-    return options
+    return shlex.join(words)
 
 
 SCHEMA = 2

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -234,11 +233,7 @@ def _cell(head: str, cell: str, *, number: bool) -> Markup:
 
 
 def html_command(text: str) -> Markup:
-    """Return a command that breaks across lines only between options."""
-    options = (
-        Markup('<span class="o">{}</span>').format(option) for option in re.split(r" (?=--)", text)
-    )
-    return Markup("<code>{}</code>").format(Markup(" ").join(options))
+    return Markup("<code>{}</code>").format(text)
 
 
 def _number(number: bool) -> Markup:

@@ -39,10 +39,6 @@ def print_times(
         f"{format_number_of(len(times[0].boots), 'boots')} of each arm"
     )
     console.print(heading(title, about), soft_wrap=True)
-    for arm, (first, *_) in by_arm.items():
-        for name, digest in first.provenance.digests.items():
-            if name.startswith(("patch ", "fragment ")):
-                console.print(plain(f"{arm}: {name} (SHA-256 {digest[:16]})"), soft_wrap=True)
     for sentence in sentences(times, list(rows)):
         console.print(plain(sentence), soft_wrap=True)
     console.print()
@@ -99,24 +95,12 @@ def sentences(times: Times, rows: list[TimedRow]) -> Iterator[str]:
         yield f"Too few for an interval: {boots} of each arm; give --boots {LEAST_BOOTS}."
     for name in (arm for arm in results_by_arm(times) if arm != BASE):
         changes = [row.changes[name] for row in timed if name in row.changes]
-        shown = [change for change in changes if change.shown]
-        if name == CONTROL and changes:
-            chance = (
-                "as chance gives one of twenty"
-                if len(shown) <= max(1, len(changes) / 10)
-                else ("more than chance gives: trust no small change of this run")
-            )
+        less = sum(change.high < 0 for change in changes)
+        more = sum(change.low > 0 for change in changes)
+        if changes:
             yield (
-                f"Stock against stock: {len(shown)} of {len(changes)} cells differ"
-                + (f", {chance}." if shown else ".")
+                f"{name} against stock: {less} of {len(changes)} cells take less time, {more} more."
             )
-        elif changes:
-            less = sum(change.high < 0 for change in changes)
-            more = sum(change.low > 0 for change in changes)
-            yield (
-                f"{name} against stock: {less} of {len(changes)} cells take less time, {more} "
-                f"more; of the others, no difference is shown."
-            )
-    if resumed := [str(boot.round - 1) for boot in times[0].boots if boot.resumed]:
-        yield f"The run was interrupted and resumed after round {', '.join(resumed)}."
+        if name == CONTROL and less + more > max(1, len(changes) / 10):
+            yield "Stock differs from itself more than by chance: distrust small changes."
     yield from times[0].provenance.disturbed

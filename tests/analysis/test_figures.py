@@ -72,5 +72,5 @@ def test_too_few_boots_or_a_time_of_zero_show_nothing() -> None:
 
 def test_equal_times_are_no_difference() -> None:
     change = _change([5.0] * 8, [5.0] * 8)
-    assert change == Change(8, 0.0, 0.0, 0.0)
+    assert change == Change(0.0, 0.0, 0.0)
     assert not change.shown

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,9 +38,6 @@ def directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_entries: Pa
     results = made_results.plan(EXPERIMENTS, ["populate"], page="4k")
     made_results.write(Path("a"), results)
     made_results.write(Path("b"), made_results.plan(EXPERIMENTS, ["read-fault"]))
-    small = [replace(made, params={**made.params, "size": 1 << 26}) for made in results]
-    made_results.write(Path("small"), small)
-    made_results.write(Path("rmw"), [replace(made, arm="rmw") for made in results])
     texts = {
         "none": "no results\n",
         "old": json.dumps({**results[0].document(), "schema": 1}) + "\n",

@@ -211,7 +211,7 @@ def test_the_answer_has_changes_with_intervals(
 ) -> None:
     assert main([*_LAB, "--boots", "8"]) == 0
     said = capsys.readouterr().out
-    assert "Stock against stock: 0 of 3 cells differ." in said
+    assert "again against stock: 0 of 3 cells take less time, 0 more." in said
     assert "on against stock: 3 of 3 cells take less time, 0 more" in said
     assert re.search(r"populate ldadd .*2\.\d+ ms .* none +-\d+\.\d % \(-\d", said)
     assert main(["report", "out"]) == 0
@@ -265,7 +265,6 @@ def test_a_patch_is_timed_against_stock_in_turn(
     said = capsys.readouterr().out
     arms = [machine.arm(guest) for guest in machine.booted]
     assert arms[:6] == ["stock", "again", "tried", "tried", "again", "stock"]
-    assert f"tried: patch {_PATCH.name} (SHA-256 {digest_file(_PATCH)[:16]})" in said
     assert "tried against stock: 3 of 3 cells take less time, 0 more" in said
     times = read_times(Path("out/try"))
     assert times[-1].provenance.digests[f"patch {_PATCH.name}"] == digest_file(_PATCH)

@@ -73,7 +73,6 @@ def test_an_experiment_of_ones_own_has_section_figure_and_table_without_code(
         '[[metrics]]\nname = "page_faults"\nunit = "faults"\nshown = true\n'
         '[[derived]]\nname = "faults_twice"\nunit = "faults"\nof = "page_faults"\n'
         'per = "page_faults"\n'
-        '[[figure]]\nmetric = "page_faults"\nacross = "threads"\ncaption = "By threads."\n'
     )
     results = [
         Made("populate-threads", {"by": by, "threads": threads}, arm, {"page_faults": faults})
@@ -84,21 +83,11 @@ def test_an_experiment_of_ones_own_has_section_figure_and_table_without_code(
     page = render(made_results.dataset(tmp_path / "out", results, folder))
     section = section_of(page, "populate-threads")
     assert "Do threads fault more?" in section
-    # A line for each arm, a figure for each of the other parameters' values.
-    assert section.count("<figure>") == 2
-    (picture, *_) = re.findall(r"<svg\b.*?</svg>", section, flags=re.DOTALL)
-    assert picture.count('class="curve') == 2
-    assert "stock: 1 2,000, 2 4,000, 4 8,000; on: 1 1,000, 2 2,000, 4 4,000." in picture
-    assert "ldadd threads 4 page_faults faults 8,000 4,000 -50.00 %" in text_of(section)
-    assert "ldadd threads 4 faults_twice faults 1 1" in text_of(section)
-
-    text = (folder / "populate-threads.toml").read_text().partition("[[figure]]")[0]
-    (folder / "populate-threads.toml").write_text(text)
-    page = render(made_results.read(tmp_path / "out", folder))
-    section = section_of(page, "populate-threads")
     assert section.count("<figure>") == 1
     (picture, *_) = re.findall(r"<svg\b.*?</svg>", section, flags=re.DOTALL)
     assert "by swp: threads 1 stock 2,000 on 1,000, threads 2 stock 4,000" in picture
+    assert "ldadd threads 4 page_faults faults 8,000 4,000 -50.00 %" in text_of(section)
+    assert "ldadd threads 4 faults_twice faults 1 1" in text_of(section)
 
 
 def test_a_file_may_say_what_its_figure_shows(tmp_path: Path) -> None:
@@ -146,14 +135,12 @@ def test_a_parameter_that_is_a_size_in_words_is_drawn(tmp_path: Path) -> None:
     """`heap = ["256M", "512M"]` is what an experiment's file may hold."""
     folder = made_results.experiments(tmp_path)
     file = folder / "openjdk-pretouch.toml"
-    text = file.read_text().replace('heap = "512M"', 'heap = ["256M", "512M"]')
-    figure = '[[figure]]\nmetric = "page_faults"\nacross = "heap"\ncaption = "By heap."\n'
-    file.write_text(text + figure)
+    file.write_text(file.read_text().replace('heap = "512M"', 'heap = ["256M", "512M"]'))
     results = made_results.plan(folder, ["openjdk-pretouch"], java="21", collector="g1")
     section = section_of(
         render(made_results.dataset(tmp_path / "out", results, folder)), "openjdk-pretouch"
     )
-    assert "stock: 256 MiB 136,072, 512 MiB 267,144" in section
+    assert "heap 256 MiB stock 136,072" in section
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_the_report_of_try_has_what_changed_its_functions_and_nothing_else() -> 
     ]  # fmt: skip
     functions = section_of(page, "functions-0")
     assert "clear_page 40.00 70.00 +30.00" in text_of(functions)
-    assert 'class="flame more m3"' in functions
+    assert 'class="flame more"' in functions
 
 
 def test_provenance_that_differs_in_every_cell_is_counted(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Charts: dumbbells, and values against a number; their pictures for wide and narrow screens."""
+"""Charts: a row for each cell, or a mark for each point; pictures for wide and narrow screens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -28,7 +28,7 @@ _ROW, _GROUP, _LABEL = 23.0, 30.0, 17.0
 _TOP, _BOTTOM = 34.0, 44.0
 # Largest share of the width for labels beside the rows.
 _BESIDE = 0.42
-# Of a chart of lines.
+# Of a chart of points.
 _HEIGHT, _HEAD, _LEFT, _RIGHT, _FOOT = 300.0, 52.0, 44.0, 12.0, 46.0
 
 Points = Sequence[tuple[float, float]]
@@ -150,54 +150,25 @@ def _draw_row(
         drawing.text(scale.at(low) - 9, y + 4, format_compact(low), "t number", "end")
 
 
-def draw_lines(
-    width: float,
-    series: Mapping[str, Points],
-    symbols: Symbols,
-    axes: tuple[str, str],
-    tick_of: Callable[[float], str],
-    *,
-    scatter: bool = False,
+def draw_scatter(
+    width: float, series: Mapping[str, Points], symbols: Symbols, axes: tuple[str, str]
 ) -> Drawing:
-    """Return the chart of each arm's values; `axes` are the titles of the x and the y axis.
-
-    `tick_of` formats a number on the x axis. A line joins an arm's values, unless in a
-    `scatter`, whose axes are linear.
-    """
+    """Return a mark for each point of each arm; `axes` are the titles of the x and the y axis."""
     drawing = Drawing(width, _HEIGHT)
     more = drawing.legend(0, 16, symbols)
     drawing.height += more
-    bottom, head = _HEIGHT + more - _FOOT, _HEAD + more
-    drawing.text(0, 38 + more, shorten(f"↑ {axes[1]}", width), "t dim")
-    highest = max(y for points in series.values() for _, y in points)
-    # A value just above a round number may exceed the axis a little.
-    up = Scale(0, round_up(highest * 0.98), bottom, head + 22)
-    labels = {tick: tick_label(tick) for tick in up.ticks(5)}
-    left = max(_LEFT, 12 + CHARACTER * max(map(len, labels.values())))
-    for tick, label in labels.items():
-        drawing.line(left, up.at(tick), width - _RIGHT, up.at(tick), "grid")
-        drawing.text(left - 6, up.at(tick) + 4, label, "t dim", "end")
-    numbers = sorted({x for points in series.values() for x, _ in points})
-    start, end = left + 10, width - _RIGHT - 10
-    across = Scale(numbers[0], max(numbers[-1], numbers[0] + 1), start, end)
-    if numbers[0] > 0 and not scatter and scale_for(numbers, start, end).logarithmic:
-        across = replace(across, logarithmic=True)
-    free = 0.0
-    for tick in numbers if across.logarithmic else across.ticks(14 if width > 500 else 8):
-        label = tick_of(tick)
-        half = CHARACTER * len(label) / 2
-        x = across.at(tick)
-        if tick == round(tick) and x - half >= free and x + half <= width:
-            drawing.text(x, bottom + 18, label, "t dim", "middle")
-            free = x + half + CHARACTER / 2
-    drawing.text(width - _RIGHT, bottom + 38, shorten(axes[0], width), "t dim", "end")
-    for index, arm in enumerate(() if scatter else symbols):
-        points = [(across.at(x), up.at(y)) for x, y in sorted(series.get(arm, ()))]
-        if points:
-            drawing.curve(points, f"curve c{index % 4}")
-    room = (across.end - across.start) / max(len(numbers) - 1, 1)
+    bottom = _HEIGHT + more - _FOOT
+    drawing.text(0, 38 + more, f"↑ {axes[1]}", "t dim")
+    points = [point for of in series.values() for point in of]
+    up = Scale(0, round_up(max(y for _, y in points)), bottom, _HEAD + more + 22)
+    for tick in up.ticks(5):
+        drawing.line(_LEFT, up.at(tick), width - _RIGHT, up.at(tick), "grid")
+        drawing.text(_LEFT - 6, up.at(tick) + 4, tick_label(tick), "t dim", "end")
+    across = Scale(0, round_up(max(x for x, _ in points)), _LEFT, width - _RIGHT - 10)
+    for tick in across.ticks(14 if width > 500 else 6):
+        drawing.text(across.at(tick), bottom + 18, tick_label(tick), "t dim", "middle")
+    drawing.text(width - _RIGHT, bottom + 38, axes[0], "t dim", "end")
     for arm, symbol in symbols.items():
-        for x, y in series.get(arm, ()):
-            tip = f"{arm}, {tick_of(x)}: {format_compact(y)}"
-            drawing.mark(symbol, across.at(x), up.at(y), tip, room)
+        for x, y in series[arm]:
+            drawing.mark(symbol, across.at(x), up.at(y), f"{arm}, {format_compact(x)}: {y:,.0f}")
     return drawing

@@ -5,23 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from firsttouch.analysis.dataset import Dataset, alike
+from firsttouch.analysis.dataset import Dataset
 from firsttouch.analysis.measurement import Case
-from firsttouch.catalog.experiments import PAGES, Drawn, Metric, Params
-from firsttouch.quantities import format_compact, format_number_of
+from firsttouch.catalog.experiments import PAGES, Drawn, Metric
+from firsttouch.quantities import format_number_of
 from firsttouch.views.html.charts import (
     Chart,
     Points,
     describe,
     draw_dumbbells,
-    draw_lines,
+    draw_scatter,
     pictures,
 )
 from firsttouch.views.html.style import symbols
-from firsttouch.views.names import as_number, format_param, format_params, metric_words
-
-# For an axis: the divisor of a unit's values, and the unit after division.
-_AXES = {"ns": (1e6, "ms"), "bytes": (float(1 << 20), "MiB")}
+from firsttouch.views.names import format_param, format_params, metric_words
 
 
 def figures_of(dataset: Dataset, cases: Sequence[Case], name: str) -> list[Chart]:
@@ -71,9 +68,8 @@ def _timeline(dataset: Dataset, case: Case, series: Mapping[str, Points], name: 
         name,
         f"Page faults over time, {what}, {case.platform}",
         f"Pages touched against time, the first {_PAGES}. {counted}.",
-        lambda width: draw_lines(
-            width, series, symbols(dataset.catalog, series), ("µs since the first touch", "page"),
-            "{:,.0f}".format, scatter=True,
+        lambda width: draw_scatter(
+            width, series, symbols(dataset.catalog, series), ("µs since the first touch", "page")
         ),
     )  # fmt: skip
     caption = (
@@ -87,13 +83,6 @@ def _timeline(dataset: Dataset, case: Case, series: Mapping[str, Points], name: 
 def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) -> list[Chart]:
     """Return the figures that an experiment's file describes; none of a single value."""
     cases = [case for case in cases if drawn.where.items() <= case.params.items()]
-    if drawn.across:
-        cases = [case for case in cases if _place(case, drawn.across) is not None]
-        return [
-            _lines(dataset, members, drawn, rest, f"{name}-{index}")
-            for index, (rest, members) in enumerate(alike(cases, drawn.across))
-            if sum(len(_divided(case, drawn) or ()) for case in members) > 1
-        ]
     values = [(case, of) for case in cases if (of := _divided(case, drawn))]
     if sum(len(of) for _, of in values) < 2:
         return []
@@ -107,7 +96,7 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
             f"{each} {_value(each, telling.pop(each))}" for each in drawn.groups if each in telling
         )
         groups.setdefault(heading, []).append((format_params(telling), of))
-    _, what = _drawn_metric(cases[0], drawn)
+    what = _what(cases[0], drawn)
     platform = str(cases[0].platform)
     wide, narrow = pictures(
         name,
@@ -119,61 +108,23 @@ def described(dataset: Dataset, cases: Sequence[Case], name: str, drawn: Drawn) 
     return [Chart(heading, drawn.caption, wide, narrow)]
 
 
-def _drawn_metric(case: Case, drawn: Drawn) -> tuple[Metric, str]:
-    metric = next(m for m in case.experiment.metrics if m.name == drawn.metric)
+def _what(case: Case, drawn: Drawn) -> str:
     per = drawn.per.removesuffix("s").replace("_", " ")
-    return metric, f"{metric_words(metric.name)} per {per}" if per else _axis(metric)
+    if per:
+        return f"{metric_words(drawn.metric)} per {per}"
+    return _axis(next(metric for metric in case.experiment.metrics if metric.name == drawn.metric))
 
 
-def _divided(case: Case, drawn: Drawn) -> dict[str, float] | None:
-    """Return the values of a figure by arm; None of a case that does not have its divisor."""
+def _divided(case: Case, drawn: Drawn) -> dict[str, float]:
+    """Return the values of a figure by arm; none of a case that does not have its divisor."""
     values = case.values(drawn.metric)
     if drawn.per in (metric.name for metric in case.experiment.metrics):
         divisors = case.values(drawn.per)
         return {arm: value / divisors[arm] for arm, value in values.items() if divisors.get(arm)}
-    divisor: float = case.number(drawn.per)
+    divisor: float = case.number(drawn.per) if drawn.per else 1.0
     if drawn.per == PAGES:
         divisor = case.pages() or 0
-    elif not drawn.per:
-        divisor, _ = _unit(_drawn_metric(case, drawn)[0])
-    return {arm: value / divisor for arm, value in values.items()} if divisor else None
-
-
-def _lines(dataset: Dataset, cases: Sequence[Case], drawn: Drawn, rest: Params, name: str) -> Chart:
-    """Return the figure of cases that differ in the parameter `across` alone."""
-    _, what = _drawn_metric(cases[0], drawn)
-    series: dict[str, list[tuple[float, float]]] = {}
-    for case in cases:
-        for arm, value in (_divided(case, drawn) or {}).items():
-            series.setdefault(arm, []).append((_place(case, drawn.across) or 0, value))
-    platform, words = cases[0].platform, format_params(rest)
-    texts = "; ".join(
-        f"{arm}: " + ", ".join(f"{_tick(drawn.across, x)} {format_compact(y)}" for x, y in points)
-        for arm, points in series.items()
-    )
-    wide, narrow = pictures(
-        name,
-        f"{cases[0].experiment.title}: {what} by {drawn.across}, {platform}, {words}",
-        f"{texts}.",
-        lambda width: draw_lines(
-            width,
-            series,
-            symbols(dataset.catalog, series),
-            (drawn.across.replace("_", " "), what),
-            lambda value: _tick(drawn.across, value),
-        ),
-    )
-    heading = f"{platform} ({words})" if words else str(platform)
-    return Chart(heading, drawn.caption, wide, narrow)
-
-
-def _place(case: Case, across: str) -> float | None:
-    """Return where a case is on the axis of a parameter; None if its value is no number."""
-    return as_number(across, case.params.get(across, ""))
-
-
-def _tick(name: str, value: float) -> str:
-    return _value(name, round(value))
+    return {arm: value / divisor for arm, value in values.items()} if divisor else {}
 
 
 def _value(name: str, value: str | int) -> str:
@@ -188,13 +139,9 @@ def _metric(cases: Sequence[Case]) -> Metric | None:
     return next(iter(differing or measured), None)
 
 
-def _unit(metric: Metric) -> tuple[float, str]:
-    return _AXES.get(metric.unit, (1.0, metric.unit))
-
-
 def _axis(metric: Metric) -> str:
-    unit, words = _unit(metric)[1], metric_words(metric.name)
-    return words if words.endswith(unit) else f"{words} ({unit})"
+    words = metric_words(metric.name)
+    return words if words.endswith(metric.unit) else f"{words} ({metric.unit})"
 
 
 def _varying(cases: Sequence[Case]) -> list[str]:

@@ -23,8 +23,8 @@ _ROW = 18.0
 _NARROWEST = 0.4
 # Of a profile: its width, and the room above it for the legend.
 _WIDTH, _HEAD = 1160.0, 44.0
-# Changes of a function itself from which a colour is stronger, in parts of the largest.
-_STRENGTHS = (0.02, 0.2, 0.6)
+# Smaller changes of a function itself, in parts of the largest, have no colour.
+_LEAST = 0.02
 
 
 @dataclass
@@ -120,15 +120,13 @@ def profile_flames(case: Case, name: str = "flame") -> Picture | None:
         return None
     basis = basis_of(case, profiles)
     ends = next(iter(profiles)), list(profiles)[-1]
-    # By stack, and by function for the description; user code executes nothing here.
+    # User code executes nothing here.
     stacks: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0, 0.0])
-    functions: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for place, arm in enumerate(ends):
         for stack, counts in profiles[arm].stacks.items():
             if stack[-1].function != USER:
                 executed = counts.get(INSTRUCTIONS, 0) / basis.divisors[arm]
                 stacks[tuple(map(frame_label, stack))][place] += executed
-                functions[stack[-1].function][place] += executed
     root = tree_of("kernel", stacks)
     unit = f"kernel {unit_label(basis)}"
     arms = tuple(dict.fromkeys(ends))
@@ -136,29 +134,13 @@ def profile_flames(case: Case, name: str = "flame") -> Picture | None:
     largest = max(map(abs, _changes(root)))
     drawing = draw_flames(root, _WIDTH, _HEAD, lambda box: _look(box, arms, largest))
     _draw_legend(drawing, arms, unit)
-    return Picture(name, title, _description(root, functions, arms, unit), drawing)
+    totals = zip(root.total, arms, strict=False)
+    described = ", ".join(f"{total:,.2f} {unit} on {arm}" for total, arm in totals)
+    return Picture(name, title, f"{described}.", drawing)
 
 
 def _changes(box: Box) -> list[float]:
     return [box.change, *(change for called in box.called.values() for change in _changes(called))]
-
-
-def _description(
-    root: Box, functions: Mapping[str, Sequence[float]], arms: Sequence[str], unit: str
-) -> str:
-    values = {
-        name: after - before if len(arms) > 1 else before
-        for name, (before, after) in functions.items()
-    }
-    largest = sorted(values.items(), key=lambda item: (-abs(item[1]), item[0]))[:8]
-    if len(arms) == 1:
-        items = ", ".join(f"{name} {value:,.2f}" for name, value in largest)
-        return f"{root.total[0]:,.2f} {unit} on {arms[0]}. Most by functions themselves: {items}."
-    items = ", ".join(f"{name} {signed(value)}" for name, value in largest if signed(value) != "0")
-    return (
-        f"{root.total[0]:,.2f} {unit} on {arms[0]}, {root.total[1]:,.2f} on {arms[1]}. "
-        f"Largest changes of functions themselves: {items or 'none'}."
-    )
 
 
 def _draw_legend(drawing: Drawing, arms: Sequence[str], unit: str) -> None:
@@ -167,8 +149,8 @@ def _draw_legend(drawing: Drawing, arms: Sequence[str], unit: str) -> None:
         return
     drawing.text(0, 14, f"Width: the larger of {arms[0]} and {arms[1]}, {unit}.", "t dim")
     for x, kind, words in (
-        (0, "flame more m3", f"{arms[1]} executes more in the function itself"),
-        (360, "flame less m3", "less"),
+        (0, "flame more", f"{arms[1]} executes more in the function itself"),
+        (360, "flame less", "less"),
         (430, "flame", "the same; numbers are with all that it calls"),
     ):
         drawing.rect(x, 22, 12, 12, kind)
@@ -180,8 +162,8 @@ def _look(box: Box, arms: Sequence[str], largest: float) -> Look:
     if len(arms) == 1:
         tip = f"{box.name}: {box.total[0]:,.2f}, itself {box.itself[0]:,.2f}"
         return Look("flame", f"{box.name} {box.total[0]:,.0f}", tip)
-    strength = sum(abs(box.change) >= part * largest > 0 for part in _STRENGTHS)
-    kind = f"flame {'more' if box.change > 0 else 'less'} m{strength}" if strength else "flame"
+    coloured = abs(box.change) >= _LEAST * largest > 0
+    kind = f"flame {'more' if box.change > 0 else 'less'}" if coloured else "flame"
     change = signed(box.total[1] - box.total[0])
     items = "; ".join(
         f"{words} {before:,.2f} on {arms[0]}, {after:,.2f} on {arms[1]}, {signed(after - before)}"

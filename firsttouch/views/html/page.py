@@ -27,7 +27,13 @@ from firsttouch.views.html.flame import profile_flames
 from firsttouch.views.html.style import page_style, picture_style
 from firsttouch.views.names import QUICK
 from firsttouch.views.profile import case_title, function_tables
-from firsttouch.views.rows import by_experiment, gap_table, measuring_command, row_table
+from firsttouch.views.rows import (
+    by_experiment,
+    gap_table,
+    measuring_command,
+    row_table,
+    spread_table,
+)
 from firsttouch.views.tables import Table, as_html, html_command
 
 FILE_NAME = "report.html"
@@ -35,18 +41,10 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _TITLE = "What the first touch of a page costs"
 # Longer tables are folded.
 _LONG = 16
-_PUBLISHED = (
-    "stock is the distribution's kernel; on has both features. Times are from the guest's clock, "
-    "on which an instruction takes a nanosecond: they count instructions, not the cost of caches "
-    "or other CPUs."
-)
 _NOT_MODELLED = (
-    "Time on hardware: a clock that counts instructions has no cost for DRAM, TLB misses, or "
-    "other cores that answer a TLB invalidation. Fault and instruction counts carry over to "
-    "hardware; ratios of times may not.",
-    "More than one CPU at a time: contention for locks and page tables is not in these figures.",
-    "Prefetchers, write buffers, cache maintenance and page-table walks: the modelled caches see "
-    "what instructions load and store, in order.",
+    "Time on hardware, contention of CPUs, prefetchers, write buffers and page-table walks. Counts "
+    "carry over to hardware; ratios of times on the guest's clock, a nanosecond an instruction, "
+    "may not."
 )
 _ORIGINS = (
     "These inputs decided the figures. Hashes are SHA-256. The same inputs give the same counts "
@@ -125,20 +123,25 @@ def _tried(tried: Sequence[Changes], profiled: Mapping[str, Sequence[Case]]) -> 
 
 def _sections(dataset: Dataset) -> Iterator[Section]:
     published = dataset.published()
-    for number, platform in enumerate(dataset.platforms()):
-        if said := answer(dataset, platform):
-            yield Section(f"answer-{number}", f"The answer: {platform}", said)
+    said = [
+        f"{platform}: {sentence}"
+        for platform in dataset.platforms()
+        if (sentence := answer(dataset, platform))
+    ]
+    spread = spread_table(dataset)
+    if said or spread:
+        yield Section("answer", "The answer", said, tables=[spread] if spread else [])
     if published:
         table = published_table(published, whole=True)
         yield Section("claims", "Published figures, and whether they are reproduced",
-                      [_PUBLISHED], tables=[table])  # fmt: skip
+                      tables=[table])  # fmt: skip
     measured = list(by_experiment(dataset))
     for number, experiment in enumerate(dataset.catalog.experiments.values()):
         alike = [cases for cases in measured if cases[0].experiment.name == experiment.name]
         if alike:
             yield _experiment(dataset, alike, f"figure-{number}")
     gaps = [gap_table(dataset)] if dataset.gaps else []
-    yield Section("not-modelled", "What is not modelled", _NOT_MODELLED, tables=gaps)
+    yield Section("not-modelled", "What is not modelled", [_NOT_MODELLED], tables=gaps)
 
 
 def _experiment(dataset: Dataset, platforms: Sequence[Sequence[Case]], name: str) -> Section:

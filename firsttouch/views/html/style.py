@@ -22,7 +22,6 @@ _DARK: Colors = {
     "paper": "#14171b", "ink": "#e4e7eb", "dim": "#9aa4af", "rule": "#363c44", "field": "#1d2127",
     "link": "#6cb2f5", "good": "#6fcf8b", "bad": "#ff8a80",
 }  # fmt: skip
-_PRINT: Colors = {**_LIGHT, "ink": "#000", "dim": "#444", "rule": "#bbb", "field": "#fff"}
 # The mark of an arm without a file here, from results of others.
 _FOREIGN = Symbol("cross", True, "m-foreign")
 
@@ -56,7 +55,7 @@ def armless_style(light: Colors | None = None, dark: Colors | None = None) -> st
         ":root { color-scheme: light dark; }",
         _root({**_LIGHT, **light}),
         f"@media (prefers-color-scheme: dark) {{ {_root({**_DARK, **dark})} }}",
-        f"@media print {{ {_root({**_PRINT, **light})} }}",
+        f"@media print {{ {_root({**_LIGHT, **light})} }}",
         _sheet("figure.css"),
     ])  # fmt: skip
 

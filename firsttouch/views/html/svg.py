@@ -94,10 +94,6 @@ class Drawing:
             f'<path class="{kind}" d="M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}"/>'
         )
 
-    def curve(self, points: Sequence[tuple[float, float]], kind: str) -> None:
-        path = "L".join(f"{number(x)} {number(y)}" for x, y in points)
-        self._parts.append(f'<path class="{kind}" d="M{path}"/>')
-
     def rect(
         self, x: float, y: float, width: float, height: float, kind: str, tip: str = ""
     ) -> None:
@@ -115,14 +111,11 @@ class Drawing:
             f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{at}>{_escape(words)}</text>'
         )
 
-    def mark(self, symbol: Symbol, x: float, y: float, tip: str = "", room: float = 13.0) -> None:
-        """Draw an arm's mark, smaller if there is less than 13 units of `room`.
-
-        `tip` is shown when the pointer is on the mark.
-        """
+    def mark(self, symbol: Symbol, x: float, y: float, tip: str = "") -> None:
+        """Draw an arm's mark; `tip` is shown when the pointer is on it."""
         title = f"<title>{_escape(tip)}</title>" if tip else ""
         # A filled mark is smaller than a hollow one, so that both show at the same place.
-        r = (3.4 if symbol.filled else 5.2) * min(1.0, room / 13)
+        r = 3.4 if symbol.filled else 5.2
         self._parts.append(
             f'<path class="m {symbol.kind}" d="{outline(symbol.shape, x, y, r)}">{title}</path>'
         )
