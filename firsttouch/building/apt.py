@@ -16,7 +16,6 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 from firsttouch.building.store import Entry, locked, store_root
@@ -150,27 +149,6 @@ def private_root(archives: Sequence[Archive], *, architecture: str = "") -> list
     return options
 
 
-def _download(
-    words: Sequence[str], folder: Path, title: str, size: int, reporter: Reporter
-) -> list[str]:
-    """Run apt-get, which fetches `size` bytes into `folder`; return the end of what it says."""
-    with (
-        (folder / "apt.log").open("w") as sink,
-        reporter.step(title, "MiB", size >> 20) as step,
-        child_process(["apt-get", *words], cwd=folder, stdout=sink) as apt,
-    ):
-        while apt.poll() is None:
-            time.sleep(0.2)
-            with contextlib.suppress(FileNotFoundError):
-                there = sum(path.stat().st_size for path in folder.rglob("*.deb"))
-                step.at(min(there, size) >> 20)
-        step.at(size >> 20)
-    return (folder / "apt.log").read_text().strip().splitlines()[-5:]
-
-
-# -- packages
-
-
 @dataclass(frozen=True)
 class Package:
     """One version of a package: its file's name, size in bytes and SHA-256, as signed."""
@@ -187,178 +165,153 @@ class Package:
     def version(self) -> str:
         return self.file.split("_")[1].replace("%3a", ":")
 
-    @property
-    def entry(self) -> Entry:
-        return Entry("packages", {"package": self.sha256}, f"package {self.name} {self.version}")
 
-    def unpack(self, workplace: Path) -> Path:
-        """Unpack the file, which the store has, below `workplace`; return the folder."""
-        output(["dpkg-deb", "-x", self.entry.path / "package.deb", workplace / "package"])
-        return workplace / "package"
-
-
-def _listed(output: str) -> list[Package]:
-    return [
-        Package(match["file"], int(match["size"]), match["sha256"])
-        for match in _URI.finditer(output)
-    ]
-
-
-def _noted(pointer: Path) -> list[Package]:
-    """Return what was fetched last for a request; nothing if nothing was."""
-    try:
-        table = parse_json(pointer.read_text(), pointer)
-        tables = table.tables("files") if table.has("files") else [table]
-        return [read(entry, Package, strict=False) for entry in tables]
-    except (OSError, UserError):
-        return []
-
-
-def _pointer(name: str) -> Path:
-    # A pattern's characters stay out of the file's name.
-    plain = re.sub(r"[^\w.+-]", "_", name)
-    return store_root() / "packages" / f"{plain}.json"
-
-
-def last_package(name: str) -> Package | None:
-    return next(iter(_noted(_pointer(name))), None)
-
-
-def note_package(name: str, package: Package) -> None:
-    write_atomically(_pointer(name), dump_json(asdict(package)))
-
-
-def find_package(
-    name: str, suites: Sequence[str], *, architecture: str = ""
-) -> tuple[Package, list[str]]:
-    """Find the newest version of `name`: in the host's own archives, then in each of `suites`.
-
-    `name` may be a pattern that one package matches. The package is for Debian's
-    `architecture`, or for this host. The suites are those of the host's mirror.
-    Returns the package and the apt options that find it. Raises HostError if
-    no archive has it.
-    """
-    for archives in (host_archives(), *([mirror_archive(suite)] for suite in suites)):
-        options = private_root(archives, architecture=architecture)
-        listed = _apt_get([*options, "download", "--print-uris", name])
-        if listed.returncode == 0 and (files := _listed(listed.stdout)):
-            return files[0], options
-    # A kernel tree is no remedy for what Debian has for one: a configuration, an image.
-    tree = "" if architecture else ", or use --source TREE"
-    raise HostError(
-        f"no package source of this host offers {name}, nor does its mirror in "
-        f"{', '.join(suites)}: check the network and /etc/apt{tree}."
-    )
-
-
-def fetch_package(
-    name: str, suites: Sequence[str], reporter: Reporter, *, architecture: str = ""
-) -> Package:
-    """Download the newest version of package `name` into the store and return it."""
-    package, options = find_package(name, suites, architecture=architecture)
-
-    def download(workplace: Path, product: Path) -> None:
-        title = f"Fetching {package.name} {package.version}"
-        log = _download([*options, "download", name], workplace, title, package.size, reporter)
-        files = list(workplace.glob("*.deb"))
-        if not files or digest_file(files[0]) != package.sha256:
-            raise HostError(
-                f"fetching {name} failed: check the network, then run the same command again.",
-                log,
-            )
-        files[0].rename(product / "package.deb")
-
-    package.entry.obtain(download, reporter.say)
-    note_package(name, package)
-    return package
+Files = tuple[Package, ...]
+# Unpacks packages into a folder.
+Unpack = Callable[[Path], None]
 
 
 @dataclass(frozen=True)
-class Closure:
-    """Packages of one suite and architecture, with all packages that they depend on, in `files`."""
+class Wanted:
+    """Packages of Debian's by `names`, for its `architecture`, or for this host.
 
-    packages: Packages
-    files: tuple[Package, ...]
+    They come from the host's own archives, or else from the first of `suites` of its mirror that
+    has them. With `closure` they are of that suite in any case, with all that they depend on. A
+    single name may be a pattern that one package matches. `note` tells apart what is remembered.
+    """
 
-    def unpack(self, archives: Path, folder: Path, reporter: Reporter) -> None:
-        """Download the packages into `archives`; unpack them in `folder`, without their scripts."""
-        (archives / "partial").mkdir(parents=True, exist_ok=True)
-        words = [f"-oDir::Cache::Archives={archives}", "--download-only", *_INSTALL]
-        log = _download(
-            [*_root_of(self.packages), *words, *self.packages.names], archives,
-            f"Fetching {', '.join(self.packages.names)}",
-            sum(file.size for file in self.files), reporter,
-        )  # fmt: skip
-        for package in self.files:
+    names: tuple[str, ...]
+    suites: tuple[str, ...] = ()
+    architecture: str = ""
+    closure: bool = False
+    note: str = ""
+
+    @property
+    def _pointer(self) -> Path:
+        name = self.names[0] + self.note
+        if self.closure:
+            other = [] if self.architecture == ARM64 else [self.architecture]
+            name = f"closure-{digest([*self.suites, *self.names, *other])[:32]}"
+        # A pattern's characters stay out of the file's name.
+        plain = re.sub(r"[^\w.+-]", "_", name)
+        return store_root() / "packages" / f"{plain}.json"
+
+    def last(self) -> Files:
+        """Return the packages that were fetched last; none if none were."""
+        try:
+            table = parse_json(self._pointer.read_text(), self._pointer)
+            tables = table.tables("files") if table.has("files") else [table]
+            return tuple(read(entry, Package, strict=False) for entry in tables)
+        except (OSError, UserError):
+            return ()
+
+    def remember(self, files: Files) -> None:
+        noted = {"files": [asdict(file) for file in files]}
+        write_atomically(self._pointer, dump_json(noted))
+
+    def find(self) -> tuple[Files, list[str]]:
+        """Return the newest version of the packages, and the words by which apt-get fetches them.
+
+        Raises HostError if no archive has them.
+        """
+        command = [*_INSTALL, "--download-only"] if self.closure else ["download"]
+        own = [] if self.closure else [host_archives()]
+        detail: list[str] = []
+        for archives in (*own, *([mirror_archive(suite)] for suite in self.suites)):
+            words = [*private_root(archives, architecture=self.architecture), *command, *self.names]
+            listed = _apt_get([*words, "--print-uris"])
+            files = tuple(
+                Package(match["file"], int(match["size"]), match["sha256"])
+                for match in _URI.finditer(listed.stdout)
+            )
+            if files and not listed.returncode:
+                return files, words
+            detail = listed.stderr.strip().splitlines()[-3:]
+        # A kernel tree is no remedy for what Debian has for one: a configuration, an image.
+        tree = "" if self.architecture else ", or use --source TREE"
+        raise HostError(
+            f"{', '.join(self.suites) or 'no archive'} of this host's mirror does not offer "
+            f"{', '.join(self.names)}: check the network and /etc/apt{tree}.",
+            detail,
+        )
+
+
+def obtain(
+    wanted: Wanted,
+    entry: Callable[[Files], Entry],
+    make: Callable[[Unpack, Path], None],
+    reporter: Reporter,
+    *,
+    newest: bool = False,
+) -> Path:
+    """Return the directory of the entry that `make` makes from packages.
+
+    A stored entry of those that were fetched last is used again without the network, unless
+    `newest` asks for what the archive has now. Raises HostError if they cannot be fetched.
+    """
+    last = () if newest else wanted.last()
+    if last and (stored := entry(last).use()):
+        return stored
+    files, words = wanted.find()
+    made = entry(files)
+    wanted.remember(files)
+
+    def fetch(workplace: Path, product: Path) -> None:
+        archives = workplace / "archives"
+        (archives / "partial").mkdir(parents=True)
+        log = _download([f"-oDir::Cache::Archives={archives}", *words], archives, files, reporter)
+        for package in files:
             path = archives / package.file
             if not path.exists() or digest_file(path) != package.sha256:
                 raise HostError(
-                    f"fetching {package.file} of {self.packages.suite} failed: check the network, "
-                    "then run the same command again, which takes the version that is there now.",
+                    f"fetching {package.file} failed: check the network, then run the same "
+                    "command again, which takes the version that is there now.",
                     log,
                 )
-            output(["dpkg-deb", "-x", path, folder])
+
+        def unpack(folder: Path) -> None:
+            for package in files:
+                output(["dpkg-deb", "-x", archives / package.file, folder])
+
+        make(unpack, product)
+
+    return made.obtain(fetch, reporter.say)
 
 
-def find_closure(packages: Packages) -> Closure:
-    """Find packages and their dependencies in the archive; HostError if it lacks one."""
-    listed = _apt_get([*_root_of(packages), "--print-uris", *_INSTALL, *packages.names])
-    files = _listed(listed.stdout)
-    if listed.returncode or not files:
-        raise HostError(
-            f"{packages.suite} of this host's mirror does not offer {', '.join(packages.names)} "
-            f"for {packages.architecture}: check the network and /etc/apt.",
-            listed.stderr.strip().splitlines()[-3:],
-        )
-    noted = {"files": [asdict(file) for file in files]}
-    write_atomically(_closure_pointer(packages), dump_json(noted))
-    return Closure(packages, tuple(files))
+def _download(words: Sequence[str], folder: Path, files: Files, reporter: Reporter) -> list[str]:
+    """Run apt-get, which fetches `files` into `folder`; return the end of what it says."""
+    size = sum(file.size for file in files)
+    title = f"Fetching {files[0].name} {files[0].version}"
+    if len(files) > 1:
+        title += f" and {len(files) - 1} more packages"
+    with (
+        (folder / "apt.log").open("w") as sink,
+        reporter.step(title, "MiB", size >> 20) as step,
+        child_process(["apt-get", *words], cwd=folder, stdout=sink) as apt,
+    ):
+        while apt.poll() is None:
+            time.sleep(0.2)
+            with contextlib.suppress(FileNotFoundError):
+                there = sum(path.stat().st_size for path in folder.rglob("*.deb"))
+                step.at(min(there, size) >> 20)
+        step.at(size >> 20)
+    return (folder / "apt.log").read_text().strip().splitlines()[-5:]
 
 
-def last_closure(packages: Packages) -> Closure | None:
-    """Return what `find_closure` found last for these packages; None if it never did."""
-    files = _noted(_closure_pointer(packages))
-    return Closure(packages, tuple(files)) if files else None
-
-
-def _root_of(packages: Packages) -> list[str]:
-    return private_root([mirror_archive(packages.suite)], architecture=packages.architecture)
-
-
-def _closure_pointer(packages: Packages) -> Path:
-    other = [] if packages.architecture == ARM64 else [packages.architecture]
-    return _pointer(f"closure-{digest([packages.suite, *packages.names, *other])[:32]}")
-
-
-def obtain_from_closure(
-    packages: Packages,
-    entry: Callable[[Closure], Entry],
-    make: Callable[[Closure, Path, Path], None],
-    reporter: Reporter,
-) -> Path:
-    """Return the directory of what `make` makes from packages, as Entry.obtain does.
-
-    A stored entry is used again as it is, without the network. Raises HostError
-    if the packages cannot be fetched.
-    """
-    last = last_closure(packages)
-    if last and (stored := entry(last).use()):
-        return stored
-    closure = find_closure(packages)
-    return entry(closure).obtain(partial(make, closure), reporter.say)
+def closure_of(packages: Packages) -> Wanted:
+    return Wanted(packages.names, (packages.suite,), packages.architecture, closure=True)
 
 
 def unpack(packages: Packages, reporter: Reporter) -> Path:
-    """Return a folder with packages and their dependencies, unpacked.
-
-    The host runs none of their scripts. Raises HostError if they cannot be fetched.
-    """
+    """Return a folder with packages and their dependencies; the host runs none of their scripts."""
     title = f"{', '.join(packages.names)} for {packages.architecture}, unpacked"
+    return unpacked(closure_of(packages), title, reporter)
 
-    def entry(closure: Closure) -> Entry:
-        return Entry("packages", {"unpacked": [file.sha256 for file in closure.files]}, title)
 
-    def make(closure: Closure, workplace: Path, product: Path) -> None:
-        closure.unpack(workplace / "archives", product, reporter)
+def unpacked(wanted: Wanted, title: str, reporter: Reporter) -> Path:
+    """Return a folder with packages, unpacked; HostError if they cannot be fetched."""
 
-    return obtain_from_closure(packages, entry, make, reporter)
+    def entry(files: Files) -> Entry:
+        return Entry("packages", {"unpacked": [file.sha256 for file in files]}, title)
+
+    return obtain(wanted, entry, lambda unpack, product: unpack(product), reporter)

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from firsttouch.building.apt import Package, fetch_package, last_package, note_package
+from firsttouch.building.apt import Files, Package, Unpack, Wanted, obtain
 from firsttouch.building.store import Entry
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
 from firsttouch.catalog.releases import Release
@@ -40,18 +40,19 @@ class DebianKernel:
     architecture: str = DEFAULT_ARCHITECTURE
 
     @property
-    def _package(self) -> str:
-        cloud = load_architecture(self.architecture).cloud
-        return self.release.binary.format(version=self.version, cloud=cloud)
+    def _wanted(self) -> Wanted:
+        architecture = load_architecture(self.architecture)
+        name = self.release.binary.format(version=self.version, cloud=architecture.cloud)
+        return Wanted((name,), self.release.suites, architecture.debian)
 
     @staticmethod
-    def _entry(package: Package) -> Entry:
-        recipe = {"image, symbols and configuration": package.sha256}
-        return Entry("images", recipe, f"kernel of {package.file}")
+    def _entry(files: Files) -> Entry:
+        recipe = {"image, symbols and configuration": files[0].sha256}
+        return Entry("images", recipe, f"kernel of {files[0].file}")
 
     def stored(self) -> Path | None:
-        package = last_package(self._package)
-        return self._entry(package).use() if package else None
+        files = self._wanted.last()
+        return self._entry(files).use() if files else None
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the directory with ``Image`` and ``System.map``, and ``config`` if it is packed.
@@ -59,13 +60,8 @@ class DebianKernel:
         The symbols are those that the image itself holds for its messages.
         Raises HostError if the archive lacks the package.
         """
-        if stored := self.stored():
-            return stored
         try:
-            debian = load_architecture(self.architecture).debian
-            package = fetch_package(
-                self._package, self.release.suites, reporter, architecture=debian
-            )
+            return obtain(self._wanted, self._entry, self._make, reporter)
         except HostError as error:
             raise HostError(
                 f"{error} If the archive has a newer one than {self.version}, "
@@ -73,37 +69,64 @@ class DebianKernel:
                 error.detail,
             ) from None
 
-        def make(workplace: Path, product: Path) -> None:
-            folder = package.unpack(workplace)
-            images = [image for pattern in _IMAGES for image in folder.glob(pattern)]
-            if len(images) != 1:
-                raise HostError(
-                    f"{package.file} holds {len(images)} kernel images, not 1: correct `binary` "
-                    f"in {self.release.hooks / 'source.toml'}."
-                )
-            shutil.copyfile(images[0], product / "Image")
-            symbols = output([sys.executable, "-m", _SYMBOL_FINDER, product / "Image"]).splitlines()
-            (product / "System.map").write_text("".join(f"{line}\n" for line in sorted(symbols)))
-            for configuration in folder.glob("boot/config-*"):
-                shutil.copyfile(configuration, product / "config")
+    def _make(self, unpack: Unpack, product: Path) -> None:
+        folder = product.parent / "package"
+        unpack(folder)
+        images = [image for pattern in _IMAGES for image in folder.glob(pattern)]
+        if len(images) != 1:
+            raise HostError(
+                f"Debian's package holds {len(images)} kernel images, not 1: correct `binary` in "
+                f"{self.release.hooks / 'source.toml'}."
+            )
+        shutil.copyfile(images[0], product / "Image")
+        symbols = output([sys.executable, "-m", _SYMBOL_FINDER, product / "Image"]).splitlines()
+        (product / "System.map").write_text("".join(f"{line}\n" for line in sorted(symbols)))
+        for configuration in folder.glob("boot/config-*"):
+            shutil.copyfile(configuration, product / "config")
 
-        return self._entry(package).obtain(make, reporter.say)
+
+@dataclass(frozen=True)
+class _Configuration:
+    """Debian's configuration of a release for one of FLAVOURS, or that of the cloud."""
+
+    release: Release
+    architecture: Architecture
+    flavour: str
+
+    @property
+    def file(self) -> str:
+        return _FILE.format(debian=self.architecture.debian, flavour=self.flavour)
+
+    @property
+    def wanted(self) -> Wanted:
+        # Another flavour must not move kernels for the cloud on to another version.
+        other = "" if self.flavour == self.architecture.cloud else f"-{self.flavour}"
+        name = self.architecture.package(self.release.configuration)
+        return Wanted((name,), self.release.suites, self.architecture.debian, note=other)
+
+    def entry(self, files: Files) -> Entry:
+        more = {} if self.flavour == self.architecture.cloud else {"flavour": self.flavour}
+        recipe = {"configuration": files[0].sha256, **more}
+        return Entry("packages", recipe, f"configuration {self.flavour} of {files[0].file}")
+
+    def make(self, unpack: Unpack, product: Path) -> None:
+        folder = product.parent / "package"
+        unpack(folder)
+        packed = folder / "usr/src" / self.release.configuration / self.file
+        (product / "config").write_bytes(lzma.decompress(packed.read_bytes()))
 
 
-def _configuration_entry(package: Package, flavour: str, wanted: Architecture) -> Entry:
-    more = {} if flavour == wanted.cloud else {"flavour": flavour}
-    recipe = {"configuration": package.sha256, **more}
-    return Entry("packages", recipe, f"configuration {flavour} of {package.file}")
+def _configuration(release: Release, flavour: str, architecture: str) -> _Configuration:
+    wanted = load_architecture(architecture)
+    return _Configuration(release, wanted, flavour or wanted.cloud)
 
 
 def stored_configuration(
     release: Release, flavour: str = "", architecture: str = DEFAULT_ARCHITECTURE
 ) -> Path | None:
-    wanted = load_architecture(architecture)
-    package = last_package(wanted.package(release.configuration))
-    if package is None:
-        return None
-    directory = _configuration_entry(package, flavour or wanted.cloud, wanted).use()
+    configuration = _configuration(release, flavour, architecture)
+    files = configuration.wanted.last()
+    directory = configuration.entry(files).use() if files else None
     return directory / "config" if directory else None
 
 
@@ -117,24 +140,11 @@ def debian_configuration(
 ) -> Path:
     """Return Debian's configuration of `release` for one of FLAVOURS, or that of the cloud.
 
-    It is of the package that was fetched before, unless `newest` asks for what
+    It is the one that was fetched before, unless `newest` asks for what
     the archive has now. Raises HostError if the archive lacks the package.
     """
-    wanted = load_architecture(architecture)
-    flavour = flavour or wanted.cloud
-    if not newest and (stored := stored_configuration(release, flavour, architecture)):
-        return stored
-    name = wanted.package(release.configuration)
-    package = None if newest else last_package(name)
-    if package is None or package.entry.use() is None:
-        package = fetch_package(name, release.suites, reporter, architecture=wanted.debian)
-    file = _FILE.format(debian=wanted.debian, flavour=flavour)
-
-    def make(workplace: Path, product: Path) -> None:
-        packed = package.unpack(workplace) / "usr/src" / release.configuration / file
-        (product / "config").write_bytes(lzma.decompress(packed.read_bytes()))
-
-    return _configuration_entry(package, flavour, wanted).obtain(make, reporter.say) / "config"
+    wanted = _configuration(release, flavour, architecture)
+    return obtain(wanted.wanted, wanted.entry, wanted.make, reporter, newest=newest) / "config"
 
 
 def given_configuration(
@@ -142,27 +152,27 @@ def given_configuration(
 ) -> Path:
     """Take `file` as Debian's configuration of `release`, and return the store's copy of it.
 
-    For a host whose archive cannot be asked. `file` is a kernel's configuration
-    for `architecture`, which may be packed by xz, as in the package that
-    `Release.configuration` names. Raises UserError if it is not.
+    For a host whose archive cannot be asked. `file` may be packed by xz, as in Debian's package.
+    Raises UserError if it is no configuration for `architecture`.
     """
-    wanted = load_architecture(architecture)
-    cloud = _FILE.format(debian=wanted.debian, flavour=wanted.cloud)
+    wanted = _configuration(release, "", architecture)
     try:
         data = file.read_bytes()
         text = lzma.decompress(data) if file.suffix == ".xz" else data
     except (OSError, lzma.LZMAError) as error:
-        raise UserError(f"{file} cannot be read ({error}): give {cloud}, or its text.") from None
-    if not re.search(rf"^CONFIG_{wanted.option}=y$".encode(), text, re.M):
         raise UserError(
-            f"{file} is no configuration of an {architecture} kernel: give {cloud} of Debian's "
-            f"package {release.configuration}, or its text."
+            f"{file} cannot be read ({error}): give {wanted.file}, or its text."
+        ) from None
+    if not re.search(rf"^CONFIG_{wanted.architecture.option}=y$".encode(), text, re.M):
+        raise UserError(
+            f"{file} is no configuration of an {architecture} kernel: give {wanted.file} of "
+            f"Debian's package {release.configuration}, or its text."
         )
-    package = Package(file.name, len(data), digest_file(file))
+    files = (Package(file.name, len(data), digest_file(file)),)
 
     def make(_: Path, product: Path) -> None:
         (product / "config").write_bytes(text)
 
-    product = _configuration_entry(package, wanted.cloud, wanted).obtain(make, reporter.say)
-    note_package(wanted.package(release.configuration), package)
+    product = wanted.entry(files).obtain(make, reporter.say)
+    wanted.wanted.remember(files)
     return product / "config"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from firsttouch import processes
-from firsttouch.building.apt import Closure, last_closure, obtain_from_closure
+from firsttouch.building.apt import Files, Unpack, closure_of, obtain
 from firsttouch.building.host_tools import cross_compile, qemu_version, toolchain_identity
 from firsttouch.building.store import Entry
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
@@ -201,6 +201,7 @@ ACCOUNTS = {
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",
 }
 _DIRECTORY, _PROGRAM, _FILE = 0o755, 0o755, 0o644
+MERGED = ("bin", "lib", "sbin")
 MOUNT_POINTS = ("dev", "proc", "sys", "tmp", "var/tmp")
 
 
@@ -264,29 +265,28 @@ class RootDisk:
     def title(self) -> str:
         return f"disk with {', '.join(self.packages.names)}"
 
-    def _entry(self, closure: Closure) -> Entry:
+    def _entry(self, files: Files) -> Entry:
         recipe: dict[str, Json] = {
-            "packages": [listed.sha256 for listed in closure.files],
+            "packages": [file.sha256 for file in files],
             "accounts": ACCOUNTS,
             "mount_points": MOUNT_POINTS,
         }
         return _entry(recipe, self.title)
 
     def stored(self) -> Path | None:
-        closure = last_closure(self.packages)
-        product = self._entry(closure).use() if closure else None
+        files = closure_of(self.packages).last()
+        product = self._entry(files).use() if files else None
         return product / _IMAGE if product else None
 
     def obtain(self, reporter: Reporter) -> Path:
         """Return the disk's image; HostError if the packages cannot be fetched."""
 
-        def make(closure: Closure, workplace: Path, product: Path) -> None:
-            folder = workplace / "root"
-            folder.mkdir()
-            for name in ("bin", "lib", "sbin"):
-                (folder / "usr" / name).mkdir(parents=True, exist_ok=True)
+        def make(unpack: Unpack, product: Path) -> None:
+            folder = product.parent / "root"
+            for name in MERGED:
+                (folder / "usr" / name).mkdir(parents=True)
                 (folder / name).symlink_to(f"usr/{name}")
-            closure.unpack(workplace / "archives", folder, reporter)
+            unpack(folder)
             for name, text in ACCOUNTS.items():
                 (folder / name).parent.mkdir(exist_ok=True)
                 (folder / name).write_text(text)
@@ -294,7 +294,7 @@ class RootDisk:
                 (folder / name).mkdir(parents=True, exist_ok=True)
             _write_image(folder, product)
 
-        return obtain_from_closure(self.packages, self._entry, make, reporter) / _IMAGE
+        return obtain(closure_of(self.packages), self._entry, make, reporter) / _IMAGE
 
 
 def _entry(recipe: Mapping[str, Json], title: str) -> Entry:

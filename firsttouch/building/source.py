@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from firsttouch.building.apt import Package, fetch_package, last_package
+from firsttouch.building.apt import Files, Package, Unpack, Wanted, obtain
 from firsttouch.building.debian import debian_configuration
 from firsttouch.building.store import Entry, read_manifest, store_root
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE
@@ -61,23 +61,25 @@ class DebianSource(KernelSource):
     package: Package
 
     def tree(self) -> Path:
-        """Return the tree; fetch the package again if the store has neither it nor the tree."""
-        title = f"{self.package.name} {self.package.version}"
-        entry = Entry("trees", {"package": self.sha256}, title, deep=False)
+        """Return the tree; fetch the package if the store lacks it."""
+        entry = _tree_entry(self.package)
         if entry.path not in _checked:
-            _checked.add(entry.obtain(self._unpack, self.reporter.say))
+            tree = obtain(_wanted(self.release), self._entry, self._unpack, self.reporter)
+            _checked.add(tree)
         return entry.path
 
-    def _unpack(self, workplace: Path, product: Path) -> None:
-        package = self.package
-        if package.entry.use() is None:
-            package = fetch_package(self.release.package, self.release.suites, self.reporter)
-        if package.sha256 != self.sha256:
+    def _entry(self, files: Files) -> Entry:
+        if files[0].sha256 != self.sha256:
             raise HostError(
-                f"{self.release.package} {self.package.version} is no longer in the archive: run "
-                f"`firsttouch kernel fetch --release {self.release.name}` to use {package.version}."
+                f"{self.package.name} {self.package.version} is no longer in the archive: run "
+                f"`firsttouch kernel fetch --release {self.release.name}` to use "
+                f"{files[0].version}."
             )
-        _unpack(_tarball_in(package.unpack(workplace)), product, self.reporter)
+        return _tree_entry(files[0])
+
+    def _unpack(self, unpack: Unpack, product: Path) -> None:
+        unpack(product.parent / "package")
+        _unpack(_tarball_in(product.parent / "package"), product, self.reporter)
 
 
 @dataclass(frozen=True)
@@ -90,17 +92,34 @@ class GivenSource(KernelSource):
         return self.folder
 
 
+def _wanted(release: Release) -> Wanted:
+    return Wanted((release.package,), release.suites)
+
+
+def _tree_entry(package: Package) -> Entry:
+    title = f"{package.name} {package.version}"
+    return Entry("trees", {"package": package.sha256}, title, deep=False)
+
+
+def has_debian_source(release: Release) -> bool:
+    """Whether the store has the tree that `debian_source` returns."""
+    files = _wanted(release).last()
+    return bool(files) and _tree_entry(files[0]).path.exists()
+
+
 def debian_source(release: Release, reporter: Reporter, *, newest: bool = False) -> KernelSource:
     """Return Debian's source of `release`.
 
     The version that was fetched last is used again, so that results stay
     comparable, unless `newest` asks for the archive's newest version.
     """
-    package = None if newest else last_package(release.package)
-    if package is None:
-        package = fetch_package(release.package, release.suites, reporter)
-    version = re.split(r"[-~+]", package.version)[0]
-    return DebianSource(release, version, "package", package.sha256, reporter, None, package)
+    wanted = _wanted(release)
+    files = () if newest else wanted.last()
+    if not files:
+        files, _ = wanted.find()
+        wanted.remember(files)
+    version = re.split(r"[-~+]", files[0].version)[0]
+    return DebianSource(release, version, "package", files[0].sha256, reporter, None, files[0])
 
 
 def user_source(path: Path, reporter: Reporter) -> KernelSource:

@@ -92,6 +92,7 @@ def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
         print(given_configuration(release, options.configuration, reporter, arch))
         return 0
     source = debian_source(release, reporter, newest=True)
+    source.tree()
     debian_configuration(release, reporter, arch, newest=True)
     print(source.version)
     return 0

@@ -11,9 +11,8 @@ from pathlib import Path
 from rich.console import Console
 
 from firsttouch.analysis.dataset import Dataset, make_dataset
-from firsttouch.building.apt import last_package
 from firsttouch.building.host_tools import processors
-from firsttouch.building.source import KernelSource
+from firsttouch.building.source import KernelSource, has_debian_source
 from firsttouch.building.store import stored_outcome
 from firsttouch.catalog.arms import Kernel, all_settings, arm_names
 from firsttouch.catalog.collection import load_catalog
@@ -97,7 +96,7 @@ def planned_source(
     request: Request, release: Release, plan: Plan, reporter: Reporter
 ) -> KernelSource | None:
     """Return the source of a plan if it is there without a download; None if it is not."""
-    if not request.source and not last_package(release.package):
+    if not request.source and not has_debian_source(release):
         return None
     source = source_of(request, release, reporter)
     check_changes(parts_of(plan, plan.cells), source)

@@ -11,7 +11,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from firsttouch.building.apt import fetch_package, host_archives, private_root
+from firsttouch.building.apt import Wanted, host_archives, private_root, unpacked
 from firsttouch.building.store import Entry
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
@@ -44,7 +44,7 @@ def build_contrib_cache(folder: Path, reporter: Reporter) -> Path:
             shutil.copy(tree / name, kept)
 
     sources = entry.obtain(make, reporter.say)
-    headers = fetch_package(_GLIB, (), reporter).unpack(folder) / "usr"
+    headers = unpacked(Wanted((_GLIB,)), _GLIB, reporter) / "usr"
     (configured,) = headers.glob("lib/*/glib-2.0/include")
     plugin = folder / "libcache.so"
     output(

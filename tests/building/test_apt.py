@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from firsttouch.building.apt import (
-    fetch_package,
-    find_closure,
-    find_package,
+    Wanted,
+    closure_of,
     host_archives,
-    last_package,
     mirror_archive,
     unpack,
+    unpacked,
 )
 from firsttouch.catalog.experiments import Packages
 from firsttouch.errors import HostError
@@ -66,7 +65,7 @@ def test_a_host_without_the_suite_gets_the_package_through_a_private_root(
     """Nor were its own lists ever fetched."""
     apt = configure(_STABLE.format(mirror=mirror, suite="bookworm-updates"))
     before = (apt / "only.sources").read_text()
-    package, options = find_package("linux-source-7.3", ("trixie-backports",))
+    (package,), options = Wanted(("linux-source-7.3",), ("trixie-backports",)).find()
     assert package.version.startswith("7.3.")
     (sources,) = [Path(option.partition("=")[2]) for option in options if "sourcelist=" in option]
     assert sources.is_relative_to(own_cache)
@@ -117,17 +116,18 @@ def test_an_unsigned_archive_is_refused_even_where_the_host_trusts_it(
         subprocess.run(["apt-get", "download", "-qq", "linux-source-0.0"], cwd=apt, check=True)
         assert (apt / package.name).exists()
     assert str(archive) in host_archives()[0].uri
+    wanted = Wanted(("linux-source-0.0",))
     with pytest.raises(HostError, match=r"signed lists of .*mirror/debian") as error:
-        fetch_package("linux-source-0.0", (), reporter)
+        unpacked(wanted, "", reporter)
     assert any("not signed" in line for line in error.value.detail)
-    assert last_package("linux-source-0.0") is None
+    assert not wanted.last()
 
 
 def test_lists_that_cannot_be_fetched_are_reported(configure: Configure, tmp_path: Path) -> None:
     """The error is not that the archive lacks the package."""
     configure(_STABLE.format(mirror=f"file:{tmp_path}/gone/debian", suite="bookworm"))
     with pytest.raises(HostError, match=r"could not fetch the signed lists of .*gone/debian"):
-        find_package("linux-source-6.12", ())
+        Wanted(("linux-source-6.12",)).find()
 
 
 def test_a_list_of_mirrors_is_debians_by_its_name(configure: Configure, tmp_path: Path) -> None:
@@ -146,47 +146,45 @@ def test_a_list_of_mirrors_is_debians_by_its_name(configure: Configure, tmp_path
 
 
 def test_what_is_not_to_be_had_is_one_sentence(configure: Configure) -> None:
-    with pytest.raises(HostError, match=r"offers linux-source-2\.4.*--source"):
-        find_package("linux-source-2.4", ("trixie",))
+    with pytest.raises(HostError, match=r"trixie .*not offer linux-source-2\.4.*--source"):
+        Wanted(("linux-source-2.4",), ("trixie",)).find()
     # What Debian has for arm64 only is not replaced by a tree.
-    with pytest.raises(HostError, match=r"offers linux-config-2\.4.*check the network") as error:
-        find_package("linux-config-2.4", ("trixie",), architecture="arm64")
+    with pytest.raises(HostError, match=r"not offer linux-config-2\.4: check the network") as error:
+        Wanted(("linux-config-2.4",), ("trixie",), "arm64").find()
     assert "--source" not in str(error.value)
-    with pytest.raises(HostError, match=r"trixie .*does not offer no-such-program for arm64: "):
-        find_closure(Packages("trixie", ("no-such-program",)))
+    with pytest.raises(HostError, match=r"trixie .*does not offer no-such-program: "):
+        closure_of(Packages("trixie", ("no-such-program",))).find()
     configure("Types: deb\nURIs: file:/somewhere/else\nSuites: bookworm\nComponents: main\n")
     with pytest.raises(HostError, match="name no Debian mirror"):
         host_archives()
 
 
 def test_a_file_that_did_not_come_has_a_remedy(
-    own_cache: Path, tmp_path: Path, reporter: Reporter
+    own_cache: Path, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closure = find_closure(_BUSYBOX)
-    gone = replace(closure.files[0], file="busybox-static_0.1_arm64.deb")
+    wanted = closure_of(Packages("trixie", ("busybox-static",)))
+    (package,), words = wanted.find()
+    gone = replace(package, file="busybox-static_0.1_arm64.deb")
+    monkeypatch.setattr(Wanted, "find", lambda _: ((gone,), words))
     with pytest.raises(HostError, match=r"fetching busybox-static_0\.1_arm64\.deb .*network"):
-        replace(closure, files=(gone,)).unpack(tmp_path / "archives", tmp_path, reporter)
+        unpacked(wanted, "", reporter)
 
 
-def test_what_was_fetched_is_known_and_found_from_a_directory_that_holds_it(
-    own_cache: Path, tmp_path: Path, reporter: Reporter, monkeypatch: pytest.MonkeyPatch
+def test_a_package_without_its_dependencies_is_remembered(
+    own_cache: Path, reporter: Reporter
 ) -> None:
-    assert last_package("hello") is None
-    package = fetch_package("hello", (), reporter)
-    assert last_package("hello") == package
-    assert (package.entry.path / "package.deb").stat().st_size == package.size
-    (tmp_path / package.file).symlink_to(package.entry.path / "package.deb")
-    monkeypatch.chdir(tmp_path)
-    assert find_package("hello", ())[0] == package
-
-
-_BUSYBOX = Packages("trixie", ("busybox-static",))
+    wanted = Wanted(("hello",))
+    assert not wanted.last()
+    folder = unpacked(wanted, "hello", reporter)
+    assert (folder / "usr/bin/hello").is_file()
+    assert [file.name for file in wanted.last()] == ["hello"]
 
 
 def test_what_was_unpacked_is_not_asked_for_again(
     reporter: Reporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = unpack(_BUSYBOX, reporter)
+    packages = Packages("trixie", ("busybox-static",))
+    folder = unpack(packages, reporter)
     assert (folder / "usr/bin/busybox").read_bytes()[:4] == b"\x7fELF"
     monkeypatch.setenv("PATH", "")
-    assert unpack(_BUSYBOX, reporter) == folder
+    assert unpack(packages, reporter) == folder

@@ -2,15 +2,11 @@
 """A configuration that the user gives stands for Debian's, where no archive can be asked."""
 
 import lzma
-import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from firsttouch.building.apt import Package, last_package, note_package
 from firsttouch.building.debian import (
-    FLAVOURS,
     DebianKernel,
     debian_configuration,
     given_configuration,
@@ -18,8 +14,6 @@ from firsttouch.building.debian import (
 )
 from firsttouch.catalog.releases import load_release
 from firsttouch.errors import HostError, UserError
-from firsttouch.files import digest_file
-from firsttouch.processes import output
 from firsttouch.progress import Reporter
 
 _TEXT = b"# of arm64\nCONFIG_ARM64=y\nCONFIG_MEMCG=y\n"
@@ -57,38 +51,6 @@ def test_what_is_no_configuration_of_arm64_is_refused(
     with pytest.raises(UserError, match=r"give config\.arm64_none_cloud-arm64\.xz"):
         given_configuration(release, tmp_path / name, reporter)
     assert stored_configuration(release) is None
-
-
-def test_each_flavour_comes_from_the_package_that_was_fetched_before(
-    own_cache: Path, tmp_path: Path, reporter: Reporter
-) -> None:
-    """No archive has a package of this name, so nothing can be fetched."""
-    release = replace(load_release("6.12"), configuration="linux-config-of-a-test")
-    files = tmp_path / "deb/usr/src" / release.configuration
-    files.mkdir(parents=True)
-    for flavour in FLAVOURS:
-        text = _TEXT + flavour.encode()
-        (files / f"config.arm64_none_{flavour}.xz").write_bytes(lzma.compress(text))
-    control = tmp_path / "deb/DEBIAN/control"
-    control.parent.mkdir()
-    control.write_text(
-        "Package: linux-config-of-a-test\nVersion: 6.12.1-1\nArchitecture: arm64\n"
-        "Maintainer: Nobody <nobody@localhost>\nDescription: test\n"
-    )
-    deb = tmp_path / "linux-config-of-a-test_6.12.1-1_arm64.deb"
-    output(["dpkg-deb", "-b", tmp_path / "deb", deb])
-    package = Package(deb.name, deb.stat().st_size, digest_file(deb))
-
-    def keep(_: Path, product: Path) -> None:
-        shutil.copyfile(deb, product / "package.deb")
-
-    package.entry.obtain(keep, reporter.say)
-    note_package(release.configuration, package)
-    for flavour in FLAVOURS:
-        file = debian_configuration(release, reporter, flavour=flavour)
-        assert file.read_bytes() == _TEXT + flavour.encode()
-        assert stored_configuration(release, flavour) == file
-    assert last_package(release.configuration) == package
 
 
 @pytest.mark.long
