@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building import store
 from firsttouch.building.debian import given_configuration
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.programs import build_ftbench
@@ -125,14 +124,10 @@ def firsttouch(tmp_path: Path) -> Firsttouch:
 
 
 @pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The root of an empty store for this test alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    used: dict[tuple[int, int], int] = {}
-    monkeypatch.setattr(store, "_used", used)
-    yield store_root()
-    for descriptor in used.values():
-        os.close(descriptor)
+    return store_root()
 
 
 @pytest.fixture

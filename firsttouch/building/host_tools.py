@@ -16,7 +16,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from firsttouch.building.store import CCACHE, note_use, store_root
+from firsttouch.building.store import CCACHE, store_root
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, load_architecture
 from firsttouch.errors import HostError
 from firsttouch.files import digest, digest_file
@@ -169,7 +169,6 @@ def cache_environment(architecture: str = DEFAULT_ARCHITECTURE) -> dict[str, str
     folder = store_root() / CCACHE
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "used").touch()
-    note_use(folder / "used")
     tools = f"{toolchain_identity(architecture)}; {compiler_version(native=True)}"
     return {
         **{name: None for name in os.environ if name.startswith("CCACHE_")},

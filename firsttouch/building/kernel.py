@@ -25,10 +25,10 @@ from firsttouch.building.host_tools import (
     toolchain_identity,
 )
 from firsttouch.building.source import KernelSource
-from firsttouch.building.store import Entry, check_path
+from firsttouch.building.store import Entry, store_root
 from firsttouch.catalog.architectures import DEFAULT_ARCHITECTURE, Architecture, load_architecture
 from firsttouch.catalog.arms import Kernel
-from firsttouch.errors import BuildError, UserError
+from firsttouch.errors import BuildError, HostError, UserError
 from firsttouch.files import LINUX, digest_file, write_atomically
 from firsttouch.processes import child_process, output
 from firsttouch.progress import Reporter
@@ -165,7 +165,11 @@ class KernelImage:
                 write_atomically(log, made.read_bytes())
 
     def _build(self, reporter: Reporter, workplace: Path, product: Path) -> None:
-        check_path(workplace)
+        if re.search(r"[\s:]", str(workplace)):
+            raise HostError(
+                f"kernels cannot be built below {store_root()}, because their makefiles do not "
+                "allow a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
+            )
         host_tools.check_headers(self.architecture)
         for tool in _TOOLS if self.flavour else ():
             find_tool(tool)

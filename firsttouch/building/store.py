@@ -5,7 +5,8 @@ An entry is a directory that appears by an atomic rename. Its manifest has the r
 digest of each file. Each use checks an entry against its manifest; a damaged one is made again.
 
 flock(2) decides who makes an entry, runs a guest or prunes; a process that dies releases its
-locks. On NFS, Linux maps flock to byte-range locks, so that hosts may share a store.
+locks. All that use the store share a lock, which a prune needs alone. On NFS, Linux maps flock to
+byte-range locks, so that hosts may share a store.
 """
 
 from __future__ import annotations
@@ -13,13 +14,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import json
 import lzma
 import os
-import re
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,12 +36,8 @@ OUTCOMES, CCACHE = "outcomes", "ccache"
 UNFINISHED = "unfinished"
 # How a file that xz packed begins, and from how many bytes on an outcome is packed.
 _PACKED, _LONG = b"\xfd7zXZ\0", 1 << 16
-# Suffix of what is being removed. Seconds after which a half-written file is a dead process's.
-_PRUNED, _LITTER = ".pruned", 24 * 3600
 # Where half-written files and lock files can be.
-_DEPTHS = ("", "*/", f"{OUTCOMES}/*/")
-# The descriptors of what this process uses, by device and inode.
-_used: dict[tuple[int, int], int] = {}
+_DEPTHS, _LITTER = ("*/", f"{OUTCOMES}/*/"), (".*", "*.lock")
 
 # Makes an entry, given a folder to work in and an empty folder for the entry's files.
 Maker = Callable[[Path, Path], None]
@@ -52,15 +48,6 @@ def store_root() -> Path:
     if not Path(base).is_absolute():
         raise UserError(f"XDG_CACHE_HOME is {base!r}: set it to an absolute path.")
     return Path(base) / "firsttouch"
-
-
-def check_path(store: Path) -> None:
-    """Raise HostError if a kernel cannot be built below `store`."""
-    if re.search(r"[\s:]", str(store)):
-        raise HostError(
-            f"kernels cannot be built below {store_root()}, because their makefiles do not allow "
-            "a space or a colon in a path: set XDG_CACHE_HOME to a path without them."
-        )
 
 
 # -- locks
@@ -90,7 +77,9 @@ def _take(path: Path, operation: int) -> int | None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         held = False
         try:
-            if not _flock(descriptor, operation, path):
+            try:
+                _flock(descriptor, operation, path)
+            except BlockingIOError:
                 return None
             # Its holder may have removed the file: then this lock has no name.
             with contextlib.suppress(FileNotFoundError):
@@ -102,11 +91,9 @@ def _take(path: Path, operation: int) -> int | None:
                 os.close(descriptor)
 
 
-def _flock(descriptor: int, operation: int, path: Path) -> bool:
+def _flock(descriptor: int, operation: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, operation)
-    except BlockingIOError:
-        return False
     except OSError as error:
         if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP):
             raise
@@ -114,33 +101,15 @@ def _flock(descriptor: int, operation: int, path: Path) -> bool:
             f"{path.parent} is on a file system without locks (flock), which firsttouch needs "
             "there: name a directory on another one, by --out, or by XDG_CACHE_HOME for the store."
         ) from None
-    return True
 
 
-def note_use(file: Path) -> None:
-    """Share the lock of `file`, if it exists, until this process ends: no prune removes it."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(file, os.O_RDONLY)
-        status = os.fstat(descriptor)
-        if _used.setdefault((status.st_dev, status.st_ino), descriptor) == descriptor:
-            _flock(descriptor, fcntl.LOCK_SH, file)
-        else:
-            os.close(descriptor)
-        os.utime(file)
-
-
-@contextmanager
-def unless_used(file: Path) -> Iterator[bool]:
-    """Keep processes from using `file` while the context lasts; yield whether none does."""
-    try:
-        descriptor = os.open(file, os.O_RDONLY)
-    except FileNotFoundError:
-        yield True
-        return
-    try:
-        yield _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, file)
-    finally:
-        os.close(descriptor)
+@functools.cache
+def _share(root: Path) -> int:
+    """Keep others from pruning the store until this process ends; return the lock."""
+    root.mkdir(parents=True, exist_ok=True)
+    lock = os.open(root / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    _flock(lock, fcntl.LOCK_SH, root / ".lock")
+    return lock
 
 
 # -- entries
@@ -186,13 +155,14 @@ class Entry:
 
     def use(self) -> Path | None:
         """Note a use of the entry and return its directory; None if it is missing or damaged."""
+        _share(store_root())
         # Computed once: a kernel tree has very many files.
         path = self.path
-        note_use(path / MANIFEST)
         manifest = read_manifest(path)
         if manifest is None or digest(manifest.recipe) != digest(self.recipe):
             return None
         try:
+            os.utime(path / MANIFEST)
             intact = all(self._state(path / name) == was for name, was in manifest.files.items())
         except OSError:
             return None
@@ -223,8 +193,6 @@ class Entry:
             }
             manifest = {"title": self.title, "recipe": self.recipe, "files": files}
             write_atomically(product / MANIFEST, json.dumps(manifest, indent=1))
-            # Before a prune can see the entry.
-            note_use(product / MANIFEST)
             product.rename(self.path)
             shutil.rmtree(workplace, ignore_errors=True)
         return self.path
@@ -273,96 +241,73 @@ def keep_outcome(key: str, outcome: Mapping[str, Json]) -> None:
 
 @dataclass(frozen=True)
 class Item:
-    """One thing in the store: `size` in bytes, last `used` in seconds since the epoch.
-
-    `path` is an entry's directory or a file; `lock` is what its users lock.
-    """
+    """An entry's directory or a file: `size` in bytes, last `used` in seconds since the epoch."""
 
     kind: str
     title: str
     path: Path
     size: int
     used: float
-    lock: Path
-
-    @property
-    def in_use(self) -> bool:
-        with self._unless_used() as free:
-            return not free
-
-    def remove(self) -> bool:
-        """Remove it unless a process uses it; return whether it is gone."""
-        with self._unless_used() as free:
-            if free:
-                # Renamed first, so that a killed prune leaves no half of an entry.
-                gone = self.path.with_name(f".{self.path.name}{_PRUNED}")
-                with contextlib.suppress(FileNotFoundError):
-                    _delete(self.path.rename(gone))
-        return free
-
-    def _unless_used(self) -> contextlib.AbstractContextManager[bool]:
-        return locked(self.lock) if self.lock.suffix == ".lock" else unless_used(self.lock)
-
-
-def _delete(path: Path) -> None:
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def items() -> list[Item]:
     """Return what the store holds, most recently used first, and what is unfinished last."""
     root, found = store_root(), []
-    objects = root / CCACHE
-    if objects.is_dir():
-        found.append(_item(objects, "objects of kernels that ccache keeps", objects / "used"))
     for path in root.glob("[!.]*/[!.]*"):
         if path.suffix == ".json" and path.is_file():
             found.append(_item(path, path.stem, path))
         elif path.is_dir() and path.parent.name not in (OUTCOMES, CCACHE, "apt"):
             manifest = read_manifest(path)
-            lock = path / MANIFEST if manifest else path.with_suffix(".lock")
-            found.append(_item(path, manifest.title if manifest else UNFINISHED, lock))
+            title, used = (manifest.title, path / MANIFEST) if manifest else (UNFINISHED, path)
+            found.append(_item(path, title, used))
     found += [_item(path, path.stem, path) for path in root.glob(f"{OUTCOMES}/*/[!.]*.json")]
+    objects = root / CCACHE
+    if objects.is_dir():
+        found.append(_item(objects, "objects of kernels that ccache keeps", objects / "used"))
     return sorted(found, key=lambda item: (item.title == UNFINISHED, -item.used))
 
 
-def _item(path: Path, title: str, lock: Path) -> Item:
+def _item(path: Path, title: str, used: Path) -> Item:
+    # Another process may remove it meanwhile.
+    size, when = 0, 0.0
+    with contextlib.suppress(OSError):
+        when = used.stat().st_mtime
+        size = path.stat().st_size
     if path.is_dir():
-        # Blocks, because a sparse file takes fewer bytes than it has. A file that another
-        # process removes meanwhile makes du fail; the rest is counted.
+        # Blocks, because a sparse file takes fewer bytes than it has.
         done = subprocess.run(["du", "-sk", path], capture_output=True, text=True, check=False)
         size = int(done.stdout.split()[0]) << 10 if done.stdout else 0
-    else:
-        size = path.stat().st_size if path.exists() else 0
-    kind = path.relative_to(store_root()).parts[0]
-    return Item(kind, title, path, size, _time(path if title == UNFINISHED else lock), lock)
+    return Item(path.relative_to(store_root()).parts[0], title, path, size, when)
 
 
 def prune(keep: int) -> list[Item]:
     """Remove the least recently used until at most `keep` bytes are left; return what went.
 
-    What a living process uses stays, even if the store is then larger. What killed processes
-    left unfinished goes in any case.
+    What killed processes left unfinished goes in any case. Raises UserError while another
+    process uses the store.
     """
-    root, removed = store_root(), []
-    for litter in chain(*(root.glob(f"{depth}.*") for depth in _DEPTHS)):
-        with contextlib.suppress(OSError):
-            if litter.suffix == _PRUNED or time.time() - _time(litter) > _LITTER:
-                _delete(litter)
-    for lock in chain(*(root.glob(f"{depth}*.lock") for depth in _DEPTHS)):
-        # To release it removes it.
-        with locked(lock):
-            pass
-    left = items()
-    size = sum(item.size for item in left)
-    for item in reversed(left):
-        if (size > keep or item.title == UNFINISHED) and item.remove():
-            size -= item.size
-            removed.append(item)
-    return removed
-
-
-def _time(path: Path) -> float:
+    root = store_root()
+    lock = _share(root)
     try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+        _flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, root / ".lock")
+        for name in chain(*(root.glob(depth + name) for depth in _DEPTHS for name in _LITTER)):
+            _delete(name)
+        removed, left = [], items()
+        size = sum(item.size for item in left)
+        for item in reversed(left):
+            if size > keep or item.title == UNFINISHED:
+                # Renamed first, so that a killed prune leaves no half of an entry.
+                _delete(item.path.rename(item.path.with_name(f".{item.path.name}")))
+                size -= item.size
+                removed.append(item)
+        return removed
+    except BlockingIOError:
+        raise UserError(
+            f"another run uses {root}: wait until it has ended, or stop it, then prune."
+        ) from None
+    finally:
+        _flock(lock, fcntl.LOCK_SH, root / ".lock")
+
+
+def _delete(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()

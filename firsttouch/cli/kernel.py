@@ -12,7 +12,6 @@ from firsttouch.building.debian import CLOUD, FLAVOURS, debian_configuration, gi
 from firsttouch.building.kernel import KernelImage, obtain_image
 from firsttouch.building.overlay import all_series, write_series
 from firsttouch.building.source import KernelSource, debian_source, user_source
-from firsttouch.building.store import check_path, store_root
 from firsttouch.catalog.architectures import load_architecture
 from firsttouch.catalog.arms import Kernel, load_arm
 from firsttouch.catalog.releases import load_release
@@ -99,7 +98,6 @@ def _fetch(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _build(options: argparse.Namespace, reporter: Reporter) -> int:
-    check_path(store_root())
     kernel = (
         load_arm(options.arm).kernel
         if options.arm
@@ -111,7 +109,6 @@ def _build(options: argparse.Namespace, reporter: Reporter) -> int:
 
 
 def _package(options: argparse.Namespace, reporter: Reporter) -> int:
-    check_path(store_root())
     source = _source(options, reporter)
     package = KernelImage(source, changed=not options.stock, flavour=options.flavour)
     print(next(package.obtain(reporter).glob("*.deb")))

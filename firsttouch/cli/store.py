@@ -51,7 +51,7 @@ def _print(listed: Iterable[Item]) -> None:
     outcomes = [item for item in listed if item.kind == OUTCOMES]
     for item in listed:
         if item.kind != OUTCOMES:
-            _line(item.kind, item.size, item.used, item.title + (", in use" if item.in_use else ""))
+            _line(item.kind, item.size, item.used, item.title)
     if outcomes:
         size, used = sum(item.size for item in outcomes), max(item.used for item in outcomes)
         _line(OUTCOMES, size, used, f"outcomes of {len(outcomes):,} guests")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The store: whole entries or none, checked when used, made once, pruned unless in use."""
+"""The store: whole entries or none, checked when used, made once, pruned when nobody uses it."""
 
 import errno
 import fcntl
@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -280,52 +280,26 @@ def test_what_was_used_longest_ago_goes_first(filled: Path) -> None:
     listed = items()
     assert [item.title for item in listed] == ["boot", _KEY, *(f"thing {n}" for n in "bacde")]
     assert all(100 * KIB < item.size < 120 * KIB for item in listed if item.kind == "kind")
-    assert not any(item.in_use for item in listed)
     assert [item.title for item in prune(250 * KIB)] == ["thing e", "thing d", "thing c"]
     assert _left() == {"a", "b"}
     assert prune(250 * KIB) == []
     prune(0)
     assert items() == []
-    assert not [path for path in filled.rglob("*") if not path.is_dir()]
+    assert [path for path in filled.rglob("*") if not path.is_dir()] == [filled / ".lock"]
 
 
-@pytest.fixture
-def user(filled: Path) -> Iterator[_Process]:
-    """A process that uses d, which was used long ago."""
-    with _Process(_MAKE, "d") as process:
-        assert process.line() == "has it"
-        yield process
-        process.kill()
-
-
-def test_what_a_living_run_uses_or_makes_stays(filled: Path, user: _Process) -> None:
+def test_a_prune_waits_for_no_user_and_clears_what_killed_ones_left(filled: Path) -> None:
     with _Process(_MAKE, "new") as maker:
         assert maker.line() == "making"
-        assert {item.title for item in items() if item.in_use} == {"thing d", "unfinished"}
-        prune(0)
-        assert _left() == {"d", "unfinished"}
-        maker.go_on()
-        assert maker.line() == "has it"
-        maker.kill()
-    user.kill()
-    user.wait()
-    prune(0)
-    assert items() == []
-
-
-def test_what_killed_processes_left_goes_whatever_may_stay(filled: Path) -> None:
-    with _Process(_MAKE, "new") as maker:
-        assert maker.line() == "making"
+        with pytest.raises(UserError, match="another run uses"):
+            prune(0)
+        assert _left() == {*"abcde", "unfinished"}
         maker.kill()
     outcome_place(_KEY).with_suffix(".lock").touch()
-    for folder in (filled, filled / "kind", outcome_place(_KEY).parent):
-        for name, age in ((".young.0", 3600), (".old.0", 2 * 24 * 3600)):
-            (folder / name).touch()
-            os.utime(folder / name, (time.time() - age,) * 2)
-    with locked(outcome_place("cd" * 32).with_suffix(".lock")):
-        assert [item.title for item in prune(1 << 30)] == ["unfinished"]
-        assert [file.parent.name for file in filled.rglob("*.lock")] == ["cd"]
-    assert {file.name for file in filled.rglob(".*")} == {".young.0"}
+    for folder in (filled / "kind", outcome_place(_KEY).parent):
+        (folder / ".half-written.0").touch()
+    assert [item.title for item in prune(1 << 30)] == ["unfinished"]
+    assert not [file for file in filled.rglob("*/*") if file.suffix in (".lock", ".0")]
     assert _left() == set("abcde")
 
 
@@ -353,14 +327,14 @@ def test_a_killed_prune_leaves_nothing_half_and_the_next_ends_it(filled: Path) -
 
 
 def test_store_list_and_prune_print_what_there_is_and_what_went(
-    firsttouch: Firsttouch, filled: Path, user: _Process
+    firsttouch: Firsttouch, filled: Path
 ) -> None:
     first, *lines = firsttouch("store", "list").stdout.splitlines()
     assert str(filled) in first
     titles = [line.split("thing ")[-1] for line in lines[:5]]
-    assert titles == ["d, in use", "b", "a", "c", "e"]
+    assert titles == ["b", "a", "c", "d", "e"]
     assert all(re.search(r"\b1[01]\d(\.\d+)? KiB", line) for line in lines[:5])
     assert "1 guests" in lines[5]
     pruned = firsttouch("store", "prune", "--keep", "250K")
-    assert [line.split()[-1] for line in pruned.stdout.splitlines()[:3]] == list("eca")
-    assert _left() == {"b", "d"}
+    assert [line.split()[-1] for line in pruned.stdout.splitlines()[:3]] == list("edc")
+    assert _left() == {"a", "b"}
