@@ -21,7 +21,7 @@ from firsttouch.building.store import store_root
 from firsttouch.catalog.releases import load_release
 from firsttouch.files import REPOSITORY, users_folder
 from firsttouch.progress import Reporter
-from tests.support import golden, run_summary
+from tests.support import golden
 from tests.support.scheduling import Scheduling
 from tests.support.warm import Finished, run_warm
 
@@ -60,19 +60,6 @@ def pytest_report_header() -> list[str]:
         "layers: fast (no kernel needed), long (none either, but seconds each), "
         "kernel (real kernels built and booted in QEMU), regress (in more configurations)"
     ]
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the matrix of kernels, and which of the kernel's own tests are left out."""
-    reports = [
-        report
-        for of_outcome in terminalreporter.stats.values()
-        for report in of_outcome
-        if isinstance(report, pytest.TestReport)
-    ]
-    ended = [report for report in reports if report.when == "call" and not report.skipped]
-    for line in [*run_summary.matrix(ended), *run_summary.left_out(ended)]:
-        terminalreporter.write_line(line)
 
 
 # Seconds that a command may take.

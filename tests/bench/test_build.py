@@ -12,7 +12,7 @@ from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.programs import ORDERS, build_ftbench, ftbench
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
-from tests.bench.conftest import BENCH, REPOSITORY, Ftbench
+from tests.bench.conftest import REPOSITORY
 
 pytestmark = pytest.mark.long
 
@@ -72,22 +72,3 @@ def test_path_with_a_space(tmp_path: Path, name: str, arguments: list[str], made
     assert done.returncode == 0, done.stderr
     assert not done.stderr
     assert (folder / made).is_file()
-
-
-def test_static(ftbench: Ftbench, arm64_ftbench: Path) -> None:
-    for path in (ftbench.path, arm64_ftbench):
-        headers = output(["readelf", "-l", path])
-        assert "LOAD" in headers and "INTERP" not in headers
-
-
-def test_another_architecture_is_refused(tmp_path: Path) -> None:
-    compiler = tmp_path / "vax-gcc"
-    compiler.write_text("#!/bin/sh\necho vax-dec-netbsdelf\n")
-    compiler.chmod(0o755)
-    done = subprocess.run(
-        ["make", "-s", "-C", BENCH, "CROSS_COMPILE=vax-", f"OUTPUT={tmp_path}"],
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert 'for "vax-dec-netbsdelf": set CROSS_COMPILE' in done.stderr

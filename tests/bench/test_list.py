@@ -49,14 +49,6 @@ def test_parameters_are_complete(listed: dict[str, dict[str, Any]]) -> None:
         assert {"repeat", "counters"} <= {option["name"] for option in experiment["options"]}
 
 
-def test_metrics_are_complete(listed: dict[str, dict[str, Any]]) -> None:
-    for experiment in listed.values():
-        names = [metric["name"] for metric in experiment["metrics"]]
-        assert len(names) == len(set(names))
-        assert {"page_faults", "minor_faults", "major_faults", "elapsed_ns", "sys_ns"} <= set(names)
-        assert all(metric["unit"] and metric["help"] for metric in experiment["metrics"])
-
-
 def test_help_has_an_example_of_each_experiment(
     ftbench: Ftbench, listed: dict[str, dict[str, Any]]
 ) -> None:
@@ -69,14 +61,6 @@ def test_help_has_an_example_of_each_experiment(
             forms = {"size": r"\d+[KMG]?", "count": r"\d+", "path": ".+"}
             kind = params[option]["type"]
             assert re.fullmatch(forms.get(kind) or "|".join(params[option]["choices"]), value)
-
-
-def test_help_of_each_experiment(ftbench: Ftbench, listed: dict[str, dict[str, Any]]) -> None:
-    for name, experiment in listed.items():
-        text = ftbench(name, "--help").stdout
-        assert experiment["detail"] in text
-        for param in experiment["params"] + experiment["options"]:
-            assert f"--{param['name']}" in text
 
 
 def test_every_metric_is_given_or_explained(

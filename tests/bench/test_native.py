@@ -5,14 +5,12 @@ import ctypes
 import json
 import os
 import platform
-import struct
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.bench.conftest import RUNS, Ftbench, check_run, faults, run_as_nobody
+from tests.bench.conftest import RUNS, Ftbench, check_run, faults
 
 PAGE = os.sysconf("SC_PAGESIZE")
 PAGES = 512
@@ -63,19 +61,6 @@ def test_each_process_faults_for_itself(ftbench: Ftbench, memory: str, part: str
     assert faults(line) < 10
 
 
-def test_fork_exit_leaves_the_zero_pages_alone(ftbench: Ftbench) -> None:
-    """The parent's faults are those of the pages it writes itself, however many it maps."""
-    few, many = (faults(ftbench.line("fork-exit", "--size", size)) for size in ("1M", "64M"))
-    assert many < 10
-    assert few < 10
-
-
-def test_a_writable_file_lies_where_one_says(ftbench: Ftbench, tmp_path: Path) -> None:
-    words = ("other-faults", "--kind", "writable-file", "--size", SIZE, "--dir")
-    assert 0 < faults(ftbench.line(*words, str(tmp_path))) <= PAGES
-    assert not list(tmp_path.iterdir())
-
-
 def test_policy_that_gives_no_pages_of_64k(ftbench: Ftbench) -> None:
     """If the policy gives huge pages, each has one fault; otherwise the remedy is named."""
     line = ftbench.line("populate", "--by", "store", "--page", "64k", "--size", "4M")
@@ -109,19 +94,6 @@ def test_file_warm_and_cold(ftbench: Ftbench, tmp_path: Path) -> None:
     assert path.read_bytes() == contents
 
 
-@pytest.mark.long
-def test_cold_cache_on_tmpfs_is_found_out(ftbench: Ftbench) -> None:
-    """A cache that is not cold must not be measured as one: the self-check can fail."""
-    path = Path("/dev/shm", f"ftbench-test-{os.getpid()}")
-    try:
-        done = ftbench("file-read-fault", "--cache", "cold", "--size", "1M", "--file", str(path))
-    finally:
-        path.unlink(missing_ok=True)
-    assert done.returncode == 1
-    assert not done.stdout
-    assert "the cache is not cold" in done.stderr
-
-
 def test_damaged_file_is_found_out(ftbench: Ftbench, tmp_path: Path) -> None:
     path = tmp_path / "file"
     arguments = ("file-read-fault", "--cache", "warm", "--size", "1M", "--file", str(path))
@@ -132,11 +104,6 @@ def test_damaged_file_is_found_out(ftbench: Ftbench, tmp_path: Path) -> None:
     done = ftbench(*arguments)
     assert done.returncode == 1
     assert "the file at 32768 reads as 0" in done.stderr
-
-
-def test_scratch_file_goes_away(ftbench: Ftbench) -> None:
-    ftbench.line("file-read-fault", "--cache", "warm", "--size", "1M")
-    assert not list(Path("/var/tmp").glob("ftbench.*"))
 
 
 def perf_is_allowed() -> bool:
@@ -170,30 +137,6 @@ def test_timeline(ftbench: Ftbench) -> None:
     assert 0 < times[-1] <= line["metrics"]["elapsed_ns"]
 
 
-def test_timeline_of_reads(ftbench: Ftbench) -> None:
-    line = ftbench.line("read-fault", "--size", str(16 * PAGE), "--timeline")
-    if line["timeline"] is None:
-        assert not perf_is_allowed()
-        return
-    assert line["timeline_kinds"] == "only reads"
-    assert [sample[1:] for sample in line["timeline"]] == [[page, 0] for page in range(16)]
-
-
-def test_faults_that_found_no_room_are_counted(ftbench: Ftbench) -> None:
-    """The kernel's limit for an ordinary user's buffer is below 128 MiB of double faults."""
-    done = run_as_nobody(
-        ftbench, "populate", "--by", "load-store", "--page", "base", "--size", "128M", "--timeline"
-    )
-    assert done.returncode == 0, done.stderr
-    line = json.loads(done.stdout)
-    if line["timeline"] is None:
-        # Debian's kernels have a level 3, which excludes ordinary users.
-        paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
-        assert paranoid > 2 or not perf_is_allowed()
-        return
-    assert len(line["timeline"]) + line["timeline_lost"] == faults(line)
-
-
 def test_counters_are_numbers_or_have_a_remedy(ftbench: Ftbench) -> None:
     for counters, names in {
         "core": {"cycles_user", "cycles_kernel", "instructions_user", "instructions_kernel"},
@@ -209,42 +152,3 @@ def test_counters_are_numbers_or_have_a_remedy(ftbench: Ftbench) -> None:
         if "instructions_user" in line["metrics"]:
             # Four instructions of the loop for each page, and little else.
             assert 4 * PAGES <= line["metrics"]["instructions_user"] <= 40 * PAGES
-
-
-# Instructions of seccomp's filter: code, steps if true and if false, value.
-_LOAD_NUMBER, _IS_EQUAL, _RETURN = 0x20, 0x15, 0x06
-_FAIL_WITH_EPERM, _ALLOW = 0x50001, 0x7FFF0000
-_NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
-
-
-def forbid_ptrace() -> None:
-    """Let ptrace(2) fail in this process, as the seccomp profile of a container may."""
-    number = {"x86_64": 101, "aarch64": 117}[platform.machine()]
-    code = b"".join(
-        struct.pack("<HBBI", *step)
-        for step in (
-            (_LOAD_NUMBER, 0, 0, 0),
-            (_IS_EQUAL, 0, 1, number),
-            (_RETURN, 0, 0, _FAIL_WITH_EPERM),
-            (_RETURN, 0, 0, _ALLOW),
-        )
-    )
-    buffer = ctypes.create_string_buffer(code)
-    program = struct.pack("<H6xQ", len(code) // 8, ctypes.addressof(buffer))
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert not libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    assert not libc.prctl(_SET_SECCOMP, _FILTER, program)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a program its root directory")
-def test_a_program_that_may_not_be_traced_does_not_run(ftbench: Ftbench) -> None:
-    done = subprocess.run(
-        [ftbench.path, "programs"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=20,
-        preexec_fn=forbid_ptrace,
-    )
-    line = json.loads(done.stdout.splitlines()[0])
-    assert all("ptrace(2) is forbidden here" in why for why in line["unavailable"].values())

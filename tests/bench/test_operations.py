@@ -2,19 +2,16 @@
 """Operations on memory, on this host: each does what its name says, and does it so often."""
 
 import fcntl
-import json
 import os
 import resource
-import subprocess
 import tempfile
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from firsttouch.files import REPOSITORY
-from tests.bench.conftest import Ftbench, Line, run_as_nobody
+from tests.bench.conftest import Ftbench, Line
 
 PAGE = os.sysconf("SC_PAGESIZE")
 PIECES, PAGES = 32, 512
@@ -99,20 +96,6 @@ def test_blocks_go_through_a_socket_and_nobody_sleeps(ftbench: Ftbench, cpus: in
     assert (line["metrics"]["operations"], line["metrics"]["page_faults"]) == (1024, 0)
 
 
-def test_the_heap_ends_where_it_was(ftbench: Ftbench) -> None:
-    """A second run finds the heap as the first did: it fits below the same limit."""
-    limit = ["prlimit", f"--data={3 * SIZE + (8 << 20)}"]
-    done = subprocess.run(
-        [*limit, ftbench.path, "heap", "--operation", "up-stores", "--memory", "base",
-         "--size", str(SIZE), "--repeat", "20"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )  # fmt: skip
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [line["metrics"]["page_faults"] for line in lines] == [PAGES] * 20
-
-
 @pytest.fixture
 def swap_file() -> Iterator[str]:
     """Return a file of a disk: nothing is swapped to a tmpfs, where temporary files may be.
@@ -145,30 +128,6 @@ def test_memory_is_swapped_out_and_in(
     assert [metrics["operations"], left, metrics["page_faults"]] == expected
 
 
-def test_a_host_without_room_to_swap_to_is_told_so(ftbench: Ftbench) -> None:
-    free = next(
-        int(line.split()[1])
-        for line in Path("/proc/meminfo").read_text().splitlines()
-        if line.startswith("SwapFree:")
-    )
-    if free * 1024 < SIZE:
-        line = measure(ftbench, "swapping", "out", "base")
-        assert "name an area by --swap" in line["unavailable"]["page_faults"]
-
-
-def test_what_may_not_be_locked_is_said(ftbench: Ftbench) -> None:
-    done = run_as_nobody(ftbench, "lock", "--memory", "base", "--size", str(SIZE))
-    (reason,) = set(json.loads(done.stdout)["unavailable"].values())
-    assert "raise ulimit -l" in reason
-
-
-def test_a_disk_that_is_none_is_said(ftbench: Ftbench) -> None:
-    line = ftbench.line(
-        "copy-across", "--operation", "direct", "--memory", "base", "--device", "/dev/shm"
-    )
-    assert "name a disk with --device" in line["unavailable"]["page_faults"]
-
-
 def test_every_operation_is_tested(ftbench: Ftbench) -> None:
     tables = {**_DATA["done"], **_DATA["rounds"], "swapping": _DATA["swapping"]}
     assert {(name, word) for name, words in tables.items() for word in words} == {
@@ -178,11 +137,3 @@ def test_every_operation_is_tested(ftbench: Ftbench) -> None:
         if param["name"] == "operation"
         for choice in param["choices"]
     }
-
-
-def test_stores_after_protection_was_changed_fault_where_nothing_was_written(
-    ftbench: Ftbench,
-) -> None:
-    for memory in ("untouched", "zero"):
-        line = measure(ftbench, "protect", "stores-after", memory)
-        assert line["metrics"]["page_faults"] == PAGES

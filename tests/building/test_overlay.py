@@ -101,34 +101,6 @@ def test_a_folder_is_one_link_unless_it_reads_what_changes(
     assert (tmp_path / "linked/arch/x86/mm/a.c").read_text() == "arch/x86/mm/a.c"
 
 
-def test_a_patch_may_change_modes_and_empty_files_in_a_large_folder(
-    tree: Path, release: Release, tmp_path: Path
-) -> None:
-    for name in ("drivers/gpu/run.sh", "drivers/gpu/empty"):
-        _write(tree, name)
-    (tree / "drivers/gpu/empty").write_text("")
-    text = """\
-diff --git a/drivers/gpu/run.sh b/drivers/gpu/run.sh
-old mode 100644
-new mode 100755
-diff --git a/drivers/gpu/empty b/drivers/gpu/empty
-deleted file mode 100644
-index e69de29..0000000
-diff --git a/drivers/gpu/new b/drivers/gpu/new
-new file mode 100644
-index 0000000..e69de29
-"""
-    patch = _patch(tmp_path, "modes.patch", text)
-    overlay.link_tree(tree, tmp_path / "changed", patches.read_diff(patch).names)
-    patches.apply_patch(patch, release.name, tmp_path / "changed")
-    there = tmp_path / "changed/drivers/gpu"
-    assert {path.name for path in there.iterdir()} == {".unchanged", "run.sh", "new"}
-    assert (there / "run.sh").stat().st_mode & 0o100
-    # The source is as it was.
-    assert {path.name for path in (tree / "drivers/gpu").iterdir()} == {"run.sh", "empty"}
-    assert not (tree / "drivers/gpu/run.sh").stat().st_mode & 0o100
-
-
 def test_a_link_is_short_wherever_the_tree_is(tree: Path, tmp_path: Path) -> None:
     name = "drivers/net/ethernet/mellanox/mlx5/core/steering/sws/dr_action.c"
     _write(tree, name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """`firsttouch lab --time`: what is timed, in which order, and what the answer says.
 
-Here a simulated machine stands for KVM, whose times are known; tests/linux/test_time.py
-boots guests.
+Here a simulated machine stands for KVM, whose times are known;
+tests/linux/test_architectures.py boots guests.
 """
 
 import json

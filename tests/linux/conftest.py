@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import struct
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +24,6 @@ from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from tests.linux.outcomes import Outcomes
 from tests.support.kernels import with_mistakes, with_variant
-from tests.support.ktap import Case
 
 HERE = Path(__file__).parent
 
@@ -146,27 +144,3 @@ def add_script(reporter: Reporter, tmp_path_factory: pytest.TempPathFactory) -> 
         )
 
     return add
-
-
-# A test's place in the matrix: release, variant, kind; then its cases.
-Record = Callable[[list[Case]], None]
-Begin = Callable[[str, str | None, str], Record]
-
-
-@pytest.fixture
-def record(request: pytest.FixtureRequest) -> Begin:
-    """Adds a test to the matrix of configurations, and later its cases."""
-
-    def begin(release: str, variant: str | None, tests: str) -> Record:
-        properties = request.node.user_properties
-        properties.append(("matrix", [release, variant or "lab", tests]))
-
-        def end(cases: list[Case]) -> None:
-            for case in cases:
-                print(f"{case.outcome:8}{case.name} {case.why}")
-            counts = Counter(f"case {case.outcome}" for case in cases)
-            properties.append(("cases", dict(counts)))
-
-        return end
-
-    return begin

@@ -10,9 +10,9 @@ from firsttouch.catalog.experiments import load_experiment
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Clock, Guest
-from tests.linux.conftest import Begin, MakeGuest
+from tests.linux.conftest import MakeGuest
 from tests.linux.outcomes import Outcomes
-from tests.support.ktap import Case
+from tests.support.ktap import Case, show
 
 pytestmark = pytest.mark.kernel
 
@@ -47,11 +47,10 @@ def _with_programs(guest: Guest, experiment: str, lines: list[str], reporter: Re
 )
 @pytest.mark.parametrize("release", release_names())
 def test_stressors_end_well(
-    make_guest: MakeGuest, outcomes: Outcomes, record: Begin, reporter: Reporter, release: str,
+    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, release: str,
     variant: str | None, arm: str, timing: Clock,
 ) -> None:  # fmt: skip
     """Every stressor of stress-ng for memory management; on two CPUs in parallel, too."""
-    recorded = record(release, variant, f"stress-ng, {arm}")
     # numa wants two nodes.
     stressors = [*_STRESSORS, *(["stress-ng-numa"] if variant == "server" else [])]
     guest = _with_programs(
@@ -71,5 +70,5 @@ def test_stressors_end_well(
         Case(str(name), "failed" if ended.status else "passed", f"status {ended.status}")
         for name, ended in zip(stressors, done, strict=True)
     ]
-    recorded(cases)
+    show(cases)
     assert not [case.name for case in cases if case.outcome == "failed"]

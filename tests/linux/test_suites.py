@@ -17,10 +17,10 @@ from firsttouch.errors import GuestError
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.supervision import Done, run_guest
-from tests.linux.conftest import AddScript, Begin, MakeGuest
+from tests.linux.conftest import AddScript, MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support.kernels import variant_names
-from tests.support.ktap import Case, parse
+from tests.support.ktap import Case, parse, show
 from tests.support.objections import reported_by
 from tests.support.selftests import build_selftests, suite_names
 from tests.support.verdicts import complaints
@@ -168,12 +168,11 @@ _VARIANTS = [
 @pytest.mark.parametrize("variant", _VARIANTS)
 @pytest.mark.parametrize("release", release_names())
 def test_kunit(
-    make_guest: MakeGuest, outcomes: Outcomes, record: Begin, release: str, variant: str | None
+    make_guest: MakeGuest, outcomes: Outcomes, release: str, variant: str | None
 ) -> None:
-    recorded = record(release, variant, "KUnit")
     guest = make_guest(release, variant, "kunit.enable=1")
     cases = parse(outcomes.of(guest, f"{release} {variant or 'lab'} kunit").log)
-    recorded(cases)
+    show(cases)
     # Other configurations may lack a feature, or an extension of the CPU.
     wanted = set[str]() if variant else set.union(*map(reported_by, _KUNIT))
     assert not complaints(cases, wanted)
@@ -225,7 +224,6 @@ def _in_guests() -> list[ParameterSet]:
 def test_kselftests(
     make_guest: MakeGuest,
     outcomes: Outcomes,
-    record: Begin,
     sources: Sources,
     reporter: Reporter,
     add_script: AddScript,
@@ -234,7 +232,6 @@ def test_kselftests(
     setup: Setup,
 ) -> None:
     """All suites of a kind of guest, as the kernel's own runner runs them: in one boot."""
-    recorded = record(release, variant, "kselftests of the features")
     suites = [suite for suite in setup.suites if _ONLY_ON.get(suite, variant) == variant]
     binaries = build_selftests(sources(release), reporter)
     guest = replace(
@@ -259,7 +256,7 @@ def test_kselftests(
         assert before == after, "the suites did not restore what they changed"
         ended = ended[1:-1]
     parsed = {suite: parse(done.lines) for suite, done in zip(suites, ended, strict=True)}
-    recorded([case for cases in parsed.values() for case in cases])
+    show([case for cases in parsed.values() for case in cases])
     wrong = {
         suite: said
         for (suite, cases), done in zip(parsed.items(), ended, strict=True)
@@ -281,12 +278,11 @@ def _suite_complaints(suite: str, variant: str | None, cases: list[Case], done: 
 
 
 @pytest.mark.regress
-def test_kunit_on_a_big_endian_kernel(make_guest: MakeGuest, record: Begin, tmp_path: Path) -> None:
+def test_kunit_on_a_big_endian_kernel(make_guest: MakeGuest, tmp_path: Path) -> None:
     """Without programs: there is no compiler for them. 7.3 marks the option as broken."""
-    recorded = record("6.12", _BIG_ENDIAN, "KUnit")
     log = tmp_path / "log"
     with pytest.raises(GuestError, match="No working init found"):
         run_guest(make_guest("6.12", _BIG_ENDIAN, "kunit.enable=1"), log)
     cases = parse(log.read_text(errors="replace").splitlines())
-    recorded(cases)
+    show(cases)
     assert not complaints(cases)

@@ -89,3 +89,9 @@ def _outcome(result: re.Match[str]) -> str:
         return "skipped"
     # An expected failure is what the test expects.
     return "failed" if result["not"] and result["word"] != "XFAIL" else "passed"
+
+
+def show(cases: list[Case]) -> None:
+    """Print each case, for the report of a test that fails."""
+    for case in cases:
+        print(f"{case.outcome:8}{case.name} {case.why}")

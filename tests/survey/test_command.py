@@ -111,17 +111,6 @@ def test_a_survey_that_cannot_be_kept_is_printed(
     assert "--out" in sentence
 
 
-def test_a_survey_is_kept_though_nobody_reads_it(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_arguments: object) -> None:
-        raise BrokenPipeError
-
-    monkeypatch.setattr("firsttouch.cli.survey.print_survey", broken)
-    main(["survey"])
-    assert read_survey(here / "out").samples
-
-
 def test_a_survey_of_selected_cells_leaves_other_results(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,17 +71,6 @@ def test_a_task_without_figures_runs_once(fake: _Fake) -> None:
     assert "metrics.n is 'one'" in samples["other"].error
 
 
-def test_rounds_end_if_nothing_can_be_measured(fake: _Fake) -> None:
-    fake.run("gone", "bad")
-    assert fake.order == ["gone", "bad"]
-
-
-def test_a_task_that_repeats_itself_has_several_samples(fake: _Fake) -> None:
-    samples = fake.run("twice", seconds=2)
-    assert [sample.round for sample in samples] == [0, 0, 1, 1]
-    assert samples[0].metrics == {"n": 1, "size": 4096}
-
-
 def test_a_task_that_hangs_is_killed(fake: _Fake) -> None:
     began = time.monotonic()
     (sample,) = fake.run("hung", timeout=0.2)

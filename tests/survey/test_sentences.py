@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from firsttouch.analysis.figures import Figure
 from firsttouch.survey.findings import ATOMICS, examine
 from firsttouch.survey.printing import print_survey
 from firsttouch.survey.samples import Sample, Survey
@@ -85,9 +84,3 @@ def test_the_first_round_is_left_out_of_medians() -> None:
     store = examine(replace(survey, samples=tuple(slow))).touch("store")
     assert store and store.busy
     assert (store.busy.median, len(store.busy.samples)) == (500, 3)
-
-
-def test_more_samples_make_a_figure_more_certain() -> None:
-    few, many = (Figure("ns", (1.0, 2.0, 3.0) * times) for times in (3, 12))
-    assert few.relative_spread == many.relative_spread
-    assert many.uncertainty == pytest.approx(few.uncertainty / 2)

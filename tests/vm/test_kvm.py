@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.catalog.machines import load_machine
 from firsttouch.errors import HostError
-from firsttouch.vm.guest import Guest
 from firsttouch.vm.host import (
     Condition,
     check_kvm,
@@ -22,7 +20,6 @@ from firsttouch.vm.host import (
     host_machine,
     pin_vcpus,
 )
-from firsttouch.vm.qemu import board_arguments
 
 _QUIET = Condition(0.0, 2_400_000, "performance", 0)
 
@@ -131,11 +128,6 @@ def test_what_disturbs_a_run_is_named(tmp_path: Path) -> None:
     assert disturbances(_QUIET, [_QUIET] * 3, [7], tmp_path) == []
 
 
-def test_a_raspberry_pi_tells_that_it_throttles(tmp_path: Path) -> None:
-    _write(tmp_path, {"sys/devices/platform/soc/soc:firmware/get_throttled": "50004"})
-    assert condition([0], tmp_path).held == 4
-
-
 def test_each_vcpu_is_pinned_and_the_rest_of_qemu_is_elsewhere() -> None:
     """QEMU itself: its vCPU thread is there before a kernel is."""
     allowed = os.sched_getaffinity(0)
@@ -158,14 +150,3 @@ def test_each_vcpu_is_pinned_and_the_rest_of_qemu_is_elsewhere() -> None:
     assert [where[name] for name in vcpus] == [{last}]
     others = allowed - {last} or allowed
     assert all(cpus == others for name, cpus in where.items() if name not in vcpus)
-
-
-def test_a_guest_of_kvm_has_populated_memory_and_no_clock_of_instructions(tmp_path: Path) -> None:
-    guest = Guest(tmp_path, tmp_path, load_machine("neoverse-n1"), (), (), timing="hardware")
-    words = board_arguments(replace(guest, machine=host_machine(0, tmp_path)))
-    joined = " ".join(words)
-    assert "-accel kvm" in joined
-    assert "-cpu host" in joined
-    assert "memory-backend-ram,id=ram,size=4096M,prealloc=on" in joined
-    assert "gic-version=host" in joined
-    assert "icount" not in joined
