@@ -27,8 +27,7 @@ from firsttouch.cli.options import add_source, release_of
 from firsttouch.errors import UserError
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
-from firsttouch.vm.initramfs import console_archive
-from firsttouch.vm.qemu import board_arguments, inputs
+from firsttouch.vm.qemu import board_arguments, console_archive, inputs
 
 _BUSYBOX = Packages("trixie", ("busybox-static",))
 

@@ -16,9 +16,8 @@ from firsttouch.progress import Reporter
 from firsttouch.quantities import format_list
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
-from firsttouch.survey.printing import print_survey
+from firsttouch.survey.printing import compared_surveys, print_survey
 from firsttouch.survey.sentences import conclude
-from firsttouch.survey.two_surveys import compared_surveys
 from firsttouch.tables import dump_json
 from firsttouch.trace.page import folded_trace
 from firsttouch.trace.reading import read_recording, write_results

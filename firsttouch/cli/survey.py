@@ -19,9 +19,8 @@ from firsttouch.survey.document import write_survey
 from firsttouch.survey.findings import examine
 from firsttouch.survey.printing import print_survey
 from firsttouch.survey.run import DEFAULT_SECONDS, check_seconds, survey_host
-from firsttouch.survey.samples import Survey
 from firsttouch.survey.sentences import conclude
-from firsttouch.survey.tasks import Task
+from firsttouch.survey.tasks import Survey, Task
 from firsttouch.views.terminal import output_console
 
 

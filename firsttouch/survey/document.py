@@ -11,8 +11,7 @@ from firsttouch.errors import UserError
 from firsttouch.files import digest
 from firsttouch.lab.results import Provenance, Result, check_replaceable, read_results
 from firsttouch.lab.results import write_results as write
-from firsttouch.survey.samples import Sample, Survey
-from firsttouch.survey.tasks import SETTLE, Task, all_tasks
+from firsttouch.survey.tasks import SETTLE, Sample, Survey, Task, all_tasks
 from firsttouch.tables import Fields, read
 
 _INTERRUPTED = "The survey was interrupted."

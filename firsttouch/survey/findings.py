@@ -8,8 +8,16 @@ from dataclasses import dataclass
 
 from firsttouch.analysis.figures import Figure
 from firsttouch.quantities import format_size
-from firsttouch.survey.samples import Sample, Survey
-from firsttouch.survey.tasks import FLOOR, KINDS, PAGES, conflict_name, kind_name, touch_name
+from firsttouch.survey.tasks import (
+    FLOOR,
+    KINDS,
+    PAGES,
+    Sample,
+    Survey,
+    conflict_name,
+    kind_name,
+    touch_name,
+)
 from firsttouch.vm.host import LEVELS, Host, HostCache
 
 ATOMICS = ("ldadd", "swp", "cas", "casp", "ldxr")

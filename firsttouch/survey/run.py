@@ -17,8 +17,7 @@ from firsttouch.errors import UserError
 from firsttouch.files import digest_file
 from firsttouch.lab.cells import Cell
 from firsttouch.progress import Reporter
-from firsttouch.survey.samples import Sample, Survey
-from firsttouch.survey.tasks import SETTLE, Task, all_tasks, touch_name
+from firsttouch.survey.tasks import SETTLE, Sample, Survey, Task, all_tasks, touch_name
 from firsttouch.tables import parse_json
 from firsttouch.vm.host import choose_cpus, read_host
 

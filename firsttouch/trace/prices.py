@@ -17,7 +17,7 @@ from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import Findings, examine
 from firsttouch.survey.run import PRICES as TASKS
 from firsttouch.survey.run import survey_host
-from firsttouch.survey.samples import Survey
+from firsttouch.survey.tasks import Survey
 from firsttouch.trace.kinds import AGAIN, FIRST_WRITE, NAMES, SECOND, STACK, ZERO_PAGE
 from firsttouch.trace.remedies import HEAP, KEEP, MTHP_64, THP
 from firsttouch.trace.sites import Cost, Remedy, Trace

@@ -45,10 +45,8 @@ class Guest:
     image that the guest sees as RAM-backed /dev/pmem0, and mounts on /data.
     `archive` follows the initial RAM disk.
     `memory` is in bytes; `nodes` divides it into equal NUMA nodes, and all CPUs
-    are on the first. `board` has properties of the board, such as ``mte=on``. A
-    guest with `firmware` gets the machine's caches from ACPI tables, which
-    `tables`, an archive for the initial RAM disk, may replace. A guest without
-    firmware gets them from a device tree, if its architecture has one; only this
+    are on the first. `board` has properties of the board, such as ``mte=on``. It
+    gets the machine's caches from a device tree, if its architecture has one; only this
     kind can have a disk. `port` is the bus of the results channel. `kaslr_seed`,
     of 64 bits, is for the device tree. `pinned` are the host's CPUs for each of
     the guest's, of timing ``hardware``.
@@ -69,8 +67,6 @@ class Guest:
     board: tuple[str, ...] = ()
     pmu: Pmu | None = None
     port: Port = "mmio"
-    firmware: Path | None = None
-    tables: bytes = b""
     kaslr_seed: int = KASLR_SEED
     pinned: tuple[int, ...] = ()
 
@@ -82,10 +78,9 @@ class Guest:
     def command_line(self) -> str:
         # A disk's RAM lies above the RAM that the kernel may use.
         limit = [f"mem={self.memory >> 20}M"] if self.disk else []
-        acpi = ["acpi=force"] if self.firmware else []
         quiet = [_QUIET] if self.measures else []
         console = f"console={load_architecture(self.machine.architecture).console}"
-        return " ".join([console, *_BOOT, *quiet, *acpi, *limit, *self.boot])
+        return " ".join([console, *_BOOT, *quiet, *limit, *self.boot])
 
 
 def port_for(kernel: Kernel) -> Port:

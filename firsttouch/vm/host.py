@@ -175,8 +175,8 @@ class Condition:
     """What the host told of itself at one time, of the CPUs that vCPUs are pinned to.
 
     `load` is the number of runnable tasks in the last minute. `khz` is the lowest
-    clock, 0 if it is unknown. `held` tells of throttling: states of cooling devices
-    for CPUs, or the bits that a Raspberry Pi's firmware sets; 0 is none.
+    clock, 0 if it is unknown. `held` is the sum of the states of cooling devices for CPUs; 0 is
+    no throttling.
     """
 
     load: float
@@ -195,9 +195,6 @@ def condition(cpus: Iterable[int], system: Path = ROOT) -> Condition:
     for device in (system / "sys/class/thermal").glob("cooling_device*"):
         if "cpufreq" in text(device / "type"):
             held += int(text(device / "cur_state") or 0)
-    for file in (system / "sys/devices/platform").glob("soc*/*firmware/get_throttled"):
-        # The lower bits are of now, the upper of any time since boot.
-        held |= int(text(file) or "0", 16) & 0xF
     load = text(system / "proc/loadavg").split()
     return Condition(
         float(load[0]) if load else 0.0, min(clocks), "/".join(sorted(governors)), held

@@ -11,18 +11,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from firsttouch.building.cpio import DIRECTORY, TRAILER, archive, padded, record
 from firsttouch.building.host_tools import DTC, qemu_digest
 from firsttouch.catalog.architectures import Port, load_architecture
 from firsttouch.catalog.machines import Cache, Machine
 from firsttouch.files import digest, digest_bytes, digest_file
 from firsttouch.processes import output
 from firsttouch.vm.guest import KASLR_SEED, Clock, Guest
-from firsttouch.vm.initramfs import guest_archive
 
 # Start of RAM of QEMU's virt board.
 _RAM_BASE = 0x4000_0000
@@ -83,7 +84,6 @@ def inputs(guest: Guest) -> Inputs:
         "disk": guest.disk,
         "PMU": guest.pmu and guest.pmu.plugin,
         "symbols": guest.pmu and guest.pmu.symbols,
-        "firmware": guest.firmware,
         _ARCHIVE: guest.archive,
     }
     blobs = {_INITRD: guest_archive(guest)}
@@ -127,7 +127,6 @@ def guest_key(guest: Guest) -> str:
 
 def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
     """Return QEMU's arguments; `files` maps LOG, RESULTS, COUNTS and each of `inputs` to a path."""
-    firmware = ["-bios", files["firmware"]] if guest.firmware else []
     tree = ["-dtb", files["device tree"]] if _has_tree(guest) else []
     disk = []
     if guest.disk:
@@ -148,7 +147,6 @@ def arguments(guest: Guest, files: Mapping[str, str]) -> list[str]:
         "-device", _PORTS[guest.port],
         "-chardev", f"file,id=results,path={option_value(files[RESULTS])}",
         "-device", "virtserialport,chardev=results,name=results",
-        *firmware,
         *tree,
         *disk,
         *plugin,
@@ -178,7 +176,7 @@ def board_arguments(guest: Guest) -> list[str]:
 
 
 def _has_tree(guest: Guest) -> bool:
-    return not guest.firmware and load_architecture(guest.machine.architecture).device_tree
+    return load_architecture(guest.machine.architecture).device_tree
 
 
 def _nodes(guest: Guest, memory: int) -> list[str]:
@@ -292,3 +290,27 @@ def _cache_node(label: str, node: str, level: int, cache: Cache, below: Iterable
 def _cells(*values: int) -> str:
     """Return values of 64 bits, each as two cells."""
     return f"<{' '.join(f'{value >> 32:#x} {value & 0xFFFFFFFF:#x}' for value in values)}>"
+
+
+def guest_archive(guest: Guest) -> bytes:
+    """Return a guest's initial RAM disk: init, the guest's files, and its commands."""
+    members = {"/init": guest.init, **guest.files}
+    # guest/init.c reads the files in /cell.
+    orders = {"/cell/commands": "".join(f"{command}\n" for command in guest.commands).encode()}
+    if guest.disk:
+        orders["/cell/mount-disk"] = b""
+    if guest.measures:
+        orders["/cell/settle"] = b""
+    return (
+        console_archive()
+        + archive({name: path.read_bytes() for name, path in members.items()})
+        + archive(orders)
+    )
+
+
+def console_archive() -> bytes:
+    """Return an archive with /dev/console: init's standard output before it mounts /dev."""
+    members = record(1, "dev", DIRECTORY, b"") + record(
+        2, "dev/console", stat.S_IFCHR | 0o600, b"", device=(5, 1)
+    )
+    return padded(members + record(0, TRAILER, 0, b""), 512)

@@ -29,7 +29,7 @@ from firsttouch.catalog.machines import load_machine
 from firsttouch.files import digest_bytes, digest_file
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
-from firsttouch.vm.initramfs import guest_archive
+from firsttouch.vm.qemu import guest_archive
 from firsttouch.vm.guest import Pmu
 from firsttouch.vm.qemu import guest_key
 os.umask(int(sys.argv[1], 8))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """The catalogue of machines, and what follows from one file: tree, table, plan, PMU."""
 
-import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from firsttouch.building.host_tools import qemu_cpus
 from firsttouch.catalog.machines import expand, load_machine, machine_names
 from firsttouch.errors import UserError
 from firsttouch.vm.guest import Pmu
-from tests.support import pptt
 
 NAMES = machine_names()
 
@@ -88,29 +85,3 @@ def test_the_pmu_models_each_cpu_by_its_kind() -> None:
     assert "l1d@1=32768:4:64:random" in options
     assert "l3=3145728:12:64:lru" in options
     assert Pmu(Path("plugin"), caches=False).options(machine, 2) == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_table_is_as_iasl_reads_it(tmp_path: Path, name: str) -> None:
-    machine = load_machine(name)
-    binary = tmp_path / "pptt.aml"
-    binary.write_bytes(pptt.of_machine(machine, machine.count))
-    said = subprocess.run(
-        ["iasl", "-d", binary.name], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert "rror" not in said.stdout + said.stderr
-    read = [
-        dict(
-            re.findall(r" (Size|Number of Sets|Associativity|Line Size) : ([0-9A-F]+)$", part, re.M)
-        )
-        for part in (tmp_path / "pptt.dsl").read_text().split("[Cache Type]")[1:]
-    ]
-    caches = [cache for kind in machine.cpu_kinds() for cache in (kind.l1d, kind.l1i, kind.l2)]
-    assert [{name: int(value, 16) for name, value in cache.items()} for cache in read] == [
-        {
-            "Size": cache.size, "Number of Sets": cache.sets,
-            "Associativity": cache.ways, "Line Size": cache.line,
-        }
-        for cache in (machine.l3, *caches)
-        if cache
-    ]  # fmt: skip

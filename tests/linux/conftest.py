@@ -23,7 +23,7 @@ from firsttouch.files import LINUX
 from firsttouch.progress import Reporter
 from firsttouch.vm.guest import Guest
 from tests.linux.outcomes import Outcomes
-from tests.support.kernels import with_mistakes, with_variant
+from tests.support.kernels import with_variant
 
 HERE = Path(__file__).parent
 
@@ -105,16 +105,10 @@ MakeGuest = Callable[..., Guest]
 def make_guest(sources: Callable[[str], KernelSource], reporter: Reporter) -> MakeGuest:
     """A guest of the lab, for tests to add commands to."""
 
-    def make(
-        release: str, variant: str | None, *boot: str, arm: str = "on", mistakes: bool = False
-    ) -> Guest:
+    def make(release: str, variant: str | None, *boot: str, arm: str = "on") -> Guest:
         source, booted = sources(release), load_arm(arm)
         machine = load_machine("neoverse-n1")
-        kernel = (
-            with_mistakes(source)
-            if mistakes
-            else with_variant(source, booted.kernel.kind == "changed", variant)
-        )
+        kernel = with_variant(source, booted.kernel.kind == "changed", variant)
         words = [*machine.boot_words(booted.boot), *boot]
         if variant == "no-color":
             # A kernel without the feature does not know its word, and the guest is refused.

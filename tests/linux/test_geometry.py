@@ -21,11 +21,12 @@ from firsttouch.files import REPOSITORY
 from firsttouch.processes import output
 from firsttouch.progress import Reporter
 from firsttouch.tables import Fields
-from firsttouch.vm import initramfs
+from firsttouch.vm import qemu
 from firsttouch.vm.supervision import Done
 from tests.linux.conftest import MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support import pptt
+from tests.support.kernels import releases_with_stock
 
 pytestmark = pytest.mark.kernel
 
@@ -91,7 +92,7 @@ def initrd(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     init = tmp_path_factory.mktemp("init") / "init"
     compiler = [f"{cross_compile()}gcc", "-static", "-x", "c", "-o", str(init), "-"]
     subprocess.run(compiler, input=_INIT, text=True, check=True)
-    return initramfs.console_archive() + cpio.archive({"/init": init.read_bytes()})
+    return qemu.console_archive() + cpio.archive({"/init": init.read_bytes()})
 
 
 def tree_source(case: Case) -> str:
@@ -196,42 +197,21 @@ def _seen(commands: Sequence[Done]) -> list[list[dict[str, str]]]:
     return seen
 
 
-def _machines() -> list[ParameterSet]:
-    """Each machine by each description; for `make test` each once, and two in all ways."""
-    *_, newest = release_names()
-    return [
-        pytest.param(
-            release,
-            source,
-            name,
-            marks=()
-            if name in ("neoverse-n1", "big-little-rk3588") or (release, source) == (newest, "DT")
-            else pytest.mark.regress,
-        )
-        for release in release_names()
-        for source in ("DT", "PPTT")
-        for name in machine_names()
-    ]
-
-
-@pytest.mark.parametrize(("release", "source", "name"), _machines())
+@pytest.mark.parametrize("name", machine_names())
+@pytest.mark.parametrize("release", releases_with_stock())
 def test_machine_of_the_catalogue(
-    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, release: str, source: str,
-    name: str,
-) -> None:  # fmt: skip
-    """With either description sysfs shows the machine's caches, the kernel their colours."""
+    make_guest: MakeGuest, outcomes: Outcomes, reporter: Reporter, release: str, name: str
+) -> None:
+    """sysfs shows the machine's caches, the kernel their colours."""
     machine = load_machine(name)
-    firmware = source == "PPTT"
     guest = replace(
         make_guest(release, None),
         machine=machine,
         commands=tuple(f"/ftbench --files {_SYSFS.format(cpu)}" for cpu in range(machine.count)),
         files={"/ftbench": build_ftbench(reporter)},
         cpus=machine.count,
-        firmware=pptt.FIRMWARE if firmware else None,
-        tables=pptt.as_archive(pptt.of_machine(machine, machine.count)) if firmware else b"",
     )
-    outcome = outcomes.of(guest, f"{release} {name} {source}")
+    outcome = outcomes.of(guest, f"{release} {name}")
     assert all(done.status == 0 for done in outcome.commands)
     assert _seen(outcome.commands) == _caches(machine)
     ways = [kind.l1d.way_size for kind in machine.cpu_kinds()]

@@ -14,7 +14,7 @@ from firsttouch.building.host_tools import cross_compile
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
 from firsttouch.progress import Reporter
-from firsttouch.vm import initramfs
+from firsttouch.vm import qemu
 from tests.linux.conftest import MakeGuest
 from tests.linux.outcomes import Outcomes
 from tests.support.ktap import parse
@@ -46,7 +46,7 @@ def test_kexec_into_itself(
     guest = make_guest(release, None, f"zero_page_colors={colors}")
     second, command_line = tmp_path / "initrd", tmp_path / "cmdline"
     second.write_bytes(
-        initramfs.console_archive()
+        qemu.console_archive()
         + cpio.archive(
             {
                 "/init": guest.init.read_bytes(),

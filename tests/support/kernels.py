@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Kernels that only tests boot: other configurations of the lab's, and one with mistakes."""
-
-from pathlib import Path
+"""Kernels that only tests boot: other configurations of the lab's."""
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -9,10 +7,9 @@ from _pytest.mark import ParameterSet
 from firsttouch.building.kernel import KernelImage
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.releases import release_names
-from firsttouch.files import LINUX, REPOSITORY
+from firsttouch.files import LINUX
 
 _VARIANTS = LINUX / "configs/variants"
-_MISTAKES = REPOSITORY / "tests/linux/mistakes"
 
 
 def variant_names() -> list[str]:
@@ -30,20 +27,8 @@ def releases_with_stock() -> list[ParameterSet]:
     return [pytest.param(oldest), *(pytest.param(n, marks=pytest.mark.regress) for n in newer)]
 
 
-def mistakes() -> dict[str, Path]:
-    """Return the mistakes that tests must find, patches over linux/, by name."""
-    return {path.stem: path for path in sorted(_MISTAKES.glob("*.patch"))}
-
-
 def with_variant(source: KernelSource, changed: bool, variant: str | None) -> KernelImage:
     """Return the lab's kernel, in the configuration of `variant` if there is one."""
     if variant is None:
         return KernelImage(source, changed)
     return KernelImage(source, changed, fragments=(_VARIANTS / variant,), label=variant)
-
-
-def with_mistakes(source: KernelSource) -> KernelImage:
-    """Return the changed kernel with all mistakes at once: one build, a guest for each."""
-    return KernelImage(
-        source, changed=True, patches=tuple(mistakes().values()), label="and mistakes"
-    )

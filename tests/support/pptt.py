@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firsttouch.building import cpio
-from firsttouch.catalog.machines import Cache, Machine
 
 # Of Debian's qemu-efi-aarch64: ACPI tables reach a guest through UEFI.
 FIRMWARE = Path("/usr/share/qemu-efi-aarch64/QEMU_EFI.fd")
@@ -91,23 +90,6 @@ def sealed(data: bytes) -> bytes:
     """`data` with its length and its checksum: all bytes of a table add up to 0."""
     data = data[:4] + struct.pack("<I", len(data)) + data[8:9] + b"\0" + data[10:]
     return data[:9] + bytes([-sum(data) & 0xFF]) + data[10:]
-
-
-def of_machine(machine: Machine, cpus: int) -> bytes:
-    """The table for a guest of `cpus` CPUs, which take the machine's kinds in turn."""
-
-    def entry(cache: Cache, below: int | None = None) -> Entry:
-        return Entry(cache.size, cache.sets, cache.ways, cache.line, below)
-
-    kinds = [
-        cpu(
-            entry(kind.l1d, 2 if kind.l2 else None),
-            entry(kind.l1i, 2 if kind.l2 else None),
-            entry(kind.l2) if kind.l2 else None,
-        )
-        for kind in machine.kinds_of(cpus)
-    ]
-    return table(kinds, entry(machine.l3) if machine.l3 else None)
 
 
 def as_archive(contents: bytes) -> bytes:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import ATOMICS
-from firsttouch.survey.samples import Sample, Survey
-from firsttouch.survey.tasks import PAGES, SETTLE, SIZE, all_tasks
+from firsttouch.survey.tasks import PAGES, SETTLE, SIZE, Sample, Survey, all_tasks
 from firsttouch.vm.host import Condition, Host, HostCache
 
 # Recorded on a virtual machine.

@@ -18,8 +18,7 @@ from firsttouch.survey import run
 from firsttouch.survey.document import read_survey
 from firsttouch.survey.findings import examine
 from firsttouch.survey.run import run_rounds, survey_host
-from firsttouch.survey.samples import Sample
-from firsttouch.survey.tasks import Task
+from firsttouch.survey.tasks import Sample, Task
 from tests.conftest import Firsttouch
 from tests.support.results import make_result
 

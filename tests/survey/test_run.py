@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from firsttouch.survey.run import PRICES, run_rounds
-from firsttouch.survey.samples import Sample
-from firsttouch.survey.tasks import Task, touch_tasks
+from firsttouch.survey.tasks import Sample, Task, touch_tasks
 from tests.support.surveys import HOST
 
 _FAKE = """#!/bin/sh

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from firsttouch.survey.findings import ATOMICS, examine
 from firsttouch.survey.printing import print_survey
-from firsttouch.survey.samples import Sample, Survey
 from firsttouch.survey.sentences import conclude
+from firsttouch.survey.tasks import Sample, Survey
 from firsttouch.vm.host import Condition
 from tests.support.golden import Golden
 from tests.support.surveys import HOST, SLOWER, TWICE, made, recorded

@@ -14,8 +14,8 @@ from firsttouch.errors import UserError
 from firsttouch.lab.results import write_results
 from firsttouch.survey.document import read_survey, write_survey
 from firsttouch.survey.findings import examine
-from firsttouch.survey.samples import Survey
-from firsttouch.survey.two_surveys import compare_surveys
+from firsttouch.survey.printing import compare_surveys
+from firsttouch.survey.tasks import Survey
 from firsttouch.views.comparison import Comparison, print_comparison
 from tests.support.golden import Golden
 from tests.support.results import make_result

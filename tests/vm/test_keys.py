@@ -12,7 +12,7 @@ import pytest
 
 from firsttouch.catalog.machines import load_machine
 from firsttouch.files import digest, digest_file
-from firsttouch.vm import initramfs, qemu
+from firsttouch.vm import qemu
 from firsttouch.vm.guest import Guest, Pmu
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import run_guest
@@ -99,8 +99,8 @@ def test_a_change_of_how_its_files_are_made_changes_the_key(
     monkeypatch.setattr(qemu, "overlay_source", lambda *_: changed)
     qemu.device_tree.cache_clear()
     keys.append(guest_key(guest))
-    console = initramfs.console_archive()
-    monkeypatch.setattr(initramfs, "console_archive", lambda: console + bytes(512))
+    console = qemu.console_archive()
+    monkeypatch.setattr(qemu, "console_archive", lambda: console + bytes(512))
     keys.append(guest_key(guest))
     fake = fake_qemu.install(tmp_path / "tools", monkeypatch)
     keys.append(guest_key(guest))
