@@ -10,10 +10,10 @@ from firsttouch.files import REPOSITORY
 # A ceiling is only lowered, in the commit that removes something. A commit that needs more
 # removes something else first.
 _CEILINGS = (
-    ("firsttouch/*.py", "files", 121),
-    ("firsttouch/*.py", "lines", 20_331),
+    ("firsttouch/*.py", "files", 118),
+    ("firsttouch/*.py", "lines", 20_199),
     ("docs/evidence/draw/*.py", "lines", 794),
-    ("tests/*.py", "lines", 21_703),
+    ("tests/*.py", "lines", 20_386),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),
     ("CHANGELOG.md", "bytes", 6_000),

@@ -9,8 +9,6 @@ import pytest
 
 from firsttouch.files import REPOSITORY
 
-_ANOTHERS = "#!/bin/sh\nexit 104\n"
-
 
 def _run(folder: Path, then: str) -> tuple[int, str]:
     """Run the function of ./setup in `folder`, then a line; return the status and what it said."""
@@ -44,10 +42,3 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
     assert policy.exists()
     assert _run(tmp_path, "") == (0, "")
     assert not policy.exists()
-
-
-def test_the_policy_of_another_stays(tmp_path: Path) -> None:
-    policy = tmp_path / "policy-rc.d"
-    policy.write_text(_ANOTHERS)
-    assert _run(tmp_path, "") == (0, "")
-    assert policy.read_text() == _ANOTHERS

@@ -78,8 +78,10 @@ class DebianSource(KernelSource):
         return _tree_entry(files[0])
 
     def _unpack(self, unpack: Unpack, product: Path) -> None:
-        unpack(product.parent / "package")
-        _unpack(_tarball_in(product.parent / "package"), product, self.reporter)
+        folder = product.parent / "package"
+        unpack(folder)
+        (tarball,) = folder.glob("usr/src/linux-source-*.tar.*")
+        _unpack(tarball, product, self.reporter)
 
 
 @dataclass(frozen=True)
@@ -126,11 +128,7 @@ def user_source(path: Path, reporter: Reporter) -> KernelSource:
     """Return the kernel in a directory or an archive, with the hooks of the nearest release."""
     tree = source_tree(path, reporter).resolve()
     release, version = tree_release(tree)
-    kind: Literal["package", "archive", "tree"] = "archive"
-    if path.is_dir():
-        kind = "tree"
-    elif path.suffix == ".deb":
-        kind = "package"
+    kind: Literal["archive", "tree"] = "tree" if path.is_dir() else "archive"
     sha256 = tree_digest(tree) if kind == "tree" else digest_file(path)
     return GivenSource(release, version, kind, sha256, reporter, path.resolve(), tree)
 
@@ -139,25 +137,19 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
     """Return the kernel tree at `path`; an archive is unpacked into the store.
 
     An archive is a tarball with one directory at its top, such as
-    linux-6.12.1.tar.xz or linux_6.12.1.orig.tar.xz, or Debian's package
-    linux-source-6.12, which contains one. Raises UserError if it is neither.
+    linux-6.12.1.tar.xz or linux_6.12.1.orig.tar.xz. Raises UserError if it is not one.
     """
     if not path.is_file():
         return path
 
-    def unpack(workplace: Path, product: Path) -> None:
-        tarball = path
+    def unpack(_: Path, product: Path) -> None:
         try:
-            if path.suffix == ".deb":
-                output(["dpkg-deb", "-x", path, workplace / "package"])
-                tarball = _tarball_in(workplace / "package")
-            _unpack(tarball, product, reporter)
-        except (HostError, StopIteration) as error:
+            _unpack(path, product, reporter)
+        except HostError as error:
             check_room(product)
-            detail = error.detail if isinstance(error, HostError) else ["it has no tarball"]
             raise UserError(
-                f"{path} is no archive of a kernel: give a kernel tree, its tarball or "
-                f"Debian's linux-source package ({detail[0] if detail else error})."
+                f"{path} is no archive of a kernel: give a kernel tree or its tarball "
+                f"({error.detail[0] if error.detail else error})."
             ) from None
         # Raises UserError, so that the store keeps only kernel trees.
         tree_release(product, path)
@@ -165,10 +157,6 @@ def source_tree(path: Path, reporter: Reporter) -> Path:
     recipe = {"archive": digest_file(path)}
     entry = Entry("trees", recipe, f"kernel tree of {path.name}", deep=False)
     return entry.obtain(unpack, reporter.say)
-
-
-def _tarball_in(package: Path) -> Path:
-    return next(package.glob("usr/src/linux-source-*.tar.*"))
 
 
 def _unpack(tarball: Path, product: Path, reporter: Reporter) -> None:

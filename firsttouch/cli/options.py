@@ -33,7 +33,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         "--source",
         type=Path,
         metavar="TREE",
-        help="your own kernel source: a tree, a tarball or Debian's linux-source package; patched "
+        help="your own kernel source: a tree or a tarball, patched "
         "with the hooks of the closest release",
     )
 

@@ -13,7 +13,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +23,7 @@ from firsttouch.catalog.architectures import (
     load_architecture,
 )
 from firsttouch.catalog.machines import Cache, CpuKind, Machine
-from firsttouch.errors import HostError, UserError
-from firsttouch.tables import Fields, parse_json
+from firsttouch.errors import HostError
 
 ROOT = Path("/")
 CPUS = "sys/devices/system/cpu"
@@ -43,25 +42,19 @@ def lscpu() -> Mapping[str, str]:
             check=True,
         )
         return lscpu_fields(done.stdout)
-    except (OSError, subprocess.CalledProcessError, UserError):
+    except (OSError, subprocess.CalledProcessError):
         return {}
 
 
 def lscpu_fields(printed: str) -> dict[str, str]:
-    """Return the fields in lscpu's JSON, flat since 2.34 or nested since 2.38.
+    """Return the fields in lscpu's JSON, flat or nested.
 
     CPUs of several kinds have a field several times: its values are joined.
     """
     values: dict[str, list[str]] = {}
-    for name, value in _flat(parse_json(printed, "lscpu -J").tables("lscpu")):
+    for name, value in re.findall(r'"field": *"(.*?):?",\s*"data": *"(.*?)"', printed):
         values.setdefault(name, []).append(value)
     return {name: " + ".join(dict.fromkeys(several)) for name, several in values.items()}
-
-
-def _flat(entries: Iterable[Fields]) -> Iterator[tuple[str, str]]:
-    for entry in entries:
-        yield entry.take("field", str).removesuffix(":"), entry.optional("data", str) or ""
-        yield from _flat(entry.tables("children"))
 
 
 def processor_name() -> str:

@@ -3,7 +3,6 @@
 
 import os
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -41,12 +40,6 @@ def test_set_thp_without_root_is_refused(ftbench: Ftbench) -> None:
         assert "has no transparent huge pages" in done.stdout
 
 
-def test_threads_that_cannot_be_started(ftbench: Ftbench) -> None:
-    done = run_as_nobody(ftbench, "populate", "--page", "base", "--size", "4M", "--threads", "16")
-    assert done.returncode == 2
-    assert "could be started: give fewer" in done.stderr
-
-
 def test_file_of_others_is_left_alone(ftbench: Ftbench, tmp_path: Path) -> None:
     path = tmp_path / "precious"
     path.write_bytes(b"precious" * 8192)
@@ -54,21 +47,3 @@ def test_file_of_others_is_left_alone(ftbench: Ftbench, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "was not written by ftbench" in done.stderr
     assert path.read_bytes() == b"precious" * 8192
-
-
-def test_file_that_is_too_short(ftbench: Ftbench, tmp_path: Path) -> None:
-    path = tmp_path / "short"
-    path.write_bytes(bytes(PAGE))
-    done = ftbench("file-read-fault", "--size", str(4 * PAGE), "--file", str(path))
-    assert done.returncode == 2
-    assert f"has only {PAGE} bytes" in done.stderr
-
-
-def test_results_that_cannot_be_written(ftbench: Ftbench) -> None:
-    # Not "w": it would create a file of that name if the device were missing.
-    with Path("/dev/full").open("r+") as full:
-        done = subprocess.run(
-            [ftbench.path, "--list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert done.returncode == 1
-    assert "No space left" in done.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from firsttouch.building.source import source_tree, tree_digest, user_source
+from firsttouch.building.source import tree_digest, user_source
 from firsttouch.cli.bisect import Repository
 from firsttouch.errors import UserError
 from firsttouch.files import digest_file
@@ -40,32 +40,14 @@ def test_a_tarball_is_unpacked_once_under_its_digest(
     assert (other.tree() / "README").read_text() == "changed"
 
 
-def test_debians_package_has_its_tarball_in_it(
-    fake_linux: Path, own_cache: Path, tmp_path: Path, reporter: Reporter
-) -> None:
-    root = tmp_path / "root"
-    (root / "usr/src").mkdir(parents=True)
-    (root / "DEBIAN").mkdir()
-    (root / "DEBIAN/control").write_text(
-        "Package: linux-source-6.12\nVersion: 6.12.1-1\nArchitecture: all\n"
-        "Maintainer: A <a@example.org>\nDescription: kernel source\n"
-    )
-    _tarball(fake_linux, root / "usr/src/linux-source-6.12.tar.xz")
-    package = tmp_path / "linux-source-6.12_6.12.1-1_all.deb"
-    subprocess.run(["dpkg-deb", "-b", root, package], check=True, capture_output=True)
-    tree = source_tree(package, reporter)
-    assert (tree / "arch/arm64/mm/fault.c").is_file()
-
-
 def test_what_is_no_kernel_is_refused_by_its_own_name(
     own_cache: Path, tmp_path: Path, reporter: Reporter
 ) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes/a").write_text("a")
     others = _tarball(tmp_path / "notes", tmp_path / "notes.tar.xz")
-    for name in ("linux.tar.xz", "linux.deb"):
-        (tmp_path / name).write_text("no archive")
-    for file in (others, tmp_path / "linux.tar.xz", tmp_path / "linux.deb"):
+    (tmp_path / "linux.tar.xz").write_text("no archive")
+    for file in (others, tmp_path / "linux.tar.xz"):
         with pytest.raises(UserError, match=f"^{file} "):
             user_source(file, reporter)
     # Nothing of it is kept.

@@ -6,19 +6,15 @@ neither an interrupt nor a new clone loses a finished one. A test checks a
 stored outcome like a new one. `make test` boots every guest each time.
 """
 
-import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from firsttouch.building.store import keep_outcome, stored_outcome
-from firsttouch.files import REPOSITORY, digest, write_atomically
+from firsttouch.files import digest
 from firsttouch.tables import Fields
 from firsttouch.vm.guest import Guest
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import Done, run_guest
-
-# What guests printed, for people.
-KTAP = REPOSITORY / "out/regress/ktap"
 
 
 @dataclass(frozen=True)
@@ -42,15 +38,10 @@ class Outcomes:
             return self._run(guest, silence, splats)
         # Part of the key: a guest with a splat has an outcome only if splats are expected.
         key = digest({"kernel's tests": guest_key(guest), "splats": splats})
-        before = stored_outcome(key)
-        if before:
-            outcome = _read(before)
-        else:
-            outcome = self._run(guest, silence, splats)
-            keep_outcome(key, asdict(outcome))
-        printed = [line for done in outcome.commands for line in done.lines] or outcome.log
-        ktap = KTAP / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)}.ktap"
-        write_atomically(ktap, "".join(f"{line}\n" for line in printed))
+        if before := stored_outcome(key):
+            return _read(before)
+        outcome = self._run(guest, silence, splats)
+        keep_outcome(key, asdict(outcome))
         return outcome
 
     def _run(self, guest: Guest, silence: float, splats: bool) -> Outcome:

@@ -14,7 +14,6 @@ from firsttouch.building.kernel import obtain_image
 from firsttouch.building.source import KernelSource
 from firsttouch.catalog.arms import Kernel
 from firsttouch.catalog.machines import Machine
-from firsttouch.catalog.releases import release_names
 from firsttouch.lab import guests, timed
 from firsttouch.lab.plan import Request
 from firsttouch.lab.results import Times, host_of, read_times, results_by_arm
@@ -86,15 +85,3 @@ def test_lab_time_runs_to_its_end_with_debians_image(
     # The kernel's seed is the CPU's secret.
     assert {boot.kaslr_seed for result in times for boot in result.boots} == {""}
     _check(times)
-
-
-@pytest.mark.regress
-@pytest.mark.parametrize("release", release_names())
-def test_fault_ahead_takes_fewer_faults_there(
-    emulated: None, release: str, reporter: Reporter, tmp_path: Path
-) -> None:
-    request = replace(_REQUEST, release=release, arms=("on", "inorder"), out=tmp_path)
-    times = timed.time_cells(request, real_contract(), 1, reporter)
-    _check(times)
-    assert _faults(times, "on", "populate", by="store") == {_PAGES}
-    assert max(_faults(times, "inorder", "populate", by="store")) < _PAGES / 4

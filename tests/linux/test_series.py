@@ -96,12 +96,6 @@ def test_the_first_mail_has_figures_answers_and_what_it_applies_to(
         assert letter.count("\n- ") >= 5
 
 
-def test_the_author_maintains_what_is_new(patches: list[Path]) -> None:
-    text = "".join(file.read_text() for file in patches)
-    assert "AUTHOR" not in text
-    assert text.count("\n+S:\tMaintained") == text.count(f"\n+M:\t{_AUTHOR}\n")
-
-
 def test_the_series_is_the_same_bytes_each_time_and_replaces_older_patches(
     source: KernelSource, name: str, patches: list[Path], tmp_path: Path
 ) -> None:

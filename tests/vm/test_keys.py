@@ -2,7 +2,6 @@
 """A guest's key depends on all bytes that QEMU is given, and on nothing else."""
 
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from firsttouch.catalog.machines import load_machine
 from firsttouch.files import digest, digest_file
-from firsttouch.vm import qemu
 from firsttouch.vm.guest import Guest, Pmu
 from firsttouch.vm.qemu import guest_key
 from firsttouch.vm.supervision import run_guest
@@ -77,37 +75,6 @@ def test_each_change_of_what_qemu_is_given_gives_another_key(
     keys = {name: guest_key(replace(guest, **change(guest))) for name, change in _CHANGES.items()}
     keys["nothing"] = guest_key(guest)
     assert len(set(keys.values())) == len(keys), keys
-
-
-def test_a_change_of_how_its_files_are_made_changes_the_key(
-    make_guest: MakeGuest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    guest = make_guest(tmp_path / "guest")
-    keys = [guest_key(guest)]
-    # A device tree compiler that gives the same bytes changes nothing.
-    real = shutil.which("dtc")
-    for change in ("", "sed -i 's/cache-unified;/cache-unified; firsttouch;/' source"):
-        folder = tmp_path / f"tools{len(change)}"
-        folder.mkdir()
-        (folder / "dtc").write_text(f'#!/bin/sh\n{change}\nexec {real} "$@"\n')
-        (folder / "dtc").chmod(0o755)
-        fake_qemu.shadow(folder, monkeypatch)
-        keys.append(guest_key(guest))
-    assert keys[0] == keys.pop(1)
-    source = qemu.overlay_source(guest.machine, 1, None)
-    changed = source.replace("cache-unified;", "cache-unified; another;")
-    monkeypatch.setattr(qemu, "overlay_source", lambda *_: changed)
-    qemu.device_tree.cache_clear()
-    keys.append(guest_key(guest))
-    console = qemu.console_archive()
-    monkeypatch.setattr(qemu, "console_archive", lambda: console + bytes(512))
-    keys.append(guest_key(guest))
-    fake = fake_qemu.install(tmp_path / "tools", monkeypatch)
-    keys.append(guest_key(guest))
-    fake.program.write_text(f"{fake.program.read_text()}# rebuilt\n")
-    fake_qemu.shadow(tmp_path / "tools", monkeypatch)
-    keys.append(guest_key(guest))
-    assert len(set(keys)) == len(keys) == 6
 
 
 @pytest.mark.parametrize("folder", ["other", "with a space", "with, a comma", "two,, commas"])
