@@ -164,7 +164,7 @@ def draw_scatter(
     for tick in up.ticks(5):
         drawing.line(_LEFT, up.at(tick), width - _RIGHT, up.at(tick), "grid")
         drawing.text(_LEFT - 6, up.at(tick) + 4, tick_label(tick), "t dim", "end")
-    across = Scale(0, round_up(max(x for x, _ in points)), _LEFT, width - _RIGHT - 10)
+    across = Scale(0, max(x for x, _ in points) or 1, _LEFT, width - _RIGHT - 10)
     for tick in across.ticks(14 if width > 500 else 6):
         drawing.text(across.at(tick), bottom + 18, tick_label(tick), "t dim", "middle")
     drawing.text(width - _RIGHT, bottom + 38, axes[0], "t dim", "end")

@@ -169,14 +169,16 @@ class Drawing:
 
 # Values that span more than this factor get a logarithmic axis.
 _SPAN = 30.0
+# Smaller values are drawn on it as zero.
+_LEAST = 0.01
 
 
 @dataclass(frozen=True)
 class Scale:
     """An axis from `low` at position `start` to `high` at `end`.
 
-    A logarithmic axis has no place for a count of zero, so zero is at `nil`,
-    separated from `start` by a gap.
+    A logarithmic axis has no place for zero and what is below `low`: that is at `nil`, separated
+    from `start` by a gap.
     """
 
     low: float
@@ -191,7 +193,7 @@ class Scale:
             return self.start + (value - self.low) / (self.high - self.low) * (
                 self.end - self.start
             )
-        if value <= 0:
+        if value < self.low:
             return self.nil
         share = math.log(value / self.low) / math.log(self.high / self.low)
         return self.start + share * (self.end - self.start)
@@ -232,11 +234,11 @@ def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
     """Return an axis for counts: linear from 0, or logarithmic if they span a large factor."""
     every = list(values)
     top = max(every, default=1.0)
-    positive = [value for value in every if value > 0]
-    if not positive or top / min(positive) <= _SPAN:
+    large = [value for value in every if value >= _LEAST]
+    if not large or top / min(large) <= _SPAN:
         return Scale(0.0, round_up(top) if top > 0 else 1.0, start, end)
-    low = min(positive)
-    if min(every) > 0:
+    low = min(large)
+    if low == min(every):
         return Scale(low, top, start, end, True)
     # Leave room for zero and the gap.
     return Scale(low, top, start + 34, end, True, start)
