@@ -11,8 +11,8 @@ from firsttouch.files import REPOSITORY
 # removes something else first.
 _CEILINGS = (
     ("firsttouch/*.py", "files", 118),
-    ("firsttouch/*.py", "lines", 20_201),
-    ("docs/evidence/draw/*.py", "lines", 794),
+    ("firsttouch/*.py", "lines", 20_199),
+    ("docs/evidence/draw/*.py", "lines", 749),
     ("tests/*.py", "lines", 20_386),
     ("docs/*.md", "bytes", 180_000),
     ("README.md", "bytes", 6_000),

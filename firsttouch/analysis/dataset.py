@@ -75,10 +75,6 @@ class Row:
     verdict: str
     layouts: tuple[Row, ...] = ()
 
-    def change(self, arm: str) -> float | None:
-        """Return by how many per cent `arm` differs from stock; None if that is undefined."""
-        return change_percent(self.arms.get(BASE), self.arms.get(arm))
-
     def values_over(self, arm: str) -> Distribution | None:
         return _distribution(layout.arms.get(arm) for layout in self.layouts)
 
@@ -88,7 +84,9 @@ class Row:
         Returns None if fewer than two layouts have one.
         """
         return _distribution(
-            layout.change_percent if arm is None else layout.change(arm)
+            change_percent(layout.arms.get(BASE), layout.arms.get(arm))
+            if arm
+            else layout.change_percent
             for layout in self._comparable()
         )
 

@@ -121,7 +121,7 @@ def published_table(figures: Sequence[Row], *, whole: bool = False) -> Table:
             *(spread_words(row) if layouts else (format_change(row.change_percent),)),
             verdict_words(row),
         ))  # fmt: skip
-    names = ("published figure", "cell") if whole else ("published figure",)
+    names = ("published figure", *(("cell",) if whole else ()))
     changes = SPREAD if layouts else ("change",)
     return Table(
         "", (*names, BASE, other, *changes, "verdict"), rows,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.evidence.draw.programs import program_root
+from docs.evidence.draw.predicted import program_root
 from firsttouch.catalog.experiments import load_experiment
 from firsttouch.progress import Reporter
 from tests.trace.conftest import Compile, make_public

@@ -92,12 +92,10 @@ def measure(
 
 
 def draw_set(of: ResultSet, folder: Path = EVIDENCE) -> str:
-    """Return the page of a set."""
     return page(of, [of.dataset(release, folder) for release in of.releases])
 
 
 def draw_others() -> dict[str, str]:
-    """Return the pages of what isn't measured by the laboratory."""
     pages = {
         f"docs/evidence/{name}.md": _HEADER.format(name=name) + draw()
         for name, draw in OTHERS.items()
@@ -106,7 +104,6 @@ def draw_others() -> dict[str, str]:
 
 
 def draw_pictures() -> dict[str, str]:
-    """Return the figures that pages show: their files and their SVG."""
     name, release, experiment = _PICTURED
     figures = figure_files(load_sets()[name].dataset(release).only([experiment]))
     return {f"{_PICTURES}/{file}": text for file, text in figures.items()}

@@ -58,7 +58,6 @@ class Change:
     why: str
 
     def patch(self) -> Path:
-        """Return the file of the patch."""
         return EVIDENCE / "history" / f"{self.name}.patch"
 
 
@@ -71,7 +70,6 @@ class Counted:
 
 
 def load_history() -> list[Change]:
-    """Return the changes of history.toml; UserError, which names the key, if wrong."""
     top = read_toml(EVIDENCE / HISTORY)
     changes = [read(table, Change) for table in top.tables("change")]
     top.done()
@@ -97,14 +95,13 @@ def count_again(change: Change, out: Path) -> list[Counted]:
         raise UserError(f"firsttouch {' '.join(words)} ended with status {status}: see above.")
     document = Fields(f"the answer about {change.name}", json_object(printed.getvalue()) or {})
     (arm,) = document.tables("arms")
-    cells = [
-        (cell, cell.take("experiment", str), cell.table("params").scalars().items())
-        for cell in arm.tables("cells")
-    ]
     counted = []
     for shown in change.shows:
-        of = [c for c, name, params in cells
-              if name == shown.experiment and shown.where.items() <= params]  # fmt: skip
+        of = [
+            cell for cell in arm.tables("cells")
+            if cell.take("experiment", str) == shown.experiment
+            and shown.where.items() <= cell.table("params").scalars().items()
+        ]  # fmt: skip
         if not of:
             raise UserError(f"{HISTORY}: no cell is {shown.name}: correct its experiment, where.")
         counts = of[0].table("counts").table(shown.count)
@@ -113,7 +110,6 @@ def count_again(change: Change, out: Path) -> list[Counted]:
 
 
 def draw() -> str:
-    """Return the table of changes: claimed, counted, and whether they agree."""
     counted = read_counted()
     lines = []
     for change in load_history():

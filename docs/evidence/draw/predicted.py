@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import json
 import lzma
+import os
+import platform
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from docs.evidence.draw.programs import program_root, trace_script
 from docs.evidence.draw.sets import EVIDENCE
+from firsttouch.building.apt import unpack
+from firsttouch.building.programs import ACCOUNTS, MOUNT_POINTS, build_recorder
 from firsttouch.catalog.experiments import Packages, load_experiment
 from firsttouch.errors import HostError
 from firsttouch.files import write_atomically
@@ -23,11 +28,14 @@ from firsttouch.progress import Reporter
 from firsttouch.tables import parse_json, read, read_toml
 from firsttouch.trace.advice import LEAST, assignments
 from firsttouch.trace.allocators import allocator
+from firsttouch.trace.reading import read_recording
 from firsttouch.trace.remedies import KEEP, THP
 from firsttouch.trace.sites import Trace
 from firsttouch.views.tables import Table, markdown
 
 FILE = EVIDENCE / "predicted-programs.json.xz"
+# Seconds; the longest takes a hundredth of it on an idle host.
+_PATIENCE = 600
 # The host's policy, which one of the remedies needs.
 _POLICY = "always"
 _ENABLED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -61,10 +69,7 @@ class Program:
 
 
 def measure() -> None:
-    """Trace each program without and with its remedies, and store what both counted.
-
-    Raises HostError as `program_root` and `trace_script`, or if the host's policy is another.
-    """
+    """Trace each program without and with its remedies, and store what both counted."""
     experiment = load_experiment("doubles")
     assert experiment.root is not None
     if f"[{_POLICY}]" not in _ENABLED.read_text():
@@ -92,6 +97,52 @@ def measure() -> None:
             programs.append(Program(name, trace.kernel, trace.fault_kinds, tuple(tried)))
     text = json.dumps({"programs": [asdict(program) for program in programs]}, indent=1)
     write_atomically(FILE, lzma.compress(text.encode(), preset=9))
+
+
+@contextmanager
+def program_root(wanted: Packages, reporter: Reporter, *more: Packages) -> Iterator[Path]:
+    """Yield a root directory with packages; the files of `more` go over those of `wanted`."""
+    if os.geteuid() or platform.machine() != "x86_64":
+        raise HostError("programs get their own root directory: run it as root, on x86-64.")
+    unpacked = [unpack(replace(each, architecture="amd64"), reporter) for each in (wanted, *more)]
+    with tempfile.TemporaryDirectory(prefix="firsttouch-root-") as scratch:
+        # A copy, since programs may write to it.
+        root = Path(scratch, "root")
+        root.mkdir()
+        for folder in unpacked:
+            subprocess.run(["cp", "-a", f"{folder}/.", root], check=True)
+        for name in ("bin", "lib", "lib64", "sbin"):
+            if not (root / name).exists():
+                (root / name).symlink_to(f"usr/{name}")
+        for name in MOUNT_POINTS:
+            (root / name).mkdir(parents=True, exist_ok=True)
+        for name, text in ACCOUNTS.items():
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text(text)
+        yield root
+
+
+def trace_script(
+    name: str, script: str, root: Path, reporter: Reporter, *, huge: bool = False
+) -> Trace:
+    """Return the trace of a shell script with `root` as its root directory.
+
+    It has no huge pages, unless `huge` leaves them to the host's setting.
+    """
+    with tempfile.TemporaryDirectory(prefix="firsttouch-script-") as scratch:
+        data, file = Path(scratch, "data"), Path(scratch, "script")
+        file.write_text(script)
+        subprocess.run(
+            ["setarch", "-R", build_recorder(reporter), *([] if huge else ["-b"]),
+             "-r", root, "-o", data, "-f", file],
+            stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_PATIENCE,
+        )  # fmt: skip
+        trace = read_recording(data, root).trace
+    if trace.status or trace.lost:
+        raise HostError(
+            f"{name}: status {trace.status:#x}, {trace.lost} faults lost: see its script."
+        )
+    return trace
 
 
 def _remedies(trace: Trace) -> Iterator[tuple[str, int, Mapping[str, str]]]:

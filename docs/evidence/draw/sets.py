@@ -40,11 +40,9 @@ class ResultSet:
     page: str = ""
 
     def file(self, release: str, folder: Path = EVIDENCE) -> Path:
-        """Return the file of the results on a release."""
         return folder / f"{self.name}-{release}.jsonl.xz"
 
     def arguments(self, release: str) -> list[str]:
-        """Return the command that measures the set, after `firsttouch`."""
         command, *options = shlex.split(self.measure)
         more = shlex.split(self.options.get(release, ""))
         return [command, "--release", release, *options, *more]
